@@ -1,28 +1,24 @@
 //! The flags of `godwit dns load`.
 
+use std::env;
 use std::fs;
-use std::io::{self, Read as _};
 use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use base::time::NS_PER_S;
-use dns_wire::{Edns, Query};
-use load::{Rate, Wanted, replay};
+use load::{Rate, Shape, Wanted, replay};
 use netio::signal::Signals;
 use netio::stdout;
 
+use crate::asked::{Asked, Asking};
+use crate::capture::{self, DNS_PORT};
 use crate::exchanges::Limits;
 use crate::failed;
-use crate::queries::Workload;
+use crate::metrics;
 use crate::record::Report;
 use crate::run::{LoadError, run};
-use crate::settings::Settings;
-
-/// The query of the slides on which the DNS benchmark rests.
-const ONE_QUERY: &str = "www.google.com AAAA";
-/// The least that every answer may have without EDNS (RFC 1035 section 4.2.1).
-const PLAIN_BYTES: u16 = 512;
+use crate::settings::{Settings, Transport};
 
 /// The flags.
 #[derive(Debug, clap::Args)]
@@ -31,27 +27,21 @@ pub struct Args {
     #[arg(long, short = 's', value_name = "ADDRESS:PORT")]
     server: SocketAddr,
     /// Queries per second, all threads together; a replay without it goes as fast as what it repeats
-    #[arg(long, value_name = "N", value_parser = parse_rate, required_unless_present = "shape")]
+    #[arg(long, value_name = "N", value_parser = parse_rate, required_unless_present_any = ["shape", "replay_times"])]
     rate: Option<Rate>,
     /// Seconds during which queries come due [default: 10; of a replay, all of it]
     #[arg(long, value_name = "S", value_parser = parse_seconds)]
     duration: Option<u64>,
-    /// File of queries, `-` for the standard input
-    #[arg(long, short = 'd', value_name = "FILE", conflicts_with = "query")]
-    queries: Option<PathBuf>,
-    /// The one query to be asked, a name and a type
-    #[arg(long, value_name = "QUERY", default_value = ONE_QUERY)]
-    query: String,
-    /// The largest UDP payload that EDNS tells the server; 0 leaves EDNS out
-    #[arg(long, value_name = "BYTES", default_value_t = 4_096, value_parser = parse_edns)]
-    edns: u16,
-    /// Ask for the records of DNSSEC (the bit DO)
-    #[arg(long)]
-    dnssec: bool,
-    /// Do not ask for recursion (RD)
-    #[arg(long)]
-    no_recursion: bool,
-    /// Ports that queries leave from, all threads together; 16 queries in a row take the same
+    #[command(flatten)]
+    asking: Asking,
+    /// Ask over TCP alone: --ports are connections, each with many queries in flight
+    #[arg(long, conflicts_with = "segmentation")]
+    tcp: bool,
+    /// Ask again over TCP what was answered with TC set; latency counts from when it was due at first
+    #[arg(long, conflicts_with = "tcp")]
+    tc_fallback: bool,
+    /// Ports that queries leave from, or connections, all threads together; 16 queries in a row take the
+    /// same
     #[arg(long, value_name = "N", default_value_t = 16)]
     ports: u32,
     /// The own address that queries leave from
@@ -93,6 +83,10 @@ pub struct Args {
     /// Write the record as JSON to FILE (`-`: standard output, in place of the summary)
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Write the run in the schema "DNS metrics" of DNS-OARC to FILE, an object per line; by intervals too
+    /// with --timeline-s
+    #[arg(long, value_name = "FILE")]
+    metrics: Option<PathBuf>,
 }
 
 fn parse_rate(text: &str) -> Result<Rate, String> {
@@ -106,54 +100,37 @@ fn parse_seconds(text: &str) -> Result<u64, String> {
     ns.ok_or_else(|| "it is a number of seconds".into())
 }
 
-fn parse_edns(text: &str) -> Result<u16, String> {
-    let bytes = text.parse().ok().filter(|&bytes| bytes == 0 || bytes >= PLAIN_BYTES);
-    bytes.ok_or_else(|| "it is 0 or a number of octets from 512 to 65535".into())
-}
-
 /// What ends the command early: what to say and the exit code.
-type Failure = (String, u8);
+pub(crate) type Failure = (String, u8);
 
 impl Args {
-    fn query_settings(&self) -> Result<Query, Failure> {
-        if self.dnssec && self.edns == 0 {
-            return Err(("--dnssec takes EDNS: the bit is in its record".into(), 2));
+    /// Shape and rate of the run.
+    fn shape(&self, asked: &mut Asked) -> Result<(Shape, Rate), Failure> {
+        if let Some((file, times_ns)) = asked.times.take() {
+            let replay = Wanted::Replay(file).with_rate(self.rate, |_| Ok(sorted(times_ns)));
+            return replay.map_err(|problem| (format!("--replay-times: {problem}"), 2));
         }
-        let edns = (self.edns > 0).then_some(Edns {
-            udp_payload_bytes: self.edns,
-            extended_rcode: 0,
-            version: 0,
-            dnssec_ok: self.dnssec,
-        });
-        Ok(Query { recursion_desired: !self.no_recursion, edns })
-    }
-
-    fn workload(&self) -> Result<Workload, Failure> {
-        let query = self.query_settings()?;
-        let (name, text) = match &self.queries {
-            None => ("--query".to_owned(), self.query.clone().into_bytes()),
-            Some(path) => {
-                let name = path.display().to_string();
-                let text =
-                    read(path).map_err(|error| (format!("cannot read {name}: {error}"), 2))?;
-                (name, text)
-            }
+        let times = |path: &str| {
+            let file = fs::read(path).map_err(|error| format!("cannot be read: {error}"))?;
+            replay::times(&file, DNS_PORT, capture::is_query)
         };
-        Workload::parse(&name, &text, query).map_err(|problems| (problems, 2))
+        let shaped = self.shape.with_rate(self.rate, times);
+        shaped.map_err(|problem| (format!("--shape {problem}"), 2))
     }
 
     fn settings(&self) -> Result<Settings, Failure> {
-        let times = |path: &str| {
-            let file = fs::read(path).map_err(|error| format!("cannot be read: {error}"))?;
-            // A query has QR clear.
-            replay::times(&file, 53, |payload| payload.get(2).is_some_and(|flags| flags >> 7 == 0))
-        };
-        let shaped = self.shape.with_rate(self.rate, times);
-        let (shape, rate) = shaped.map_err(|problem| (format!("--shape {problem}"), 2))?;
+        let mut asked = self.asking.asked(self.server.port())?;
+        let (shape, rate) = self.shape(&mut asked)?;
         let whole_ns = shape.length_ns().unwrap_or(10 * NS_PER_S);
         Ok(Settings {
             local: self.local,
-            answer_bytes: usize::from(self.edns.max(PLAIN_BYTES)),
+            zone_like: asked.zone_like,
+            transport: if self.tcp {
+                Transport::Tcp
+            } else {
+                Transport::Udp { tc_fallback: self.tc_fallback }
+            },
+            answer_bytes: asked.answer_bytes.into(),
             shape,
             duration_ns: self.duration.unwrap_or(whole_ns),
             limits: Limits { deadline_ns: self.deadline_s, grace_ns: self.drain_s },
@@ -164,7 +141,7 @@ impl Args {
             cpus: self.cpus.clone(),
             segmentation: self.segmentation,
             timeline_ns: self.timeline_s,
-            ..Settings::new(self.server, self.workload()?, rate)
+            ..Settings::new(self.server, asked.workload, rate)
         })
     }
 
@@ -193,6 +170,12 @@ impl Args {
     }
 
     fn print(&self, report: &Report) -> Result<(), String> {
+        if let Some(path) = &self.metrics {
+            let words: Vec<_> =
+                env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+            fs::write(path, metrics::lines(report, &words))
+                .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        }
         let json = || serde_json::to_string(report).expect("a report is plain data");
         let printed = match &self.json {
             Some(path) if path.as_os_str() == "-" => stdout::print_line(&json()),
@@ -207,11 +190,8 @@ impl Args {
     }
 }
 
-fn read(path: &Path) -> io::Result<Vec<u8>> {
-    if path.as_os_str() == "-" {
-        let mut text = Vec::new();
-        io::stdin().lock().read_to_end(&mut text)?;
-        return Ok(text);
-    }
-    fs::read(path)
+/// Times in ascending order: a capture of several interfaces need not have them so.
+fn sorted(mut times_ns: Vec<u64>) -> Vec<u64> {
+    times_ns.sort_unstable();
+    times_ns
 }

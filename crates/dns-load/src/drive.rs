@@ -6,7 +6,8 @@
 //! to 128 queries.
 //!
 //! An answer's time is `CLOCK_MONOTONIC` read right after the batch that brought it, so a slow generator
-//! makes itself look worse, not better.
+//! makes itself look worse, not better. Connections for truncated answers, where there are any, are one more
+//! descriptor of the wait.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,12 +15,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use load::Schedule;
 use netio::send::SendCounts;
-use netio::{Clock, Outbox, PollFd, RecvBatch, UdpSocket, poll};
+use netio::{Clock, Outbox, PollFd, ReadyList, RecvBatch, UdpSocket, poll};
 
 use crate::exchanges::{Answered, Exchanges};
+use crate::tcp::{ConnectionCounts, Connections};
 
 /// Queries that one turn sends, so that answers are taken in while the schedule is behind.
-const QUERIES_PER_TURN: usize = 128;
+pub(crate) const QUERIES_PER_TURN: usize = 128;
 /// Receive calls per turn and port, so that a flood of answers cannot keep the schedule from being
 /// served.
 const RECEIVES_PER_TURN: usize = 4;
@@ -37,6 +39,27 @@ pub(crate) struct Lane<'w> {
     pub(crate) linger_ns: u64,
     pub(crate) outbox: Outbox,
     pub(crate) input: RecvBatch,
+    /// Where truncated answers are asked for again, if that was asked for.
+    pub(crate) fallback: Option<(ReadyList, Fallback)>,
+}
+
+/// The connections beside the ports.
+pub(crate) struct Fallback {
+    pub(crate) connections: Connections,
+    /// Room for the longest query.
+    pub(crate) query: Vec<u8>,
+}
+
+impl Fallback {
+    /// Asks again what has to be, and takes in what has come.
+    fn turn(&mut self, list: &ReadyList, exchanges: &mut Exchanges<'_>) -> io::Result<()> {
+        let now_ns = Clock::mono_ns();
+        while let Some((port, len)) = exchanges.ask_again(&mut self.query) {
+            self.connections.send(list, port, now_ns, &self.query[..len])?;
+        }
+        self.connections.flush(list, now_ns)?;
+        self.connections.turn(list, exchanges)
+    }
 }
 
 /// What a lane leaves behind.
@@ -45,6 +68,8 @@ pub(crate) struct LaneResult {
     pub(crate) answered: Answered,
     /// What the kernel took and refused.
     pub(crate) sends: SendCounts,
+    /// What happened to connections of TCP.
+    pub(crate) connections: ConnectionCounts,
     /// Datagrams that the kernel dropped at the ports.
     pub(crate) socket_drops: u64,
     /// Datagrams longer than the largest answer that is taken.
@@ -67,7 +92,9 @@ impl Lane<'_> {
     pub(crate) fn run(mut self, stop: &AtomicBool) -> io::Result<LaneResult> {
         let cpu_start_ns = Clock::thread_cpu_ns();
         let ports = std::mem::take(&mut self.ports);
+        let (list, mut fallback) = self.fallback.take().unzip();
         let mut fds: Vec<_> = ports.iter().map(PollFd::readable).collect();
+        fds.extend(list.as_ref().map(PollFd::readable));
         let mut stopped_ns = None;
         let mut heard_ns = Clock::mono_ns();
         loop {
@@ -93,6 +120,9 @@ impl Lane<'_> {
                         self.take_answers(port, socket)?;
                     }
                 }
+                if let Some((list, fallback)) = list.as_ref().zip(fallback.as_mut()) {
+                    fallback.turn(list, &mut self.exchanges)?;
+                }
             }
             self.exchanges.expire(now_ns);
         }
@@ -101,6 +131,7 @@ impl Lane<'_> {
         Ok(LaneResult {
             answered: self.exchanges.finish(),
             sends: self.outbox.counts(),
+            connections: fallback.map_or_else(Default::default, |it| it.connections.finish()),
             socket_drops: drops.sum::<io::Result<_>>()?,
             too_long: self.input.truncated(),
             cpu_ns: Clock::thread_cpu_ns() - cpu_start_ns,
@@ -152,7 +183,7 @@ impl Lane<'_> {
 }
 
 /// How long may be waited for answers.
-fn wait_ns(next_due_ns: Option<u64>) -> u64 {
+pub(crate) fn wait_ns(next_due_ns: Option<u64>) -> u64 {
     let wait_ns = next_due_ns.map_or(IDLE_NS, |due_ns| due_ns.saturating_sub(Clock::mono_ns()));
     if wait_ns > SPIN_NS { wait_ns.min(IDLE_NS) } else { 0 }
 }

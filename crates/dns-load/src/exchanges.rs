@@ -6,11 +6,14 @@
 //! strangers'. Every datagram that comes is counted under exactly one name of [`Tally`]. Budget: about
 //! 100 ns per answer of one record; nothing is allocated after construction.
 
-use dns_wire::{Flags, Malformed, Message, Rcode};
+use std::collections::VecDeque;
+
+use dns_wire::{Flags, Message, Rcode};
 use load::{Class, Ledger, Outstanding, Timeline};
 
 use crate::identities::Identities;
 use crate::queries::Workload;
+use crate::tally::{Fault, Tally};
 
 /// When a query is answered in time and how long it is watched.
 #[derive(Clone, Copy, Debug)]
@@ -29,103 +32,11 @@ impl Limits {
     }
 }
 
-/// What can be wrong with a message that carries the port and the identifier of a query.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// Another question than was asked.
-    Question,
-    /// QR is not set.
-    NotAResponse,
-    /// An opcode other than that of a query.
-    Opcode,
-}
-
-impl Fault {
-    /// All of them, by their number.
-    pub const ALL: [Self; 3] = [Self::Question, Self::NotAResponse, Self::Opcode];
-
-    /// Name in records.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Question => "question",
-            Self::NotAResponse => "not_a_response",
-            Self::Opcode => "opcode",
-        }
-    }
-}
-
-/// Datagrams of one thread by what they were. `received` is the sum of the others up to `foreign`.
-#[derive(Clone, Debug)]
-pub struct Tally {
-    /// Datagrams received.
-    pub received: u64,
-    /// First answers to what was asked, late ones too, by response code.
-    pub rcodes: Vec<u64>,
-    /// Further answers to what was asked.
-    pub repeated: u64,
-    /// Messages with port and identifier of a query that are no answers to it, by [`Fault`].
-    pub faults: [u64; Fault::ALL.len()],
-    /// No DNS messages, by [`Malformed::index`].
-    pub malformed: [u64; Malformed::ALL.len()],
-    /// Messages that belong to no query that is watched.
-    pub unmatched: u64,
-    /// Datagrams from another address or port than the server's.
-    pub foreign: u64,
-    /// Of the first answers, those with TC set.
-    pub truncated: u64,
-    /// Of the first answers, those that came after their deadline.
-    pub late: u64,
-}
-
-impl Default for Tally {
-    fn default() -> Self {
-        Self {
-            received: 0,
-            rcodes: vec![0; Rcode::COUNT],
-            repeated: 0,
-            faults: [0; Fault::ALL.len()],
-            malformed: [0; Malformed::ALL.len()],
-            unmatched: 0,
-            foreign: 0,
-            truncated: 0,
-            late: 0,
-        }
-    }
-}
-
-fn add(mine: &mut [u64], theirs: &[u64]) {
-    for (mine, theirs) in mine.iter_mut().zip(theirs) {
-        *mine += theirs;
-    }
-}
-
-impl Tally {
-    /// Adds the counts of another thread.
-    pub fn merge(&mut self, other: &Self) {
-        self.received += other.received;
-        add(&mut self.rcodes, &other.rcodes);
-        self.repeated += other.repeated;
-        add(&mut self.faults, &other.faults);
-        add(&mut self.malformed, &other.malformed);
-        self.unmatched += other.unmatched;
-        self.foreign += other.foreign;
-        self.truncated += other.truncated;
-        self.late += other.late;
-    }
-
-    /// First answers to what was asked.
-    #[must_use]
-    pub fn answered(&self) -> u64 {
-        self.rcodes.iter().sum()
-    }
-}
-
 /// What a thread's queries came to.
 #[derive(Clone, Debug, Default)]
 pub struct Answered {
     /// Outcomes. [`Class::Nak`] is an answer in time that says neither NOERROR nor NXDOMAIN,
-    /// [`Class::WrongClient`] one with another question.
+    /// [`Class::WrongClient`] one with another question, or another one than was expected.
     pub ledger: Ledger,
     /// Datagrams by kind.
     pub tally: Tally,
@@ -147,10 +58,12 @@ pub struct Outgoing {
 struct Watched {
     /// 0 until the kernel took it.
     sent_ns: u64,
+    /// Its answer was truncated, and it is asked again over TCP.
+    over_tcp: bool,
     ended: Option<Class>,
 }
 
-const NEW: Watched = Watched { sent_ns: 0, ended: None };
+const NEW: Watched = Watched { sent_ns: 0, over_tcp: false, ended: None };
 
 /// All queries of one thread.
 pub struct Exchanges<'w> {
@@ -160,11 +73,15 @@ pub struct Exchanges<'w> {
     /// Query n of this thread is query `first` + n × `stride` of the run.
     first: u64,
     stride: u64,
+    /// Queries that may be watched at a time, rounded up as the ring is.
+    capacity: u64,
     open: Outstanding<Watched>,
     unsettled: u64,
     ledger: Ledger,
     tally: Tally,
     timeline: Timeline,
+    /// Numbers of queries that are to be asked again over TCP; none where truncated answers are answers.
+    again: Option<VecDeque<u64>>,
 }
 
 impl<'w> Exchanges<'w> {
@@ -184,12 +101,20 @@ impl<'w> Exchanges<'w> {
             workload,
             first: thread,
             stride: threads,
+            capacity: capacity.next_power_of_two(),
             open: Outstanding::with_capacity(capacity, NEW),
             unsettled: 0,
             ledger: Ledger::default(),
             tally: Tally::default(),
             timeline: Timeline::default(),
+            again: None,
         }
+    }
+
+    /// Takes no truncated datagram for an answer: its query goes on, and is to be asked again over TCP.
+    /// Call it before the first.
+    pub fn follow_truncation(&mut self) {
+        self.again = Some(VecDeque::with_capacity(self.capacity as usize));
     }
 
     /// Counts queries in `timeline` as well; call it before the first.
@@ -218,10 +143,21 @@ impl<'w> Exchanges<'w> {
             return None;
         };
         self.unsettled += 1;
+        Some(Outgoing { number, len: self.write(number, buffer) })
+    }
+
+    /// The next query to be asked again over TCP: its port, and its length in `buffer`.
+    pub fn ask_again(&mut self, buffer: &mut [u8]) -> Option<(usize, usize)> {
+        let number = self.again.as_mut()?.pop_front()?;
+        Some((self.identities.port(number), self.write(number, buffer)))
+    }
+
+    /// Writes query `number` into `buffer`; its length.
+    fn write(&self, number: u64, buffer: &mut [u8]) -> usize {
         let query = self.workload.query(self.index_of(number));
         buffer[..query.len()].copy_from_slice(query);
         buffer[..2].copy_from_slice(&self.identities.id(number).to_be_bytes());
-        Some(Outgoing { number, len: query.len() })
+        query.len()
     }
 
     /// Notes that the kernel took query `number` at `at_ns`.
@@ -240,6 +176,15 @@ impl<'w> Exchanges<'w> {
 
     /// Takes in a datagram that came to `port` from the server, received at `now_ns`.
     pub fn answer(&mut self, now_ns: u64, port: usize, octets: &[u8]) {
+        self.take_in(now_ns, port, octets, true);
+    }
+
+    /// Takes in a message that came over the connection in place of `port`, received at `now_ns`.
+    pub fn answer_over_tcp(&mut self, now_ns: u64, port: usize, octets: &[u8]) {
+        self.take_in(now_ns, port, octets, false);
+    }
+
+    fn take_in(&mut self, now_ns: u64, port: usize, octets: &[u8], is_datagram: bool) {
         self.tally.received += 1;
         let message = match Message::parse(octets) {
             Ok(message) => message,
@@ -259,11 +204,12 @@ impl<'w> Exchanges<'w> {
             return;
         };
         let was_open = watched.ended.is_none();
+        let is_truncated = message.header().flags.has(Flags::TRUNCATED);
+        let is_late = now_ns.saturating_sub(due_ns) > self.limits.deadline_ns;
         match judge(self.workload, index, &message) {
             Err(fault) => {
                 self.tally.faults[fault as usize] += 1;
-                let class =
-                    if fault == Fault::Question { Class::WrongClient } else { Class::Invalid };
+                let class = fault.class();
                 watched.ended.get_or_insert(class);
             }
             Ok(_) if !was_open => {
@@ -272,10 +218,19 @@ impl<'w> Exchanges<'w> {
                     watched.ended = Some(Class::DuplicateAnswered);
                 }
             }
+            Ok(_) if self.again.is_some() && is_datagram && is_truncated && !is_late => {
+                if watched.over_tcp {
+                    self.tally.repeated += 1;
+                } else if let Some(again) = &mut self.again {
+                    watched.over_tcp = true;
+                    self.tally.asked_again += 1;
+                    again.push_back(number);
+                }
+            }
             Ok(rcode) => {
                 self.tally.rcodes[usize::from(rcode.0)] += 1;
-                self.tally.truncated += u64::from(message.header().flags.has(Flags::TRUNCATED));
-                let class = if now_ns.saturating_sub(due_ns) > self.limits.deadline_ns {
+                self.tally.truncated += u64::from(is_truncated);
+                let class = if is_late {
                     self.tally.late += 1;
                     Class::Late
                 } else if matches!(rcode, Rcode::NOERROR | Rcode::NXDOMAIN) {
@@ -294,6 +249,12 @@ impl<'w> Exchanges<'w> {
     /// Enters into the ledger what need not be watched any more at `now_ns`.
     pub fn expire(&mut self, now_ns: u64) {
         self.close_before(now_ns.saturating_sub(self.limits.watched_ns()));
+    }
+
+    /// Queries that can still be answered.
+    #[must_use]
+    pub const fn unsettled(&self) -> u64 {
+        self.unsettled
     }
 
     /// True when no query can still be answered: every one has ended or expired.
@@ -334,5 +295,11 @@ fn judge(workload: &Workload, index: usize, message: &Message<'_>) -> Result<Rco
     // A server that could not read the question, or would not, may leave it out.
     let is_refusal = !matches!(rcode, Rcode::NOERROR | Rcode::NXDOMAIN);
     let is_left_out = header.counts[0] == 0 && is_refusal;
-    if is_left_out || workload.is_asked(index, message) { Ok(rcode) } else { Err(Fault::Question) }
+    if !is_left_out && !workload.is_asked(index, message) {
+        return Err(Fault::Question);
+    }
+    match workload.expected(index) {
+        Some(expected) if !is_refusal => expected.compare(message).map(|()| rcode),
+        _ => Ok(rcode),
+    }
 }

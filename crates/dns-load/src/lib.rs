@@ -2,29 +2,41 @@
 //! that answers without knowing anything, to find the limit of generator and kernel and to test the
 //! generator by its faults.
 //!
-//! It owns queries and their file, the judgment of answers, the loop over sockets and the records
+//! It owns queries, their file and zones made from a seed, the judgment of answers, the loop over sockets
+//! and the records
 //! `godwit.load.v1` and `godwit.dns-echo.v1`. Messages are crate `dns-wire`'s; schedules, open
 //! exchanges and the ledger are crate `load`'s; sockets are crate `netio`'s; what records mean across
 //! runs is crate `measure`'s. To have read: RFC 1035 section 4, RFC 6891, docs/book/dns.md.
 
 mod args;
+mod asked;
+mod capture;
 mod drive;
 pub mod echo;
 mod exchanges;
+mod expected;
 mod identities;
+mod metrics;
 mod queries;
 mod record;
 mod run;
 mod settings;
+mod tally;
+mod tcp;
+mod zone;
 
 use std::process::ExitCode;
 
-pub use exchanges::{Answered, Exchanges, Fault, Limits, Outgoing, Tally};
+pub use exchanges::{Answered, Exchanges, Limits, Outgoing};
+pub use expected::Expected;
 pub use identities::Identities;
 pub use queries::Workload;
 pub use record::Report;
 pub use run::{LoadError, run};
-pub use settings::Settings;
+pub use settings::{Settings, Transport};
+pub use tally::{Fault, Tally};
+pub use tcp::ConnectionCounts;
+pub use zone::{NAMES_MAX, Origin, Zone, ZoneLike};
 
 /// The commands below `godwit dns`.
 #[derive(Debug, clap::Subcommand)]
@@ -33,8 +45,9 @@ pub enum Command {
     ///
     /// Open loop: a query is due when the schedule says so, whatever became of those before, and its
     /// latency counts from then. An answer must come from the server to the query's port with its
-    /// identifier and repeat its question. FILE holds a name and a type per line, as for dnsperf, and is
-    /// asked in turn, over and over.
+    /// identifier and repeat its question. FILE holds a name and a type per line, as for dnsperf, or is a
+    /// capture; it is asked in turn, over and over. --zone-like asks what a zone made from a seed holds, and
+    /// compares each answer with what it must be.
     ///
     /// Exit codes: 0 done; 1 failed at run time; 2 bad arguments or a bad query file; 3 more was missed
     /// than --max-loss allows; 130 interrupted.
@@ -47,6 +60,13 @@ pub enum Command {
     ///
     /// Exit codes: 0 ended by SIGINT or SIGTERM; 1 failed at run time; 2 bad arguments.
     Echo(echo::Args),
+    /// Make a zone from a seed, with queries for it and what they must be answered with
+    ///
+    /// A server that has read the zone is measured with `godwit dns load --zone-like N`, which knows what
+    /// each answer must hold. The same seed, count and name make the same zone on every machine.
+    ///
+    /// Exit codes: 0 written; 1 a file cannot be written; 2 bad arguments.
+    Zone(zone::Args),
 }
 
 impl Command {
@@ -56,6 +76,7 @@ impl Command {
         match self {
             Self::Load(args) => args.run(),
             Self::Echo(args) => args.run(),
+            Self::Zone(args) => args.run(),
         }
     }
 }

@@ -1,10 +1,12 @@
-//! What is asked: queries made once before a run, from dnsperf's text format. A line holds a name and a
-//! type; blank lines and those that begin with `;` or `#` say nothing.
+//! What is asked: queries made once before a run, from dnsperf's text format, a zone or a capture. A line of
+//! text holds a name and a type; blank lines and those that begin with `;` or `#` say nothing.
 
 use std::str;
 
 use dns_wire::header::HEADER_BYTES;
 use dns_wire::{Kind, Message, Query};
+
+use crate::expected::Expected;
 
 /// Problems that are told at most.
 const PROBLEMS_MAX: usize = 10;
@@ -14,8 +16,8 @@ const PROBLEMS_MAX: usize = 10;
 pub struct Workload {
     octets: Vec<u8>,
     ends: Vec<u32>,
-    /// Octets behind the question of each.
-    trailer_bytes: usize,
+    /// What each must be answered with; empty when that is not known.
+    expected: Vec<Expected>,
 }
 
 impl Workload {
@@ -25,13 +27,10 @@ impl Workload {
     ///
     /// All problems with line and column, the first ten in words.
     pub fn parse(file: &str, text: &[u8], query: Query) -> Result<Self, String> {
-        let mut workload = Self {
-            trailer_bytes: query.edns.map_or(0, |edns| edns.emit().len()),
-            ..Self::default()
-        };
+        let mut workload = Self::default();
         let (mut problems, mut further) = (Vec::new(), 0_u64);
         for (index, line) in text.split(|&octet| octet == b'\n').enumerate() {
-            if let Err((column, why)) = workload.add(line, query) {
+            if let Err((column, why)) = workload.add_line(line, query) {
                 if problems.len() < PROBLEMS_MAX {
                     problems.push(format!("{file}:{}:{column}: {why}", index + 1));
                 } else {
@@ -49,7 +48,7 @@ impl Workload {
     }
 
     /// Adds the query of a line, if it holds one; else column and reason.
-    fn add(&mut self, line: &[u8], query: Query) -> Result<(), (usize, String)> {
+    fn add_line(&mut self, line: &[u8], query: Query) -> Result<(), (usize, String)> {
         let mut words = line
             .split(u8::is_ascii_whitespace)
             .filter(|word| !word.is_empty())
@@ -68,9 +67,43 @@ impl Workload {
             return Err((at, "more than a name and a type".to_owned()));
         }
         query.append(&mut self.octets, name, kind).map_err(|why| (name_at, why.to_string()))?;
-        let end = u32::try_from(self.octets.len());
-        self.ends.push(end.map_err(|_| (1, "more than 4 GiB of queries".to_owned()))?);
+        self.end().map_err(|why| (1, why.to_owned()))
+    }
+
+    /// Ends the query whose octets were appended last.
+    fn end(&mut self) -> Result<(), &'static str> {
+        let end = u32::try_from(self.octets.len()).map_err(|_| "more than 4 GiB of queries")?;
+        self.ends.push(end);
         Ok(())
+    }
+
+    /// Adds the query for records of the type `kind` of `name` that must be answered with `expected`.
+    ///
+    /// # Panics
+    ///
+    /// When `name` is none, or others were added without what they must be answered with.
+    pub(crate) fn add(&mut self, name: &[u8], kind: Kind, query: Query, expected: Expected) {
+        assert_eq!(self.expected.len(), self.ends.len(), "all are expected to be something");
+        query.append(&mut self.octets, name, kind).expect("names that were made are names");
+        self.end().expect("a zone has a million queries of 282 octets at most");
+        self.expected.push(expected);
+    }
+
+    /// Adds a query as it is, but for its identifier.
+    ///
+    /// # Errors
+    ///
+    /// When there is no room.
+    pub(crate) fn add_as_it_is(&mut self, query: &[u8]) -> Result<(), &'static str> {
+        self.octets.extend([0, 0]);
+        self.octets.extend(&query[2..]);
+        self.end()
+    }
+
+    /// Octets of the longest query.
+    #[must_use]
+    pub fn longest(&self) -> usize {
+        (0..self.len()).map(|index| self.query(index).len()).max().unwrap_or(0)
     }
 
     /// How many there are.
@@ -96,13 +129,19 @@ impl Workload {
         &self.octets[start..self.ends[index] as usize]
     }
 
+    /// What query `index` must be answered with, if that is known.
+    #[must_use]
+    pub fn expected(&self, index: usize) -> Option<&Expected> {
+        self.expected.get(index)
+    }
+
     /// True when `answer` repeats the question of query `index`, letters in any case.
     #[must_use]
     pub fn is_asked(&self, index: usize, answer: &Message<'_>) -> bool {
         let query = self.query(index);
-        let question = &query[HEADER_BYTES..query.len() - self.trailer_bytes];
-        answer.question_octets() == question
-            || Message::parse(query).is_ok_and(|query| answer.asks_as(&query))
+        let is_repeated = answer.header().counts[0] == 1
+            && query[HEADER_BYTES..].starts_with(answer.question_octets());
+        is_repeated || Message::parse(query).is_ok_and(|query| answer.asks_as(&query))
     }
 }
 

@@ -8,28 +8,37 @@ use base::time::NS_PER_S;
 use dns_wire::{Malformed, Rcode};
 use load::Health;
 use measure::record::{LoadRecord, MessageCounts};
+use netio::Clock;
 use netio::send::SendCounts;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::drive::LaneResult;
-use crate::exchanges::{Answered, Fault, Tally};
+use crate::exchanges::Answered;
 use crate::run::port_buffer_bytes;
-use crate::settings::Settings;
+use crate::settings::{Settings, Transport};
+use crate::tally::{Fault, Tally};
+use crate::tcp::ConnectionCounts;
 
 /// A load record and the details of a DNS run. In JSON all fields stand in one object; readers of
 /// `godwit.load.v1` pass over those that they do not know. There `nak` is an answer in time with
-/// another response code than NOERROR and NXDOMAIN, and `wrong_client` one with another question.
+/// another response code than NOERROR and NXDOMAIN, and `wrong_client` one with another question or another
+/// answer than was expected.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// The record.
     #[serde(flatten)]
     pub load: LoadRecord,
+    /// When the first query was due, nanoseconds since 1970.
+    pub started_ns: u64,
     /// The run was ended before its time.
     pub interrupted: bool,
     /// What came back, in datagrams.
     pub answers: Answers,
-    /// Receive buffer of each port, octets of kernel memory.
+    /// What connections of TCP did; none over UDP alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connections: Option<ConnectionCounts>,
+    /// Receive buffer of each port, octets of kernel memory; 0 over TCP alone.
     pub receive_buffer_bytes: u64,
     /// `sendmmsg` calls.
     pub send_calls: u64,
@@ -39,15 +48,17 @@ pub struct Report {
     pub warnings: Vec<String>,
 }
 
-/// Datagrams received, each counted once in `rcodes`, `repeated`, `faults`, `malformed`, `unmatched` or
+/// Datagrams received, and messages over TCP, each counted once in `rcodes`, `asked_again`, `repeated`, `faults`, `malformed`, `unmatched` or
 /// `foreign`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Answers {
     /// First answers to what was asked, late ones too, by response code.
     pub rcodes: BTreeMap<String, u64>,
+    /// Truncated datagrams after which the query was asked again over TCP.
+    pub asked_again: u64,
     /// Further answers to a query that had been answered.
     pub repeated: u64,
-    /// Messages with port and identifier of a query that are no answers to it.
+    /// Messages with port and identifier of a query that are not what it must be answered with.
     pub faults: BTreeMap<&'static str, u64>,
     /// No DNS messages, by what was wrong.
     pub malformed: BTreeMap<&'static str, u64>,
@@ -67,6 +78,7 @@ pub struct Answers {
 struct Sum {
     answered: Answered,
     sends: SendCounts,
+    connections: ConnectionCounts,
     health: Health,
     too_long: u64,
     cpu_ns: u64,
@@ -78,6 +90,7 @@ fn add_up(lanes: Vec<LaneResult>) -> Sum {
     let mut sum = Sum {
         answered: Answered::default(),
         sends: SendCounts::default(),
+        connections: ConnectionCounts::default(),
         health: Health::default(),
         too_long: 0,
         cpu_ns: 0,
@@ -92,6 +105,7 @@ fn add_up(lanes: Vec<LaneResult>) -> Sum {
         sum.sends.refused += lane.sends.refused;
         sum.sends.stalled += lane.sends.stalled;
         sum.sends.calls += lane.sends.calls;
+        sum.connections.merge(&lane.connections);
         sum.health.socket_drops += lane.socket_drops;
         sum.too_long += lane.too_long;
         sum.cpu_ns += lane.cpu_ns;
@@ -108,16 +122,17 @@ impl Report {
         settings: &Settings,
         start_ns: u64,
         lanes: Vec<LaneResult>,
-        receive_buffer_bytes: usize,
+        receive_buffer_bytes: Option<usize>,
     ) -> Self {
         let sum = add_up(lanes);
         let planned_end_ns = start_ns + settings.duration_ns;
         let end_ns = sum.stopped_ns.map_or(planned_end_ns, |ns| ns.clamp(start_ns, planned_end_ns));
         let wanted_bytes = port_buffer_bytes(settings);
+        let granted_bytes = receive_buffer_bytes.unwrap_or(wanted_bytes);
         let mut warnings = Vec::new();
-        if receive_buffer_bytes < wanted_bytes {
+        if granted_bytes < wanted_bytes {
             warnings.push(format!(
-                "the kernel granted a receive buffer of {receive_buffer_bytes} octets instead of \
+                "the kernel granted a receive buffer of {granted_bytes} octets instead of \
                  {wanted_bytes}; raise net.core.rmem_max or run with CAP_NET_ADMIN"
             ));
         }
@@ -129,9 +144,12 @@ impl Report {
         }
         Self {
             load: load_record(settings, &sum, end_ns - start_ns),
+            started_ns: wall_ns(start_ns),
             interrupted: sum.stopped_ns.is_some(),
             answers: answers(&sum.answered.tally, sum.too_long),
-            receive_buffer_bytes: receive_buffer_bytes as u64,
+            connections: (settings.transport != Transport::Udp { tc_fallback: false })
+                .then_some(sum.connections),
+            receive_buffer_bytes: receive_buffer_bytes.unwrap_or(0) as u64,
             send_calls: sum.sends.calls,
             send_stalls: sum.sends.stalled,
             warnings,
@@ -150,6 +168,7 @@ fn answers(tally: &Tally, too_long: u64) -> Answers {
     let malformed = Malformed::ALL.into_iter().zip(tally.malformed);
     Answers {
         rcodes: named(rcodes.map(|(&count, code)| (Rcode(code).to_string(), count))),
+        asked_again: tally.asked_again,
         repeated: tally.repeated,
         faults: named(faults.map(|(fault, count)| (fault.name(), count))),
         malformed: named(malformed.map(|(reason, count)| (reason.name(), count))),
@@ -170,7 +189,7 @@ fn load_record(settings: &Settings, sum: &Sum, duration_ns: u64) -> LoadRecord {
         settings: settings_map(settings),
         offered_per_s: settings.rate.as_per_second(),
         messages: MessageCounts {
-            sent: sum.sends.sent,
+            sent: sum.sends.sent + sum.connections.sent,
             received: tally.received,
             malformed: tally.malformed.iter().sum(),
             unmatched: tally.unmatched + tally.foreign,
@@ -186,6 +205,8 @@ fn settings_map(settings: &Settings) -> BTreeMap<String, Value> {
     let entries = [
         ("server", json!(settings.server.to_string())),
         ("queries", json!(settings.workload.len())),
+        ("zone_like", zone_like(settings)),
+        ("transport", json!(settings.transport.name())),
         ("rate", json!(settings.rate.as_per_second())),
         ("duration_s", json!(seconds(settings.duration_ns))),
         ("shape", json!(settings.shape.to_string())),
@@ -200,6 +221,20 @@ fn settings_map(settings: &Settings) -> BTreeMap<String, Value> {
     entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
+/// What the zone was made from; null without one.
+fn zone_like(settings: &Settings) -> Value {
+    settings.zone_like.as_ref().map_or(
+        Value::Null,
+        |like| json!({ "seed": like.seed, "names": like.names, "zone": like.origin.to_string() }),
+    )
+}
+
+/// A time of the monotonic clock as nanoseconds since 1970.
+fn wall_ns(mono_ns: u64) -> u64 {
+    let now = Clock::now();
+    (1_000 * now.wall_us + mono_ns).saturating_sub(now.mono_ns)
+}
+
 /// Nanoseconds as seconds.
 fn seconds(ns: u64) -> f64 {
     ns as f64 / NS_PER_S as f64
@@ -209,6 +244,23 @@ fn seconds(ns: u64) -> f64 {
 fn listed<N: fmt::Display>(counts: &BTreeMap<N, u64>) -> String {
     let words: Vec<_> = counts.iter().map(|(name, count)| format!("{name} {count}")).collect();
     if words.is_empty() { "none".to_owned() } else { words.join(", ") }
+}
+
+impl Report {
+    fn write_connections(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(tcp) = &self.connections else { return Ok(()) };
+        writeln!(
+            f,
+            "tcp        asked again {}, opened {}, reopened {}, failed {}, ended {}, cut off {}, unsent {}",
+            self.answers.asked_again,
+            tcp.opened,
+            tcp.reopened,
+            tcp.failed,
+            tcp.ended,
+            tcp.cut_off,
+            tcp.unsent
+        )
+    }
 }
 
 impl fmt::Display for Report {
@@ -257,12 +309,13 @@ impl fmt::Display for Report {
             load.messages.malformed,
             load.messages.unmatched
         )?;
-        for (what, counts) in [("malformed ", &answers.malformed), ("no answers", &answers.faults)]
+        for (what, counts) in [("malformed ", &answers.malformed), ("faults    ", &answers.faults)]
         {
             if !counts.is_empty() {
                 writeln!(f, "{what} {}", listed(counts))?;
             }
         }
+        self.write_connections(f)?;
         let offload = if load.segmentation { "segmentation" } else { "no segmentation" };
         writeln!(
             f,

@@ -1,19 +1,20 @@
-//! A whole run: ports, threads, and the sum of what they saw.
+//! A whole run: ports or connections, threads, and the sum of what they saw.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::AtomicBool;
-use std::{fmt, thread};
+use std::{fmt, io, thread};
 
 use base::time::NS_PER_MS;
 use dns_wire::query::QUERY_BYTES_MAX;
 use load::{Schedule, Timeline};
-use netio::{Clock, NetError, Outbox, RecvBatch, Route, UdpOptions, UdpSocket};
+use netio::{Clock, NetError, Outbox, ReadyList, RecvBatch, Route, UdpOptions, UdpSocket};
 
-use crate::drive::{Lane, LaneResult};
+use crate::drive::{Fallback, Lane, LaneResult};
 use crate::exchanges::Exchanges;
 use crate::identities::Identities;
 use crate::record::Report;
-use crate::settings::Settings;
+use crate::settings::{Settings, Transport};
+use crate::tcp::{Connections, TcpLane};
 
 /// Socket buffers that are asked for over all ports, octets of kernel memory.
 const BUFFER_BYTES: usize = 64 << 20;
@@ -61,6 +62,14 @@ pub fn run(settings: &Settings, stop: &AtomicBool) -> Result<Report, LoadError> 
     if !problems.is_empty() {
         return Err(LoadError::Settings(problems));
     }
+    match settings.transport {
+        Transport::Udp { .. } => over_udp(settings, stop),
+        Transport::Tcp => over_tcp(settings, stop),
+    }
+}
+
+/// Every thread with ports of its own, and connections beside them where truncated answers are followed.
+fn over_udp(settings: &Settings, stop: &AtomicBool) -> Result<Report, LoadError> {
     // Allocation takes its time and must be over before the schedule begins.
     let mut lanes = Vec::new();
     for thread in 0..u64::from(settings.threads) {
@@ -73,6 +82,7 @@ pub fn run(settings: &Settings, stop: &AtomicBool) -> Result<Report, LoadError> 
             linger_ns: settings.linger_ns,
             outbox: outbox(settings),
             input: RecvBatch::new(RECEIVE_SLOTS, settings.answer_bytes),
+            fallback: fallback(settings)?,
         });
     }
     let receive_buffer_bytes = smallest_buffer(&lanes)?;
@@ -80,9 +90,53 @@ pub fn run(settings: &Settings, stop: &AtomicBool) -> Result<Report, LoadError> 
     for (lane, thread) in lanes.iter_mut().zip(0..) {
         lane.schedule = schedule(settings, start_ns, thread);
         lane.exchanges.keep_timeline(timeline(settings, start_ns));
+        if lane.fallback.is_some() {
+            lane.exchanges.follow_truncation();
+        }
     }
-    let results = run_lanes(&settings.cpus, lanes, stop)?;
-    Ok(Report::of_lanes(settings, start_ns, results, receive_buffer_bytes))
+    let lanes = lanes.into_iter().map(|lane| move || lane.run(stop)).collect();
+    let results = run_lanes(&settings.cpus, lanes)?;
+    Ok(Report::of_lanes(settings, start_ns, results, Some(receive_buffer_bytes)))
+}
+
+/// Every thread with connections of its own, all open before the first query is due.
+fn over_tcp(settings: &Settings, stop: &AtomicBool) -> Result<Report, LoadError> {
+    let mut lanes = Vec::new();
+    for thread in 0..u64::from(settings.threads) {
+        let (list, mut connections) = connections(settings)?;
+        connections.open_all(&list)?;
+        lanes.push(TcpLane {
+            connections,
+            list,
+            exchanges: exchanges(settings, thread),
+            schedule: schedule(settings, 0, thread),
+            linger_ns: settings.linger_ns,
+            query: vec![0; query_bytes(settings)],
+        });
+    }
+    let start_ns = Clock::mono_ns() + LEAD_NS;
+    for (lane, thread) in lanes.iter_mut().zip(0..) {
+        lane.schedule = schedule(settings, start_ns, thread);
+        lane.exchanges.keep_timeline(timeline(settings, start_ns));
+    }
+    let lanes = lanes.into_iter().map(|lane| move || lane.run(stop)).collect();
+    let results = run_lanes(&settings.cpus, lanes)?;
+    Ok(Report::of_lanes(settings, start_ns, results, None))
+}
+
+/// The connections of one thread, none open, and the list that tells of them.
+fn connections(settings: &Settings) -> Result<(ReadyList, Connections), NetError> {
+    let list = ReadyList::new().map_err(NetError::on("make", "a list of connections"))?;
+    let count = settings.ports_per_thread();
+    Ok((list, Connections::new(settings.server, settings.local, count)))
+}
+
+fn fallback(settings: &Settings) -> Result<Option<(ReadyList, Fallback)>, NetError> {
+    if settings.transport != (Transport::Udp { tc_fallback: true }) {
+        return Ok(None);
+    }
+    let (list, connections) = connections(settings)?;
+    Ok(Some((list, Fallback { connections, query: vec![0; query_bytes(settings)] })))
 }
 
 /// The receive buffer that the kernel granted to every port at least, octets of its memory.
@@ -117,7 +171,7 @@ fn outbox(settings: &Settings) -> Outbox {
         sources: Vec::new(),
         segmentation: settings.segmentation,
     };
-    Outbox::new(route, QUERY_BYTES_MAX)
+    Outbox::new(route, query_bytes(settings))
 }
 
 fn exchanges(settings: &Settings, thread: u64) -> Exchanges<'_> {
@@ -150,8 +204,7 @@ fn schedule(settings: &Settings, start_ns: u64, thread: u64) -> Schedule {
 /// Runs every lane on a thread of its own.
 fn run_lanes(
     cpus: &[usize],
-    lanes: Vec<Lane<'_>>,
-    stop: &AtomicBool,
+    lanes: Vec<impl FnOnce() -> io::Result<LaneResult> + Send>,
 ) -> Result<Vec<LaneResult>, NetError> {
     thread::scope(|scope| {
         let threads: Vec<_> = lanes
@@ -161,10 +214,15 @@ fn run_lanes(
                 let cpu = (!cpus.is_empty()).then(|| cpus[index % cpus.len()]);
                 scope.spawn(move || {
                     netio::thread::sharpen(&format!("dns-load-{index}"), cpu)?;
-                    lane.run(stop).map_err(NetError::on("drive", "the generator's ports"))
+                    lane().map_err(NetError::on("drive", "the generator's ports"))
                 })
             })
             .collect();
         threads.into_iter().map(|thread| thread.join().expect("a lane does not panic")).collect()
     })
+}
+
+/// Room for the longest query.
+fn query_bytes(settings: &Settings) -> usize {
+    settings.workload.longest().max(QUERY_BYTES_MAX)
 }

@@ -7,12 +7,37 @@ use load::{Rate, Shape};
 
 use crate::exchanges::Limits;
 use crate::queries::Workload;
+use crate::zone::ZoneLike;
 
 /// Ports of one thread at most: what one wait looks at.
 pub(crate) const PORTS_PER_THREAD_MAX: u32 = 1_024;
 /// Queries of one port that are watched at a time: half of the identifiers, so that none is taken for
 /// another.
 const WATCHED_PER_PORT: u64 = 1 << 15;
+
+/// What carries queries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// Datagrams.
+    Udp {
+        /// A query whose answer was truncated is asked again over TCP.
+        tc_fallback: bool,
+    },
+    /// Connections in place of ports.
+    Tcp,
+}
+
+impl Transport {
+    /// Name in records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Udp { tc_fallback: false } => "udp",
+            Self::Udp { tc_fallback: true } => "udp, tcp after truncation",
+            Self::Tcp => "tcp",
+        }
+    }
+}
 
 /// One run of the generator.
 #[derive(Clone, Debug)]
@@ -23,6 +48,8 @@ pub struct Settings {
     pub local: Option<IpAddr>,
     /// What is asked, in turn.
     pub workload: Workload,
+    /// The zone that it was made from, if it was.
+    pub zone_like: Option<ZoneLike>,
     /// The largest answer that is taken, octets.
     pub answer_bytes: usize,
     /// Queries per second, all threads together.
@@ -40,7 +67,9 @@ pub struct Settings {
     pub seed: u64,
     /// Threads, each with its own ports.
     pub threads: u32,
-    /// Ports that queries leave from, all threads together.
+    /// What carries queries.
+    pub transport: Transport,
+    /// Ports that queries leave from, or connections, all threads together.
     pub ports: u32,
     /// Processors to bind the threads to, in turn; empty binds none.
     pub cpus: Vec<usize>,
@@ -58,6 +87,7 @@ impl Settings {
             server,
             local: None,
             workload,
+            zone_like: None,
             answer_bytes: 4_096,
             rate,
             shape: Shape::Even,
@@ -66,6 +96,7 @@ impl Settings {
             linger_ns: NS_PER_S / 20,
             seed: 1,
             threads: 1,
+            transport: Transport::Udp { tc_fallback: false },
             ports: 16,
             cpus: Vec::new(),
             segmentation: false,

@@ -217,3 +217,43 @@ fn a_query_and_its_answer_allocate_nothing() {
     assert_eq!(allocations, 0);
     assert_eq!(exchanges.finish().ledger.count(Class::OnTime), 1_000);
 }
+
+#[test]
+fn a_query_goes_on_over_tcp_when_its_answer_was_truncated() {
+    let workload = workload();
+    let mut exchanges = exchanges(&workload);
+    exchanges.follow_truncation();
+    let (mut buffer, mut again) = ([0; 512], [0; 512]);
+    let sent = exchanges.begin(NS_PER_MS, &mut buffer).unwrap();
+    exchanges.left(sent.number, NS_PER_MS);
+    let whole = Sends::Good.octets(&buffer[..sent.len]);
+    let mut cut = whole.clone();
+    cut[2] |= 0x02;
+    assert_eq!(exchanges.ask_again(&mut again), None);
+    exchanges.answer(2 * NS_PER_MS, 0, &cut);
+    // The same datagram once more asks nothing again.
+    exchanges.answer(3 * NS_PER_MS, 0, &cut);
+    assert_eq!(exchanges.ask_again(&mut again), Some((0, sent.len)));
+    assert_eq!(again[..sent.len], buffer[..sent.len]);
+    assert_eq!(exchanges.ask_again(&mut again), None);
+    assert_eq!(exchanges.unsettled(), 1);
+    exchanges.answer_over_tcp(9 * NS_PER_MS, 0, &whole);
+    assert_eq!(exchanges.unsettled(), 0);
+    // One that is cut comes too late to be followed.
+    let late = exchanges.begin(10 * NS_PER_MS, &mut buffer).unwrap();
+    exchanges.left(late.number, 10 * NS_PER_MS);
+    let mut cut = Sends::Good.octets(&buffer[..late.len]);
+    cut[2] |= 0x02;
+    exchanges.answer((11 + DEADLINE_MS) * NS_PER_MS, 0, &cut);
+    assert_eq!(exchanges.ask_again(&mut again), None);
+    let answered = exchanges.finish();
+    let tally = &answered.tally;
+    assert_eq!(
+        (tally.asked_again, tally.repeated, tally.truncated, tally.answered()),
+        (1, 1, 1, 2)
+    );
+    assert_eq!(tally.received, 4);
+    let ledger = &answered.ledger;
+    assert_eq!((ledger.count(Class::OnTime), ledger.count(Class::Late)), (1, 1));
+    assert_eq!(ledger.latency_due().max(), Some(8 * NS_PER_MS));
+}

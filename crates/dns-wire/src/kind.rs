@@ -59,12 +59,20 @@ const NAMES: [(u16, &str); 45] = [
 impl Kind {
     /// An IPv4 address.
     pub const A: Self = Self(1);
+    /// Another name of something.
+    pub const CNAME: Self = Self(5);
     /// The start of a zone.
     pub const SOA: Self = Self(6);
+    /// A host that takes mail.
+    pub const MX: Self = Self(15);
+    /// A text.
+    pub const TXT: Self = Self(16);
     /// An IPv6 address.
     pub const AAAA: Self = Self(28);
     /// The pseudo-record of EDNS.
     pub const OPT: Self = Self(41);
+    /// How a web server is reached (RFC 9460).
+    pub const HTTPS: Self = Self(65);
 }
 
 impl fmt::Display for Kind {

@@ -20,6 +20,7 @@ pub mod name;
 pub mod query;
 pub mod rcode;
 pub mod record;
+pub mod stream;
 
 pub use header::{Flags, Header};
 pub use kind::{Class, Kind};

@@ -193,6 +193,46 @@ fn a_real_server_gives_the_answers_that_are_known() {
     assert_eq!(number(&record, "/exchanges/on_time"), 400);
     assert_eq!(number(&record, "/exchanges/nak"), 100);
     assert!(said.contains("NOERROR 300, NXDOMAIN 100, REFUSED 100; truncated 100"), "{said}");
+    // Over TCP the long answer is whole: all of it is asked for there, or what was truncated is.
+    // Dnsmasq closes a connection after 100 queries, which eight connections do not reach.
+    for (flag, asked_again) in [("--tcp", 0), ("--tc-fallback", 100)] {
+        let words = ["-s", &dnsmasq.address, "-d", queries, "--rate", "1000", "--duration", "0.5"];
+        let more = ["--edns", "1232", "--deadline-s", "20", "--ports", "8", "--json", "-", flag];
+        let output = load(&[&words[..], &more].concat());
+        let record = self::record(&output);
+        let answers = &record["answers"];
+        let codes = serde_json::json!({ "NOERROR": 300, "NXDOMAIN": 100, "REFUSED": 100 });
+        assert_eq!(answers["rcodes"], codes, "{flag} {record}");
+        assert_eq!(number(answers, "/truncated"), 0, "{flag} {record}");
+        assert_eq!(number(answers, "/asked_again"), asked_again, "{flag} {record}");
+        assert_eq!(number(&record, "/exchanges/on_time"), 400, "{flag} {record}");
+    }
+}
+
+#[test]
+fn a_client_by_others_is_answered_over_tcp() {
+    if !require(&["dnsperf"]) {
+        return;
+    }
+    let folder = TempFolder::new("dns-tcp");
+    let queries = folder.path().join("queries.txt");
+    fs::write(
+        &queries,
+        "www.example.com A
+example.com MX
+",
+    )
+    .expect("it can be written");
+    let echo = Echo::start(&["--truncate", "100%"]);
+    let (address, port) = echo.address.split_once(':').expect("address and port");
+    let mut command = Command::new("dnsperf");
+    command.args(["-m", "tcp", "-s", address, "-p", port, "-n", "250", "-c", "5", "-d"]);
+    let output = command.arg(&queries).stdin(Stdio::null()).output().expect("dnsperf starts");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("NOERROR 500 (100.00%)"), "{said}");
+    let ledger = echo.end();
+    assert_eq!((number(&ledger, "/tcp/received"), number(&ledger, "/tcp/sent")), (500, 500));
+    assert_eq!((number(&ledger, "/tcp/connections"), number(&ledger, "/truncated")), (5, 0));
 }
 
 #[test]
@@ -232,4 +272,150 @@ fn mistakes_are_told() {
     let expected = format!("error: cannot bind a UDP socket to {}: ", echo.address);
     assert_eq!(second.status.code(), Some(1), "{said}");
     assert!(said.starts_with(&expected), "{said}");
+}
+
+/// A classic pcap file of bare IPv4 packets: queries to port 53 from loopback, and when.
+fn capture(queries: &[(u64, &[u8])]) -> Vec<u8> {
+    use base::Writer;
+    use packet_wire::pcap::{self, ByteOrder, LINK_RAW_IP, Resolution};
+    use packet_wire::{ipv4, protocol, udp};
+    let address = std::net::Ipv4Addr::LOCALHOST;
+    let mut file = pcap::Writer::new(LINK_RAW_IP, ByteOrder::Big, Resolution::Microseconds);
+    for (time_ns, query) in queries {
+        let mut buffer = [0; 512];
+        let mut writer = Writer::new(&mut buffer);
+        let bytes = udp::HEADER_LEN + query.len();
+        ipv4::Header::new(protocol::UDP, address, address).emit(bytes, &mut writer);
+        let (from, to) = ((address, 999).into(), (address, 53).into());
+        writer.put(&udp::header_for(from, to, query)).put(query);
+        file.packet(*time_ns, writer.written());
+    }
+    file.into_octets()
+}
+
+/// Sends `count` queries back as answers; the queries without their identifiers.
+fn turned(socket: &UdpSocket, count: usize) -> Vec<Vec<u8>> {
+    let mut octets = [0; 512];
+    let turn = |_| {
+        let (len, from) = socket.recv_from(&mut octets).expect("a query comes");
+        octets[2] |= 0x80;
+        socket.send_to(&octets[..len], from).expect("loopback takes it");
+        octets[2] &= !0x80;
+        octets[2..len].to_vec()
+    };
+    (0..count).map(turn).collect()
+}
+
+/// What `godwit dns load` with these flags sends to a server that turns `count` queries, and its record.
+fn sent_by_load(flags: &[&str], count: usize) -> (Vec<Vec<u8>>, Value) {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback is there");
+    socket.set_read_timeout(Some(Duration::from_secs(20))).expect("a plain timeout");
+    let address = socket.local_addr().expect("it is bound").to_string();
+    std::thread::scope(|scope| {
+        let server = scope.spawn(|| turned(&socket, count));
+        let more = ["-s", &address, "--deadline-s", "20", "--json", "-"];
+        let output = load(&[&more[..], flags].concat());
+        assert!(output.status.success(), "{output:?}");
+        (server.join().expect("queries came"), record(&output))
+    })
+}
+
+#[test]
+fn queries_of_a_capture_go_as_they_were_in_their_order() {
+    // By dig: RD and AD, EDNS of 1232 octets with a cookie; and a plain one without RD.
+    let first: &[u8] = b"\x4a\x02\x01\x20\0\x01\0\0\0\0\0\x01\x03www\x07example\x03org\0\0\x1c\0\x01\
+                         \0\0\x29\x04\xd0\0\0\0\0\0\x0c\0\x0a\0\x08\x61\xd3\x92\x24\xf6\x54\x1a\x0c";
+    let second: &[u8] = b"\0\x07\0\0\0\x01\0\0\0\0\0\0\x07example\x03org\0\0\x0f\0\x01";
+    let folder = TempFolder::new("dns-capture");
+    let path = folder.path().join("queries.pcap");
+    let ms = 1_000_000;
+    let file =
+        capture(&[(7 * ms, first), (8 * ms, second), (9 * ms, b"no query"), (60 * ms, first)]);
+    fs::write(&path, file).expect("it can be written");
+    let path = path.to_str().expect("a plain path");
+    let expected = [&first[2..], &second[2..], &first[2..]];
+    let (sent, record) = sent_by_load(&["-d", path, "--replay-times"], 3);
+    assert_eq!(sent, expected);
+    assert_eq!(record["settings"]["shape"], "replay of 3");
+    assert_eq!(number(&record, "/exchanges/on_time"), 3, "{record}");
+    // At a rate, over and over.
+    let (sent, _) = sent_by_load(&["-d", path, "--rate", "100", "--duration", "0.07"], 7);
+    assert_eq!(sent[3..6], expected);
+    for (flags, said) in [
+        (&["-d", path, "--rate", "1", "--no-recursion"][..], "are asked as they are"),
+        (&["-d", "/dev/null", "--replay-times"], "--replay-times takes a capture, which /dev/null"),
+    ] {
+        let output = load(&[&["-s", "127.0.0.1:9"][..], flags].concat());
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(said), "{output:?}");
+    }
+}
+
+#[test]
+fn the_query_of_the_slides_is_theirs_to_the_octet() {
+    // The payload of the frame on the slides behind its identifier.
+    let slides: &[u8] = b"\x01\0\0\x01\0\0\0\0\0\x01\x03www\x06google\x03com\0\0\x1c\0\x01\
+                          \0\0\x29\x10\0\0\0\0\0\0\0";
+    let (sent, _) = sent_by_load(&["--slides", "--rate", "100", "--duration", "0.05"], 5);
+    assert_eq!(sent, [slides; 5]);
+    // Ethernet, IPv4 and UDP take 42 octets, the identifier two.
+    assert_eq!(42 + 2 + slides.len(), 85);
+    for flag in [&["--query", "x A"][..], &["--edns", "512"], &["--dnssec"], &["-d", "x"]] {
+        let words = ["-s", "127.0.0.1:9", "--rate", "1", "--slides"];
+        assert_eq!(load(&[&words[..], flag].concat()).status.code(), Some(2), "{flag:?}");
+    }
+}
+
+#[test]
+fn metrics_have_what_the_schema_of_dns_metrics_requires() {
+    let folder = TempFolder::new("dns-metrics");
+    let path = folder.path().join("metrics.json");
+    let file = path.to_str().expect("a plain path");
+    for transport in [&[][..], &["--tcp"]] {
+        let echo = Echo::start(&["--rcode", "refused=20%", "--drop", "10%"]);
+        let words = ["-s", &echo.address, "--rate", "1000", "--duration", "0.5", "--drain-s", "0"];
+        let more = ["--timeline-s", "0.1", "--metrics", file, "--json", "-"];
+        let output = load(&[&words[..], &more, transport].concat());
+        assert!(output.status.success(), "{output:?}");
+        let record = record(&output);
+        let text = fs::read_to_string(&path).expect("it was written");
+        let objects: Vec<Value> =
+            text.lines().map(|line| serde_json::from_str(line).expect("an object")).collect();
+        let kinds: Vec<_> = objects.iter().map(|object| object["type"].as_str()).collect();
+        assert_eq!(
+            (kinds[0], kinds[1], kinds.last()),
+            (Some("header"), Some("stats_periodic"), Some(&Some("stats_sum")))
+        );
+        for object in &objects {
+            assert!(object["runid"].is_string() && object["runid"] == objects[0]["runid"]);
+            if object["type"] != "header" {
+                let since = object["since"].as_u64().expect("it is required");
+                assert!(object["until"].as_u64().expect("it is required") > since);
+                // Nanoseconds since 1970: after 2020.
+                assert!(since > 1_577_836_800_000_000_000, "{object}");
+                assert!(object["queries"].is_u64() && object["responses"].is_u64(), "{object}");
+            }
+        }
+        let header = &objects[0];
+        assert!(header["schema_version"].is_u64() && header["generator"].is_string(), "{header}");
+        assert!(header["generator_version"].is_string() && header["stats_interval"] == 0.1);
+        assert_eq!(header["generator_params"][0], "dns");
+        let sum = objects.last().expect("there are some");
+        assert_eq!(sum["queries"], record["exchanges"]["sent"]);
+        assert_eq!(sum["timeouts"], record["exchanges"]["lost"]);
+        assert_eq!(sum["response_rcodes"], record["answers"]["rcodes"]);
+        let due: u64 = objects[1..objects.len() - 1].iter().map(|it| number(it, "/queries")).sum();
+        assert_eq!(due, number(sum, "/queries"));
+        let latency = &sum["response_latency"];
+        let numbers = ["avg", "min", "max", "stddev"].map(|name| latency[name].as_u64());
+        assert!(numbers.iter().all(Option::is_some), "{latency}");
+        let buckets = latency["buckets"].as_array().expect("a list");
+        let counted: u64 = buckets.iter().map(|bucket| number(bucket, "/2")).sum();
+        assert_eq!(counted, number(&record, "/exchanges/on_time"));
+        let connections = &sum["conn_info"];
+        assert_eq!(connections["type"], if transport.is_empty() { "udp" } else { "tcp" });
+        assert_eq!(connections["packets_sent"], record["messages"]["sent"]);
+        assert_eq!(connections["packets_received"], record["messages"]["received"]);
+        assert_eq!(connections["handshakes"].is_u64(), !transport.is_empty());
+    }
 }

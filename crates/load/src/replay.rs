@@ -30,27 +30,50 @@ fn of_capture(
     port: u16,
     is_first: impl Fn(&[u8]) -> bool,
 ) -> Result<Vec<u64>, String> {
+    let mut times_ns = Vec::new();
+    let take = |time_ns, payload: &[u8]| times_ns.extend(is_first(payload).then_some(time_ns));
+    each_datagram(reader, &[port], take)?;
+    Ok(times_ns)
+}
+
+/// Gives `take` every UDP datagram to one of `ports` in the classic pcap file `file`, in its order: when it
+/// was captured, nanoseconds since 1970, and what it carries.
+///
+/// # Errors
+///
+/// In words, when it is no such file, or damaged before the first of them.
+pub fn datagrams(file: &[u8], ports: &[u16], take: impl FnMut(u64, &[u8])) -> Result<(), String> {
+    let reader = Reader::new(file).map_err(|error| format!("is {error}"))?;
+    each_datagram(reader, ports, take)
+}
+
+fn each_datagram(
+    reader: Reader<'_>,
+    ports: &[u16],
+    mut take: impl FnMut(u64, &[u8]),
+) -> Result<(), String> {
     let link_type = reader.link_type();
     if ![LINK_ETHERNET, LINK_RAW_IP].contains(&link_type) {
         return Err(format!("is a capture of link type {link_type}, neither Ethernet nor IP"));
     }
-    let mut times_ns = Vec::new();
+    let mut has_some = false;
     for record in reader {
         let record: pcap::Record<'_> = match record {
             Ok(record) => record,
             // What a capture that was cut short holds before is good.
-            Err(PcapError::Truncated) if !times_ns.is_empty() => break,
+            Err(PcapError::Truncated) if has_some => break,
             Err(error) => return Err(error.to_string()),
         };
-        if payload_to(record.octets, link_type, port).is_some_and(&is_first) {
-            times_ns.push(record.time_ns);
+        if let Some(payload) = payload_to(record.octets, link_type, ports) {
+            has_some = true;
+            take(record.time_ns, payload);
         }
     }
-    Ok(times_ns)
+    Ok(())
 }
 
-/// What a packet carries to a UDP port.
-fn payload_to(octets: &[u8], link_type: u32, port: u16) -> Option<&[u8]> {
+/// What a packet carries to one of these UDP ports.
+fn payload_to<'p>(octets: &'p [u8], link_type: u32, ports: &[u16]) -> Option<&'p [u8]> {
     let packet =
         if link_type == LINK_ETHERNET { ethernet::Header::parse(octets).ok()?.1 } else { octets };
     let (found, payload) = if packet.first()? >> 4 == 6 {
@@ -62,7 +85,7 @@ fn payload_to(octets: &[u8], link_type: u32, port: u16) -> Option<&[u8]> {
         let datagram = frame::open_packet(packet).ok()?;
         (datagram.destination.port(), datagram.payload)
     };
-    (found == port).then_some(payload)
+    ports.contains(&found).then_some(payload)
 }
 
 fn of_leases(file: &[u8]) -> Result<Vec<u64>, String> {

@@ -1,6 +1,6 @@
 //! The baseline responder: every query back with QR set, AA, TC, RA, Z, AD, CD and the response code
 //! cleared, as dns-echo does. It reads no name and finds no record: what it reaches is the limit of
-//! kernel and generator. Its faults, drawn from a seed, are there to test generators; its ledger says
+//! kernel and generator. It answers over UDP and, by one thread more, over TCP. Its faults, drawn from a seed, are there to test generators; its ledger says
 //! what it did.
 //!
 //! Budget: that of `netio::responder` and two copies of the query; nothing is allocated but for answers
@@ -11,13 +11,16 @@ mod capacity;
 mod faults;
 mod report;
 mod respond;
+mod tcp;
 
-use std::net::SocketAddr;
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use base::Random;
-use netio::responder::{Loop, answer};
+use netio::responder::{Loop, ResponderCounts, answer};
+use netio::send::SendCounts;
 use netio::{NetError, UdpOptions, UdpSocket};
 
 pub use args::Args;
@@ -25,9 +28,13 @@ pub use capacity::{Bucket, Capacity};
 pub use faults::{Faults, Share};
 pub use report::{Report, SCHEMA};
 pub use respond::{Counts, Echo};
+pub use tcp::TcpCounts;
 
 /// Socket buffers that are asked for, octets of kernel memory.
 const BUFFER_BYTES: usize = 16 << 20;
+
+/// How often ports that the kernel chooses for UDP are tried for TCP, too.
+const PORTS_TRIED: u32 = 32;
 
 /// How the responder runs.
 #[derive(Clone, Debug)]
@@ -50,16 +57,28 @@ pub struct Settings {
 pub struct Responder {
     settings: Settings,
     sockets: Vec<UdpSocket>,
+    listener: TcpListener,
     address: SocketAddr,
 }
 
 impl Responder {
-    /// Opens the sockets.
+    /// Opens the sockets, those of UDP and the one that listens for TCP on the same port.
     ///
     /// # Errors
     ///
     /// When the kernel refuses one.
     pub fn open(settings: Settings) -> Result<Self, NetError> {
+        for _ in 1..PORTS_TRIED {
+            match Self::try_open(&settings) {
+                // The port that was free for UDP is somebody's for TCP.
+                Err(error) if settings.listen.port() == 0 && is_in_use(&error) => {}
+                opened => return opened,
+            }
+        }
+        Self::try_open(&settings)
+    }
+
+    fn try_open(settings: &Settings) -> Result<Self, NetError> {
         let mut options = UdpOptions {
             reuse_port: settings.threads > 1,
             receive_buffer_bytes: Some(BUFFER_BYTES),
@@ -74,7 +93,10 @@ impl Responder {
                 .map_err(NetError::on("ask for the address of", settings.listen.to_string()))?;
             sockets.push(socket);
         }
-        Ok(Self { settings, sockets, address: options.bind })
+        let failed = |error| NetError::new("listen for TCP at", options.bind.to_string(), error);
+        let listener = TcpListener::bind(options.bind).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        Ok(Self { settings: settings.clone(), sockets, listener, address: options.bind })
     }
 
     /// Where it answers.
@@ -89,7 +111,8 @@ impl Responder {
     ///
     /// What the kernel reports for a socket or a processor.
     pub fn run(&self, stop: &AtomicBool) -> Result<Report, NetError> {
-        let lanes = thread::scope(|scope| {
+        let (lanes, connections) = thread::scope(|scope| {
+            let connections = scope.spawn(|| self.connections(stop));
             let threads: Vec<_> = self
                 .sockets
                 .iter()
@@ -98,13 +121,44 @@ impl Responder {
                 .collect();
             let joined =
                 threads.into_iter().map(|lane| lane.join().expect("a lane does not panic"));
-            joined.collect::<Vec<_>>()
+            let lanes = joined.collect::<Vec<_>>();
+            (lanes, connections.join().expect("the thread of connections does not panic"))
         });
         let mut report = Report::new(&self.settings, self.address);
         for lane in lanes {
             report.add(lane?);
         }
+        let (lane, counts) = connections?;
+        report.add(lane);
+        report.tcp = counts;
         Ok(report)
+    }
+
+    /// The echo with the faults of one of `threads`, drawn from a stream of its own.
+    fn echo(&self, index: usize) -> Echo {
+        let random = Random::from_seed(self.settings.seed).fork(index as u64);
+        let mut faults = self.settings.faults;
+        faults.capacity = faults.capacity.map(|all| all.share(self.settings.threads.max(1)));
+        Echo::new(faults, random)
+    }
+
+    /// Answers over TCP until `stop` is set.
+    fn connections(&self, stop: &AtomicBool) -> Result<(report::Lane, TcpCounts), NetError> {
+        let mut echo = self.echo(self.sockets.len()).whole();
+        let done = netio::thread::sharpen("dns-echo-tcp", None).and_then(|()| {
+            tcp::answer(&self.listener, &mut echo, stop)
+                .map_err(NetError::on("answer over TCP on", self.address.to_string()))
+        });
+        if done.is_err() {
+            stop.store(true, Ordering::Relaxed);
+        }
+        done.map(|counts| {
+            let sends =
+                SendCounts { sent: counts.sent, refused: counts.refused, ..SendCounts::default() };
+            let socket =
+                ResponderCounts { received: counts.received, sends, ..ResponderCounts::default() };
+            (report::Lane { socket, echo: echo.counts(), held: echo.held() }, counts)
+        })
     }
 
     fn lane(
@@ -115,10 +169,7 @@ impl Responder {
     ) -> Result<report::Lane, NetError> {
         let cpus = &self.settings.cpus;
         let cpu = (!cpus.is_empty()).then(|| cpus[index % cpus.len()]);
-        let random = Random::from_seed(self.settings.seed).fork(index as u64);
-        let mut faults = self.settings.faults;
-        faults.capacity = faults.capacity.map(|all| all.share(self.settings.threads.max(1)));
-        let mut echo = Echo::new(faults, random);
+        let mut echo = self.echo(index);
         let how = Loop { segmentation: false, busy: self.settings.busy };
         let done = netio::thread::sharpen(&format!("dns-echo-{index}"), cpu).and_then(|()| {
             answer(socket, how, &mut echo, stop)
@@ -129,4 +180,9 @@ impl Responder {
         }
         done.map(|counts| report::Lane { socket: counts, echo: echo.counts(), held: echo.held() })
     }
+}
+
+/// Whether somebody has the address already.
+fn is_in_use(error: &NetError) -> bool {
+    error.cause().kind() == ErrorKind::AddrInUse
 }

@@ -8,8 +8,8 @@ use base::time::NS_PER_MS;
 use netio::responder::ResponderCounts;
 use serde::Serialize;
 
-use super::Settings;
 use super::respond::Counts;
+use super::{Settings, TcpCounts};
 
 /// Value of `schema` in a [`Report`].
 pub const SCHEMA: &str = "godwit.dns-echo.v1";
@@ -39,7 +39,7 @@ pub struct Report {
     pub seed: u64,
     /// What was to go wrong, and how often.
     pub faults: BTreeMap<&'static str, String>,
-    /// Datagrams taken from the sockets.
+    /// Datagrams taken from the sockets, and messages over TCP.
     pub received: u64,
     /// Of them, no queries: shorter than a header, or with QR set.
     pub not_queries: u64,
@@ -61,9 +61,9 @@ pub struct Report {
     pub wrong: u64,
     /// Answers cut short.
     pub malformed: u64,
-    /// Datagrams that the kernel took.
+    /// Answers that the kernel took.
     pub sent: u64,
-    /// Datagrams that the kernel refused.
+    /// Answers that the kernel refused, or whose connection had ended.
     pub refused: u64,
     /// Answers given up because too many were held back.
     pub overflowed: u64,
@@ -73,6 +73,8 @@ pub struct Report {
     pub too_long: u64,
     /// Datagrams that the kernel dropped at the sockets.
     pub socket_drops: u64,
+    /// Of all that, what went over TCP.
+    pub tcp: TcpCounts,
 }
 
 impl Report {
@@ -103,6 +105,7 @@ impl Report {
             held_at_end: 0,
             too_long: 0,
             socket_drops: 0,
+            tcp: TcpCounts::default(),
         }
     }
 
@@ -178,6 +181,11 @@ impl fmt::Display for Report {
             f,
             "lost       {} at the socket, {} given up, {} held back at the end",
             self.socket_drops, self.overflowed, self.held_at_end
+        )?;
+        writeln!(
+            f,
+            "over tcp   connections {}, received {}, sent {}, refused {}",
+            self.tcp.connections, self.tcp.received, self.tcp.sent, self.tcp.refused
         )
     }
 }

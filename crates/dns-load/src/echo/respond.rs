@@ -10,7 +10,7 @@ use netio::Datagram;
 use netio::responder::{REPLY_BYTES_MAX, Replies, Respond};
 
 use super::capacity::Bucket;
-use super::faults::Faults;
+use super::faults::{Faults, Share};
 
 /// Answers that are held back at a time at most.
 const HELD_MAX: usize = 1 << 20;
@@ -40,6 +40,18 @@ pub struct Counts {
     pub malformed: u64,
     /// Answers given up because too many were held back.
     pub overflowed: u64,
+}
+
+/// Where answers go: a batch of datagrams, or connections.
+pub(super) trait Output {
+    /// Queues an answer of `len` octets to `destination`, which `write` writes. False when there is no room.
+    fn push(&mut self, destination: SocketAddr, len: usize, write: impl FnOnce(&mut [u8])) -> bool;
+}
+
+impl Output for Replies<'_> {
+    fn push(&mut self, destination: SocketAddr, len: usize, write: impl FnOnce(&mut [u8])) -> bool {
+        Replies::push(self, destination, len, write)
+    }
 }
 
 /// An answer that is held back; its octets stand in a queue of their own.
@@ -75,6 +87,13 @@ impl Echo {
             held_octets: VecDeque::new(),
             answer: Vec::with_capacity(REPLY_BYTES_MAX),
         }
+    }
+
+    /// The same without truncation, for answers that have room.
+    #[must_use]
+    pub fn whole(mut self) -> Self {
+        self.faults.truncate = Share::NONE;
+        self
     }
 
     /// What became of the queries so far.
@@ -126,7 +145,29 @@ impl Respond for Echo {
     const REPLIES_MAX: usize = 2;
 
     fn take(&mut self, now_ns: u64, datagram: &Datagram<'_>, replies: &mut Replies<'_>) {
-        let header = Header::parse(datagram.octets);
+        self.take_query(now_ns, datagram.source, datagram.octets, replies);
+    }
+
+    fn release(&mut self, now_ns: u64, replies: &mut Replies<'_>) {
+        self.release_to(now_ns, replies);
+    }
+
+    fn next_ns(&self) -> Option<u64> {
+        self.next_release_ns()
+    }
+}
+
+impl Echo {
+    /// Takes in a query from `source` received at `now_ns` and queues what it is answered with at once: two
+    /// answers at most.
+    pub(super) fn take_query(
+        &mut self,
+        now_ns: u64,
+        source: SocketAddr,
+        octets: &[u8],
+        replies: &mut impl Output,
+    ) {
+        let header = Header::parse(octets);
         if !header.is_ok_and(|header| !header.flags.has(Flags::RESPONSE)) {
             self.counts.not_queries += 1;
             return;
@@ -147,7 +188,7 @@ impl Respond for Echo {
         }
         let mut answer = std::mem::take(&mut self.answer);
         answer.clear();
-        answer.extend_from_slice(datagram.octets);
+        answer.extend_from_slice(octets);
         let len = self.turn(&mut answer);
         let is_double = self.faults.duplicate.hits(&mut self.random);
         let is_delayed = self.faults.delay.1.hits(&mut self.random);
@@ -160,12 +201,12 @@ impl Respond for Echo {
         for _ in 0..=u8::from(is_double) {
             if due_ns <= now_ns {
                 let is_queued =
-                    replies.push(datagram.source, len, |room| room.copy_from_slice(&answer[..len]));
+                    replies.push(source, len, |room| room.copy_from_slice(&answer[..len]));
                 debug_assert!(is_queued, "the loop leaves room for two replies");
             } else if self.held.len() < HELD_MAX {
                 // A queue: none overtakes another.
                 let due_ns = self.held.back().map_or(due_ns, |last| last.due_ns.max(due_ns));
-                self.held.push_back(Held { due_ns, destination: datagram.source, len });
+                self.held.push_back(Held { due_ns, destination: source, len });
                 self.held_octets.extend(&answer[..len]);
             } else {
                 self.counts.overflowed += 1;
@@ -174,22 +215,25 @@ impl Respond for Echo {
         self.answer = answer;
     }
 
-    fn release(&mut self, now_ns: u64, replies: &mut Replies<'_>) {
+    /// Queues what was held back and is due at `now_ns`, as much as there is room for.
+    pub(super) fn release_to(&mut self, now_ns: u64, replies: &mut impl Output) {
         while let Some(held) = self.held.front().filter(|held| held.due_ns <= now_ns) {
-            let octets = &mut self.held_octets;
+            let octets = &self.held_octets;
             let is_queued = replies.push(held.destination, held.len, |room| {
-                for (place, octet) in room.iter_mut().zip(octets.drain(..held.len)) {
-                    *place = octet;
+                for (place, octet) in room.iter_mut().zip(octets) {
+                    *place = *octet;
                 }
             });
             if !is_queued {
                 break;
             }
+            self.held_octets.drain(..held.len);
             self.held.pop_front();
         }
     }
 
-    fn next_ns(&self) -> Option<u64> {
+    /// When [`Echo::release_to`] has more to do.
+    pub(super) fn next_release_ns(&self) -> Option<u64> {
         self.held.front().map(|held| held.due_ns)
     }
 }

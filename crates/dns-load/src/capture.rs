@@ -1,0 +1,162 @@
+//! Queries out of a capture: those that were sent over UDP to a DNS port, in their order, as they were
+//! caught but for the identifier.
+
+use dns_wire::{Flags, Message};
+use load::replay;
+
+use crate::queries::Workload;
+
+/// The port of DNS.
+pub(crate) const DNS_PORT: u16 = 53;
+/// Octets of a query at most; longer ones are left out.
+const QUERY_BYTES_MAX: usize = 2_048;
+/// How classic captures begin, in both byte orders, of microseconds and of nanoseconds.
+const MAGICS: [[u8; 4]; 4] = [
+    [0xa1, 0xb2, 0xc3, 0xd4],
+    [0xd4, 0xc3, 0xb2, 0xa1],
+    [0xa1, 0xb2, 0x3c, 0x4d],
+    [0x4d, 0x3c, 0xb2, 0xa1],
+];
+/// How the newer format begins.
+const MAGIC_PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
+
+/// What a capture holds.
+#[derive(Debug, Default)]
+pub(crate) struct Captured {
+    /// The queries.
+    pub(crate) workload: Workload,
+    /// When each was caught, nanoseconds since 1970.
+    pub(crate) times_ns: Vec<u64>,
+    /// Datagrams to the ports that are no queries of one question, or too long.
+    pub(crate) left_out: u64,
+    /// The largest answer that a query offers to take, octets.
+    pub(crate) answer_bytes: u16,
+}
+
+/// Whether `file` is a capture, of the format that can be read or the other one.
+pub(crate) fn is_capture(file: &[u8]) -> bool {
+    file.first_chunk().is_some_and(|first| MAGICS.contains(first) || *first == MAGIC_PCAPNG)
+}
+
+/// Whether a payload is a standard query that can be asked and its answer be matched: one question,
+/// nothing but EDNS and the like behind it.
+pub(crate) fn is_query(payload: &[u8]) -> bool {
+    payload.len() <= QUERY_BYTES_MAX
+        && Message::parse(payload).is_ok_and(|message| {
+            let header = message.header();
+            let is_standard = header.flags.opcode() == 0 && !header.flags.has(Flags::RESPONSE);
+            is_standard && header.counts[..3] == [1, 0, 0]
+        })
+}
+
+/// The queries to one of `ports` in the capture `file`.
+///
+/// # Errors
+///
+/// In words, when it cannot be read or has none.
+pub(crate) fn queries(file: &[u8], ports: &[u16]) -> Result<Captured, String> {
+    if file.starts_with(&MAGIC_PCAPNG) {
+        return Err("is pcapng; `editcap -F pcap` makes a classic pcap file of it".into());
+    }
+    let mut captured = Captured::default();
+    let mut problem = None;
+    replay::datagrams(file, ports, |time_ns, payload| {
+        if !is_query(payload) {
+            captured.left_out += 1;
+            return;
+        }
+        let edns = Message::parse(payload).ok().and_then(|message| message.edns());
+        let offered = edns.map_or(0, |edns| edns.udp_payload_bytes);
+        captured.answer_bytes = captured.answer_bytes.max(offered);
+        captured.times_ns.push(time_ns);
+        if let Err(why) = captured.workload.add_as_it_is(payload) {
+            problem = Some(why);
+        }
+    })?;
+    match problem {
+        Some(problem) => Err(format!("holds {problem}")),
+        None if captured.workload.is_empty() => Err(format!("has no queries to port {}", ports[0])),
+        None => Ok(captured),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+
+    use base::Writer;
+    use packet_wire::pcap::{self, ByteOrder, LINK_RAW_IP, Resolution};
+    use packet_wire::{ipv4, ipv6, protocol, udp};
+
+    use super::*;
+
+    /// A query for `a. A` with RD, the identifier 0x1234 and this behind its question.
+    fn query(additional: &[u8]) -> Vec<u8> {
+        let head = b"\x12\x34\x01\0\0\x01\0\0\0\0\0";
+        let count = u8::from(!additional.is_empty());
+        [&head[..], &[count], b"\x01a\0\0\x01\0\x01", additional].concat()
+    }
+
+    fn capture(packets: &[(u64, bool, u16, &[u8])]) -> Vec<u8> {
+        let mut file = pcap::Writer::new(LINK_RAW_IP, ByteOrder::Little, Resolution::Nanoseconds);
+        for &(time_ns, is_v6, port, payload) in packets {
+            let mut buffer = vec![0; 4_096];
+            let mut writer = Writer::new(&mut buffer);
+            let bytes = udp::HEADER_LEN + payload.len();
+            let (from, to): (SocketAddr, SocketAddr) = if is_v6 {
+                let address = Ipv6Addr::LOCALHOST;
+                ipv6::Header::new(protocol::UDP, address, address).emit(bytes, &mut writer);
+                ((address, 9).into(), (address, port).into())
+            } else {
+                let address = Ipv4Addr::LOCALHOST;
+                ipv4::Header::new(protocol::UDP, address, address).emit(bytes, &mut writer);
+                ((address, 9).into(), (address, port).into())
+            };
+            writer.put(&udp::header_for(from, to, payload)).put(payload);
+            file.packet(time_ns, writer.written());
+        }
+        file.into_octets()
+    }
+
+    #[test]
+    fn queries_come_in_order_as_they_were_but_for_their_identifiers() {
+        let edns = b"\0\0\x29\x04\xd0\0\0\x80\0\0\x04\0\x0a\0\0";
+        let (plain, cookie) = (query(b""), query(edns));
+        let mut answer = plain.clone();
+        answer[2] |= 0x80;
+        let mut update = plain.clone();
+        update[2] |= 5 << 3;
+        let file = capture(&[
+            (5, false, 53, &cookie),
+            (3, true, 5_353, &plain),
+            (7, false, 53, &answer),
+            (8, false, 53, &update),
+            (9, false, 54, &plain),
+            (10, true, 53, &plain[..16]),
+        ]);
+        assert!(is_capture(&file) && is_capture(b"\x0a\x0d\x0d\x0a") && !is_capture(b"a.example"));
+        let captured = queries(&file, &[53, 5_353]).unwrap();
+        assert_eq!((captured.times_ns, captured.left_out), (vec![5, 3], 3));
+        assert_eq!(captured.answer_bytes, 1_232);
+        let workload = captured.workload;
+        assert_eq!((workload.len(), workload.longest()), (2, cookie.len()));
+        for (index, query) in [cookie, plain].iter().enumerate() {
+            assert_eq!(workload.query(index)[..2], [0, 0]);
+            assert_eq!(workload.query(index)[2..], query[2..]);
+            // An answer repeats the question and nothing of what stands behind it.
+            let mut answer = self::query(b"");
+            answer[2] |= 0x80;
+            assert!(workload.is_asked(index, &Message::parse(&answer).unwrap()));
+            answer[13] = b'b';
+            assert!(!workload.is_asked(index, &Message::parse(&answer).unwrap()));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told() {
+        let told = |file: &[u8]| queries(file, &[53]).unwrap_err();
+        assert!(told(b"\x0a\x0d\x0d\x0a....").contains("editcap -F pcap"));
+        assert!(told(b"nothing of the kind, but long enough").contains("not a classic pcap file"));
+        assert_eq!(told(&capture(&[(1, false, 53, b"x")])), "has no queries to port 53");
+    }
+}

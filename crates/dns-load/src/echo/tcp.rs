@@ -1,0 +1,172 @@
+//! The responder's connections: one thread for all of them, with the faults of the others but truncation,
+//! as an answer over TCP is whole.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use netio::{Clock, PollFd, ReadyList, poll};
+
+use super::respond::{Echo, Output};
+use crate::tcp::{Filled, Stream};
+
+/// How often a silent responder looks at its stop flag.
+const STOP_CHECK_NS: u64 = 20_000_000;
+/// The listener's number among those of connections.
+const LISTENER: u32 = u32::MAX;
+/// Connections at a time at most; further ones are closed at once.
+const CONNECTIONS_MAX: usize = 4_096;
+/// Reads per turn and connection.
+const READS_PER_TURN: usize = 4;
+
+/// What the connections did, in messages with a length before them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct TcpCounts {
+    /// Connections accepted.
+    pub connections: u64,
+    /// Messages received.
+    pub received: u64,
+    /// Answers that the kernel took whole.
+    pub sent: u64,
+    /// Answers that it did not, because their connection had ended or took no more.
+    pub refused: u64,
+}
+
+/// One client.
+struct Client {
+    stream: Stream,
+    address: SocketAddr,
+    is_stalled: bool,
+}
+
+/// All clients, by number and address.
+#[derive(Default)]
+struct Clients {
+    by_number: Vec<Option<Client>>,
+    numbers: HashMap<SocketAddr, u32>,
+    /// Places of clients that have gone.
+    free: Vec<u32>,
+    /// Those with something to be written.
+    to_write: Vec<u32>,
+    counts: TcpCounts,
+}
+
+impl Output for Clients {
+    fn push(&mut self, destination: SocketAddr, len: usize, write: impl FnOnce(&mut [u8])) -> bool {
+        let number = self.numbers.get(&destination).copied();
+        let client = number.and_then(|number| self.by_number[number as usize].as_mut());
+        if client.is_some_and(|client| client.stream.queue(len, write)) {
+            self.to_write.extend(number);
+        } else {
+            self.counts.refused += 1;
+        }
+        // There is no later at which it would be taken.
+        true
+    }
+}
+
+impl Clients {
+    fn accept(&mut self, listener: &TcpListener, list: &ReadyList) -> io::Result<()> {
+        // What a client that has gone again leaves behind is no error of the listener's.
+        while let Ok((socket, address)) = listener.accept() {
+            if self.numbers.len() == CONNECTIONS_MAX {
+                continue;
+            }
+            socket.set_nonblocking(true)?;
+            socket.set_nodelay(true)?;
+            let number = self.free.pop().unwrap_or_else(|| {
+                self.by_number.push(None);
+                self.by_number.len() as u32 - 1
+            });
+            list.add(&socket, number)?;
+            let client = Client { stream: Stream::new(socket), address, is_stalled: false };
+            self.by_number[number as usize] = Some(client);
+            self.numbers.insert(address, number);
+            self.counts.connections += 1;
+        }
+        Ok(())
+    }
+
+    /// Takes in what a client has sent.
+    fn read(&mut self, number: u32, echo: &mut Echo, query: &mut Vec<u8>) {
+        for _ in 0..READS_PER_TURN {
+            let Some(client) = &mut self.by_number[number as usize] else { return };
+            match client.stream.fill() {
+                Ok(Filled::Some) => {}
+                Ok(Filled::Nothing) => return,
+                Ok(Filled::End) | Err(_) => return self.close(number),
+            }
+            let (now_ns, address) = (Clock::mono_ns(), client.address);
+            loop {
+                let client = self.by_number[number as usize].as_mut();
+                let Some(message) = client.and_then(|client| client.stream.take()) else { break };
+                query.clear();
+                query.extend_from_slice(message);
+                self.counts.received += 1;
+                echo.take_query(now_ns, address, query, self);
+            }
+        }
+    }
+
+    fn write(&mut self, list: &ReadyList, number: u32) -> io::Result<()> {
+        let Some(client) = &mut self.by_number[number as usize] else { return Ok(()) };
+        match client.stream.flush() {
+            Ok(flushed) => {
+                self.counts.sent += flushed.messages;
+                if flushed.is_stalled != client.is_stalled {
+                    client.is_stalled = flushed.is_stalled;
+                    list.set_wants_room(client.stream.socket(), number, flushed.is_stalled)?;
+                }
+            }
+            Err(_) => self.close(number),
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, number: u32) {
+        if let Some(client) = self.by_number[number as usize].take() {
+            self.counts.refused += client.stream.waiting();
+            self.numbers.remove(&client.address);
+            self.free.push(number);
+        }
+    }
+}
+
+/// Answers on the connections of `listener`, which must not block, until `stop` is set.
+///
+/// # Errors
+///
+/// What the kernel reports for the listener and the list of connections.
+pub(super) fn answer(
+    listener: &TcpListener,
+    echo: &mut Echo,
+    stop: &AtomicBool,
+) -> io::Result<TcpCounts> {
+    let list = ReadyList::new()?;
+    list.add(listener, LISTENER)?;
+    let (mut clients, mut ready, mut query) = (Clients::default(), Vec::new(), Vec::new());
+    while !stop.load(Ordering::Relaxed) {
+        let now_ns = Clock::mono_ns();
+        let due_ns =
+            echo.next_release_ns().map_or(STOP_CHECK_NS, |at_ns| at_ns.saturating_sub(now_ns));
+        poll(&mut [PollFd::readable(&list)], Some(due_ns.min(STOP_CHECK_NS)))?;
+        list.look(&mut ready)?;
+        for &number in &ready {
+            if number == LISTENER {
+                clients.accept(listener, &list)?;
+            } else {
+                clients.write(&list, number)?;
+                clients.read(number, echo, &mut query);
+            }
+        }
+        echo.release_to(Clock::mono_ns(), &mut clients);
+        while let Some(number) = clients.to_write.pop() {
+            clients.write(&list, number)?;
+        }
+    }
+    for number in 0..clients.by_number.len() as u32 {
+        clients.close(number);
+    }
+    Ok(clients.counts)
+}

@@ -1,0 +1,118 @@
+//! Datagrams of one thread by what they were, and what can be wrong with those that name a query.
+
+use dns_wire::{Malformed, Rcode};
+use load::Class;
+
+/// What can be wrong with a message that carries the port and the identifier of a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Another question than was asked.
+    Question,
+    /// QR is not set.
+    NotAResponse,
+    /// An opcode other than that of a query.
+    Opcode,
+    /// NOERROR where NXDOMAIN was expected, or the other way round.
+    ResponseCode,
+    /// Other records in the answer section than were expected.
+    Records,
+}
+
+impl Fault {
+    /// All of them, by their number.
+    pub const ALL: [Self; 5] =
+        [Self::Question, Self::NotAResponse, Self::Opcode, Self::ResponseCode, Self::Records];
+
+    /// Name in records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Question => "question",
+            Self::NotAResponse => "not_a_response",
+            Self::Opcode => "opcode",
+            Self::ResponseCode => "response_code",
+            Self::Records => "records",
+        }
+    }
+
+    /// How a query ends whose first answer has it.
+    #[must_use]
+    pub const fn class(self) -> Class {
+        match self {
+            Self::Question | Self::ResponseCode | Self::Records => Class::WrongClient,
+            Self::NotAResponse | Self::Opcode => Class::Invalid,
+        }
+    }
+}
+
+/// Datagrams of one thread, and messages over TCP, by what they were. `received` is the sum of the others up
+/// to `foreign`.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    /// Datagrams received.
+    pub received: u64,
+    /// First answers to what was asked, late ones too, by response code.
+    pub rcodes: Vec<u64>,
+    /// Truncated datagrams after which the query was asked again over TCP.
+    pub asked_again: u64,
+    /// Further answers to what was asked.
+    pub repeated: u64,
+    /// Messages with port and identifier of a query that are not what it must be answered with, by
+    /// [`Fault`].
+    pub faults: [u64; Fault::ALL.len()],
+    /// No DNS messages, by [`Malformed::index`].
+    pub malformed: [u64; Malformed::ALL.len()],
+    /// Messages that belong to no query that is watched.
+    pub unmatched: u64,
+    /// Datagrams from another address or port than the server's.
+    pub foreign: u64,
+    /// Of the first answers, those with TC set.
+    pub truncated: u64,
+    /// Of the first answers, those that came after their deadline.
+    pub late: u64,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self {
+            received: 0,
+            rcodes: vec![0; Rcode::COUNT],
+            asked_again: 0,
+            repeated: 0,
+            faults: [0; Fault::ALL.len()],
+            malformed: [0; Malformed::ALL.len()],
+            unmatched: 0,
+            foreign: 0,
+            truncated: 0,
+            late: 0,
+        }
+    }
+}
+
+fn add(mine: &mut [u64], theirs: &[u64]) {
+    for (mine, theirs) in mine.iter_mut().zip(theirs) {
+        *mine += theirs;
+    }
+}
+
+impl Tally {
+    /// Adds the counts of another thread.
+    pub fn merge(&mut self, other: &Self) {
+        self.received += other.received;
+        add(&mut self.rcodes, &other.rcodes);
+        self.asked_again += other.asked_again;
+        self.repeated += other.repeated;
+        add(&mut self.faults, &other.faults);
+        add(&mut self.malformed, &other.malformed);
+        self.unmatched += other.unmatched;
+        self.foreign += other.foreign;
+        self.truncated += other.truncated;
+        self.late += other.late;
+    }
+
+    /// First answers to what was asked.
+    #[must_use]
+    pub fn answered(&self) -> u64 {
+        self.rcodes.iter().sum()
+    }
+}

@@ -1,0 +1,83 @@
+//! One thread of a generator whose queries all go over TCP: the loop between a schedule, queries and
+//! connections.
+//!
+//! As over UDP: never sends early, never waits to fill a batch, and an answer's time is the clock read
+//! right after the read that brought it. A query has left when it was handed to its connection; from there
+//! on it is the server that keeps it waiting.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use load::Schedule;
+use netio::send::SendCounts;
+use netio::{Clock, PollFd, ReadyList, poll};
+
+use super::Connections;
+use crate::drive::{LaneResult, QUERIES_PER_TURN, wait_ns};
+use crate::exchanges::Exchanges;
+
+/// One thread's share of a run.
+pub(crate) struct TcpLane<'w> {
+    pub(crate) connections: Connections,
+    pub(crate) list: ReadyList,
+    pub(crate) exchanges: Exchanges<'w>,
+    pub(crate) schedule: Schedule,
+    pub(crate) linger_ns: u64,
+    /// Room for the longest query.
+    pub(crate) query: Vec<u8>,
+}
+
+impl TcpLane<'_> {
+    /// Runs until the schedule has ended, no query is open and the connections have been silent, or for as
+    /// long as queries are watched after `stop` was set.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel reports for the list of connections. What it reports for a connection ends that.
+    pub(crate) fn run(mut self, stop: &AtomicBool) -> io::Result<LaneResult> {
+        let cpu_start_ns = Clock::thread_cpu_ns();
+        let list = self.list;
+        let mut stopped_ns = None;
+        let mut heard_ns = Clock::mono_ns();
+        loop {
+            let now_ns = Clock::mono_ns();
+            if self.schedule.next_due_ns().is_some() && stop.load(Ordering::Relaxed) {
+                self.schedule.end_at(now_ns);
+                stopped_ns = Some(now_ns);
+            }
+            for _ in 0..QUERIES_PER_TURN {
+                let Some(due_ns) = self.schedule.take(now_ns) else { break };
+                let port = self.exchanges.next_port();
+                let Some(outgoing) = self.exchanges.begin(due_ns, &mut self.query) else {
+                    continue;
+                };
+                self.exchanges.left(outgoing.number, now_ns);
+                self.connections.send(&list, port, now_ns, &self.query[..outgoing.len])?;
+            }
+            self.connections.flush(&list, now_ns)?;
+            let next_due_ns = self.schedule.next_due_ns();
+            let is_over = next_due_ns.is_none() && self.exchanges.is_settled();
+            if is_over && now_ns.saturating_sub(heard_ns) >= self.linger_ns {
+                break;
+            }
+            if !is_over {
+                heard_ns = now_ns;
+            }
+            if poll(&mut [PollFd::readable(&list)], Some(wait_ns(next_due_ns)))? > 0 {
+                heard_ns = now_ns;
+                self.connections.turn(&list, &mut self.exchanges)?;
+            }
+            self.exchanges.expire(now_ns);
+        }
+        Ok(LaneResult {
+            answered: self.exchanges.finish(),
+            sends: SendCounts::default(),
+            connections: self.connections.finish(),
+            socket_drops: 0,
+            too_long: 0,
+            cpu_ns: Clock::thread_cpu_ns() - cpu_start_ns,
+            segmentation: false,
+            stopped_ns,
+        })
+    }
+}

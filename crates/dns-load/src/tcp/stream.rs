@@ -1,0 +1,216 @@
+//! One connection that never blocks: messages queued for it, and those that have come over it. Both ends
+//! use it, the generator and the responder.
+//!
+//! Budget: a system call per flush and per fill, whatever number of messages that is; nothing is
+//! allocated once the buffers are as large as they get.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::net::TcpStream;
+
+use dns_wire::stream::{self, LENGTH_BYTES, MESSAGE_BYTES_MAX};
+
+/// Octets that wait to be written at most; a peer that does not read them gets no more.
+const WAITING_BYTES_MAX: usize = 1 << 20;
+/// Octets that are read at a time, at first.
+const INPUT_BYTES: usize = 1 << 14;
+
+/// What one flush achieved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Flushed {
+    /// Messages that the kernel has taken whole.
+    pub(crate) messages: u64,
+    /// The rest must wait for room.
+    pub(crate) is_stalled: bool,
+}
+
+/// What one fill achieved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Filled {
+    /// Octets came.
+    Some,
+    /// None for now.
+    Nothing,
+    /// The peer sends no more.
+    End,
+}
+
+/// A connection with its buffers.
+pub(crate) struct Stream {
+    socket: TcpStream,
+    input: Vec<u8>,
+    /// What was read and not taken: `input[taken..filled]`.
+    taken: usize,
+    filled: usize,
+    output: Vec<u8>,
+    /// What the kernel has of `output`.
+    written: usize,
+    /// Where each message in `output` ends that the kernel has not taken whole.
+    ends: VecDeque<usize>,
+}
+
+impl Stream {
+    /// A connection over `socket`, which must not block.
+    pub(crate) fn new(socket: TcpStream) -> Self {
+        Self {
+            socket,
+            input: vec![0; INPUT_BYTES],
+            taken: 0,
+            filled: 0,
+            output: Vec::new(),
+            written: 0,
+            ends: VecDeque::new(),
+        }
+    }
+
+    pub(crate) const fn socket(&self) -> &TcpStream {
+        &self.socket
+    }
+
+    /// Messages that the kernel has not taken whole.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.ends.len() as u64
+    }
+
+    /// Queues a message of `len` octets, which `write` writes. False when too many wait.
+    pub(crate) fn queue(&mut self, len: usize, write: impl FnOnce(&mut [u8])) -> bool {
+        let whole = LENGTH_BYTES + len;
+        if self.output.len() - self.written + whole > WAITING_BYTES_MAX {
+            return false;
+        }
+        let length = u16::try_from(len).expect("a message has 65,535 octets at most");
+        self.output.extend(length.to_be_bytes());
+        let start = self.output.len();
+        self.output.resize(start + len, 0);
+        write(&mut self.output[start..]);
+        self.ends.push_back(self.output.len());
+        true
+    }
+
+    /// Writes what waits, as much as there is room for.
+    pub(crate) fn flush(&mut self) -> io::Result<Flushed> {
+        let mut flushed = Flushed::default();
+        while self.written < self.output.len() {
+            match self.socket.write(&self.output[self.written..]) {
+                Ok(count) => self.written += count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    flushed.is_stalled = true;
+                    break;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        while self.ends.front().is_some_and(|&end| end <= self.written) {
+            self.ends.pop_front();
+            flushed.messages += 1;
+        }
+        if self.written == self.output.len() {
+            self.output.clear();
+            self.written = 0;
+        } else if self.written > WAITING_BYTES_MAX {
+            self.output.drain(..self.written);
+            for end in &mut self.ends {
+                *end -= self.written;
+            }
+            self.written = 0;
+        }
+        Ok(flushed)
+    }
+
+    /// Reads what has come, as much as there is room for.
+    pub(crate) fn fill(&mut self) -> io::Result<Filled> {
+        if self.taken == self.filled {
+            (self.taken, self.filled) = (0, 0);
+        }
+        if self.filled == self.input.len() {
+            if self.taken > 0 {
+                self.input.copy_within(self.taken.., 0);
+                self.filled -= self.taken;
+                self.taken = 0;
+            } else {
+                let bytes = (2 * self.input.len()).min(LENGTH_BYTES + MESSAGE_BYTES_MAX);
+                self.input.resize(bytes, 0);
+            }
+        }
+        loop {
+            match self.socket.read(&mut self.input[self.filled..]) {
+                Ok(0) => return Ok(Filled::End),
+                Ok(count) => {
+                    self.filled += count;
+                    return Ok(Filled::Some);
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Filled::Nothing),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The next message that has come whole.
+    pub(crate) fn take(&mut self) -> Option<&[u8]> {
+        let (message, _) = stream::split(&self.input[self.taken..self.filled])?;
+        self.taken += LENGTH_BYTES + message.len();
+        Some(message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use base::Random;
+    use netio::{PollFd, poll};
+
+    use super::*;
+
+    fn pair() -> (Stream, Stream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (far, _) = listener.accept().unwrap();
+        for socket in [&near, &far] {
+            socket.set_nonblocking(true).unwrap();
+        }
+        (Stream::new(near), Stream::new(far))
+    }
+
+    #[test]
+    fn messages_of_all_lengths_come_as_they_were_sent() {
+        let (mut near, mut far) = pair();
+        let mut random = Random::from_seed(1);
+        let (mut sent, mut came) = (VecDeque::new(), 0);
+        let (mut flushed, mut is_full) = (0, false);
+        while came < 2_000 {
+            let bound = if random.chance(1, 50) { 65_536 } else { 600 };
+            let mut message = vec![0; random.below(bound) as usize];
+            random.fill(&mut message);
+            if near.queue(message.len(), |room| room.copy_from_slice(&message)) {
+                sent.push_back(message);
+            } else {
+                is_full = true;
+            }
+            flushed += near.flush().unwrap().messages;
+            // Now and then, so that both buffers fill.
+            if is_full || random.chance(1, 400) {
+                poll(&mut [PollFd::readable(far.socket())], Some(1_000_000_000)).unwrap();
+                assert_ne!(far.fill().unwrap(), Filled::End);
+                while let Some(message) = far.take() {
+                    assert_eq!(message, sent.pop_front().unwrap());
+                    came += 1;
+                }
+            }
+        }
+        assert!(is_full, "the queue has an end");
+        assert!(flushed >= came && near.waiting() <= sent.len() as u64, "{flushed} {came}");
+    }
+
+    #[test]
+    fn the_end_is_told() {
+        let (near, mut far) = pair();
+        assert_eq!(far.fill().unwrap(), Filled::Nothing);
+        drop(near);
+        poll(&mut [PollFd::readable(far.socket())], None).unwrap();
+        assert_eq!(far.fill().unwrap(), Filled::End);
+        assert_eq!(far.take(), None);
+    }
+}

@@ -1,0 +1,67 @@
+//! The flags of `godwit dns zone`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use netio::stdout;
+
+use super::{Size, Zone};
+use crate::failed;
+
+/// The flags.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// What the zone is made from: the number that `godwit dns load --zone-like` is given
+    #[arg(long, value_name = "N")]
+    seed: u64,
+    #[command(flatten)]
+    size: Size,
+    /// Write the zone to FILE (`-`: standard output), as BIND, Knot and NSD read it
+    #[arg(long, short = 'o', value_name = "FILE")]
+    out: PathBuf,
+    /// Write the queries to FILE, in dnsperf's format
+    #[arg(long, value_name = "FILE")]
+    queries: Option<PathBuf>,
+    /// Write what each query must be answered with to FILE, a line each
+    #[arg(long, value_name = "FILE")]
+    expected: Option<PathBuf>,
+}
+
+impl Args {
+    /// Writes the files and says what is in them.
+    pub(crate) fn run(&self) -> ExitCode {
+        match self.try_run() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(message) => failed(&message, 1),
+        }
+    }
+
+    fn try_run(&self) -> Result<(), String> {
+        let zone = Zone::new(self.size.with_seed(self.seed));
+        let said = format!(
+            "{} names, {} records, {} queries\n",
+            zone.like.names,
+            zone.records(),
+            zone.queries.len()
+        );
+        let told = if self.out.as_os_str() == "-" {
+            stdout::print(&zone.master_file())
+        } else {
+            write(&self.out, &zone.master_file())?;
+            stdout::print(&said)
+        };
+        told.map_err(|error| format!("cannot write to standard output: {error}"))?;
+        if let Some(path) = &self.queries {
+            write(path, &zone.query_file())?;
+        }
+        if let Some(path) = &self.expected {
+            write(path, &zone.expected_file())?;
+        }
+        Ok(())
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
+}

@@ -1,0 +1,149 @@
+//! What chance decides. Everything is drawn by a name's or a query's number alone, so that a larger zone of
+//! a seed begins with the smaller one, and by whole numbers and operations that IEEE 754 fixes to the bit.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use base::Random;
+use dns_wire::Kind;
+
+use super::{Asked, Data, ZoneLike};
+
+/// Of a hundred names so many are aliases, and of a hundred others so many have what follows.
+const ALIASES: u64 = 10;
+const WITH_ADDRESS6: u64 = 60;
+const WITH_MAIL: u64 = 10;
+const WITH_TEXT: u64 = 10;
+/// IPv4 addresses of a name at most.
+const ADDRESSES_MAX: u64 = 4;
+/// Of a hundred queries so many are for names that do not exist.
+const MISSING: u64 = 10;
+/// Types that queries are for, by their share of a hundred. No name has an HTTPS record.
+const KINDS: [(u64, Kind); 5] =
+    [(55, Kind::A), (25, Kind::AAAA), (8, Kind::MX), (6, Kind::TXT), (6, Kind::HTTPS)];
+
+/// Streams of one seed: for names, what they have, and queries.
+const NAME_STREAM: u64 = 1;
+const DATA_STREAM: u64 = 2;
+const QUERY_STREAM: u64 = 3;
+
+const CONSONANTS: &[u8; 14] = b"bdfgklmnprstvz";
+const VOWELS: &[u8; 5] = b"aeiou";
+const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+
+/// The stream of `number` in the stream `stream` of `seed`.
+fn stream(seed: u64, stream: u64, number: u32) -> Random {
+    Random::from_seed(seed).fork(stream).fork(number.into())
+}
+
+/// The name of `number`, relative to the zone: speakable, and unlike every other number's, since the
+/// number follows behind a hyphen.
+pub(super) fn name(seed: u64, number: u32) -> String {
+    let random = &mut stream(seed, NAME_STREAM, number);
+    let mut name = match random.below(10) {
+        0 | 1 => "www.".to_owned(),
+        2 => "mail.".to_owned(),
+        _ => String::new(),
+    };
+    let letter = |random: &mut Random, letters: &[u8]| {
+        char::from(*random.pick(letters).expect("there are letters"))
+    };
+    for _ in 0..2 + random.below(2) {
+        name.push(letter(random, CONSONANTS));
+        name.push(letter(random, VOWELS));
+    }
+    name.push('-');
+    let (mut digits, mut rest) = (Vec::new(), number as usize);
+    while digits.is_empty() || rest > 0 {
+        digits.push(char::from(DIGITS[rest % 36]));
+        rest /= 36;
+    }
+    name.extend(digits.into_iter().rev());
+    name
+}
+
+/// What every name has.
+pub(super) fn owners(like: &ZoneLike) -> Vec<Vec<Data>> {
+    let mut owners: Vec<Vec<Data>> = Vec::with_capacity(like.names as usize);
+    for number in 0..like.names {
+        let random = &mut stream(like.seed, DATA_STREAM, number);
+        let data = if number > 0 && random.below(100) < ALIASES {
+            vec![Data::Alias(host_before(random, &owners))]
+        } else {
+            host(random, &owners)
+        };
+        owners.push(data);
+    }
+    owners
+}
+
+/// The number of an earlier name that is no alias.
+fn host_before(random: &mut Random, owners: &[Vec<Data>]) -> u32 {
+    let number = random.below(owners.len() as u64) as u32;
+    match owners[number as usize].first() {
+        Some(&Data::Alias(target)) => target,
+        _ => number,
+    }
+}
+
+fn host(random: &mut Random, owners: &[Vec<Data>]) -> Vec<Data> {
+    let mut data = Vec::new();
+    for _ in 0..1 + random.below(ADDRESSES_MAX) {
+        let [_, b, c, d] = random.next_u32().to_be_bytes();
+        let address = Data::Address(Ipv4Addr::new(10, b, c, d));
+        // A set of records has each of them once.
+        if !data.contains(&address) {
+            data.push(address);
+        }
+    }
+    if random.below(100) < WITH_ADDRESS6 {
+        let network = 0x2001_0db8_u128 << 96;
+        data.push(Data::Address6(Ipv6Addr::from(network | u128::from(random.next_u64()))));
+    }
+    if !owners.is_empty() && random.below(100) < WITH_MAIL {
+        data.push(Data::Mail(10, host_before(random, owners)));
+        if random.chance(1, 2) {
+            data.push(Data::Mail(20, host_before(random, owners)));
+        }
+    }
+    if random.below(100) < WITH_TEXT {
+        let [_, b, c, _] = random.next_u32().to_be_bytes();
+        data.push(Data::Text(format!("v=spf1 ip4:10.{b}.{c}.0/24 -all")));
+    }
+    data
+}
+
+/// As many queries as names: popular names by Zipf's law with the exponent 1, in random order.
+pub(super) fn queries(like: &ZoneLike) -> Vec<Asked> {
+    let mut random = Random::from_seed(like.seed).fork(QUERY_STREAM);
+    let mut by_popularity: Vec<u32> = (0..like.names).collect();
+    random.shuffle(&mut by_popularity);
+    let mut sum = 0.0;
+    let sums: Vec<f64> = (1..=like.names)
+        .map(|rank| {
+            sum += 1.0 / f64::from(rank);
+            sum
+        })
+        .collect();
+    let draw = |_| {
+        let number = if random.below(100) < MISSING {
+            like.names + random.below(like.names.into()) as u32
+        } else {
+            let point = random.unit() * sum;
+            let rank = sums.partition_point(|&sum| sum <= point);
+            by_popularity[rank.min(by_popularity.len() - 1)]
+        };
+        Asked { number, kind: kind(&mut random) }
+    };
+    (0..like.names).map(draw).collect()
+}
+
+fn kind(random: &mut Random) -> Kind {
+    let mut point = random.below(100);
+    for (share, kind) in KINDS {
+        if point < share {
+            return kind;
+        }
+        point -= share;
+    }
+    unreachable!("the shares make a hundred")
+}

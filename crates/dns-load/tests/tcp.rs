@@ -1,0 +1,216 @@
+//! Queries over TCP against the responder and against servers that close, over loopback: the ledgers of
+//! both ends agree to the message, and a query whose connection ended is lost, counted and not forgotten.
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use base::time::{NS_PER_MS, NS_PER_S};
+use dns_load::echo::{self, Faults, Responder, Share};
+use dns_load::{Limits, LoadError, Report, Settings, Transport, Workload, run};
+use dns_wire::{Query, Rcode};
+use load::Rate;
+
+const QUERIES: u64 = 1_000;
+const FOLLOW: Transport = Transport::Udp { tc_fallback: true };
+
+fn settings(server: SocketAddr, transport: Transport) -> Settings {
+    let text = b"www.google.com AAAA\nexample.org MX\n. NS\nA.rather.LONG.name.example TXT\n";
+    let query = Query { recursion_desired: true, edns: None };
+    let workload = Workload::parse("queries", text, query).unwrap();
+    Settings {
+        duration_ns: NS_PER_S / 4,
+        limits: Limits { deadline_ns: NS_PER_S, grace_ns: NS_PER_S },
+        linger_ns: NS_PER_S / 4,
+        transport,
+        ports: 6,
+        ..Settings::new(server, workload, Rate::per_second(4.0 * QUERIES as f64).unwrap())
+    }
+}
+
+fn load(settings: &Settings) -> Report {
+    run(settings, &AtomicBool::new(false)).unwrap()
+}
+
+/// One run of generator and responder, and what holds of any two ledgers.
+fn both(faults: Faults, transport: Transport, threads: u32) -> (Report, echo::Report) {
+    let listen = "127.0.0.1:0".parse().unwrap();
+    let settings_of_echo =
+        echo::Settings { listen, threads: 2, cpus: Vec::new(), busy: false, seed: 7, faults };
+    let responder = Responder::open(settings_of_echo).unwrap();
+    let stop = AtomicBool::new(false);
+    let (load, echo) = thread::scope(|scope| {
+        let echo = scope.spawn(|| responder.run(&stop).unwrap());
+        let load = load(&Settings { threads, ..settings(responder.address(), transport) });
+        stop.store(true, Ordering::Relaxed);
+        (load, echo.join().unwrap())
+    });
+    let (queries, answers) = (load.load.exchanges, &load.answers);
+    let connections = load.connections.unwrap();
+    assert_eq!((queries.due, queries.sent), (QUERIES, QUERIES), "{load} {echo}");
+    assert_eq!((load.load.messages.sent, load.load.messages.received), (echo.received, echo.sent));
+    assert_eq!((connections.sent, connections.received), (echo.tcp.received, echo.tcp.sent));
+    assert_eq!((connections.opened, echo.refused), (echo.tcp.connections, 0), "{load} {echo}");
+    assert_eq!((connections.failed, connections.ended, connections.unsent), (0, 0, 0), "{load}");
+    let classes = [
+        queries.on_time,
+        queries.late,
+        queries.lost,
+        queries.nak,
+        queries.invalid,
+        queries.wrong_client,
+        queries.duplicate_answered,
+    ];
+    assert_eq!(classes.iter().sum::<u64>(), QUERIES);
+    let first: u64 = answers.rcodes.values().sum();
+    let faulty = answers.faults.values().sum::<u64>() + answers.malformed.values().sum::<u64>();
+    let others = answers.asked_again + answers.repeated + answers.unmatched + answers.foreign;
+    assert_eq!(first + faulty + others, load.load.messages.received, "{answers:?}");
+    (load, echo)
+}
+
+fn share(text: &str) -> Share {
+    text.parse().unwrap()
+}
+
+#[test]
+fn every_query_is_answered_over_tcp() {
+    for threads in [1, 3] {
+        let (load, echo) = both(Faults::default(), Transport::Tcp, threads);
+        assert_eq!((load.load.exchanges.on_time, echo.tcp.received), (QUERIES, QUERIES));
+        assert_eq!((echo.tcp.connections, echo.received), (6, QUERIES));
+        assert_eq!(load.load.latency_due.count, QUERIES);
+        assert_eq!(load.load.settings["transport"], "tcp");
+        assert!(load.warnings.is_empty(), "{load}");
+    }
+}
+
+#[test]
+fn faults_over_tcp_are_told_as_over_udp_and_answers_are_whole() {
+    let faults = Faults {
+        capacity: None,
+        drop: share("10%"),
+        duplicate: share("10%"),
+        delay: (5 * NS_PER_MS, share("50%")),
+        rcode: (Rcode::REFUSED, share("10%")),
+        truncate: share("100%"),
+        wrong: share("10%"),
+        malformed: share("10%"),
+    };
+    let (load, echo) = both(faults, Transport::Tcp, 2);
+    assert_eq!((load.answers.truncated, echo.truncated), (0, 0));
+    for count in [echo.dropped, echo.duplicated, echo.delayed, echo.rcode_set, echo.wrong] {
+        assert!(count > 50, "{echo}");
+    }
+    let queries = load.load.exchanges;
+    assert!(queries.wrong_client > 50 && queries.lost > 100 && queries.nak > 50, "{load}");
+    assert!(load.answers.malformed["truncated"] > 50 && load.answers.repeated > 30, "{load}");
+}
+
+#[test]
+fn truncated_answers_are_asked_for_again() {
+    let faults = Faults { truncate: share("100%"), ..Faults::default() };
+    let (load, echo) = both(faults, FOLLOW, 2);
+    assert_eq!((echo.truncated, echo.received), (QUERIES, 2 * QUERIES), "{echo}");
+    assert_eq!((load.answers.asked_again, load.answers.truncated), (QUERIES, 0));
+    assert_eq!((load.load.exchanges.on_time, load.answers.rcodes["NOERROR"]), (QUERIES, QUERIES));
+    let (load, echo) = both(Faults { truncate: share("20%"), ..faults }, FOLLOW, 1);
+    assert!((100..300).contains(&echo.truncated), "{echo}");
+    assert_eq!((load.answers.asked_again, echo.tcp.received), (echo.truncated, echo.truncated));
+    assert_eq!(load.load.exchanges.on_time, QUERIES);
+    // Latency is that of the whole: from the datagram's due time to the answer over TCP.
+    let faults = Faults { truncate: Share::ALL, delay: (40 * NS_PER_MS, Share::ALL), ..faults };
+    let (load, _) = both(faults, FOLLOW, 1);
+    assert!(load.load.latency_due.min_us >= 80_000.0, "{load}");
+}
+
+/// Answers `per_connection` queries of each connection and closes it; ends when `stop` is set and one more
+/// connection comes.
+fn closing_server(listener: &TcpListener, per_connection: usize, stop: &AtomicBool) -> u64 {
+    let mut answered = 0;
+    thread::scope(|scope| {
+        let mut clients = Vec::new();
+        for socket in listener.incoming() {
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
+            let mut socket: TcpStream = socket.unwrap();
+            clients.push(scope.spawn(move || {
+                let mut count = 0;
+                while count < per_connection {
+                    let mut length = [0; 2];
+                    if socket.read_exact(&mut length).is_err() {
+                        break;
+                    }
+                    let mut message = vec![0; u16::from_be_bytes(length).into()];
+                    socket.read_exact(&mut message).unwrap();
+                    message[2] |= 0x80;
+                    socket.write_all(&[&length[..], &message].concat()).unwrap();
+                    count += 1;
+                }
+                count as u64
+            }));
+        }
+        for client in clients {
+            answered += client.join().unwrap();
+        }
+    });
+    answered
+}
+
+#[test]
+fn what_a_closed_connection_takes_along_is_lost_and_counted() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let stop = AtomicBool::new(false);
+    let (load, answered) = thread::scope(|scope| {
+        let server = scope.spawn(|| closing_server(&listener, 20, &stop));
+        let load = load(&settings(address, Transport::Tcp));
+        stop.store(true, Ordering::Relaxed);
+        drop(TcpStream::connect(address).unwrap());
+        (load, server.join().unwrap())
+    });
+    let (queries, connections) = (load.load.exchanges, load.connections.unwrap());
+    assert_eq!((queries.due, queries.on_time + queries.lost), (QUERIES, QUERIES), "{load}");
+    assert_eq!(queries.lost, connections.cut_off, "{load}");
+    assert!(connections.ended > 10 && connections.reopened > 10, "{load}");
+    assert_eq!(connections.sent + connections.unsent, QUERIES, "nothing is sent twice");
+    // A close with queries unread becomes a reset, which may take answers along.
+    assert!(queries.on_time <= answered && queries.on_time > QUERIES / 4, "{load} {answered}");
+}
+
+#[test]
+fn a_server_without_tcp_is_told() {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap();
+    let error = run(&settings(address, Transport::Tcp), &AtomicBool::new(false)).unwrap_err();
+    let said = error.to_string();
+    assert!(matches!(error, LoadError::Net(_)), "{said}");
+    assert!(said.starts_with(&format!("cannot connect over TCP to {address}: ")), "{said}");
+    // Truncating everything, and then there is nobody.
+    let stop = AtomicBool::new(false);
+    let load = thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut octets = [0; 512];
+            while !stop.load(Ordering::Relaxed) {
+                let Ok((len, from)) = socket.recv_from(&mut octets) else { continue };
+                octets[2] |= 0x82;
+                socket.send_to(&octets[..len], from).unwrap();
+            }
+        });
+        let load = load(&Settings {
+            limits: Limits { deadline_ns: NS_PER_S / 2, grace_ns: 0 },
+            ..settings(address, FOLLOW)
+        });
+        stop.store(true, Ordering::Relaxed);
+        let wake = UdpSocket::bind("127.0.0.1:0").unwrap();
+        wake.send_to(&[0; 12], address).unwrap();
+        load
+    });
+    let (answers, connections) = (&load.answers, load.connections.unwrap());
+    assert_eq!((load.load.exchanges.lost, answers.asked_again), (QUERIES, QUERIES), "{load}");
+    assert_eq!((connections.cut_off, connections.unsent), (QUERIES, QUERIES), "{load}");
+    assert!(connections.failed > 0 && connections.opened == 0, "{load}");
+}

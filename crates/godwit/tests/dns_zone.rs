@@ -1,0 +1,183 @@
+//! `godwit dns zone` as a user meets it: servers by others read the zone and give, over UDP and TCP, the answers
+//! that `godwit dns load --zone-like` expects; and answers from another zone are told as wrong.
+
+mod common;
+
+use std::fs;
+use std::net::UdpSocket;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use common::{TempFolder, require};
+use serde_json::Value;
+
+const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
+
+fn godwit(words: &[&str]) -> Output {
+    Command::new(GODWIT).args(words).stdin(Stdio::null()).output().expect("the binary starts")
+}
+
+fn number(value: &Value, path: &str) -> u64 {
+    value.pointer(path).and_then(Value::as_u64).unwrap_or(0)
+}
+
+/// A server by others with the zone `godwit.test` from `FOLDER/zone`.
+struct Server {
+    child: Child,
+    address: String,
+}
+
+impl Server {
+    fn start(program: &str, folder: &Path) -> Self {
+        let port = common::free_port();
+        let place = folder.display();
+        let (file, text, words) = match program {
+            "named" => (
+                "named.conf",
+                format!(
+                    "options {{ directory \"{place}\"; pid-file \"{place}/pid\"; recursion no; \
+                     session-keyfile \"{place}/session.key\"; listen-on-v6 {{ none; }}; \
+                     listen-on port {port} {{ 127.0.0.1; }}; dnssec-validation no; \
+                     empty-zones-enable no; minimal-responses yes; }}; controls {{ }};\n\
+                     zone \"godwit.test\" {{ type primary; file \"zone\"; }};\n"
+                ),
+                vec!["-g", "-n", "1", "-c"],
+            ),
+            _ => (
+                "nsd.conf",
+                format!(
+                    "server:\n  ip-address: 127.0.0.1@{port}\n  username: \"\"\n  chroot: \"\"\n  \
+                     zonesdir: \"{place}\"\n  database: \"\"\n  pidfile: \"{place}/pid\"\n  \
+                     xfrdfile: \"{place}/xfrd\"\n  xfrdir: \"{place}\"\n  \
+                     zonelistfile: \"{place}/list\"\n  cookie-secret-file: \"{place}/cookies\"\n  \
+                     rrl-ratelimit: 0\n  rrl-whitelist-ratelimit: 0\n\
+                     remote-control:\n  control-enable: no\n\
+                     zone:\n  name: \"godwit.test\"\n  zonefile: \"zone\"\n"
+                ),
+                vec!["-d", "-c"],
+            ),
+        };
+        let path = folder.join(file);
+        fs::write(&path, text).expect("the folder can be written");
+        let log = fs::File::create(folder.join(format!("{program}.log"))).expect("a log");
+        let mut command = Command::new(format!("/usr/sbin/{program}"));
+        command.args(words).arg(&path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        let child = command.spawn().expect("the server starts");
+        let server = Self { child, address: format!("127.0.0.1:{port}") };
+        assert!(server.answers(), "{program} does not answer at {}", server.address);
+        server
+    }
+
+    /// Asks for the zone's first name server until it is told.
+    fn answers(&self) -> bool {
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback is there");
+        socket.connect(&self.address).expect("loopback is there");
+        socket.set_read_timeout(Some(Duration::from_millis(100))).expect("a plain timeout");
+        let query = b"\x12\x34\0\0\0\x01\0\0\0\0\0\0\x03ns1\x06godwit\x04test\0\0\x01\0\x01";
+        let mut answer = [0; 512];
+        (0..200).any(|_| {
+            socket.send(query).ok();
+            let is_ready = socket.recv(&mut answer).is_ok_and(|len| len > 40 && answer[7] == 1);
+            if !is_ready {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            is_ready
+        })
+    }
+
+    /// The record of a run that asks for the zone of `seed`.
+    fn load(&self, seed: &str, words: &[&str]) -> Value {
+        let all = ["dns", "load", "-s", &self.address, "--zone-like", seed, "--names", "1000"];
+        let rest = ["--rate", "2000", "--deadline-s", "20", "--json", "-"];
+        let output = godwit(&[&all[..], &rest, words].concat());
+        assert!(output.status.success(), "{output:?}");
+        serde_json::from_slice(&output.stdout).expect("one document")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// Writes the zone of seed 7 to `FOLDER/zone`; what the command said.
+fn write_zone(folder: &Path) -> String {
+    let path = |name: &str| folder.join(name).to_string_lossy().into_owned();
+    let (zone, queries, expected) = (path("zone"), path("queries"), path("expected"));
+    let words = ["dns", "zone", "--seed", "7", "--names", "1000", "-o", &zone];
+    let files = ["--queries", &queries, "--expected", &expected];
+    let output = godwit(&[&words[..], &files].concat());
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).expect("plain text")
+}
+
+#[test]
+fn servers_by_others_answer_as_expected_and_another_zone_is_told() {
+    for program in ["named", "nsd"] {
+        if !require(&[program]) {
+            continue;
+        }
+        let folder = TempFolder::new(&format!("dns-zone-{program}"));
+        assert!(write_zone(folder.path()).starts_with("1000 names, "));
+        let server = Server::start(program, folder.path());
+        // Every query of the zone once.
+        let record = server.load("7", &["--duration", "0.5"]);
+        assert_eq!(number(&record, "/exchanges/on_time"), 1_000, "{program}: {record}");
+        let over_tcp = server.load("7", &["--duration", "0.5", "--tcp", "--ports", "4"]);
+        assert_eq!(number(&over_tcp, "/exchanges/on_time"), 1_000, "{program}: {over_tcp}");
+        assert_eq!(number(&over_tcp, "/connections/sent"), 1_000, "{program}");
+        assert_eq!(over_tcp["answers"]["rcodes"], record["answers"]["rcodes"]);
+        let text = fs::read_to_string(folder.path().join("expected")).expect("it was written");
+        let missing = text.lines().filter(|line| line.contains("\tNXDOMAIN\t")).count() as u64;
+        assert_eq!(number(&record, "/answers/rcodes/NXDOMAIN"), missing, "{program}");
+        assert_eq!(record["settings"]["zone_like"]["seed"], 7);
+        // Names of another seed are not there, and few of them are not expected to be.
+        let record = server.load("8", &["--duration", "0.5"]);
+        let (wrong, on_time) =
+            (number(&record, "/exchanges/wrong_client"), number(&record, "/exchanges/on_time"));
+        assert_eq!(number(&record, "/answers/faults/response_code"), wrong, "{record}");
+        assert!(wrong > 800 && wrong + on_time == 1_000, "{program}: {record}");
+    }
+}
+
+#[test]
+fn an_answer_from_a_zone_that_was_changed_is_wrong() {
+    if !require(&["nsd"]) {
+        return;
+    }
+    let folder = TempFolder::new("dns-zone-changed");
+    write_zone(folder.path());
+    let path = folder.path().join("zone");
+    let zone = fs::read_to_string(&path).expect("it was written");
+    // Every text is another one.
+    fs::write(&path, zone.replace("v=spf1", "v=spf2")).expect("it can be written");
+    let expected = fs::read_to_string(folder.path().join("expected")).expect("it was written");
+    let texts = expected.lines().filter(|line| line.contains("v=spf1")).count() as u64;
+    let server = Server::start("nsd", folder.path());
+    let record = server.load("7", &["--duration", "0.5"]);
+    assert!(texts > 0, "some query is for a text");
+    assert_eq!(number(&record, "/answers/faults/records"), texts, "{record}");
+    assert_eq!(number(&record, "/exchanges/wrong_client"), texts);
+    assert_eq!(number(&record, "/exchanges/on_time"), 1_000 - texts);
+}
+
+#[test]
+fn mistakes_are_told() {
+    let zone = ["dns", "zone", "--seed", "1", "-o"];
+    let load = ["dns", "load", "-s", "127.0.0.1:9", "--rate", "1"];
+    for (first, rest, code, expected) in [
+        (&zone[..], &["/nonexistent/zone"][..], 1, "error: cannot write /nonexistent/zone: "),
+        (&zone, &["-", "--names", "0"], 2, "0 is not in 1..=1000000"),
+        (&zone, &["-", "--zone", "a..b"], 2, "no name of a zone: letters, digits"),
+        (&load, &["--names", "5"], 2, "error: --names and --zone take --zone-like"),
+        (&load, &["--zone-like", "1", "--query", "x A"], 2, "cannot be used with"),
+    ] {
+        let output = godwit(&[first, rest].concat());
+        let said = String::from_utf8(output.stderr).expect("plain text");
+        assert_eq!(output.status.code(), Some(code), "{rest:?}: {said}");
+        assert!(said.contains(expected), "{rest:?}: {said}");
+    }
+}

@@ -1,0 +1,80 @@
+//! Connections of TCP that are opened without waiting. What can be done with an open one the standard
+//! library does.
+#![allow(unsafe_code, reason = "socket, bind, connect")]
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use crate::name::{NAME_BYTES, Name};
+use crate::{NetError, check};
+
+/// Begins to connect to `server`, from the own address `local` if one is given. The stream never blocks,
+/// and sends small messages at once (`TCP_NODELAY`). It is open once it can be written to and
+/// [`TcpStream::take_error`] has nothing to tell.
+///
+/// # Errors
+///
+/// What the kernel refused at once.
+pub fn connect(server: SocketAddr, local: Option<IpAddr>) -> Result<TcpStream, NetError> {
+    let family = if server.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: no pointers; the result is checked.
+    let raw = check(unsafe { libc::socket(family, kind, 0) })
+        .map_err(NetError::on("open", "a TCP socket"))?;
+    // SAFETY: `raw` was just opened and belongs to nobody else.
+    let stream = TcpStream::from(unsafe { OwnedFd::from_raw_fd(raw) });
+    stream.set_nodelay(true).map_err(NetError::on("set", "TCP_NODELAY"))?;
+    if let Some(local) = local {
+        let name = Name::of((local, 0).into());
+        // SAFETY: `name` has NAME_BYTES octets, laid out as its family's sockaddr, and outlives the call.
+        check(unsafe { libc::bind(stream.as_raw_fd(), (&raw const name).cast(), NAME_BYTES) })
+            .map_err(NetError::on("bind a TCP socket to", local.to_string()))?;
+    }
+    let name = Name::of(server);
+    // SAFETY: as above.
+    match check(unsafe { libc::connect(raw, (&raw const name).cast(), NAME_BYTES) }) {
+        Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => {
+            Err(NetError::new("connect to", server.to_string(), error))
+        }
+        Ok(_) | Err(_) => Ok(stream),
+    }
+}
+
+/// Waits until a stream that [`connect`] gave is open.
+///
+/// # Errors
+///
+/// Why it cannot be opened; a time-out after `timeout_ns` nanoseconds.
+pub fn wait_open(stream: &TcpStream, timeout_ns: u64) -> io::Result<()> {
+    let mut fds = [crate::PollFd::writable(stream)];
+    if crate::poll(&mut fds, Some(timeout_ns))? == 0 {
+        return Err(io::ErrorKind::TimedOut.into());
+    }
+    stream.take_error()?.map_or(Ok(()), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn a_connection_is_opened_or_the_reason_told() {
+        for address in ["127.0.0.1", "::1"] {
+            let ip: IpAddr = address.parse().unwrap();
+            let listener = TcpListener::bind((ip, 0)).unwrap();
+            let server = listener.local_addr().unwrap();
+            let stream = connect(server, Some(ip)).unwrap();
+            wait_open(&stream, 5_000_000_000).unwrap();
+            let (_, peer) = listener.accept().unwrap();
+            assert_eq!(peer, stream.local_addr().unwrap());
+            drop(listener);
+            let refused = match connect(server, None) {
+                Ok(stream) => wait_open(&stream, 5_000_000_000).unwrap_err().kind(),
+                Err(error) => error.cause().kind(),
+            };
+            assert_eq!(refused, io::ErrorKind::ConnectionRefused);
+        }
+    }
+}
