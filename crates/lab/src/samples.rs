@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn counters_become_amounts_per_interval() {
-        let reading = |ms, busy, idle, drops: &[u64], dropped| Reading {
+        let reading = |ms, busy: u64, idle, drops: &[u64], dropped| Reading {
             at: Duration::from_millis(ms),
             cpus: vec![CpuTimes {
                 cpu: 1,

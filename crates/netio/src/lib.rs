@@ -1,19 +1,7 @@
-<<<<<<< HEAD
-//! The edge to the Linux kernel: batched UDP and raw sockets, packet and frame sockets, TUN devices, routes,
-//! interfaces, clocks, wake-ups, readiness, signals, processor placement, namespaces, the standard output
-//! and the screen. All unsafe code of the project lives here, each block with
-//! its argument; nothing here knows a protocol above UDP.
-||||||| 6f576e2e
-//! The edge to the Linux kernel: batched UDP and raw sockets, packet and frame sockets, TUN devices, routes,
-//! interfaces, clocks, wake-ups, readiness, signals, processor placement, namespaces and the standard
-//! output. All unsafe code of the project lives here, each block with
-//! its argument; nothing here knows a protocol above UDP.
-=======
 //! The edge to the Linux kernel: batched UDP and raw sockets, connections of TCP, packet and frame sockets,
-//! TUN devices, routes, interfaces, clocks, wake-ups, readiness, signals, processor placement, namespaces and
-//! the standard output. All unsafe code of the project lives here, each block with its argument; nothing here
-//! knows a protocol above UDP and TCP.
->>>>>>> a2d462630393c6f4fa929e1687d6943ffcf760cc
+//! TUN devices, routes, interfaces, clocks, wake-ups, readiness, signals, processor placement, namespaces, the
+//! standard output and the screen. All unsafe code of the project lives here, each block with
+//! its argument; nothing here knows a protocol above UDP.
 //!
 //! Budget, per datagram of about 300 octets on loopback or veth: the kernel's stack traversal
 //! costs 1.0 to 1.7 µs to send and 0.4 µs to receive and batching does not change that; this

@@ -8,7 +8,7 @@ use std::time::Instant;
 use dhcp_store::Durability;
 use dhcp_store::sql::{Backend, Database, Schema, Settings};
 use testbed::database::{self, Engine, PASSWORD, USER};
-use testbed::proc::{process_times, process_tree};
+use testbed::proc::{process_stat, process_tree};
 
 /// Writes of which the cost of a flush is the median.
 const FLUSHES: usize = 101;
@@ -63,8 +63,8 @@ impl Place {
     pub(crate) fn server_ms(&self) -> u64 {
         let pid = self.server.as_ref().and_then(database::Database::pid);
         let tree = pid.map(process_tree).unwrap_or_default();
-        let of_all = tree.into_iter().filter_map(process_times);
-        of_all.map(|times| times.used_ticks * 10).sum()
+        let of_all = tree.into_iter().filter_map(process_stat);
+        of_all.map(|times| times.used_ticks() * 10).sum()
     }
 
     /// Statements that MariaDB was asked to carry out so far; others do not count them.

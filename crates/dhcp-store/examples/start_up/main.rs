@@ -18,13 +18,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use std::vec::Drain;
 
+use counters::parse_resident_bytes;
 use dhcp_lease::v4::{self, V4};
 use dhcp_lease::v6::{self, V6};
 use dhcp_lease::{LeaseTable, Leased};
 use dhcp_store::memfile::{FileRow, Intake, Rows};
 use dhcp_store::storage::DiskStorage;
 use dhcp_store::{LoadReport, Memfile, OpenOptions};
-use testbed::proc::{parse_resident_bytes, process_times};
+use testbed::proc::process_stat;
 
 use lease_file::{Family, LeaseFile};
 
@@ -134,7 +135,7 @@ struct Used {
 impl Used {
     fn now() -> Self {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let ticks = process_times(std::process::id()).map_or(0, |times| times.used_ticks);
+        let ticks = process_stat(std::process::id()).map_or(0, |times| times.used_ticks());
         Self {
             at: Instant::now(),
             processor_s: ticks as f64 / 100.0,

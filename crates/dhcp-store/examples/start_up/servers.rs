@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use counters::parse_resident_bytes;
 use dhcp_wire::{v4, v6};
-use testbed::proc::{parse_resident_bytes, process_times};
+use testbed::proc::process_stat;
 
 use crate::lease_file::{Family, LeaseFile, address4, address6, client_id, duid, hardware};
 
@@ -54,7 +55,7 @@ pub(crate) fn measure(program: &str, file: &LeaseFile, path: &Path, limit_s: u64
     let pid = server.0.id();
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let resident_bytes = parse_resident_bytes(&status).unwrap_or(0) as f64;
-    let processor_s = process_times(pid).map_or(0, |times| times.used_ticks) as f64 / 100.0;
+    let processor_s = process_stat(pid).map_or(0, |times| times.used_ticks()) as f64 / 100.0;
     let last = renewal(&relay, file.family, file.leases - 1, Duration::from_secs(10));
     let micros = |taken: Option<Duration>| {
         taken
