@@ -147,14 +147,8 @@ pub(super) fn apply(place: &Place, configuration: &mut Value) {
             configuration["reservations-in-subnet"] = json!(true);
             configuration[key][0]["reservations"] = json!([INCLUDED]);
         }
-        Feature::ManySubnets => many_subnets(place, &mut configuration[key]),
-        Feature::PolledSubnets => {
+        Feature::ManySubnets | Feature::PolledSubnets => {
             many_subnets(place, &mut configuration[key]);
-            configuration["control-sockets"] = json!([{
-                "socket-type": "http",
-                "socket-address": place.address.ip(),
-                "socket-port": place.address.port()
-            }]);
         }
         Feature::SharedNetworks => {
             let (networks, subnets) = NETWORKS;

@@ -14,6 +14,14 @@ pub(super) fn prepare(durability: Durability, place: &Place) -> Result<Prepared,
     let mut configuration = common_configuration(place);
     // A client that comes again is renewed with a row, as by servers that do not cache leases.
     configuration["cache-threshold"] = json!(0.0);
+    if place.feature == Feature::PolledSubnets {
+        // The DHCP port's number, for TCP.
+        configuration["control-sockets"] = json!([{
+            "socket-type": "http",
+            "socket-address": place.address.ip(),
+            "socket-port": place.address.port()
+        }]);
+    }
     let mut own = json!({ "durability": durability.name() });
     if place.feature == Feature::Segmentation {
         own["segmentation"] = json!(true);
