@@ -1,7 +1,7 @@
 //! The baseline responder: every query back with QR set, AA, TC, RA, Z, AD, CD and the response code
 //! cleared, as dns-echo does. It reads no name and finds no record: what it reaches is the limit of
-//! kernel and generator. It answers over UDP and, by one thread more, over TCP. Its faults, drawn from a seed, are there to test generators; its ledger says
-//! what it did.
+//! kernel and generator. It answers over UDP and, by one thread more, over TCP. Its faults, drawn from a
+//! seed, are there to test generators; its ledger says what it did.
 //!
 //! Budget: that of `netio::responder` and two copies of the query; nothing is allocated but for answers
 //! that are held back.
