@@ -86,6 +86,10 @@ fn what_the_machine_refuses_is_one_clear_sentence() {
     let server =
         ServerProcess::start_on_standard_ports(link.at_server(), "dhcp6", &config, folder.path());
     let said = sentence(link.at_server(), &config);
+    assert!(said.contains("Address already in use"), "{said}");
+    // Where the port is nobody's, the leases are somebody's.
+    let (code, said) = refused(link.at_server(), &["-p", "1547", "-c"], &config);
+    assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("in use by another server"), "{said}");
     server.stop();
 }
