@@ -1,6 +1,8 @@
 //! Every key that a plan may hold: what it takes, what it is when left out, what it means. The
 //! checker and the manual are made from this one table.
 
+use super::Feature;
+
 /// One key of a plan.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
@@ -50,24 +52,15 @@ const DURABILITIES: &[&str] = &["none", "interval", "always"];
 const STORES: &[&str] = &["memfile", "mysql", "postgresql", "sqlite"];
 const SHARINGS: &[&str] = &["open", "exclusive", "two-servers"];
 
-const FEATURES: &[&str] = &[
-    "plain",
-    "empty-classes",
-    "simple-classes",
-    "ored-addresses",
-    "reservations",
-    "many-subnets",
-    "shared-networks",
-    "segmentation",
-    "million-leases",
-    "chatty",
-    "pool-50",
-    "pool-90",
-    "pool-96",
-    "pool-99",
-    "pool-99-9",
-    "pool-99-99",
-];
+const FEATURES: &[&str] = &{
+    let mut names = [""; Feature::ALL.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = Feature::ALL[at].name();
+        at += 1;
+    }
+    names
+};
 
 /// All keys, in the order of the manual.
 pub const KEYS: &[Key] = &[
