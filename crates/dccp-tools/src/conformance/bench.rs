@@ -56,6 +56,12 @@ impl Bench {
         self.target().carrier == CarrierName::Udp
     }
 
+    /// Whether packets for the suite reach the target's DCCP as well: over IP a host has one.
+    pub(super) fn shares_host_with_target(&self) -> bool {
+        let wire = self.wire();
+        wire.target.carrier == CarrierName::Raw && wire.local == wire.target.address
+    }
+
     pub(super) fn integrity(&self) -> Integrity {
         self.wire().integrity()
     }

@@ -216,7 +216,8 @@ pub fn catalog() -> impl Iterator<Item = Listed> {
 ///
 /// # Errors
 ///
-/// When there is no such case, nobody answers at the target, or the own host does not play along.
+/// When there is no such case, nobody answers at the target, the target has the suite's own address over
+/// IP, or the own host does not play along.
 pub fn judge(
     target: Target,
     service_code: ServiceCode,
@@ -226,6 +227,13 @@ pub fn judge(
 ) -> Result<Vec<Outcome>, ToolError> {
     let chosen = choose(only)?;
     let bench = Bench::open(target, service_code, patience).map_err(failed)?;
+    if bench.shares_host_with_target() {
+        return Err(ToolError::Usage(format!(
+            "over IP {} would answer what is sent to the suite, too: both have that address; run them \
+             on two hosts or in two network namespaces (ip netns)",
+            target.scoped()
+        )));
+    }
     if let Err(stop) = Peer::new(&bench).request(&[]) {
         return Err(ToolError::Failed(match stop {
             Stop::Failed { expected, came } => format!(

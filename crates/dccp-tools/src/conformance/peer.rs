@@ -17,6 +17,8 @@ use super::verdict::{Judged, Stop, demand};
 pub(super) const VECTORS: [u8; 8] = [34, 4, 6, 1, 32, 4, 6, 1];
 /// Room for a packet.
 const PACKET_BYTES_MAX: usize = 9_000;
+/// How often a Request is sent before there is no answer.
+const REQUESTS: usize = 3;
 /// Packets with data that make a target acknowledge at once with the initial Ack Ratio.
 const ACK_RATIO: usize = 2;
 
@@ -82,6 +84,8 @@ pub(super) struct Peer<'b> {
     pub(super) is_agreeing: bool,
     /// Whether the handshake is over, as far as this end knows.
     pub(super) is_open: bool,
+    /// Whether anything came.
+    has_heard: bool,
     /// Whether the target has answered a Request, so that it should be told of the end.
     is_begun: bool,
 }
@@ -106,6 +110,7 @@ impl<'b> Peer<'b> {
             vector: None,
             is_agreeing: true,
             is_open: false,
+            has_heard: false,
             is_begun: false,
         };
         peer.begin_at(bench.first_number());
@@ -131,18 +136,27 @@ impl<'b> Peer<'b> {
         Ok(peer)
     }
 
-    /// Sends a Request and waits for the Response.
+    /// Sends a Request and waits for the Response; as a client does, it asks again when nothing at
+    /// all comes (RFC 4340 §8.1.1), since a Request may be lost where no rule is broken.
     pub(super) fn request(&mut self, options: &[u8]) -> Result<Answer, Stop> {
         self.request_with(options, &[])
     }
 
     /// The same with data.
     pub(super) fn request_with(&mut self, options: &[u8], data: &[u8]) -> Result<Answer, Stop> {
-        let draft = self.next(PacketType::Request).options(options).data(data);
-        self.send(&draft);
-        let number = draft.header.sequence;
-        let response = self
-            .wait("a Response to the Request", |a| a.acknowledges(PacketType::Response, number))?;
+        let mut tried = 0;
+        let response = loop {
+            let draft = self.next(PacketType::Request).options(options).data(data);
+            self.send(&draft);
+            let number = draft.header.sequence;
+            let is_it = |a: &Answer| a.acknowledges(PacketType::Response, number);
+            tried += 1;
+            match self.wait("a Response to the Request", is_it) {
+                Ok(response) => break response,
+                Err(Stop::Failed { .. }) if !self.has_heard && tried < REQUESTS => (),
+                Err(stop) => return Err(stop),
+            }
+        };
         self.is_begun = true;
         let cookies = response.raw_options().filter(|raw| raw.number == number::INIT_COOKIE);
         self.cookies = cookies.flat_map(|raw| option(DccpOption::InitCookie(raw.value))).collect();
@@ -246,6 +260,7 @@ impl<'b> Peer<'b> {
         let Some(answer) = self.bench.receive(self.door, self.port, deadline)? else {
             return Ok(None);
         };
+        self.has_heard = true;
         let number = answer.sequence();
         let is_of_connection = !answer.is(PacketType::Reset);
         match &mut self.vector {

@@ -202,14 +202,17 @@ impl Sender {
             None => (),
             Some(rtt_s) => {
                 let recover = self.initial_rate(rtt_s);
+                // The greatest of the set, not what the last feedback said: the first one says zero,
+                // and half of that would be a packet a minute.
+                let received = self.rates.max();
                 let is_slow =
-                    if self.p > 0.0 { self.x_recv < recover } else { self.x < 2.0 * recover };
+                    if self.p > 0.0 { received < recover } else { self.x < 2.0 * recover };
                 if was_idle && is_slow {
                     // An idle sender keeps what it would begin with anyway.
                 } else if self.p == 0.0 {
                     self.x = (self.x / 2.0).max(self.least_rate());
-                } else if self.x_calc > 2.0 * self.x_recv {
-                    self.limit_to(now_ns, self.x_recv);
+                } else if self.x_calc > 2.0 * received {
+                    self.limit_to(now_ns, received);
                 } else {
                     self.limit_to(now_ns, self.x_calc / 2.0);
                 }

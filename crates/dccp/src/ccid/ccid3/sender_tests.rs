@@ -165,6 +165,24 @@ fn tfrc_10_an_idle_sender_keeps_its_initial_rate_and_resumes_with_it() {
 }
 
 #[test]
+fn tfrc_09_a_first_feedback_that_tells_of_a_loss_and_no_rate_does_not_stop_the_sender() {
+    let mut world = World::measured(1_404);
+    world.send(1_404);
+    world.now_ns = 100 * MS;
+    world.feedback(0, 5);
+    let calculated = world.sender.x_calc;
+    assert!((world.sender.x - calculated).abs() < 1e-6);
+    // Then a packet is lost: each time that the timer ends the rate is halved, and no more.
+    world.send(1_404);
+    for part in [2.0, 4.0, 8.0] {
+        world.now_ns = world.sender.timeout_ns().unwrap();
+        world.sender.last_data_ns = Some(world.now_ns);
+        world.sender.handle_timeout(world.now_ns);
+        assert!((world.sender.x - calculated / part).abs() < 1e-6, "{}", world.sender.x);
+    }
+}
+
+#[test]
 fn tfrc_15_unused_time_is_worth_one_round_trip() {
     let mut world = World::measured(1_000);
     world.send(1_000);
