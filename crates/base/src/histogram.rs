@@ -56,6 +56,35 @@ impl Histogram {
         }
     }
 
+    /// A histogram put together again from what it consisted of: pairs of a place in
+    /// [`Histogram::buckets`] and the count there, and the exact sum, smallest and largest value, which
+    /// are passed over when nothing was counted. `None` when these contradict each other.
+    #[must_use]
+    pub fn from_counts(
+        limit: u64,
+        counts: impl IntoIterator<Item = (usize, u64)>,
+        (sum, min, max): (u128, u64, u64),
+    ) -> Option<Self> {
+        let mut whole = Self::up_to(limit);
+        for (place, count) in counts {
+            let bucket = whole.buckets.get_mut(place)?;
+            *bucket = bucket.checked_add(count)?;
+            whole.count = whole.count.checked_add(count)?;
+        }
+        if whole.count == 0 {
+            return Some(whole);
+        }
+        let is_filled = |&count: &u64| count > 0;
+        let ends = [min, max].map(|value| Some(bucket_of(value.min(limit))));
+        let range =
+            u128::from(min) * u128::from(whole.count)..=u128::from(max) * u128::from(whole.count);
+        let is_sound = min <= max
+            && whole.buckets.iter().position(is_filled) == ends[0]
+            && whole.buckets.iter().rposition(is_filled) == ends[1]
+            && range.contains(&sum);
+        is_sound.then_some(Self { sum, min, max, ..whole })
+    }
+
     /// Counts one value. Allocates nothing.
     pub fn record(&mut self, value: u64) {
         self.buckets[bucket_of(value.min(self.limit))] += 1;
@@ -97,6 +126,12 @@ impl Histogram {
     #[must_use]
     pub fn max(&self) -> Option<u64> {
         (self.count > 0).then_some(self.max)
+    }
+
+    /// Sum of the values, exact.
+    #[must_use]
+    pub const fn sum(&self) -> u128 {
+        self.sum
     }
 
     /// Mean, exact up to rounding; `None` when empty.
@@ -200,5 +235,33 @@ mod tests {
         other.merge(&histogram);
         assert_eq!((other.count(), other.min(), other.max()), (2, Some(1), Some(5_000_000)));
         assert_eq!(Histogram::up_to(10).quantile(0.5), None);
+    }
+
+    #[test]
+    fn a_histogram_is_put_together_again_and_no_contradiction_passes() {
+        let mut random = Random::from_seed(5);
+        let counts = |histogram: &Histogram| -> Vec<(usize, u64)> {
+            let all = histogram.buckets().iter().copied().enumerate();
+            all.filter(|&(_, count)| count > 0).collect()
+        };
+        for values in 0..200 {
+            let mut whole = Histogram::up_to(1_000_000);
+            for _ in 0..values {
+                whole.record(random.next_u64() >> random.below(64));
+            }
+            let ends = (whole.min().unwrap_or(0), whole.max().unwrap_or(0));
+            let restored =
+                |sum, min, max| Histogram::from_counts(1_000_000, counts(&whole), (sum, min, max));
+            assert_eq!(restored(whole.sum(), ends.0, ends.1), Some(whole.clone()));
+            if ends.0 < ends.1 {
+                assert_eq!(restored(whole.sum(), ends.1, ends.0), None);
+            }
+            if values > 0 {
+                assert_eq!(restored(u128::MAX, ends.0, ends.1), None);
+            }
+        }
+        assert_eq!(Histogram::from_counts(10, [(11, 1)], (11, 11, 11)), None, "beyond the limit");
+        assert_eq!(Histogram::from_counts(10, [(3, 1), (3, u64::MAX)], (3, 3, 3)), None);
+        assert_eq!(Histogram::from_counts(10, [(3, 1)], (4, 4, 4)), None);
     }
 }

@@ -12,7 +12,7 @@ use crate::document::reservations_of;
 use crate::family::Commanded;
 use crate::interfaces::Interface;
 use crate::service::ServiceState;
-use crate::statistics::{Counts, Statistics};
+use crate::statistics::Counts;
 
 /// The server behind a control socket. Every method is called from the one thread that executes
 /// commands, and is done with when it returns.
@@ -109,8 +109,6 @@ pub trait Backend {
 
     /// Everything that is counted, as of now.
     fn counts(&self) -> Counts;
-    /// The sampled statistics, which live as long as the server.
-    fn statistics(&mut self) -> &mut Statistics;
 }
 
 /// The leases of a server, for the administrator. A change here is as durable as any, and counts

@@ -7,6 +7,7 @@ use crate::answer::{Answer, Outcome};
 use crate::arguments::Request;
 use crate::backend::Backend;
 use crate::family::{Commanded, IpVersion};
+use crate::statistics::StatisticCommand;
 use crate::{classes, core, hosts, leases, stat, subnets};
 
 /// One command.
@@ -18,13 +19,40 @@ pub(crate) struct Command<B> {
     /// The only family that has it.
     pub(crate) only: Option<IpVersion>,
     /// What executes it.
-    pub(crate) run: fn(&Request<'_>, &mut B) -> Outcome,
+    run: Run<B>,
+}
+
+/// How a command is executed.
+#[derive(Clone, Copy)]
+enum Run<B> {
+    /// By the backend.
+    Backend(fn(&Request<'_>, &mut B) -> Outcome),
+    /// By whoever has the statistics.
+    Statistics(fn(&Request<'_>) -> Result<StatisticCommand, Answer>),
+}
+
+/// What came of a command.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Executed {
+    /// It is done, or refused.
+    Answer(Answer),
+    /// It is about statistics, which may be somewhere else
+    /// ([`Statistics::execute`](crate::statistics::Statistics::execute)).
+    Statistics(StatisticCommand),
 }
 
 impl<B: Backend> Command<B> {
     /// A command of both families without a hook library.
     pub(crate) const fn core(name: &'static str, run: fn(&Request<'_>, &mut B) -> Outcome) -> Self {
-        Self { name, hook: None, only: None, run }
+        Self { name, hook: None, only: None, run: Run::Backend(run) }
+    }
+
+    /// A command about statistics, of both families, without a hook library.
+    pub(crate) const fn about_statistics(
+        name: &'static str,
+        read: fn(&Request<'_>) -> Result<StatisticCommand, Answer>,
+    ) -> Self {
+        Self { name, hook: None, only: None, run: Run::Statistics(read) }
     }
 
     /// A command of both families that `hook` brings.
@@ -33,7 +61,7 @@ impl<B: Backend> Command<B> {
         name: &'static str,
         run: fn(&Request<'_>, &mut B) -> Outcome,
     ) -> Self {
-        Self { name, hook: Some(hook), only: None, run }
+        Self { name, hook: Some(hook), only: None, run: Run::Backend(run) }
     }
 
     /// The same for one family only.
@@ -71,19 +99,26 @@ fn list<B: Backend>(_request: &Request<'_>, backend: &mut B) -> Outcome {
 }
 
 /// Executes `command`, which came as JSON from a client, and says what to answer. Whatever the
-/// JSON is, there is an answer.
-pub fn execute<B: Backend>(command: &Value, backend: &mut B) -> Answer {
+/// JSON is, there is an answer, now or from the statistics.
+pub fn execute<B: Backend>(command: &Value, backend: &mut B) -> Executed {
     let request = match open(command) {
         Ok(request) => request,
-        Err(text) => return Answer::error(format!("Error during command processing: {text}")),
+        Err(text) => {
+            let text = format!("Error during command processing: {text}");
+            return Executed::Answer(Answer::error(text));
+        }
     };
     let found = commands()
         .into_iter()
         .find(|command| command.name_at(backend).as_deref() == Some(request.name));
-    match found {
+    Executed::Answer(match found.map(|command| command.run) {
         None => Answer::unsupported(request.name),
-        Some(command) => (command.run)(&request, backend).unwrap_or_else(|early| early),
-    }
+        Some(Run::Backend(run)) => run(&request, backend).unwrap_or_else(|early| early),
+        Some(Run::Statistics(read)) => match read(&request) {
+            Ok(command) => return Executed::Statistics(command),
+            Err(refused) => refused,
+        },
+    })
 }
 
 /// Checks the outer shape of a command.

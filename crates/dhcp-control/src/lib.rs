@@ -2,7 +2,8 @@
 //! one.
 //!
 //! [`execute`] takes a command apart, does it to a [`Backend`] and puts the answer together, in the
-//! words and numbers of ISC Kea, whose clients are to work unchanged. Whatever JSON comes in, it
+//! words and numbers of ISC Kea, whose clients are to work unchanged. What is about statistics it hands
+//! back for the [`statistics`], which a server may keep where they hold up nobody. Whatever JSON comes in, it
 //! does not panic. It owns the commands of the server itself, those of Kea's hook libraries for
 //! leases, statistics, hosts, subnets and classes, and the [`statistics`] with their samples.
 //! Sockets, HTTP, who may command, and what a configuration means are left to the daemon.
@@ -33,7 +34,7 @@ pub use backend::{
     ApplyFailure, Backend, Cleanup, HostChange, Leases, PutFailure, PutMode, Selected, Selector,
     Status, SubnetFacts, Version, Written,
 };
-pub use dispatch::execute;
+pub use dispatch::{Executed, execute};
 pub use document::reservations_of;
 pub use extended_info::{ExtendedInfo, check_extended_info};
 pub use family::{Commanded, IpVersion};

@@ -1,7 +1,7 @@
 //! Leases on their way into the table: checked as they come, on several threads, with a line in the
 //! log now and then.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::vec::Drain;
 
 use base::Now;
@@ -18,8 +18,6 @@ use crate::service::{Common, Service};
 
 /// Time between two lines about a load.
 const INTERVAL_NS: u64 = 5 * NS_PER_S;
-/// Rows by whose length the number of all is told.
-const SAMPLE_ROWS: u64 = 10_000;
 
 /// When the operator hears how far a load has come.
 #[derive(Debug)]
@@ -63,8 +61,6 @@ pub(crate) struct Loading<'l, P: Service> {
     checks: LeaseChecks,
     extended_checks: ExtendedInfoChecks,
     pace: Pace,
-    /// The table has been told how many leases to expect.
-    is_foretold: AtomicBool,
     /// Leases in the table.
     leases: AtomicI64,
     /// Rows that name a subnet that does not hold their address, those that are left out because
@@ -87,7 +83,6 @@ impl<'l, P: Service> Loading<'l, P> {
             checks: config.lease_checks,
             extended_checks: config.extended_info_checks,
             pace: Pace::new(now),
-            is_foretold: AtomicBool::new(false),
             leases: AtomicI64::new(0),
             wrong: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
@@ -166,19 +161,10 @@ impl<P: Service> Intake<P> for Loading<'_, P> {
     }
 
     fn progress(&self, progress: Progress) {
-        if progress.rows >= SAMPLE_ROWS && !self.is_foretold.swap(true, Ordering::Relaxed) {
-            self.table.expect_leases(foretold_rows(progress));
-        }
         if let Some(line) = self.pace.line(Clock::now(), progress) {
             tracing::info!(target: DHCPSRV, "{line}");
         }
     }
-}
-
-/// How many rows there will be when the rest is like what has been read.
-fn foretold_rows(Progress { octets, octets_done, rows }: Progress) -> u64 {
-    let all = u128::from(rows) * u128::from(octets) / u128::from(octets_done.max(1));
-    u64::try_from(all).unwrap_or(u64::MAX)
 }
 
 /// Checks what `lease` keeps of relay agents; whether it was in an older form.
@@ -198,14 +184,6 @@ fn is_upgraded<P: Service>(lease: &mut P::Lease, checks: ExtendedInfoChecks) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn rows_to_come_are_like_those_that_came() {
-        let read = Progress { octets: 90_000_000, octets_done: 3_000_000, rows: 40_000 };
-        assert_eq!(foretold_rows(read), 1_200_000);
-        let huge = Progress { octets: u64::MAX, octets_done: 0, rows: u64::MAX };
-        assert_eq!(foretold_rows(huge), u64::MAX);
-    }
 
     #[test]
     fn a_line_comes_every_five_seconds_of_loading_and_once() {

@@ -508,3 +508,33 @@ fn what_older_lease_files_keep_of_relay_agents_has_the_present_form_once_loaded(
     let agent = json!({ "link": "::", "options": "0x00350001BB", "relay-id": "BB" });
     assert_eq!(v6, json!({ "ISC": { "relay-info": [ agent ] } }));
 }
+
+#[test]
+fn what_answers_questions_gives_way_to_what_serves() {
+    let (_folder, server, _, socket) = start("priorities");
+    let answer = command(
+        &socket,
+        &json!({ "command": "statistic-get", "arguments": {
+        "name": "pkt4-received" } }),
+    );
+    assert_eq!(answer["result"], 0, "its thread is there: {answer}");
+    let tasks = format!("/proc/{}/task", server.pid());
+    let mut seen = Vec::new();
+    for task in fs::read_dir(tasks).expect("it runs").flatten() {
+        let read = |file: &str| fs::read_to_string(task.path().join(file)).unwrap_or_default();
+        let (name, stat) = (read("comm"), read("stat"));
+        let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+        let nice: Option<i32> =
+            fields.split_whitespace().nth(16).and_then(|nice| nice.parse().ok());
+        seen.push((name.trim_end().to_owned(), nice));
+    }
+    let own = seen.iter().find(|(name, _)| name == "dhcp4-0").expect("there is a shard").1;
+    let lowest = Some(19);
+    let giving: Vec<&str> =
+        seen.iter().filter(|(_, nice)| *nice == lowest).map(|(name, _)| name.as_str()).collect();
+    assert!(own < lowest, "{seen:?}");
+    assert!(
+        giving.len() == 2 && ["control", "statistics"].iter().all(|it| giving.contains(it)),
+        "{seen:?}"
+    );
+}

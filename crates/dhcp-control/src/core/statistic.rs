@@ -1,91 +1,62 @@
-//! Commands about statistics.
+//! Commands about statistics: what was sent becomes a [`StatisticCommand`].
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::answer::{Answer, Outcome};
+use crate::answer::Answer;
 use crate::arguments::{Request, integer};
-use crate::backend::Backend;
-use crate::statistics::Statistics;
+use crate::statistics::StatisticCommand;
 
-/// The statistics, as of now.
-pub(crate) fn current<B: Backend>(backend: &mut B) -> &mut Statistics {
-    let now = backend.now();
-    let counts = backend.counts();
-    let statistics = backend.statistics();
-    statistics.sample(now.wall_us, &counts);
-    statistics
+/// What to do, or the answer to a command that cannot be read.
+type Read = Result<StatisticCommand, Answer>;
+
+pub(super) fn get(request: &Request<'_>) -> Read {
+    Ok(StatisticCommand::Get(name(request)?))
 }
 
-pub(super) fn get<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn get_all(_request: &Request<'_>) -> Read {
+    Ok(StatisticCommand::All { is_global_only: false })
+}
+
+pub(super) fn get_all_global(_request: &Request<'_>) -> Read {
+    Ok(StatisticCommand::All { is_global_only: true })
+}
+
+pub(super) fn reset(request: &Request<'_>) -> Read {
+    Ok(StatisticCommand::Reset(Some(name(request)?)))
+}
+
+pub(super) fn reset_all(_request: &Request<'_>) -> Read {
+    Ok(StatisticCommand::Reset(None))
+}
+
+pub(super) fn remove(request: &Request<'_>) -> Read {
+    Ok(StatisticCommand::Remove(Some(name(request)?)))
+}
+
+pub(super) fn remove_all(_request: &Request<'_>) -> Read {
+    Ok(StatisticCommand::Remove(None))
+}
+
+pub(super) fn set_age(request: &Request<'_>) -> Read {
     let name = name(request)?;
-    match current(backend).get(name) {
-        Some(samples) => Ok(Answer::with(json!({ name: samples }))),
-        None => Ok(Answer::with(json!({}))),
-    }
+    Ok(StatisticCommand::SetAge(Some(name), duration(request)?))
 }
 
-pub(super) fn get_all<B: Backend>(_request: &Request<'_>, backend: &mut B) -> Outcome {
-    Ok(Answer::with(current(backend).all(false)))
+pub(super) fn set_age_of_all(request: &Request<'_>) -> Read {
+    Ok(StatisticCommand::SetAge(None, duration(request)?))
 }
 
-pub(super) fn get_all_global<B: Backend>(_request: &Request<'_>, backend: &mut B) -> Outcome {
-    Ok(Answer::with(current(backend).all(true)))
-}
-
-pub(super) fn reset<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn set_count(request: &Request<'_>) -> Read {
     let name = name(request)?;
-    changed(name, current(backend).reset(name), "reset.")
+    Ok(StatisticCommand::SetCount(Some(name), max_samples(request)?))
 }
 
-pub(super) fn reset_all<B: Backend>(_request: &Request<'_>, backend: &mut B) -> Outcome {
-    current(backend).reset_all();
-    Ok(Answer::success("All statistics reset to neutral values."))
-}
-
-pub(super) fn remove<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
-    let name = name(request)?;
-    changed(name, current(backend).remove(name), "removed.")
-}
-
-pub(super) fn remove_all<B: Backend>(_request: &Request<'_>, backend: &mut B) -> Outcome {
-    current(backend).remove_all();
-    Ok(Answer::success(
-        "Warning: statistic-remove-all command is deprecated. All statistics removed.",
-    ))
-}
-
-pub(super) fn set_age<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
-    let name = name(request)?;
-    let age_s = duration(request)?;
-    changed(name, current(backend).set_age(name, age_s), "duration limit is set.")
-}
-
-pub(super) fn set_age_of_all<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
-    let age_s = duration(request)?;
-    current(backend).set_age_of_all(age_s);
-    Ok(Answer::success("All statistics duration limit are set."))
-}
-
-pub(super) fn set_count<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
-    let name = name(request)?;
-    let count = max_samples(request)?;
-    changed(name, current(backend).set_count(name, count), "count limit is set.")
-}
-
-pub(super) fn set_count_of_all<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
+pub(super) fn set_count_of_all(request: &Request<'_>) -> Read {
     let count = max_samples(request)?;
     if count == 0 {
         return Err(Answer::error("'max-samples' parameter must not be zero"));
     }
-    current(backend).set_count_of_all(count);
-    Ok(Answer::success("All statistics count limit are set."))
-}
-
-fn changed(name: &str, was_there: bool, done: &str) -> Outcome {
-    match was_there {
-        true => Ok(Answer::success(format!("Statistic '{name}' {done}"))),
-        false => Err(Answer::error(format!("No '{name}' statistic found"))),
-    }
+    Ok(StatisticCommand::SetCount(None, count))
 }
 
 fn field<'a>(request: &Request<'a>, field: &str) -> Result<&'a Value, Answer> {
@@ -95,9 +66,10 @@ fn field<'a>(request: &Request<'a>, field: &str) -> Result<&'a Value, Answer> {
         .ok_or_else(|| Answer::error(format!("Missing mandatory '{field}' parameter.")))
 }
 
-fn name<'a>(request: &Request<'a>) -> Result<&'a str, Answer> {
-    let name = field(request, "name")?;
-    name.as_str().ok_or_else(|| Answer::error("'name' parameter expected to be a string."))
+fn name(request: &Request<'_>) -> Result<String, Answer> {
+    let name = field(request, "name")?.as_str();
+    name.map(str::to_owned)
+        .ok_or_else(|| Answer::error("'name' parameter expected to be a string."))
 }
 
 /// `duration` in seconds; a negative one is none.

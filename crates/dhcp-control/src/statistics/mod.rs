@@ -6,15 +6,18 @@
 //! a second are one sample. A reset keeps what was counted so far as an offset; a removal does too
 //! and hides the statistic until it changes. Counting itself never stops or restarts.
 
+mod command;
 mod counts;
 mod names;
 mod observation;
+mod written;
 
 use std::collections::BTreeMap;
 
 use base::time::US_PER_S;
 use serde_json::{Map, Value, json};
 
+pub use command::StatisticCommand;
 pub(crate) use counts::merged;
 pub use counts::{Counts, LeaseCounts, PoolCounts, SubnetCounts};
 pub(crate) use names::always_shown_of_subnets;
@@ -31,9 +34,9 @@ pub const SAMPLES_KEPT: usize = 20;
 #[derive(Clone, Debug)]
 pub struct Statistics {
     version: IpVersion,
-    observations: BTreeMap<Name, Observation>,
+    /// In the order in which counts are told, which hardly ever changes.
+    observations: Vec<(Name, Observation)>,
     default_limit: Limit,
-    round: u64,
     /// Wall clock of the last look at the counts, microseconds.
     wall_us: u64,
 }
@@ -44,9 +47,8 @@ impl Statistics {
     pub const fn new(version: IpVersion) -> Self {
         Self {
             version,
-            observations: BTreeMap::new(),
+            observations: Vec::new(),
             default_limit: Limit::Count(SAMPLES_KEPT),
-            round: 0,
             wall_us: 0,
         }
     }
@@ -63,25 +65,31 @@ impl Statistics {
     /// Looks at `counts` at the wall-clock time `wall_us`: whatever has changed gets a sample, and
     /// what belongs to a subnet or pool that is gone is forgotten.
     pub fn sample(&mut self, wall_us: u64, counts: &Counts) {
-        self.round += 1;
         self.wall_us = wall_us;
-        let Self { observations, default_limit, round, .. } = self;
+        let Self { observations, default_limit, .. } = self;
+        let mut at = 0;
+        // What stood from the first difference on, where there is one.
+        let mut moved: Option<BTreeMap<Name, Observation>> = None;
         counts.for_each(self.version, &mut |name, count| {
             let raw = i128::try_from(count).unwrap_or(i128::MAX);
-            let seen = observations
-                .entry(name)
-                .or_insert_with(|| Observation::new(raw, wall_us, *default_limit, *round));
-            seen.round = *round;
-            seen.observe(raw, wall_us);
+            if moved.is_none() && observations.get(at).is_none_or(|(known, _)| *known != name) {
+                moved = Some(observations.drain(at..).collect());
+            }
+            if let Some(moved) = &mut moved {
+                let known = moved.remove(&name);
+                let seen = known.unwrap_or_else(|| Observation::new(raw, wall_us, *default_limit));
+                observations.push((name, seen));
+            }
+            observations[at].1.observe(raw, wall_us);
+            at += 1;
         });
-        let round = *round;
-        observations.retain(|_, seen| seen.round == round);
+        observations.truncate(at);
     }
 
     /// The samples of `name`, newest first; `None` when there is no such statistic.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Value> {
-        self.find(name).and_then(|name| samples_to_json(&self.observations[&name]))
+        self.find(name).and_then(|at| samples_to_json(&self.observations[at].1))
     }
 
     /// All statistics, or those of the whole server only.
@@ -148,27 +156,28 @@ impl Statistics {
 
     fn set_limit_of_all(&mut self, limit: Limit) {
         self.default_limit = limit;
-        for seen in self.observations.values_mut() {
+        for (_, seen) in &mut self.observations {
             seen.set_limit(limit);
         }
     }
 
     fn shown(&mut self) -> impl Iterator<Item = &mut Observation> {
-        self.observations.values_mut().filter(|seen| seen.samples().is_some())
+        let all = self.observations.iter_mut().map(|(_, seen)| seen);
+        all.filter(|seen| seen.samples().is_some())
     }
 
     fn change(&mut self, name: &str, change: impl FnOnce(&mut Observation)) -> bool {
-        let Some(name) = self.find(name) else { return false };
-        let seen = self.observations.get_mut(&name).filter(|seen| seen.samples().is_some());
+        let Some(at) = self.find(name) else { return false };
+        let seen = Some(&mut self.observations[at].1).filter(|seen| seen.samples().is_some());
         seen.map(change).is_some()
     }
 
-    /// The statistic that is written `text`.
-    fn find(&self, text: &str) -> Option<Name> {
+    /// The position of the statistic that is written `text`.
+    fn find(&self, text: &str) -> Option<usize> {
         let (scope, counted) = names::split(text);
-        let from = Name { scope, counted: "" };
-        let of_scope = self.observations.range(from..).map(|(name, _)| *name);
-        of_scope.take_while(|name| name.scope == scope).find(|name| name.counted == counted)
+        let is_it =
+            |(name, _): &(Name, Observation)| name.scope == scope && name.counted == counted;
+        self.observations.iter().position(is_it)
     }
 }
 
@@ -180,9 +189,11 @@ fn samples_to_json(seen: &Observation) -> Option<Value> {
 
 /// A count as JSON. Numbers beyond 64 bits are shown as the largest that has them.
 pub(crate) fn shown(value: i128) -> Value {
-    match i64::try_from(value) {
-        Ok(value) => Value::from(value),
-        Err(_) if value < 0 => Value::from(i64::MIN),
-        Err(_) => Value::from(u64::try_from(value).unwrap_or(u64::MAX)),
-    }
+    let value = bounded(value);
+    i64::try_from(value).map_or_else(|_| Value::from(value as u64), Value::from)
+}
+
+/// The nearest number that JSON has here: of `i64` or of `u64`.
+fn bounded(value: i128) -> i128 {
+    value.clamp(i64::MIN.into(), u64::MAX.into())
 }

@@ -29,14 +29,12 @@ pub(super) struct Observation {
     limit: Limit,
     /// Removed, and not changed since.
     is_removed: bool,
-    /// The round in which it was last looked at.
-    pub(super) round: u64,
 }
 
 impl Observation {
-    pub(super) fn new(raw: i128, wall_us: u64, limit: Limit, round: u64) -> Self {
+    pub(super) fn new(raw: i128, wall_us: u64, limit: Limit) -> Self {
         let samples = VecDeque::from([Sample { value: raw, wall_us }]);
-        Self { raw, offset: 0, samples, limit, is_removed: false, round }
+        Self { raw, offset: 0, samples, limit, is_removed: false }
     }
 
     /// The server counts `raw` now.

@@ -10,8 +10,8 @@ use base::Now;
 use dhcp_config::{ExtendedInfoChecks, Hook, NoIncludes, Problem, parse_dhcp4, parse_dhcp6};
 use dhcp_control::statistics::{Counts, LeaseCounts, PoolCounts, Statistics, SubnetCounts};
 use dhcp_control::{
-    ApplyFailure, Backend, Cleanup, Commanded, Interface, IpVersion, Leases, PutFailure, PutMode,
-    Selected, Selector, ServiceState, Status, SubnetFacts, Version, Written, execute,
+    ApplyFailure, Backend, Cleanup, Commanded, Executed, Interface, IpVersion, Leases, PutFailure,
+    PutMode, Selected, Selector, ServiceState, Status, SubnetFacts, Version, Written, execute,
 };
 use dhcp_lease::{ClientKey, LeaseState};
 use serde_json::{Value, json};
@@ -185,7 +185,15 @@ impl<F: Commanded> Fake<F> {
 
     /// Executes a command that is written as JSON.
     pub fn run(&mut self, command: &Value) -> Value {
-        execute(command, self).to_json()
+        match execute(command, self) {
+            Executed::Answer(answer) => answer.to_json(),
+            Executed::Statistics(command) => {
+                let counts = self.counts();
+                self.statistics.sample(self.now.wall_us, &counts);
+                let text = self.statistics.execute(&command);
+                serde_json::from_str(&text).expect("an answer is JSON")
+            }
+        }
     }
 
     /// Executes `name` with `arguments`.
@@ -396,9 +404,5 @@ impl<F: Commanded> Backend for Fake<F> {
             });
         }
         counts
-    }
-
-    fn statistics(&mut self) -> &mut Statistics {
-        &mut self.statistics
     }
 }

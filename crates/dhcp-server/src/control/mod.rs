@@ -1,7 +1,8 @@
 //! The control thread: sockets at which operators and their tools command the server, with an
 //! asynchronous runtime of its own. Commands are carried out by the supervisor; this thread only
 //! speaks with clients, so that neither a slow client nor a long command holds up the other, and
-//! neither touches the packet path.
+//! neither touches the packet path. It gives way to threads that serve packets where processors are
+//! scarce: an answer of twenty million octets is work for the kernel, too.
 //!
 //! Every connection is bounded: in number per socket, in time by [`pace`], in memory by [`budget`].
 
@@ -29,9 +30,10 @@ use netio::Waker;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::LocalSet;
 
-pub(crate) use question::{Inbox, Question};
+pub(crate) use question::{Asked, Inbox, Question};
 
 use crate::ServerError;
+use crate::log::DAEMON;
 use question::Asking;
 use sockets::Sockets;
 
@@ -68,7 +70,12 @@ impl ControlThread {
         let (orders, received) = unbounded_channel();
         let thread = thread::Builder::new()
             .name("control".to_owned())
-            .spawn(move || LocalSet::new().block_on(&runtime, follow(received, asking)))
+            .spawn(move || {
+                if let Err(cause) = netio::thread::give_way() {
+                    tracing::warn!(target: DAEMON, "commands do not give way to packets: {cause}");
+                }
+                LocalSet::new().block_on(&runtime, follow(received, asking));
+            })
             .map_err(system)?;
         Ok((Self { orders, thread }, inbox))
     }

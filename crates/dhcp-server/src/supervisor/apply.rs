@@ -14,6 +14,7 @@ use netio::Clock;
 use serde_json::Value;
 
 use super::files::{beside, replace};
+use super::statistics::Work;
 use super::{InForce, Supervisor, wake};
 use crate::ServerError;
 use crate::inactive;
@@ -29,6 +30,7 @@ impl<P: Service> InForce<P> {
         let mut outlines = P::outlines(&checked.config);
         outlines.sort_by_key(|outline| outline.facts.id);
         let document = checked.document.to_json();
+        let outlines = outlines.into();
         Self { config: checked.config, document, snapshot, outlines, since: Clock::now() }
     }
 }
@@ -91,12 +93,13 @@ impl<P: Service> Supervisor<P> {
             );
         }
         log::configure(new.loggers);
-        let (count, age_s) = new.samples;
-        self.statistics.set_default_limits(count, age_s);
+        let samples = new.samples;
         let listening = new.listening;
         reclaim::follow(&self.parts.table, new.expired);
         let snapshot = P::compile(&checked.config, &self.parts.constants, &self.parts.table);
         self.parts.in_force = InForce::new(checked, Arc::clone(&snapshot));
+        self.tally.outlines = Arc::clone(&self.parts.in_force.outlines);
+        self.tell_statistics(Work::Follow(Arc::clone(&self.tally.outlines), samples));
         if let Some(hosts) = &self.parts.hosts {
             hosts.follow(&self.parts.in_force.document);
         }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use base::Now;
 use base::time::NS_PER_S;
 use dhcp_config::{ExtendedInfoChecks, Hook, Problem};
-use dhcp_control::statistics::{Counts, Statistics};
+use dhcp_control::statistics::Counts;
 use dhcp_control::{
     ApplyFailure, Backend, Cleanup, HostChange, Interface, Selected, Selector, ServiceState,
     Status, SubnetFacts, Version, Written,
@@ -122,7 +122,7 @@ impl<P: Service> Backend for Supervisor<P> {
             pid: std::process::id(),
             uptime_s: since(self.started),
             since_reload_s: since(self.parts.in_force.since),
-            threads: self.counted.len() as u32,
+            threads: self.tally.shards.len() as u32,
             queue_size: QUEUE_SIZE,
             queue_means: [0.0; 3],
             socket_errors: self.parts.tending.problems().to_vec(),
@@ -175,11 +175,7 @@ impl<P: Service> Backend for Supervisor<P> {
     }
 
     fn counts(&self) -> Counts {
-        self.collect_counts()
-    }
-
-    fn statistics(&mut self) -> &mut Statistics {
-        &mut self.statistics
+        self.tally.counts()
     }
 }
 

@@ -1,18 +1,38 @@
 //! What the shards and the lease table have counted, added up.
 
+use std::sync::Arc;
+
 use dhcp_control::statistics::{Counts, LeaseCounts, PoolCounts, SubnetCounts, always_shown};
 use dhcp_control::{Snapshot, prometheus};
-use dhcp_lease::{Leased, PoolIndex, PoolStatistics};
+use dhcp_lease::{LeaseTable, Leased, PoolIndex, PoolStatistics};
 
-use super::Supervisor;
+use super::Counted;
 use crate::latency::Latencies;
 use crate::service::{Outline, Service};
 
-impl<P: Service> Supervisor<P> {
+/// Who counts, and what is counted by.
+#[derive(Debug)]
+pub(super) struct Tally<P: Service> {
+    pub(super) table: Arc<LeaseTable<P>>,
+    pub(super) shards: Vec<Counted<P>>,
+    /// The subnets, by `id`.
+    pub(super) outlines: Arc<[Outline]>,
+}
+
+impl<P: Service> Clone for Tally<P> {
+    fn clone(&self) -> Self {
+        Self {
+            table: Arc::clone(&self.table),
+            shards: self.shards.clone(),
+            outlines: Arc::clone(&self.outlines),
+        }
+    }
+}
+
+impl<P: Service> Tally<P> {
     /// Everything that is counted, as of now.
-    pub(super) fn collect_counts(&self) -> Counts {
-        let mut subnets: Vec<SubnetCounts> =
-            self.parts.in_force.outlines.iter().map(empty).collect();
+    pub(super) fn counts(&self) -> Counts {
+        let mut subnets: Vec<SubnetCounts> = self.outlines.iter().map(empty).collect();
         let mut add = |id: u32, is_prefix: bool, pool: Option<u32>, found: PoolStatistics| {
             let Ok(at) = subnets.binary_search_by_key(&id, |subnet| subnet.id) else { return };
             let subnet = &mut subnets[at];
@@ -25,7 +45,7 @@ impl<P: Service> Supervisor<P> {
                 (None, true) => subnet.outside_prefixes = leases,
             }
         };
-        let table = &self.parts.table;
+        let table = &self.table;
         for (index, spec) in (0..).zip(table.pools().specs()) {
             let (subnet, pool) = P::ids(spec);
             let is_prefix = P::counts_prefixes(<P as Leased>::kind(P::bounds(spec).0));
@@ -40,7 +60,7 @@ impl<P: Service> Supervisor<P> {
 
     /// Adds what shards count by subnet.
     fn add_events(&self, subnets: &mut [SubnetCounts]) {
-        for counted in &self.counted {
+        for counted in &self.shards {
             for (id, name, count) in counted.messages.subnet_statistics() {
                 let Ok(at) = subnets.binary_search_by_key(&id, |subnet| subnet.id) else {
                     continue;
@@ -58,7 +78,7 @@ impl<P: Service> Supervisor<P> {
     fn server_counts(&self) -> Vec<(&'static str, u64)> {
         let mut sums: Vec<(&'static str, u64)> =
             always_shown(P::VERSION).iter().map(|&name| (name, 0)).collect();
-        for counted in &self.counted {
+        for counted in &self.shards {
             for (name, count) in counted.messages.statistics() {
                 // Every name that a shard counts under is one of Kea's.
                 if let Some((_, sum)) = sums.iter_mut().find(|(known, _)| *known == name) {
@@ -71,8 +91,8 @@ impl<P: Service> Supervisor<P> {
 
     /// Everything that is counted and measured, as Prometheus reads it.
     pub(super) fn exposition(&self) -> String {
-        let counts = self.collect_counts();
-        let shards = self.counted.iter().map(|counted| &*counted.latencies);
+        let counts = self.counts();
+        let shards = self.shards.iter().map(|counted| &*counted.latencies);
         let latencies = Latencies::total::<P>(shards);
         prometheus(&Snapshot {
             version: P::VERSION,
@@ -85,7 +105,7 @@ impl<P: Service> Supervisor<P> {
     /// Why messages got no answer, added up over the shards, which all have the same reasons.
     fn drops(&self) -> Vec<(&'static str, u64)> {
         let mut sums = Vec::new();
-        for counted in &self.counted {
+        for counted in &self.shards {
             for (at, (reason, count)) in counted.messages.drops().enumerate() {
                 match sums.get_mut(at) {
                     Some((_, sum)) => *sum += count,

@@ -9,6 +9,7 @@ mod counts;
 mod files;
 mod hosts;
 mod leases;
+mod statistics;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,8 +17,7 @@ use std::sync::atomic::Ordering;
 use base::Now;
 use base::time::{NS_PER_MS, NS_PER_S};
 use dhcp_config::OnFail;
-use dhcp_control::statistics::Statistics;
-use dhcp_control::{Answer, Backend, ServiceState, execute, kea_json};
+use dhcp_control::{Answer, Executed, ServiceState, execute, kea_json};
 use dhcp_engine::counters::ShardCounters;
 use dhcp_lease::LeaseTable;
 use netio::signal::Signals;
@@ -25,7 +25,7 @@ use netio::{Clock, PollFd, Waker};
 use serde_json::Value;
 
 use crate::ServerError;
-use crate::control::{ControlThread, Inbox, Question};
+use crate::control::{Asked, ControlThread, Inbox, Question};
 use crate::doors::Tending;
 use crate::frames::FrameCounters;
 use crate::hosts::HostsDatabases;
@@ -35,12 +35,14 @@ use crate::log::DAEMON;
 use crate::server::Settings;
 use crate::service::{Outline, Service};
 use crate::shard_loop::Shared;
+use counts::Tally;
 use leases::Administration;
+use statistics::{StatisticsThread, Work};
 
 /// How often the supervisor looks at the lease file's health.
 const SUPERVISE_NS: u64 = 200 * NS_PER_MS;
-/// How often statistics are sampled.
-const SAMPLE_NS: u64 = NS_PER_S;
+/// How often the supervisor looks at what lasts longer.
+const LOOK_NS: u64 = NS_PER_S;
 /// How often a verbose daemon logs its counters.
 const REPORT_NS: u64 = 10 * NS_PER_S;
 
@@ -52,6 +54,16 @@ pub(crate) struct Counted<P> {
     pub(crate) latencies: Arc<Latencies>,
 }
 
+impl<P> Clone for Counted<P> {
+    fn clone(&self) -> Self {
+        Self {
+            messages: Arc::clone(&self.messages),
+            frames: Arc::clone(&self.frames),
+            latencies: Arc::clone(&self.latencies),
+        }
+    }
+}
+
 /// A configuration in force, in all its forms.
 pub(crate) struct InForce<P: Service> {
     pub(crate) config: P::Config,
@@ -59,7 +71,7 @@ pub(crate) struct InForce<P: Service> {
     pub(crate) document: Value,
     pub(crate) snapshot: Arc<P::Snapshot>,
     /// The subnets, by `id`.
-    pub(crate) outlines: Vec<Outline>,
+    pub(crate) outlines: Arc<[Outline]>,
     /// Since when.
     pub(crate) since: Now,
 }
@@ -82,10 +94,11 @@ pub(crate) struct Supervisor<P: Service> {
     settings: Settings,
     shared: Arc<Shared<P>>,
     parts: Parts<P>,
-    counted: Vec<Counted<P>>,
+    tally: Tally<P>,
+    /// From when the shards are there.
+    statistics: Option<StatisticsThread>,
     administration: Administration<P>,
     service: ServiceState,
-    statistics: Statistics,
     started: Now,
     /// The exit code that a command asked for.
     exit: Option<i32>,
@@ -99,16 +112,19 @@ impl<P: Service> Supervisor<P> {
         let common = P::shared(&parts.in_force.config);
         let administration =
             Administration::new(&parts.leases, &parts.table, parts.wakers.len(), &common);
-        let mut statistics = Statistics::new(P::VERSION);
-        statistics.set_default_limits(common.samples.0, common.samples.1);
+        let tally = Tally {
+            table: Arc::clone(&parts.table),
+            shards: Vec::new(),
+            outlines: Arc::clone(&parts.in_force.outlines),
+        };
         Self {
             settings,
             shared,
             parts,
-            counted: Vec::new(),
+            tally,
+            statistics: None,
             administration,
             service: ServiceState::default(),
-            statistics,
             started: Clock::now(),
             exit: None,
             failure: None,
@@ -141,7 +157,7 @@ impl<P: Service> Supervisor<P> {
 
     /// Sums what one more shard counts.
     pub(crate) fn count(&mut self, counted: Counted<P>) {
-        self.counted.push(counted);
+        self.tally.shards.push(counted);
     }
 
     /// Waits for signals and commands; ends when asked to stop, and when the log thread has given
@@ -151,8 +167,10 @@ impl<P: Service> Supervisor<P> {
     ///
     /// What ends the server otherwise.
     pub(crate) fn run(&mut self, signals: &Signals, inbox: &Inbox) -> Result<i32, ServerError> {
+        let samples = P::shared(&self.parts.in_force.config).samples;
+        self.statistics = Some(StatisticsThread::start(self.tally.clone(), samples)?);
         let mut now_ns = Clock::mono_ns();
-        let (mut report_due_ns, mut sample_due_ns) = (now_ns + REPORT_NS, now_ns);
+        let (mut report_due_ns, mut look_due_ns) = (now_ns + REPORT_NS, now_ns);
         loop {
             let mut fds = vec![PollFd::readable(signals), PollFd::readable(inbox.waker())];
             fds.extend(self.parts.tending.poll_fd(now_ns));
@@ -169,9 +187,9 @@ impl<P: Service> Supervisor<P> {
             self.answer_questions(inbox);
             now_ns = Clock::mono_ns();
             self.parts.tending.tend(now_ns, &|| wake(&self.parts.wakers))?;
-            if now_ns >= sample_due_ns {
-                self.sample();
-                sample_due_ns = now_ns + SAMPLE_NS;
+            if now_ns >= look_due_ns {
+                self.warn_of_slow_reclamation();
+                look_due_ns = now_ns + LOOK_NS;
             }
             if self.settings.is_verbose && now_ns >= report_due_ns {
                 self.report();
@@ -198,24 +216,38 @@ impl<P: Service> Supervisor<P> {
     fn answer_questions(&mut self, inbox: &Inbox) {
         inbox.waker().drain();
         while let Some(asked) = inbox.next() {
-            let text = match &asked.question {
+            match &asked.question {
                 Question::Command(command) => {
                     let name = command["command"].as_str().unwrap_or("(none)");
                     tracing::info!(
                         target: "commands", id = "COMMAND_RECEIVED", "received command '{name}'"
                     );
-                    let answer = execute(command, self);
-                    if self.administration.settle() {
-                        kea_json(&answer.to_json())
-                    } else {
-                        let text = "the change could not be made safe in time";
-                        kea_json(&Answer::error(text).to_json())
+                    match execute(command, self) {
+                        Executed::Answer(answer) => self.answer(asked, &answer),
+                        Executed::Statistics(command) => {
+                            self.tell_statistics(Work::Command(command, asked));
+                        }
                     }
                 }
-                Question::Metrics => self.exposition(),
-            };
-            self.follow_service();
-            asked.answer(text);
+                Question::Metrics => self.tell_statistics(Work::Metrics(asked)),
+            }
+        }
+    }
+
+    /// Answers a command that is done, once it is safe.
+    fn answer(&mut self, asked: Asked, answer: &Answer) {
+        let text = if self.administration.settle() {
+            kea_json(&answer.to_json())
+        } else {
+            kea_json(&Answer::error("the change could not be made safe in time").to_json())
+        };
+        self.follow_service();
+        asked.answer(text);
+    }
+
+    fn tell_statistics(&self, work: Work) {
+        if let Some(statistics) = &self.statistics {
+            statistics.give(work);
         }
     }
 
@@ -235,14 +267,6 @@ impl<P: Service> Supervisor<P> {
         database.on_fail == OnFail::StopRetryExit && self.parts.leases.is_lost()
     }
 
-    /// Takes samples of the statistics, and whatever else is due once a second.
-    fn sample(&mut self) {
-        self.follow_service();
-        self.warn_of_slow_reclamation();
-        let counts = self.counts();
-        self.statistics.sample(Clock::now().wall_us, &counts);
-    }
-
     /// Tells when the limits of reclamation leave leases over, cycle after cycle.
     fn warn_of_slow_reclamation(&self) {
         let (warnings, cycles) = self.parts.table.take_reclaim_warnings();
@@ -258,7 +282,7 @@ impl<P: Service> Supervisor<P> {
 
     /// Logs what every shard has counted.
     pub(crate) fn report(&self) {
-        for (index, counted) in self.counted.iter().enumerate() {
+        for (index, counted) in self.tally.shards.iter().enumerate() {
             let messages = counted.messages.entries().map(|(name, value)| (name.to_owned(), value));
             let entries: Vec<String> = messages
                 .chain(counted.frames.entries())
@@ -275,6 +299,9 @@ impl<P: Service> Supervisor<P> {
     ///
     /// What could not be stored.
     pub(crate) fn close(self) -> Result<(), ServerError> {
+        if let Some(statistics) = self.statistics {
+            statistics.stop();
+        }
         self.parts.control.stop();
         self.parts.leases.close()
     }

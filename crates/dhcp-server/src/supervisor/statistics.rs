@@ -1,0 +1,103 @@
+//! The thread that has the statistics: it takes samples once a second and answers what is asked about
+//! them.
+//!
+//! Of ten thousand subnets such an answer has twenty million octets. So it is put together here, where
+//! it holds up no other command, and by a thread that gives way to those that serve clients: whoever
+//! asks waits when processors are wanted for packets.
+
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use base::time::NS_PER_S;
+use dhcp_control::statistics::{StatisticCommand, Statistics};
+use netio::Clock;
+
+use super::counts::Tally;
+use crate::ServerError;
+use crate::control::Asked;
+use crate::log::DAEMON;
+use crate::service::{Outline, Service};
+
+/// How often samples are taken.
+const SAMPLE_NS: u64 = NS_PER_S;
+
+/// What there is to do.
+pub(super) enum Work {
+    /// A command.
+    Command(StatisticCommand, Asked),
+    /// The counters as Prometheus reads them.
+    Metrics(Asked),
+    /// A configuration is in force: its subnets, how many samples it wants kept and for how many
+    /// seconds.
+    Follow(Arc<[Outline]>, (u32, u32)),
+}
+
+/// The running thread.
+#[derive(Debug)]
+pub(super) struct StatisticsThread {
+    work: Sender<Work>,
+    thread: JoinHandle<()>,
+}
+
+impl StatisticsThread {
+    /// Starts it. `samples` are how many are kept and for how many seconds.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses a thread.
+    pub(super) fn start<P: Service>(
+        tally: Tally<P>,
+        samples: (u32, u32),
+    ) -> Result<Self, ServerError> {
+        let (work, todo) = mpsc::channel();
+        let mut statistics = Statistics::new(P::VERSION);
+        statistics.set_default_limits(samples.0, samples.1);
+        let thread = thread::Builder::new()
+            .name("statistics".to_owned())
+            .spawn(move || tell(&todo, tally, statistics))
+            .map_err(|cause| ServerError::System { tried: "start a thread", cause })?;
+        Ok(Self { work, thread })
+    }
+
+    /// Hands over `work`.
+    pub(super) fn give(&self, work: Work) {
+        self.work.send(work).expect("the thread runs until it is told to stop");
+    }
+
+    /// Ends the thread, after what it was given.
+    pub(super) fn stop(self) {
+        drop(self.work);
+        self.thread.join().expect("a thread that panics ends the process");
+    }
+}
+
+fn tell<P: Service>(todo: &Receiver<Work>, mut tally: Tally<P>, mut statistics: Statistics) {
+    if let Err(cause) = netio::thread::give_way() {
+        tracing::warn!(target: DAEMON, "statistics do not give way to packets: {cause}");
+    }
+    let mut due_ns = Clock::mono_ns();
+    loop {
+        let left_ns = due_ns.saturating_sub(Clock::mono_ns());
+        let sample = |statistics: &mut Statistics, tally: &Tally<P>| {
+            statistics.sample(Clock::now().wall_us, &tally.counts());
+        };
+        match todo.recv_timeout(Duration::from_nanos(left_ns)) {
+            Ok(Work::Command(command, asked)) => {
+                sample(&mut statistics, &tally);
+                asked.answer(statistics.execute(&command));
+            }
+            Ok(Work::Metrics(asked)) => asked.answer(tally.exposition()),
+            Ok(Work::Follow(outlines, (count, age_s))) => {
+                tally.outlines = outlines;
+                statistics.set_default_limits(count, age_s);
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                sample(&mut statistics, &tally);
+                due_ns = Clock::mono_ns() + SAMPLE_NS;
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
