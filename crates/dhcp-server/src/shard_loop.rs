@@ -4,7 +4,7 @@
 //! With segmentation a batch has up to 64 trains of up to 64 messages that the kernel has joined.
 //!
 //! A UDP door has two sockets, and messages that go on with an exchange are read first: the kernel
-//! drops what begins one when there is more than can be served.
+//! drops what begins one when there is more than can be served for longer than a burst ([`Room`]).
 //!
 //! Budget per batch of up to 128 messages: two `recvmmsg`, one `sendmmsg` per door that has replies,
 //! one `write` of the rows when the durability lets the shard write them itself, one clock read; no
@@ -21,7 +21,7 @@ use dhcp_lease::{LeaseStore, LeaseTable};
 use netio::receive::DEFAULT_SLOTS;
 use netio::{Clock, PacketRecvBatch, PollFd, RecvBatch, UdpSocket, Waker};
 
-use crate::doors::{Door, Doors, Socket};
+use crate::doors::{BURST_BYTES, Door, Doors, Room, Socket};
 use crate::frames::FrameCounters;
 use crate::latency::{Stopwatch, since_ns};
 use crate::published::{Published, Seen};
@@ -118,6 +118,7 @@ where
     let mut fds: Vec<PollFd<'_>> = own.iter().map(|door| PollFd::readable(&door.socket)).collect();
     fds.extend(own.iter().filter_map(|door| door.express.as_ref()).map(PollFd::readable));
     fds.push(PollFd::readable(&*desk.waker));
+    let mut rooms: Vec<Room> = own.iter().map(|door| make_room(door)).collect();
     while !shared.doors.has_changed(doors) {
         shard.set_disabled(shared.is_disabled.load(Ordering::Relaxed));
         replies.listen();
@@ -127,9 +128,9 @@ where
         }
         let mut received = 0;
         if course.drain_until_ns.is_none() {
-            for door in own {
-                received +=
-                    course.receive(door, &doors.value, &desk.frame_counters, shard, &mut replies);
+            for (door, room) in own.iter().zip(&mut rooms) {
+                let (doors, counters) = (&doors.value, &desk.frame_counters);
+                received += course.receive((door, room), doors, counters, shard, &mut replies);
             }
         }
         if received == 0 {
@@ -154,11 +155,24 @@ where
     true
 }
 
+/// What waits where exchanges begin, with room for a burst of them.
+fn make_room(door: &Door) -> Room {
+    if let Socket::Udp(socket) = &door.socket {
+        give_room(socket, BURST_BYTES);
+    }
+    Room::default()
+}
+
+/// A kernel that does not give as much gives what it may.
+fn give_room(socket: &UdpSocket, bytes: usize) {
+    socket.set_receive_buffer(bytes).ok();
+}
+
 impl Course {
     /// Takes in what waits at `door`; how many messages there were.
     fn receive<P: Service, S: LeaseStore<P>>(
         &mut self,
-        door: &Door,
+        (door, room): (&Door, &mut Room),
         doors: &Doors,
         frame_counters: &FrameCounters,
         shard: &mut Shard<P, S>,
@@ -169,11 +183,15 @@ impl Course {
     {
         match &door.socket {
             Socket::Udp(socket) => {
-                let mut received = 0;
-                for socket in door.express.iter().chain([socket]) {
-                    received += self.receive_udp(socket, door, shard, replies);
+                let express = door.express.as_ref();
+                let going_on =
+                    express.map_or(0, |socket| self.receive_udp(socket, door, shard, replies));
+                let beginning = self.receive_udp(socket, door, shard, replies);
+                let is_more = beginning >= DEFAULT_SLOTS;
+                if let Some(bytes) = room.after_read(is_more, self.now.mono_ns) {
+                    give_room(socket, bytes);
                 }
-                received
+                going_on + beginning
             }
             Socket::Packet(socket) => {
                 // As of datagrams.

@@ -190,6 +190,16 @@ impl UdpSocket {
         Ok(name.address())
     }
 
+    /// Changes the receive buffer: octets of the kernel's memory, as in
+    /// [`UdpOptions::receive_buffer_bytes`]. What waits stays, also when it is more.
+    ///
+    /// # Errors
+    ///
+    /// What `setsockopt(2)` reports.
+    pub fn set_receive_buffer(&self, bytes: usize) -> io::Result<()> {
+        self.set_buffer(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, bytes)
+    }
+
     /// The receive buffer that the kernel granted, in octets of its memory.
     ///
     /// # Errors

@@ -346,15 +346,6 @@ impl<F: Leased> LeaseTable<F> {
         }
     }
 
-    /// Makes room for the clients of `leases` leases, though not for more than the pools can have, so
-    /// that loading them does not let the index grow again and again.
-    pub fn expect_leases(&self, leases: u64) {
-        let pools = self.pools();
-        let capacities = pools.specs().iter().map(F::capacity);
-        let most = capacities.fold(0, u128::saturating_add).min(leases.into());
-        self.index.reserve(usize::try_from(most).unwrap_or(0));
-    }
-
     /// The pools configured last.
     #[must_use]
     pub fn pools(&self) -> Arc<PoolSet<F>> {

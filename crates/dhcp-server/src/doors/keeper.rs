@@ -11,11 +11,9 @@ use netio::steer::{self, Beginning, Key};
 use netio::{NetError, PacketOptions, PacketSocket, UdpOptions, UdpSocket};
 
 use super::plan::Plan;
-use super::{Door, Doors, Kind, Place, Socket};
+use super::{Door, Doors, Kind, Place, STANDING_BYTES, Socket};
 use crate::service::v4::CLIENT_OFFSET;
 
-/// Kernel memory for waiting messages: at 768 octets each 10,000 messages, 100 ms at 100,000/s.
-const RECEIVE_BUFFER_BYTES: usize = 8 << 20;
 /// Kernel memory for replies on their way out.
 const SEND_BUFFER_BYTES: usize = 4 << 20;
 
@@ -109,7 +107,7 @@ impl Keeper {
                     interface: place.device.as_ref().map(|device| device.index),
                     port: self.sockets.port,
                     payload_offset: CLIENT_OFFSET,
-                    receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
+                    receive_buffer_bytes: STANDING_BYTES,
                     send_buffer_bytes: SEND_BUFFER_BYTES,
                 };
                 let sockets = PacketSocket::open_group(&options, self.sockets.shards.into())?;
@@ -136,7 +134,7 @@ impl Keeper {
         options.packet_info = true;
         options.kernel_times = true;
         options.coalesce = self.sockets.coalesce;
-        options.receive_buffer_bytes = Some(RECEIVE_BUFFER_BYTES);
+        options.receive_buffer_bytes = Some(STANDING_BYTES);
         options.send_buffer_bytes = Some(SEND_BUFFER_BYTES);
         let first = UdpSocket::open(&options)?;
         if count == 1 {

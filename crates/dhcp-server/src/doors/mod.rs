@@ -1,10 +1,11 @@
 //! The places where messages come in and replies go out. A door is one socket of one shard; which
 //! doors there shall be is `plan`'s, opening and closing them while shards run is `keeper`'s, when to
-//! look again is `tending`'s.
+//! look again is `tending`'s, how much may wait at one `room`'s.
 
 mod keeper;
 mod listening;
 mod plan;
+mod room;
 mod tending;
 
 use std::fmt;
@@ -17,6 +18,7 @@ use netio::{PacketSocket, UdpSocket};
 
 pub(crate) use keeper::{Sockets, Steering};
 pub(crate) use listening::Listening;
+pub(crate) use room::{BURST_BYTES, Room, STANDING_BYTES};
 pub(crate) use tending::Tending;
 
 /// What a door is made of.
