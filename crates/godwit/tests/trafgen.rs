@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 use common::{TempFolder, is_root, require};
-use netio::{FrameReceiver, PollFd, interface, poll};
+use netio::{FrameReceiver, PollFd, RingSize, XdpSender, interface, poll};
 use packet_wire::pcap::{ByteOrder, LINK_ETHERNET, Reader, Resolution, Writer};
 use serde_json::Value;
 use testbed::namespace;
@@ -79,6 +79,19 @@ impl Drop for Link {
     }
 }
 
+/// Whether the kernel has AF_XDP; said if not.
+fn has_af_xdp() -> bool {
+    let size = RingSize { bytes: 1 << 14, slot_bytes: 2_048 };
+    let opened = XdpSender::open(&interface::named("lo").expect("it is there"), 0, size);
+    let code = opened.err().and_then(|error| error.cause().raw_os_error());
+    // EAFNOSUPPORT
+    let has = code != Some(97);
+    if !has {
+        println!("skipped: the kernel has no AF_XDP");
+    }
+    has
+}
+
 /// Takes all frames that come until none comes any more; how many, and whether each is `len` long.
 fn drain(receiver: &mut FrameReceiver, len: usize) -> u64 {
     let mut count = 0;
@@ -105,14 +118,22 @@ fn said(output: &Output) -> (String, Option<i32>) {
 fn every_path_sends_as_many_frames_as_it_says() {
     let Some(link) = Link::new('g') else { return };
     let mut receiver = link.receiver();
+    let has_af_xdp = has_af_xdp();
     for words in [
         "-P 1 --path ring",
         "-P 1 --path ring -q",
         "-P 1 --path sendmmsg",
         "-P 1 --path sendmmsg -q",
+        "-P 1 --path xdp",
+        "--path xdp",
+        "-b 20kpps --path xdp",
         "-b 20kpps",
+        "-P 1",
         "-b 10kpps..40kpps/200ms,5kpps -P 1",
     ] {
+        if words.contains("xdp") && !has_af_xdp {
+            continue;
+        }
         let before = (link.count("out0", "tx_packets"), link.count("in0", "rx_packets"));
         let report = link.trafgen(&format!("-o out0 -n 3001 {words}"), PACKET);
         let after = (link.count("out0", "tx_packets"), link.count("in0", "rx_packets"));
@@ -126,6 +147,10 @@ fn every_path_sends_as_many_frames_as_it_says() {
         assert_eq!(drain(&mut receiver, 82), 3_001, "{words}: {report}");
         assert_eq!(report["unsent"], 0);
         assert_eq!(report["late"].is_object(), words.starts_with("-b"), "{words}");
+        // What is chosen where nothing else is asked for.
+        let best = if has_af_xdp { "xdp" } else { "ring" };
+        let path = words.split(' ').skip_while(|word| *word != "--path").nth(1).unwrap_or(best);
+        assert!(report["path"].as_str().is_some_and(|shown| shown.starts_with(path)), "{report}");
     }
 }
 
@@ -169,6 +194,79 @@ fn a_queue_that_is_full_is_waited_for() {
             assert!(std::time::Instant::now() < ends, "{path}: frames were lost");
         }
     }
+}
+
+#[test]
+fn counts_agree_when_the_receiver_is_slower_than_the_sender() {
+    let Some(link) = Link::new('l') else { return };
+    let cpus = netio::thread::allowed_cpus().expect("they are known");
+    let [first, second, ..] = cpus[..] else {
+        println!("skipped: it takes two processors");
+        return;
+    };
+    // Another processor than the sender's receives, for several sockets; more frames than its
+    // backlog holds (netdev_max_backlog, 1,000 by default) can wait for it.
+    let mask = format!("echo {:x} >/sys/class/net/in0/queues/rx-0/rps_cpus", 1_u64 << second);
+    link.inside("sh -ec", &[&mask]);
+    let mut receivers: Vec<_> = (0..8).map(|_| link.receiver()).collect();
+    for path in ["ring", "sendmmsg", "xdp"] {
+        if path == "xdp" && !has_af_xdp() {
+            continue;
+        }
+        let before = (link.count("out0", "tx_packets"), link.count("in0", "rx_packets"));
+        let dropped = link.count("out0", "tx_dropped");
+        let words = format!("-o out0 -n 200000 -S 8MiB -P {first}-{first} --path {path}");
+        let report = link.trafgen(&words, PACKET);
+        let after = (link.count("out0", "tx_packets"), link.count("in0", "rx_packets"));
+        let dropped = link.count("out0", "tx_dropped") - dropped;
+        println!("{path}: {dropped} attempts found the backlog full; {report}");
+        assert_eq!((report["sent"].as_u64(), report["unsent"].as_u64()), (Some(200_000), Some(0)));
+        assert_eq!((after.0 - before.0, after.1 - before.1), (200_000, 200_000), "{path}");
+        for receiver in &mut receivers {
+            // What a socket had no room for is counted by itself.
+            let received = drain(receiver, 82) + receiver.take_drops().expect("it tells");
+            assert_eq!(received, 200_000, "{path}: {report}");
+        }
+    }
+}
+
+#[test]
+fn af_xdp_sends_from_a_processor_for_each_queue() {
+    let Some(link) = Link::new('m') else { return };
+    if !has_af_xdp() {
+        return;
+    }
+    let refused = |words: &str, packet: &str| {
+        let words = format!("netns exec {} {words}", link.0);
+        let mut command = Command::new("ip");
+        said(&command.args(words.split(' ')).arg(packet).output().expect("ip starts"))
+    };
+    for (words, packet, complaint) in [
+        ("-o out0 -n 1 -q", PACKET, "-q: AF_XDP goes past the queueing discipline"),
+        ("-o out0 -n 1 -P 2", PACKET, "one for each transmit queue, and out0 has 1; use -P 1"),
+        ("-o out0 -n 1", "{ fill(2,4097) }", "4097 bytes; AF_XDP takes up to 4096"),
+    ] {
+        let (text, code) = refused(&format!("{GODWIT} trafgen --path xdp {words}"), packet);
+        assert!(text.contains(complaint) && text.lines().count() == 1, "{text}");
+        assert_eq!(code, Some(2), "{text}");
+    }
+    if require(&["setpriv"]) {
+        let words = format!("setpriv --bounding-set=-all {GODWIT} trafgen --path xdp -o out0 -n 1");
+        let (text, code) = refused(&words, PACKET);
+        assert!(text.contains("root, or CAP_NET_RAW") && text.lines().count() == 1, "{text}");
+        assert_eq!(code, Some(1), "{text}");
+    }
+    let count = netio::thread::allowed_cpus().expect("they are known").len().min(2);
+    let queues = "numtxqueues 2 numrxqueues 2";
+    let words = format!("ip link add out1 {queues} type veth peer name in1 {queues}");
+    link.inside(&words, &[]);
+    link.inside("ip link set out1 up", &[]);
+    link.inside("ip link set in1 up", &[]);
+    let report = link.trafgen(&format!("-o out1 -n 3001 --path xdp -P {count}"), PACKET);
+    assert_eq!(report["processors"].as_array().map(Vec::len), Some(count));
+    assert_eq!(report["sent"], 3_001);
+    let counts = (link.count("out1", "tx_packets"), link.count("in1", "rx_packets"));
+    assert_eq!(counts, (3_001, 3_001));
 }
 
 #[test]

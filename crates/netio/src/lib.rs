@@ -46,7 +46,7 @@ pub mod watch;
 
 pub use clock::Clock;
 pub use error::NetError;
-pub use frame::{Frame, FrameReceiver, FrameRing, FrameSender, Promiscuity, RingSize};
+pub use frame::{Frame, FrameReceiver, FrameRing, FrameSender, Promiscuity, RingSize, XdpSender};
 pub use outbox::{Outbox, Route};
 pub use packet::{PacketOptions, PacketRecvBatch, PacketSendBatch, PacketSocket};
 pub use prefetch::prefetch;

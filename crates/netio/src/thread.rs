@@ -1,10 +1,13 @@
-//! Where and how a thread runs: processor, name, timer slack. Set-up only, never per packet.
-#![allow(unsafe_code, reason = "sched_setaffinity, sched_getaffinity, prctl")]
+//! Where and how a thread runs: processor, name, priority, timer slack. Set-up only, never per packet.
+#![allow(unsafe_code, reason = "sched_setaffinity, sched_getaffinity, setpriority, prctl")]
 
 use std::ffi::CString;
 use std::io;
 
 use crate::NetError;
+
+/// The nice value that yields most.
+const LOWEST_PRIORITY: i32 = 19;
 
 /// Binds the calling thread (and threads it starts later) to processor `cpu`.
 ///
@@ -68,6 +71,17 @@ pub fn set_name(name: &str) -> io::Result<()> {
     crate::check(unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) }).map(drop)
 }
 
+/// Lets the calling thread, and threads it starts later, have a processor only when nobody else wants
+/// it, but for one to two per cent (nice 19). There is no way back without privilege.
+///
+/// # Errors
+///
+/// What `setpriority(2)` reports.
+pub fn give_way() -> io::Result<()> {
+    // SAFETY: no pointers. For Linux 0 is the calling thread, not its process.
+    crate::check(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, LOWEST_PRIORITY) }).map(drop)
+}
+
 /// How late the kernel may wake the calling thread from a timed wait; 50 µs unless set.
 ///
 /// # Errors
@@ -81,6 +95,24 @@ pub fn set_timer_slack_ns(ns: u64) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_gives_way_and_its_process_does_not() {
+        let nice = |path: &str| {
+            let text = std::fs::read_to_string(path).unwrap();
+            // Behind the name, which may have spaces: the 17th field from the state on (proc(5)).
+            let fields = text.rsplit_once(')').unwrap().1;
+            fields.split_whitespace().nth(16).unwrap().parse::<i32>().unwrap()
+        };
+        let before = nice("/proc/self/stat");
+        std::thread::spawn(move || {
+            give_way().unwrap();
+            assert_eq!(nice("/proc/thread-self/stat"), LOWEST_PRIORITY);
+        })
+        .join()
+        .unwrap();
+        assert_eq!(nice("/proc/self/stat"), before);
+    }
 
     #[test]
     fn a_thread_pins_itself_and_takes_a_name() {

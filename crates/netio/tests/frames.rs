@@ -4,8 +4,8 @@
 use std::net::{Ipv4Addr, UdpSocket};
 use std::process::Command;
 
-use netio::frame::{PendingChecksum, Train};
-use netio::{FrameReceiver, FrameSender, PollFd, interface, namespace, poll};
+use netio::frame::{PendingChecksum, Train, transmit_queues};
+use netio::{FrameReceiver, FrameSender, PollFd, RingSize, XdpSender, interface, namespace, poll};
 
 const NEAR: &str = "near0";
 const FAR: &str = "far0";
@@ -98,5 +98,131 @@ fn a_checksum_that_was_left_to_a_device_is_named() {
         // Behind Ethernet and IPv4 header; the field of UDP.
         assert_eq!(checksum, Some(PendingChecksum { start: 34, offset: 6 }));
         assert_eq!((&octets[42..], train), (&b"hello"[..], None));
+    });
+}
+
+/// AF_XDP by queue 0; `None`, said, on a kernel that has none.
+fn xdp_sender(name: &str, slots: usize) -> Option<XdpSender> {
+    let size = RingSize { bytes: slots * 2_048, slot_bytes: 2_048 };
+    match XdpSender::open(&interface::named(name).unwrap(), 0, size) {
+        Err(error) if error.cause().raw_os_error() == Some(libc::EAFNOSUPPORT) => {
+            println!("skipped: the kernel has no AF_XDP");
+            None
+        }
+        opened => Some(opened.unwrap()),
+    }
+}
+
+/// A frame of `len` octets that no other number has.
+fn numbered(number: u32, len: usize) -> Vec<u8> {
+    let mut frame = vec![2, 0, 0, 0, 0, 5, 2, 0, 0, 0, 0, 1, 0x88, 0xb5];
+    frame.extend(number.to_be_bytes());
+    frame.resize(len, number as u8);
+    frame
+}
+
+fn queue(sender: &mut XdpSender, frame: &[u8]) {
+    sender.slot().unwrap()[..frame.len()].copy_from_slice(frame);
+    sender.commit(frame.len());
+}
+
+/// Flushes until nothing is left; how many frames left.
+fn flush_all(sender: &mut XdpSender) -> usize {
+    let mut sent = 0;
+    loop {
+        let flushed = sender.flush().unwrap();
+        sent += flushed.sent;
+        if flushed.left == 0 {
+            return sent;
+        }
+    }
+}
+
+/// The next `count` frames to come.
+fn take(receiver: &mut FrameReceiver, count: usize) -> Vec<Vec<u8>> {
+    let mut frames = Vec::new();
+    while frames.len() < count {
+        assert_eq!(poll(&mut [PollFd::readable(receiver)], Some(LONG_NS)).unwrap(), 1);
+        let places = receiver.receive().unwrap();
+        frames.extend((0..places).map(|place| receiver.frame(place).unwrap().octets.to_vec()));
+    }
+    frames
+}
+
+#[test]
+fn frames_by_af_xdp_arrive_as_they_were_written() {
+    on_a_link(|| {
+        let mut far = receiver(FAR);
+        let Some(mut out) = xdp_sender(NEAR, 100) else { return };
+        assert_eq!((out.slots(), out.mtu_bytes()), (64, 1_500));
+        // The rings are gone around several times, and more is sent than a call takes by default.
+        for round in 0..10 {
+            let frames: Vec<_> = (0..64)
+                .map(|number| numbered(64 * round + number, 60 + 23 * number as usize))
+                .collect();
+            for frame in &frames {
+                queue(&mut out, frame);
+            }
+            assert!(out.slot().is_none(), "all slots wait");
+            assert_eq!(flush_all(&mut out), 64);
+            assert_eq!(take(&mut far, 64), frames);
+        }
+        assert_eq!((out.invalid().unwrap(), out.drops()), (0, 0));
+    });
+}
+
+#[test]
+fn a_frame_that_was_dropped_among_others_is_sent_again() {
+    on_a_link(|| {
+        let Some(mut out) = xdp_sender(NEAR, 8) else { return };
+        // The far end drops what is longer than it takes, as it does what finds its queue full.
+        ip(&format!("link set {FAR} mtu 1000"));
+        let mut far = receiver(FAR);
+        let frames: Vec<_> =
+            [100, 101, 1_200, 103, 1_300].iter().map(|&len| numbered(len as u32, len)).collect();
+        for frame in &frames {
+            queue(&mut out, frame);
+        }
+        let mut sent = 0;
+        for _ in 0..10 {
+            sent += out.flush().unwrap().sent;
+        }
+        assert_eq!(sent, 3);
+        assert!(out.drops() >= 9, "both are tried again and again");
+        assert_eq!(take(&mut far, 3), [&frames[0], &frames[1], &frames[3]].map(Vec::clone));
+        ip(&format!("link set {FAR} mtu 1500"));
+        assert_eq!(flush_all(&mut out), 2);
+        let mut rest = take(&mut far, 2);
+        rest.sort_by_key(Vec::len);
+        assert_eq!(rest, [&frames[2], &frames[4]].map(Vec::clone));
+        assert_eq!((far.receive().unwrap(), out.invalid().unwrap()), (0, 0));
+        // Without a far end every single one is dropped.
+        ip(&format!("link set {FAR} down"));
+        queue(&mut out, &frames[0]);
+        let drops = out.drops();
+        let flushed: Vec<_> = (0..3).map(|_| out.flush().unwrap()).collect();
+        assert!(flushed.iter().all(|flushed| (flushed.sent, flushed.left) == (0, 1)));
+        assert_eq!(out.drops() - drops, 3);
+    });
+}
+
+#[test]
+fn af_xdp_takes_a_queue_that_there_is_and_that_nobody_has() {
+    on_a_link(|| {
+        let near = interface::named(NEAR).unwrap();
+        assert_eq!(transmit_queues(&near).unwrap(), 1);
+        let Some(_first) = xdp_sender(NEAR, 8) else { return };
+        let refusal = |name: &str, queue| {
+            let size = RingSize { bytes: 1 << 14, slot_bytes: 4_096 };
+            let opened = XdpSender::open(&interface::named(name).unwrap(), queue, size);
+            opened.err().and_then(|error| error.cause().raw_os_error())
+        };
+        assert_eq!(refusal(NEAR, 0), Some(libc::EBUSY));
+        assert_eq!(refusal(NEAR, 1), Some(libc::EINVAL));
+        let queues = "numtxqueues 2 numrxqueues 2";
+        ip(&format!("link add more0 {queues} type veth peer name more1 {queues}"));
+        let more = interface::named("more0").unwrap();
+        assert_eq!(transmit_queues(&more).unwrap(), 2);
+        assert_eq!(refusal("more0", 1), None);
     });
 }

@@ -47,7 +47,7 @@ pub struct Args {
     /// Send through the queueing discipline (tc) of the interface
     #[arg(short = 'q', long = "qdisc-path")]
     pub(crate) uses_queue: bool,
-    /// How frames get into the interface: ring (PACKET_TX_RING), sendmmsg, or auto
+    /// How frames get into the interface: ring (PACKET_TX_RING), sendmmsg, xdp (AF_XDP), or auto
     #[arg(long, value_name = "PATH", default_value = "auto")]
     pub(crate) path: PathKind,
     /// Size of the ring of each processor: KiB, MiB or GiB

@@ -45,8 +45,12 @@ impl From<NetError> for GeneratorError {
         let hint = match error.cause().raw_os_error() {
             // EPERM
             Some(1) => "; it takes root, or CAP_NET_RAW",
-            // ENOMEM
-            Some(12) => "; a smaller ring (-S) may fit",
+            // ENOMEM, and ENOBUFS for memory that may not be locked
+            Some(12 | 105) => "; a smaller ring (-S) may fit",
+            // EBUSY: by AF_XDP only
+            Some(16) => "; another AF_XDP socket sends there",
+            // EAFNOSUPPORT: by AF_XDP only
+            Some(97) => "; this kernel has no AF_XDP, --path ring does without",
             _ => "",
         };
         Self::Environment(format!("{error}{hint}"))

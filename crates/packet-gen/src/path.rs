@@ -4,8 +4,9 @@ use std::fmt;
 use std::io;
 use std::str::FromStr;
 
+use netio::frame::{XDP_FRAME_BYTES_MAX, transmit_queues};
 use netio::interface::Interface;
-use netio::{FrameRing, FrameSender, PollFd, RingSize, Sent, poll};
+use netio::{FrameRing, FrameSender, NetError, PollFd, RingSize, Sent, XdpSender, poll};
 
 use crate::error::GeneratorError;
 
@@ -18,16 +19,20 @@ const WAIT_NS: u64 = 1_000_000;
 /// The same when the queue says that it is not full, and takes nothing: each attempt is a drop in the
 /// counters of the queueing discipline.
 const SHORT_WAIT_NS: u64 = 200_000;
+/// The same by AF_XDP, whose slots come back without a word.
+const XDP_WAIT_NS: u64 = 50_000;
 
 /// Which way frames go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathKind {
-    /// The ring, or the plain one where there can be no ring.
+    /// AF_XDP where it can do what is asked for; else the ring, or the plain one where there can be none.
     Auto,
     /// `PACKET_TX_RING`.
     Ring,
     /// `sendmmsg(2)`.
     Plain,
+    /// AF_XDP.
+    Xdp,
 }
 
 impl FromStr for PathKind {
@@ -38,7 +43,8 @@ impl FromStr for PathKind {
             "auto" => Ok(Self::Auto),
             "ring" => Ok(Self::Ring),
             "sendmmsg" => Ok(Self::Plain),
-            _ => Err("it is auto, ring or sendmmsg".to_owned()),
+            "xdp" => Ok(Self::Xdp),
+            _ => Err("it is auto, ring, sendmmsg or xdp".to_owned()),
         }
     }
 }
@@ -55,38 +61,94 @@ pub(crate) struct PathOptions {
     pub(crate) longest_bytes: usize,
 }
 
+impl PathOptions {
+    /// What keeps `threads` threads from sending what is asked for by AF_XDP: all problems.
+    fn obstacles(&self, interface: &Interface, threads: u32) -> Result<Vec<String>, NetError> {
+        let mut problems = Vec::new();
+        if self.uses_queue {
+            problems.push(
+                "-q: AF_XDP goes past the queueing discipline; --path ring goes through".to_owned(),
+            );
+        }
+        if self.longest_bytes > XDP_FRAME_BYTES_MAX {
+            problems.push(format!(
+                "a packet has {} bytes; AF_XDP takes up to {XDP_FRAME_BYTES_MAX}, --path ring more",
+                self.longest_bytes
+            ));
+        }
+        let queues = transmit_queues(interface)?;
+        if threads > queues {
+            let name = &interface.name;
+            problems.push(format!(
+                "{threads} processors: AF_XDP sends from one for each transmit queue, and {name} has \
+                 {queues}; use -P {queues} or --path ring"
+            ));
+        }
+        Ok(problems)
+    }
+}
+
 /// An open way into an interface.
 pub(crate) enum Path {
     Ring { ring: FrameRing, uses_queue: bool },
     Plain { sender: Box<FrameSender>, uses_queue: bool },
+    Xdp(Box<XdpSender>),
 }
 
 impl Path {
-    pub(crate) fn open(
+    /// Opens a way for each of `threads` threads, all of one kind.
+    pub(crate) fn open_all(
         interface: &Interface,
         options: PathOptions,
-    ) -> Result<Self, GeneratorError> {
-        let PathOptions { kind, ring_bytes, uses_queue, longest_bytes } = options;
-        let ring = || {
-            let slot_bytes = (longest_bytes + SLOT_HEAD_BYTES).next_power_of_two().max(SLOT_BYTES);
-            let size = RingSize { bytes: ring_bytes, slot_bytes };
-            FrameRing::open(interface, size, !uses_queue)
-                .map(|ring| Self::Ring { ring, uses_queue })
+        threads: u32,
+    ) -> Result<Vec<Self>, GeneratorError> {
+        let all = |open: fn(&Interface, PathOptions, u32) -> Result<Self, NetError>| {
+            (0..threads).map(|thread| open(interface, options, thread)).collect::<Result<_, _>>()
         };
-        let plain = || {
-            let mut sender = FrameSender::open(interface)?;
-            if !uses_queue {
-                let subject = format!("a socket on {}", interface.name);
-                let cannot = netio::NetError::on("bypass the queueing discipline by", subject);
-                sender.bypass_queue().map_err(cannot)?;
+        match options.kind {
+            PathKind::Ring => Ok(all(Self::ring)?),
+            PathKind::Plain => Ok(all(Self::plain)?),
+            PathKind::Xdp => {
+                let obstacles = options.obstacles(interface, threads)?;
+                if obstacles.is_empty() {
+                    return Ok(all(Self::xdp)?);
+                }
+                Err(GeneratorError::Usage(obstacles.join("\n")))
             }
-            Ok::<_, netio::NetError>(Self::Plain { sender: Box::new(sender), uses_queue })
-        };
-        match kind {
-            PathKind::Ring => Ok(ring()?),
-            PathKind::Plain => Ok(plain()?),
-            PathKind::Auto => ring().or_else(|_| plain()).map_err(Into::into),
+            PathKind::Auto => {
+                let obstacles = options.obstacles(interface, threads);
+                let xdp = obstacles.is_ok_and(|obstacles| obstacles.is_empty());
+                let xdp = xdp.then(|| all(Self::xdp)).and_then(Result::ok);
+                let others = || all(Self::ring).or_else(|_| all(Self::plain));
+                xdp.map_or_else(others, Ok).map_err(Into::into)
+            }
         }
+    }
+
+    fn ring(interface: &Interface, options: PathOptions, _: u32) -> Result<Self, NetError> {
+        let PathOptions { ring_bytes, uses_queue, longest_bytes, .. } = options;
+        let slot_bytes = (longest_bytes + SLOT_HEAD_BYTES).next_power_of_two().max(SLOT_BYTES);
+        let size = RingSize { bytes: ring_bytes, slot_bytes };
+        let ring = FrameRing::open(interface, size, !uses_queue)?;
+        Ok(Self::Ring { ring, uses_queue })
+    }
+
+    fn plain(interface: &Interface, options: PathOptions, _: u32) -> Result<Self, NetError> {
+        let uses_queue = options.uses_queue;
+        let mut sender = FrameSender::open(interface)?;
+        if !uses_queue {
+            let subject = format!("a socket on {}", interface.name);
+            let cannot = NetError::on("bypass the queueing discipline by", subject);
+            sender.bypass_queue().map_err(cannot)?;
+        }
+        Ok(Self::Plain { sender: Box::new(sender), uses_queue })
+    }
+
+    /// By the queue that has the thread's number.
+    fn xdp(interface: &Interface, options: PathOptions, thread: u32) -> Result<Self, NetError> {
+        let slot_bytes = options.longest_bytes.next_power_of_two().max(SLOT_BYTES);
+        let size = RingSize { bytes: options.ring_bytes, slot_bytes };
+        XdpSender::open(interface, thread, size).map(|sender| Self::Xdp(Box::new(sender)))
     }
 
     /// The greatest IP packet that the interface takes, in octets.
@@ -94,6 +156,7 @@ impl Path {
         match self {
             Self::Ring { ring, .. } => ring.mtu_bytes(),
             Self::Plain { sender, .. } => sender.mtu_bytes(),
+            Self::Xdp(sender) => sender.mtu_bytes(),
         }
     }
 
@@ -102,6 +165,7 @@ impl Path {
         match self {
             Self::Ring { ring, .. } => ring.slots(),
             Self::Plain { .. } => 1_024,
+            Self::Xdp(sender) => sender.slots(),
         }
     }
 
@@ -109,6 +173,7 @@ impl Path {
         match self {
             Self::Ring { ring, .. } => ring.slot(),
             Self::Plain { sender, .. } => sender.slot(),
+            Self::Xdp(sender) => sender.slot(),
         }
     }
 
@@ -116,6 +181,7 @@ impl Path {
         match self {
             Self::Ring { ring, .. } => ring.commit(len),
             Self::Plain { sender, .. } => sender.commit(len),
+            Self::Xdp(sender) => sender.commit(len),
         }
     }
 
@@ -123,6 +189,7 @@ impl Path {
         match self {
             Self::Ring { ring, .. } => ring.flush(),
             Self::Plain { sender, .. } => Ok(sender.flush()),
+            Self::Xdp(sender) => sender.flush(),
         }
     }
 
@@ -131,6 +198,12 @@ impl Path {
         let ready = match self {
             Self::Ring { ring, .. } => poll(&mut [PollFd::writable(ring)], Some(WAIT_NS))?,
             Self::Plain { sender, .. } => poll(&mut [PollFd::writable(&**sender)], Some(WAIT_NS))?,
+            Self::Xdp(sender) => {
+                if sender.invalid()? > 0 {
+                    return Err(io::Error::other("the kernel finds frames invalid"));
+                }
+                return poll(&mut [], Some(XDP_WAIT_NS)).map(drop);
+            }
         };
         // A queue that drops says that it could be written to.
         if ready > 0 && self.slot().is_none() {
@@ -143,10 +216,11 @@ impl Path {
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (name, uses_queue) = match self {
-            Self::Ring { uses_queue, .. } => ("ring (PACKET_TX_RING)", uses_queue),
-            Self::Plain { uses_queue, .. } => ("sendmmsg", uses_queue),
+            Self::Ring { uses_queue, .. } => ("ring (PACKET_TX_RING)", *uses_queue),
+            Self::Plain { uses_queue, .. } => ("sendmmsg", *uses_queue),
+            Self::Xdp(_) => ("xdp (AF_XDP, copied)", false),
         };
-        let queue = if *uses_queue { "through" } else { "past" };
+        let queue = if uses_queue { "through" } else { "past" };
         write!(f, "{name}, {queue} the queueing discipline")
     }
 }

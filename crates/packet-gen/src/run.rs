@@ -2,6 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use netio::frame::transmit_queues;
 use netio::interface::{self, Interface};
 use netio::signal::Signals;
 
@@ -12,7 +13,7 @@ use crate::input::{Input, Source};
 use crate::language::{Device, Settings};
 use crate::output;
 use crate::pace::{Rate, Schedule, Segment};
-use crate::path::PathOptions;
+use crate::path::{PathKind, PathOptions};
 use crate::send::{self, Sending};
 use crate::stream::Stream;
 
@@ -220,7 +221,7 @@ fn send(
     let sending = Sending {
         interface,
         program: &input.program,
-        cpus: cpus(args, schedule.is_paced())?,
+        cpus: cpus(args, schedule.is_paced(), interface)?,
         schedule,
         count: count.or(once),
         seed: settings.seed,
@@ -247,8 +248,8 @@ fn send(
     say(&format!("{total}path: {}, seed {}\n", total.path, total.seed))
 }
 
-/// The processors to send from: all that there are unless frames have a time.
-fn cpus(args: &Args, is_paced: bool) -> Result<Vec<u32>, GeneratorError> {
+/// The processors to send from: all that there are unless frames have a time, or AF_XDP too few queues.
+fn cpus(args: &Args, is_paced: bool, interface: &Interface) -> Result<Vec<u32>, GeneratorError> {
     let allowed = netio::thread::allowed_cpus()
         .map_err(GeneratorError::cannot("ask for", "the processors that there are"))?;
     let allowed: Vec<u32> = allowed.into_iter().map(|cpu| cpu as u32).collect();
@@ -258,6 +259,10 @@ fn cpus(args: &Args, is_paced: bool) -> Result<Vec<u32>, GeneratorError> {
     };
     match args.cpus {
         None if is_paced => Ok(allowed[..1].to_vec()),
+        None if args.path == PathKind::Xdp => {
+            let queues = transmit_queues(interface)? as usize;
+            Ok(allowed.into_iter().take(queues).collect())
+        }
         None => Ok(allowed),
         Some(Cpus::Count(count)) if count <= allowed.len() => Ok(allowed[..count].to_vec()),
         Some(Cpus::Count(count)) => {

@@ -52,10 +52,7 @@ pub(crate) fn run(
     mut tell: impl FnMut(&Report) -> Result<(), GeneratorError>,
 ) -> Result<Report, GeneratorError> {
     let threads = streams(sending)?;
-    let paths: Vec<Path> = threads
-        .iter()
-        .map(|_| Path::open(sending.interface, sending.path))
-        .collect::<Result<_, _>>()?;
+    let paths = Path::open_all(sending.interface, sending.path, threads.len() as u32)?;
     check_lengths(sending, &paths[0])?;
     let shown = paths[0].to_string();
     let progress: Vec<Progress> = threads.iter().map(|_| Progress::default()).collect();

@@ -1,5 +1,8 @@
-//! Frames are made without allocating.
+//! Frames are made without allocating, and sent by AF_XDP without.
 
+use std::process::Command;
+
+use netio::{RingSize, XdpSender, interface, namespace};
 use packet_gen::Stream;
 use packet_gen::language::{self, Settings};
 
@@ -19,4 +22,45 @@ fn a_frame_allocates_nothing() {
         assert!(octets > 1_000);
         assert_eq!(allocated.count_total, 0);
     }
+}
+
+/// A new namespace with a veth pair for this thread; false, said, where that is not possible.
+fn enter_a_link() -> bool {
+    if Command::new("ip").arg("-V").output().is_err() || namespace::enter_new().is_err() {
+        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "no namespace can be made");
+        println!("skipped: making a network namespace needs root and iproute2");
+        return false;
+    }
+    let script =
+        "ip link add out0 type veth peer name in0; ip link set out0 up; ip link set in0 up";
+    Command::new("sh").args(["-ec", script]).status().expect("sh starts").success()
+}
+
+#[test]
+fn sending_by_af_xdp_allocates_nothing() {
+    if !enter_a_link() {
+        return;
+    }
+    let size = RingSize { bytes: 64 * 2_048, slot_bytes: 2_048 };
+    let out = interface::named("out0").expect("it was made");
+    let mut sender = match XdpSender::open(&out, 0, size) {
+        Ok(sender) => sender,
+        Err(error) => {
+            // EAFNOSUPPORT
+            assert_eq!(error.cause().raw_os_error(), Some(97), "{error}");
+            println!("skipped: {error}");
+            return;
+        }
+    };
+    let mut sent = 0;
+    let allocated = allocation_counter::measure(|| {
+        while sent < 10_000 {
+            while let Some(slot) = sender.slot() {
+                slot[..60].fill(2);
+                sender.commit(60);
+            }
+            sent += sender.flush().expect("the interface stays").sent;
+        }
+    });
+    assert_eq!(allocated.count_total, 0);
 }

@@ -1,6 +1,6 @@
 //! Where server and generator meet: two namespaces joined by a veth pair, or loopback.
 
-use std::net::{IpAddr, UdpSocket};
+use std::net::{IpAddr, TcpListener, UdpSocket};
 use std::path::PathBuf;
 
 use crate::command::{CommandLine, require_program};
@@ -26,6 +26,8 @@ const BACKLOG_PACKETS: u32 = 65_536;
 
 /// The same for servers and generators.
 const NICENESS: &str = "-15";
+/// UDP ports that are looked at for one whose number is free for TCP, too.
+const PORT_TRIES: u32 = 64;
 
 /// What to build.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -250,15 +252,24 @@ const fn whole_length(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
 }
 
-/// A UDP port of `address` that is free now, found by asking the kernel for one.
+/// A port of `address` that is free now for UDP and for TCP, by which DNS servers answer as well, found by
+/// asking the kernel for one.
 ///
 /// # Errors
 /// The kernel has none.
 pub fn free_port(address: IpAddr) -> Result<u16, TestbedError> {
-    UdpSocket::bind((address, 0))
-        .and_then(|socket| socket.local_addr())
-        .map(|local| local.port())
-        .map_err(|e| TestbedError::new(format!("cannot find a free UDP port on {address}"), e))
+    let failed = |e| TestbedError::new(format!("cannot find a free port on {address}"), e);
+    let mut left = PORT_TRIES;
+    loop {
+        let socket = UdpSocket::bind((address, 0)).map_err(failed)?;
+        let port = socket.local_addr().map_err(failed)?.port();
+        left -= 1;
+        match TcpListener::bind((address, port)) {
+            Ok(_) => return Ok(port),
+            Err(e) if left == 0 => return Err(failed(e)),
+            Err(_) => (),
+        }
+    }
 }
 
 /// The processors that this process may run on, from `/proc/self/status`.

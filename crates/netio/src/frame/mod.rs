@@ -4,16 +4,19 @@
 //! What a kernel leaves to devices is said, not done: a frame from a veth pair or through a coalescing
 //! device may lack its checksum, and may be a train of segments under one header. The socket asks for
 //! both in the form of virtio (`PACKET_VNET_HDR`, Virtual I/O Device 1.2 §5.1.6); a VLAN tag that the
-//! kernel took off is put back. What frames mean is left to others.
+//! kernel took off is put back. What frames mean is left to others. [`XdpSender`] sends by a socket of
+//! another kind, AF_XDP.
 #![allow(unsafe_code, reason = "socket, bind, setsockopt, getsockopt, getsockname, ioctl")]
 
 mod receive;
 mod ring;
 mod send;
+mod xdp;
 
 pub use receive::{Frame, FrameReceiver, PendingChecksum, Train, TrainKind};
 pub use ring::{FrameRing, RingSize};
 pub use send::FrameSender;
+pub use xdp::{XDP_FRAME_BYTES_MAX, XdpSender, transmit_queues};
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -114,13 +117,7 @@ impl FrameSocket {
 
     /// The greatest IP packet of the interface called `name`, in octets.
     fn mtu_bytes(&self, name: &str) -> io::Result<usize> {
-        // SAFETY: an all-zero ifreq is a valid one.
-        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-        // The last octet stays zero.
-        let places = request.ifr_name.split_last_mut().map(|(_, places)| places);
-        for (place, octet) in places.into_iter().flatten().zip(name.bytes()) {
-            *place = octet as libc::c_char;
-        }
+        let mut request = request(name);
         // SAFETY: `request` is an ifreq whose name ends in a zero; it outlives the call.
         check(unsafe {
             libc::ioctl(self.fd.as_raw_fd(), libc::SIOCGIFMTU as _, &raw mut request)
@@ -156,6 +153,18 @@ impl Promiscuity {
             .map_err(NetError::on("see frames for all stations by", subject))?;
         Ok(Self { _socket: socket })
     }
+}
+
+/// A request for `ioctl` about the interface called `name`.
+fn request(name: &str) -> libc::ifreq {
+    // SAFETY: an all-zero ifreq is a valid one.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    // The last octet stays zero.
+    let places = request.ifr_name.split_last_mut().map(|(_, places)| places);
+    for (place, octet) in places.into_iter().flatten().zip(name.bytes()) {
+        *place = octet as libc::c_char;
+    }
+    request
 }
 
 fn subject(interface: &Interface) -> String {

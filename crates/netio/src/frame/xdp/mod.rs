@@ -1,0 +1,316 @@
+//! Sending frames through AF_XDP: written once into memory that the kernel knows (UMEM), named in a ring,
+//! copied by the kernel into buffers of its own (`XDP_COPY`) and given to one queue of an interface, past
+//! the queueing discipline. It works with every driver; no program (BPF) is needed to send. Nothing is
+//! received.
+//!
+//! Budget: one `sendto` per flush (on kernels before 6.17 one per 32 frames), and two entries of rings
+//! per frame. Nothing is allocated after construction. A frame counts as sent when the kernel has completed
+//! it and had not dropped it; one that it dropped because a queue was full is sent again. To have read: the
+//! kernel's Documentation/networking/af_xdp.rst.
+#![allow(unsafe_code, reason = "socket, bind, setsockopt, getsockopt, sendto")]
+
+mod memory;
+mod queues;
+
+pub use queues::transmit_queues;
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::sync::atomic::Ordering;
+
+use super::{BUFFER_BYTES, FrameSocket, RingSize};
+use crate::interface::Interface;
+use crate::{NetError, Sent, check};
+use memory::{Mapping, Ring};
+
+/// The longest frame: that of a slot as long as a page.
+pub const XDP_FRAME_BYTES_MAX: usize = 4_096;
+/// `XDP_MAX_TX_SKB_BUDGET`: how many frames one call may send, 32 unless it is set. Since Linux 6.17.
+const CALL_FRAMES: libc::c_int = 9;
+/// Entries of the ring for receiving, which a socket must have to be bound.
+const FILL_ENTRIES: u32 = 1;
+
+/// An AF_XDP socket.
+struct XdpSocket {
+    fd: OwnedFd,
+}
+
+impl XdpSocket {
+    fn open() -> io::Result<Self> {
+        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
+        // SAFETY: no pointers; the result is checked.
+        let raw = check(unsafe { libc::socket(libc::AF_XDP, kind, 0) })?;
+        // SAFETY: `raw` was just opened and belongs to nobody else.
+        Ok(Self { fd: unsafe { OwnedFd::from_raw_fd(raw) } })
+    }
+
+    fn set<T>(&self, level: libc::c_int, option: libc::c_int, value: &T) -> io::Result<()> {
+        let size = size_of::<T>() as libc::socklen_t;
+        let (fd, place) = (self.fd.as_raw_fd(), std::ptr::from_ref(value).cast());
+        // SAFETY: `value` is readable for `size` octets during the call.
+        check(unsafe { libc::setsockopt(fd, level, option, place, size) }).map(drop)
+    }
+
+    /// Fills `value` by an option of `SOL_XDP`; how many octets of it the kernel knows.
+    fn get<T>(&self, option: libc::c_int, value: &mut T) -> io::Result<usize> {
+        let mut size = size_of::<T>() as libc::socklen_t;
+        let (fd, place) = (self.fd.as_raw_fd(), std::ptr::from_mut(value).cast());
+        // SAFETY: `place` is writable for `size` octets and both outlive the call; the callers' types
+        // consist of whole numbers.
+        check(unsafe { libc::getsockopt(fd, libc::SOL_XDP, option, place, &raw mut size) })?;
+        Ok(size as usize)
+    }
+
+    /// As large a buffer as the kernel gives.
+    fn set_buffer(&self) -> io::Result<()> {
+        // The kernel doubles what it is given, to pay for its own bookkeeping.
+        let value = (BUFFER_BYTES / 2) as libc::c_int;
+        self.set(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &value)
+            .or_else(|_| self.set(libc::SOL_SOCKET, libc::SO_SNDBUF, &value))
+    }
+
+    /// Tells the kernel of the memory that slots are in.
+    fn register(&self, slots: &Mapping, len: usize, slot_bytes: usize) -> io::Result<()> {
+        let registration = libc::xdp_umem_reg {
+            addr: slots.address(),
+            len: len as u64,
+            chunk_size: slot_bytes as u32,
+            headroom: 0,
+            flags: 0,
+            tx_metadata_len: 0,
+        };
+        self.set(libc::SOL_XDP, libc::XDP_UMEM_REG, &registration)
+    }
+
+    /// Makes the rings and maps those that are used: for frames to send, and for those completed.
+    fn rings(&self, entries: u32) -> io::Result<(Ring<libc::xdp_desc>, Ring<u64>)> {
+        for (ring, entries) in [
+            (libc::XDP_UMEM_FILL_RING, FILL_ENTRIES),
+            (libc::XDP_UMEM_COMPLETION_RING, entries),
+            (libc::XDP_TX_RING, entries),
+        ] {
+            self.set(libc::SOL_XDP, ring, &entries)?;
+        }
+        // SAFETY: an all-zero xdp_mmap_offsets is a valid one.
+        let mut places: libc::xdp_mmap_offsets = unsafe { std::mem::zeroed() };
+        if self.get(libc::XDP_MMAP_OFFSETS, &mut places)? != size_of_val(&places) {
+            // Before Linux 5.4 the places of rings were told in another form.
+            return Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP));
+        }
+        let fd = self.fd.as_fd();
+        let completed_at = libc::XDP_UMEM_PGOFF_COMPLETION_RING as libc::off_t;
+        Ok((
+            Ring::map(fd, libc::XDP_PGOFF_TX_RING, &places.tx, entries)?,
+            Ring::map(fd, completed_at, &places.cr, entries)?,
+        ))
+    }
+
+    fn bind(&self, interface: u32, queue: u32) -> io::Result<()> {
+        let address = libc::sockaddr_xdp {
+            sxdp_family: libc::AF_XDP as u16,
+            sxdp_flags: libc::XDP_COPY,
+            sxdp_ifindex: interface,
+            sxdp_queue_id: queue,
+            sxdp_shared_umem_fd: 0,
+        };
+        let size = size_of_val(&address) as libc::socklen_t;
+        // SAFETY: `address` is a sockaddr_xdp of `size` octets and outlives the call.
+        check(unsafe { libc::bind(self.fd.as_raw_fd(), (&raw const address).cast(), size) })
+            .map(drop)
+    }
+}
+
+/// An open AF_XDP socket that sends frames by one queue of an interface. It is not to be asked by `poll`
+/// whether it is writable: the kernel would send then, and not tell of drops.
+pub struct XdpSender {
+    socket: XdpSocket,
+    slots: Mapping,
+    to_send: Ring<libc::xdp_desc>,
+    completed: Ring<u64>,
+    slot_bytes: usize,
+    slot_count: usize,
+    /// Numbers of the slots in which nothing waits; the last one, the warmest, is next.
+    free: Vec<u32>,
+    /// By slot: how long the frame in it is when the kernel has dropped it, else 0.
+    dropped: Vec<u32>,
+    drops: u64,
+    /// Entries of `to_send` that were written, and those of them that the kernel has taken.
+    produced: u32,
+    consumed: u32,
+    /// Entries of `completed` that were read.
+    reaped: u32,
+    mtu_bytes: usize,
+}
+
+impl XdpSender {
+    /// Opens a socket that sends by `queue` of `interface`, out of `size.bytes` octets of memory,
+    /// rounded down to a power of two of slots.
+    ///
+    /// # Errors
+    ///
+    /// Which step failed: `EAFNOSUPPORT` for a kernel without AF_XDP, `EPERM` without the right to it
+    /// (`CAP_NET_RAW`), `ENOBUFS` for more memory than may be locked, `EINVAL` for a queue that there is
+    /// not ([`transmit_queues`]), `EBUSY` for one that another AF_XDP socket has.
+    ///
+    /// # Panics
+    ///
+    /// When slots have other than 2,048 or 4,096 octets; none of them are the kernel's here.
+    pub fn open(interface: &Interface, queue: u32, size: RingSize) -> Result<Self, NetError> {
+        let RingSize { bytes, slot_bytes } = size;
+        assert!([2_048, XDP_FRAME_BYTES_MAX].contains(&slot_bytes), "slots of {slot_bytes} octets");
+        let subject = &format!("an AF_XDP socket on queue {queue} of {}", interface.name);
+        let slot_count = 1_u32 << (bytes / slot_bytes).clamp(1, 1 << 20).ilog2();
+        let len = slot_count as usize * slot_bytes;
+        let socket = XdpSocket::open().map_err(NetError::on("open", subject))?;
+        socket.set_buffer().map_err(NetError::on("set the buffer of", subject))?;
+        let slots = Mapping::anonymous(len).map_err(NetError::on("get memory for", subject))?;
+        socket
+            .register(&slots, len, slot_bytes)
+            .map_err(NetError::on("register the memory of", subject))?;
+        let (to_send, completed) =
+            socket.rings(slot_count).map_err(NetError::on("make rings for", subject))?;
+        // Kernels that do not know it, and short rings, take 32 frames a call.
+        socket.set(libc::SOL_XDP, CALL_FRAMES, &slot_count).ok();
+        socket.bind(interface.index, queue).map_err(NetError::on("bind", subject))?;
+        let mtu_bytes = FrameSocket::open(subject)?
+            .mtu_bytes(&interface.name)
+            .map_err(NetError::on("ask for the MTU of", &interface.name))?;
+        Ok(Self {
+            socket,
+            slots,
+            to_send,
+            completed,
+            slot_bytes,
+            slot_count: slot_count as usize,
+            free: (0..slot_count).rev().collect(),
+            dropped: vec![0; slot_count as usize],
+            drops: 0,
+            produced: 0,
+            consumed: 0,
+            reaped: 0,
+            mtu_bytes,
+        })
+    }
+
+    /// The greatest IP packet that the interface took when the socket was opened, in octets.
+    #[must_use]
+    pub const fn mtu_bytes(&self) -> usize {
+        self.mtu_bytes
+    }
+
+    /// Frames that can wait at a time.
+    #[must_use]
+    pub const fn slots(&self) -> usize {
+        self.slot_count
+    }
+
+    /// Times that the kernel dropped a frame because a queue behind the interface was full. Each was
+    /// sent again.
+    #[must_use]
+    pub const fn drops(&self) -> u64 {
+        self.drops
+    }
+
+    /// The next free slot to write a frame into; `None` while all wait for the kernel. Nothing is
+    /// queued until [`XdpSender::commit`].
+    pub fn slot(&mut self) -> Option<&mut [u8]> {
+        let slot = *self.free.last()? as usize;
+        Some(self.slots.octets(slot * self.slot_bytes, self.slot_bytes))
+    }
+
+    /// Queues the first `len` octets of the slot that [`XdpSender::slot`] gave, a frame from its Ethernet
+    /// header on.
+    ///
+    /// # Panics
+    ///
+    /// When no slot is free, or `len` is 0 or exceeds the slot.
+    pub fn commit(&mut self, len: usize) {
+        assert!((1..=self.slot_bytes).contains(&len), "{len} octets in a slot");
+        let slot = self.free.pop().expect("a frame was written into a free slot");
+        self.queue(slot, len as u32);
+    }
+
+    fn queue(&mut self, slot: u32, len: u32) {
+        // There are as many entries as slots, so there is room.
+        let addr = u64::from(slot) * self.slot_bytes as u64;
+        self.to_send.write(self.produced, libc::xdp_desc { addr, len, options: 0 });
+        self.produced = self.produced.wrapping_add(1);
+    }
+
+    /// Has the kernel send what waits, never waiting itself, and counts the frames that have left since
+    /// the last call. Call it again later while [`Sent::left`] is not 0: some may be under way, others
+    /// held back because a queue is full.
+    ///
+    /// # Errors
+    ///
+    /// What `sendto(2)` reports, except that a queue is full: ENETDOWN when the interface is down, ENXIO
+    /// when it is gone.
+    pub fn flush(&mut self) -> io::Result<Sent> {
+        self.to_send.producer().store(self.produced, Ordering::Release);
+        // In this mode frames are sent inside of the call only: there is no wake-up flag to look at.
+        while self.consumed != self.produced && self.call()? {}
+        let sent = self.reap();
+        Ok(Sent { sent, refused: 0, left: self.slot_count - self.free.len() })
+    }
+
+    /// One system call; whether another one at once makes sense.
+    fn call(&mut self) -> io::Result<bool> {
+        let (fd, flags) = (self.socket.fd.as_raw_fd(), libc::MSG_DONTWAIT);
+        // SAFETY: no octets are handed over; the rings are the socket's own.
+        let result = unsafe { libc::send(fd, std::ptr::null(), 0, flags) };
+        let error = check(result as libc::c_int).err();
+        let seen = self.to_send.consumer().load(Ordering::Acquire);
+        let has_advanced = seen.wrapping_sub(self.consumed).cast_signed() > 0;
+        if has_advanced {
+            self.consumed = seen;
+        }
+        match error.as_ref().and_then(io::Error::raw_os_error) {
+            None => Ok(false),
+            Some(libc::EBUSY) => {
+                // The frame that it took last was dropped. When it was the only one, the kernel's word
+                // does not tell yet that it was taken.
+                if !has_advanced {
+                    self.consumed = self.consumed.wrapping_add(1);
+                }
+                let entry = self.to_send.read(self.consumed.wrapping_sub(1));
+                self.dropped[(entry.addr / self.slot_bytes as u64) as usize] = entry.len;
+                self.drops += 1;
+                Ok(false)
+            }
+            // The call has sent as many as a call may, or there is no room.
+            Some(libc::EAGAIN) => Ok(has_advanced),
+            Some(libc::ENOBUFS | libc::ENOMEM | libc::EINTR) => Ok(false),
+            Some(_) => error.map_or(Ok(false), Err),
+        }
+    }
+
+    /// Takes back the slots of completed frames; how many of them have left.
+    fn reap(&mut self) -> usize {
+        let end = self.completed.producer().load(Ordering::Acquire);
+        let before = self.free.len();
+        while self.reaped != end {
+            let address = self.completed.read(self.reaped);
+            self.reaped = self.reaped.wrapping_add(1);
+            let slot = (address / self.slot_bytes as u64) as u32;
+            match std::mem::take(&mut self.dropped[slot as usize]) {
+                0 => self.free.push(slot),
+                len => self.queue(slot, len),
+            }
+        }
+        self.completed.consumer().store(end, Ordering::Release);
+        self.free.len() - before
+    }
+
+    /// Frames that the kernel would not have for their form, since the socket was opened: their slots do
+    /// not come back.
+    ///
+    /// # Errors
+    ///
+    /// What `getsockopt(2)` reports.
+    pub fn invalid(&self) -> io::Result<u64> {
+        // SAFETY: an all-zero xdp_statistics is a valid one.
+        let mut counts: libc::xdp_statistics = unsafe { std::mem::zeroed() };
+        self.socket.get(libc::XDP_STATISTICS, &mut counts)?;
+        Ok(counts.tx_invalid_descs)
+    }
+}
