@@ -8,16 +8,21 @@ use std::fmt::Debug;
 use std::io::{self, Write};
 
 use base::time::NS_PER_MS;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 /// Memory for rows at most, over all threads. Beyond, leases are counted but not compared.
 const ROWS_BYTES_MAX: u64 = 512 << 20;
 /// Conflicts described at most.
 const EXAMPLES_MAX: usize = 10;
+/// Rows in a page ([`LeaseLog::pages`]).
+const PAGE_ROWS: usize = 4_096;
 
 /// What a server leases: an address or a prefix.
-pub trait Resource: Copy + Ord + Send + Debug {
+pub trait Resource: Copy + Ord + Send + Debug + Serialize + DeserializeOwned {
     /// Who holds it.
-    type Owner: Copy + Ord + Send + Debug;
+    type Owner: Copy + Ord + Send + Debug + Serialize + DeserializeOwned;
     /// Names of the columns of [`Resource::row`].
     const COLUMNS: &'static str;
 
@@ -97,6 +102,18 @@ fn conflict<R: Resource>(
     }
 }
 
+/// Whether the holder gave the lease back within `apart_ms` after it was `given` to another.
+fn is_given_back<R: Resource>(
+    held: &Row<R>,
+    given: &Row<R>,
+    later: &[Row<R>],
+    apart_ms: u32,
+) -> bool {
+    let last_ms = given.granted_ms.saturating_add(apart_ms);
+    let near = later.iter().take_while(|row| apart_ms > 0 && row.granted_ms <= last_ms);
+    near.into_iter().any(|row| row.owner == held.owner && row.lease_time_s == 0)
+}
+
 impl<R: Resource> LeaseLog<R> {
     /// Rows that one of `threads` threads may keep.
     #[must_use]
@@ -143,15 +160,58 @@ impl<R: Resource> LeaseLog<R> {
         self.untracked += other.untracked;
     }
 
-    /// Compares all leases. Leases that had ended are no conflict.
-    pub fn summarize(&mut self, end_ns: u64) -> LeaseSummary {
-        self.summarize_with(end_ns, R::owner_shown)
+    /// The same leases of a run whose beginning is time 0.
+    #[must_use]
+    pub fn rebased(self) -> Self {
+        Self { start_ns: 0, ..self }
     }
 
-    /// As [`LeaseLog::summarize`], with owners called what `name` says.
+    /// Leases that were counted but not kept.
+    #[must_use]
+    pub const fn untracked(&self) -> u64 {
+        self.untracked
+    }
+
+    /// Adds to [`LeaseLog::untracked`].
+    pub const fn add_untracked(&mut self, count: u64) {
+        self.untracked += count;
+    }
+
+    /// All leases, some thousand to a page, for [`LeaseLog::add_page`] on another machine.
+    pub fn pages(&self) -> impl Iterator<Item = Value> + '_ {
+        self.rows.chunks(PAGE_ROWS).map(|rows| {
+            let row = |row: &Row<R>| (row.resource, row.owner, row.granted_ms, row.lease_time_s);
+            let rows: Vec<_> = rows.iter().map(row).collect();
+            serde_json::to_value(rows).expect("rows are numbers and texts")
+        })
+    }
+
+    /// Takes over a page of leases of another generator of the same run; `None`, with nothing taken
+    /// over, when it is damaged.
+    #[must_use]
+    pub fn add_page(&mut self, page: Value) -> Option<()> {
+        let rows: Vec<(R, R::Owner, u32, u32)> = serde_json::from_value(page).ok()?;
+        self.rows.extend(rows.into_iter().map(|(resource, owner, granted_ms, lease_time_s)| Row {
+            resource,
+            granted_ms,
+            owner,
+            lease_time_s,
+        }));
+        Some(())
+    }
+
+    /// Compares all leases. Leases that had ended are no conflict.
+    pub fn summarize(&mut self, end_ns: u64) -> LeaseSummary {
+        self.summarize_with(end_ns, 0, R::owner_shown)
+    }
+
+    /// As [`LeaseLog::summarize`], with owners called what `name` says. With leases of several
+    /// machines, whose clocks may be `apart_ms` from each other, it is no conflict when the holder
+    /// gave the lease back so much later.
     pub fn summarize_with(
         &mut self,
         end_ns: u64,
+        apart_ms: u32,
         name: impl Fn(R::Owner) -> String,
     ) -> LeaseSummary {
         // Stable: what happened within a millisecond stays in its order.
@@ -161,14 +221,20 @@ impl<R: Resource> LeaseLog<R> {
         for rows in self.rows.chunk_by(|a, b| a.resource == b.resource) {
             // The lease that runs longest so far; its holder's own renewals replace it.
             let mut held = rows[0];
-            for given in &rows[1..] {
-                if held.owner != given.owner && u64::from(given.granted_ms) < held.ends_ms() {
+            for (place, given) in rows.iter().enumerate().skip(1) {
+                let is_others = held.owner != given.owner;
+                // What is given back by somebody else than the holder had been taken from it.
+                if is_others && given.lease_time_s == 0 {
+                    continue;
+                }
+                let is_back = is_others && is_given_back(&held, given, &rows[place..], apart_ms);
+                if is_others && !is_back && u64::from(given.granted_ms) < held.ends_ms() {
                     summary.conflicts += 1;
                     if summary.examples.len() < EXAMPLES_MAX {
                         summary.examples.push(conflict(&held, given, &name));
                     }
                 }
-                if held.owner == given.owner || given.ends_ms() >= held.ends_ms() {
+                if !is_others || is_back || given.ends_ms() >= held.ends_ms() {
                     held = *given;
                 }
             }
@@ -247,6 +313,30 @@ mod tests {
         assert_eq!((summary.leased, summary.conflicts), (1, 0));
         log.grant(5, 2, A, 10);
         assert_eq!(log.summarize(6).conflicts, 1);
+    }
+
+    #[test]
+    fn leases_of_two_machines_are_compared_as_exactly_as_their_clocks_are() {
+        // The first machine's clock is two milliseconds ahead: client 1 gave the address back before
+        // client 2 of the other machine was given it.
+        let [mut first, mut second] = [(); 2].map(|()| LeaseLog::with_capacity(8));
+        first.grant(10 * NS_PER_MS, 1, A, 100);
+        first.release(22 * NS_PER_MS, 1, A);
+        second.grant(21 * NS_PER_MS, 2, A, 100);
+        second.grant(30 * NS_PER_MS, 4, B, 100);
+        first.grant(31 * NS_PER_MS, 3, B, 100);
+        let mut whole = LeaseLog::<Ipv4Addr>::with_capacity(0);
+        for page in first.pages().chain(second.pages()) {
+            whole.add_page(page).unwrap();
+        }
+        whole.add_untracked(2);
+        let conflicts = |apart_ms| {
+            let summary = whole.clone().summarize_with(40 * NS_PER_MS, apart_ms, |n| n.to_string());
+            assert_eq!((summary.leased, summary.untracked), (2, 2));
+            summary.conflicts
+        };
+        assert_eq!([conflicts(0), conflicts(1), conflicts(3)], [2, 1, 1]);
+        assert!(whole.add_page(serde_json::json!([["10.0.0.1", 1, 2]])).is_none());
     }
 
     #[test]

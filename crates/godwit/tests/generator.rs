@@ -13,6 +13,10 @@ mod files;
 mod machine;
 #[path = "generator/responder.rs"]
 mod responder;
+#[path = "generator/several.rs"]
+mod several;
+#[path = "generator/several_hosts.rs"]
+mod several_hosts;
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
@@ -258,6 +262,16 @@ fn what_cannot_stand_together_or_is_not_there_ends_with_2() {
         ("-p 1.5", "whole number"),
         ("-J /nonexistent", "cannot be read"),
         ("--live", "needs a terminal"),
+        ("--generators a,b", "needs -R"),
+        ("--generators a,b -R 1", "needs -R"),
+        ("--generators a,b -R 9 -n 1", "fewer than there are generators"),
+        ("--generators a,b -R 9 -D 3", "-D is not there"),
+        ("--generators a,b -R 9 -x e", "-x is not there"),
+        ("--generators a,b -R 9 --pcap x", "--pcap is not there"),
+        ("--generators=-oProxyCommand=x -R 9", "must be the name"),
+        ("--generators a,,b -R 9", "must be the name"),
+        ("--generators a -M /nonexistent", "cannot be read"),
+        ("--ssh-command ssh", "--generators"),
         ("127.0.0.2", "unexpected argument"),
     ] {
         let output = godwit(line, &responder);

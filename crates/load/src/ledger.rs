@@ -118,7 +118,51 @@ impl Default for Ledger {
     }
 }
 
+/// What a ledger consists of, for one that was kept elsewhere; see the methods of [`Ledger`].
+#[derive(Clone, Debug)]
+pub struct LedgerParts {
+    /// [`Ledger::due`].
+    pub due: u64,
+    /// [`Ledger::sent`].
+    pub sent: u64,
+    /// [`Ledger::count`] by [`Class::index`].
+    pub ended: [u64; Class::ALL.len()],
+    /// [`Ledger::latency_due`].
+    pub latency_due: Histogram,
+    /// [`Ledger::latency_sent`].
+    pub latency_sent: Histogram,
+    /// [`Ledger::late_sends`].
+    pub late_sends: u64,
+    /// [`Ledger::late_send_max_ns`].
+    pub late_send_max_ns: u64,
+}
+
 impl Ledger {
+    /// The ledger of these parts; `None` when they contradict each other.
+    #[must_use]
+    pub fn from_parts(parts: LedgerParts) -> Option<Self> {
+        let LedgerParts { due, sent, ended, latency_due, latency_sent, .. } = parts;
+        let (late_sends, late_send_max_ns) = (parts.late_sends, parts.late_send_max_ns);
+        let ends = ended.iter().try_fold(0_u64, |sum, &count| sum.checked_add(count))?;
+        let completed =
+            ended[Class::OnTime.index()].checked_add(ended[Class::DuplicateAnswered.index()])?;
+        let is_sound = ends <= due
+            && sent <= due
+            && late_sends <= sent
+            && [&latency_due, &latency_sent]
+                .into_iter()
+                .all(|latency| latency.limit() == LATENCY_LIMIT_NS && latency.count() == completed);
+        is_sound.then_some(Self {
+            due,
+            sent,
+            ended,
+            latency_due,
+            latency_sent,
+            late_sends,
+            late_send_max_ns,
+        })
+    }
+
     /// Notes an exchange that came due.
     pub const fn came_due(&mut self) {
         self.due += 1;
@@ -295,6 +339,33 @@ mod tests {
         };
         assert_eq!(reasons.len(), 4, "{reasons:?}");
         assert_eq!(Ledger::default().verdict(Health::default()), Verdict::Sound);
+    }
+
+    #[test]
+    fn parts_make_the_same_ledger_or_none() {
+        let whole = of(100, 90, 7);
+        let parts = || LedgerParts {
+            due: whole.due(),
+            sent: whole.sent(),
+            ended: Class::ALL.map(|class| if class == Class::Lost { 10 } else { 0 }),
+            latency_due: whole.latency_due().clone(),
+            latency_sent: whole.latency_sent().clone(),
+            late_sends: whole.late_sends(),
+            late_send_max_ns: whole.late_send_max_ns(),
+        };
+        let restored = Ledger::from_parts(parts()).unwrap();
+        assert_eq!((restored.due(), restored.sent(), restored.late_sends()), (100, 90, 7));
+        assert_eq!((restored.count(Class::Lost), restored.in_flight()), (10, 90));
+        assert_eq!(restored.late_send_max_ns(), whole.late_send_max_ns());
+        for wrong in [
+            LedgerParts { due: 9, sent: 9, late_sends: 0, ..parts() },
+            LedgerParts { sent: 101, ..parts() },
+            LedgerParts { late_sends: 91, ..parts() },
+            LedgerParts { ended: [1; Class::ALL.len()], ..parts() },
+            LedgerParts { latency_sent: Histogram::up_to(1), ..parts() },
+        ] {
+            assert!(Ledger::from_parts(wrong).is_none());
+        }
     }
 
     #[test]

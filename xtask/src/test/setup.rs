@@ -12,7 +12,7 @@ use super::privilege::Privilege;
 use super::tally::Tally;
 
 /// Debian packages by name, and what needs them.
-pub(crate) const PACKAGES: [(&str, &str); 33] = [
+pub(crate) const PACKAGES: [(&str, &str); 36] = [
     ("iproute2", "namespaces and virtual interfaces"),
     ("util-linux", "giving up privileges, placing processes"),
     ("procps", "looking at processes"),
@@ -38,12 +38,15 @@ pub(crate) const PACKAGES: [(&str, &str); 33] = [
     ("isc-dhcp-client", "dhclient, a client by others"),
     ("udhcpc", "a client by others"),
     ("dhcpcd-base", "dhcpcd, a client by others"),
+    ("openssh-client", "generators on other machines"),
+    ("openssh-server", "those machines, as namespaces"),
     ("tshark", "a second opinion on our packets"),
     ("tcpdump", "captures"),
     ("netsniff-ng", "trafgen and ifpps, whose frames and columns ours are compared with"),
     ("sysstat", "mpstat, whose figures ours are compared with"),
     ("strace", "the order of system calls"),
     ("valgrind", "instructions of an exchange"),
+    ("linux-perf", "where the time of servers goes"),
     ("chromium", "the report as a browser shows it"),
     ("poppler-utils", "the report as it prints"),
 ];

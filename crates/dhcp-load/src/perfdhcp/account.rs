@@ -2,6 +2,7 @@
 //! answer that ended none.
 
 use load::{Class, Ledger};
+use serde::{Deserialize, Serialize};
 
 use crate::fault::{Fault, Refusal};
 use crate::protocol::Judgment;
@@ -28,12 +29,12 @@ pub struct Account {
     pub without_lease: u64,
     /// Requests whose deadline passed without an answer, also when one came later.
     pub overdue: u64,
-    delay: Spread,
+    pub(crate) delay: Spread,
 }
 
 /// Mean and spread of values as they come (Welford).
-#[derive(Clone, Copy, Debug, Default)]
-struct Spread {
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Spread {
     count: u64,
     mean: f64,
     squares: f64,
@@ -46,6 +47,19 @@ impl Spread {
         self.mean += off / self.count as f64;
         self.squares += off * (value - self.mean);
     }
+
+    /// Adds other values (Chan, Golub and LeVeque).
+    fn merge(&mut self, other: Self) {
+        let count = self.count + other.count;
+        if count == 0 {
+            return;
+        }
+        let share = other.count as f64 / count as f64;
+        let off = other.mean - self.mean;
+        self.squares += other.squares + off * off * self.count as f64 * share;
+        self.mean += off * share;
+        self.count = count;
+    }
 }
 
 impl Account {
@@ -53,6 +67,24 @@ impl Account {
     pub fn completed(&mut self, due_ns: u64, sent_ns: u64, answered_ns: u64) {
         self.ledger.completed(due_ns, sent_ns, answered_ns);
         self.delay.add(answered_ns.saturating_sub(sent_ns) as f64);
+    }
+
+    /// Adds what another generator of the same run counted.
+    pub fn merge(&mut self, other: &Self) {
+        self.ledger.merge(&other.ledger);
+        for (mine, theirs) in self.refusals.iter_mut().zip(other.refusals) {
+            *mine += theirs;
+        }
+        for (mine, theirs) in self.faults.iter_mut().zip(other.faults) {
+            *mine += theirs;
+        }
+        self.duplicates += other.duplicates;
+        self.unmatched += other.unmatched;
+        self.malformed += other.malformed;
+        self.resent += other.resent;
+        self.without_lease += other.without_lease;
+        self.overdue += other.overdue;
+        self.delay.merge(other.delay);
     }
 
     /// Enters how a request ended that was answered with what means `judgment`.
@@ -116,5 +148,23 @@ mod tests {
             account.completed(0, 0, answered_ns);
         }
         assert!((account.delay_deviation_ns() - 2.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_deviation_of_several_is_that_of_all_their_values() {
+        let mut whole = Account::default();
+        let mut parts = [(); 3].map(|()| Account::default());
+        for (index, answered_ns) in [9, 1_000, 4, 70, 2, 8, 33, 5_000].into_iter().enumerate() {
+            whole.completed(0, 0, answered_ns);
+            parts[index % 2].completed(0, 0, answered_ns);
+        }
+        let [mut merged, second, empty] = parts;
+        merged.merge(&empty);
+        merged.merge(&second);
+        assert!((merged.delay_deviation_ns() - whole.delay_deviation_ns()).abs() < 1e-9);
+        assert_eq!(merged.ledger.latency_sent(), whole.ledger.latency_sent());
+        let mut other = empty;
+        other.merge(&whole);
+        assert!((other.delay_deviation_ns() - whole.delay_deviation_ns()).abs() < 1e-9);
     }
 }

@@ -6,6 +6,9 @@ use std::path::PathBuf;
 use base::time::NS_PER_S;
 use load::Wanted;
 
+use super::files::Files;
+use super::part::Part;
+
 /// Measure a DHCP server with the command line of perfdhcp and counts that are the truth
 ///
 /// Every request is held to its deadline (-d), counted from when it was due, and ends in one class:
@@ -208,10 +211,53 @@ pub struct Args {
     /// Where a packet has the transaction identifier; up to two [default: 4; 1]
     #[arg(short = 'X', value_name = "OFFSET")]
     pub(crate) xid_offsets: Vec<usize>,
+    /// Divide the run between `godwit perfdhcp` on these machines, reached over SSH, and put the results
+    /// together; LOCAL is the machine's own address or interface, instead of -l
+    #[arg(long, value_name = "HOST[=LOCAL],...", value_delimiter = ',', value_parser = Host::parse)]
+    pub(crate) generators: Vec<Host>,
+    /// How other machines are reached: a program and its arguments, with spaces between them
+    #[arg(long, value_name = "COMMAND", requires = "generators", default_value = SSH)]
+    pub(crate) ssh_command: String,
+    /// What starts godwit on them, in the words of a shell there
+    #[arg(long, value_name = "COMMAND", requires = "generators", default_value = "godwit")]
+    pub(crate) remote_godwit: String,
+    /// Be one of several generators: what to do is told at standard input
+    #[arg(long, hide = true)]
+    pub(crate) follow: bool,
+    #[arg(skip)]
+    pub(crate) part: Part,
+    #[arg(skip)]
+    pub(crate) files: Files,
     /// The server: an address; for IPv4 also `all` (broadcast), for IPv6 `all` (ff02::1:2) and
     /// `servers` (ff05::1:3)
     #[arg(value_name = "SERVER")]
     pub(crate) server: Option<String>,
+}
+
+/// How other machines are reached unless told otherwise: without a question that nobody answers, and
+/// with an end when the other side is gone.
+const SSH: &str = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5 \
+                   -o ServerAliveCountMax=3";
+
+/// One of `--generators`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Host {
+    /// What SSH knows it by.
+    pub(crate) name: String,
+    /// Its `-l`.
+    pub(crate) local: Option<String>,
+}
+
+impl Host {
+    fn parse(text: &str) -> Result<Self, String> {
+        let (name, local) =
+            text.split_once('=').map_or((text, None), |(name, local)| (name, Some(local)));
+        // Behind `-` SSH would look for its own options.
+        if name.is_empty() || name.starts_with('-') || name.contains(char::is_whitespace) {
+            return Err("must be the name of a machine, and perhaps =ADDRESS or =INTERFACE".into());
+        }
+        Ok(Self { name: name.into(), local: local.map(Into::into) })
+    }
 }
 
 /// `-b`.
@@ -306,7 +352,7 @@ fn drops(text: &str) -> Result<MaxDrops, String> {
 }
 
 /// Octets of an even number of hexadecimal digits.
-fn octets(digits: &str) -> Result<Vec<u8>, String> {
+pub(crate) fn octets(digits: &str) -> Result<Vec<u8>, String> {
     let pairs = digits.as_bytes().chunks(2).map(|pair| {
         let pair = str::from_utf8(pair).ok().filter(|_| pair.iter().all(u8::is_ascii_hexdigit))?;
         u8::from_str_radix(pair, 16).ok().filter(|_| pair.len() == 2)

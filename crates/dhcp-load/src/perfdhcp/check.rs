@@ -3,7 +3,7 @@
 
 use load::Wanted;
 
-use super::args::{Args, LeaseType, MaxDrops, Scenario};
+use super::args::{Args, Host, LeaseType, MaxDrops, Scenario};
 
 /// Options that the messages have already, DHCPv4 and DHCPv6.
 const OWN4: [u16; 6] = [0, 50, 53, 54, 61, 255];
@@ -31,8 +31,10 @@ pub(crate) fn problems(args: &Args) -> Vec<String> {
     lifecycle(args, &mut found);
     let takes_output = args.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
     found.when(args.live && takes_output, "--live and --json -: both want standard output");
+    let has_local = |host: &Host| host.local.is_some();
+    let has_locals = !args.generators.is_empty() && args.generators.iter().all(has_local);
     found.when(
-        args.server.is_none() && args.local.is_none(),
+        args.server.is_none() && args.local.is_none() && !has_locals,
         "without an interface (-l), SERVER is required",
     );
     found.when(args.mac_list.is_some() && !args.bases.is_empty(), "-M cannot be combined with -b");
@@ -63,7 +65,34 @@ pub(crate) fn problems(args: &Args) -> Vec<String> {
         );
     }
     shape(args, &mut found);
+    several(args, &mut found);
     found.0
+}
+
+/// The rules of several generators.
+fn several(args: &Args, found: &mut Problems) {
+    let count = args.generators.len() as u64;
+    if count == 0 {
+        return;
+    }
+    let unknown = [
+        (args.live, "--live"),
+        (args.pcap.is_some(), "--pcap"),
+        (!args.diagnostics.is_empty(), "-x"),
+        (!args.max_drops.is_empty(), "-D"),
+    ];
+    for (is_given, name) in unknown {
+        found.when(is_given, format!("{name} is not there for --generators"));
+    }
+    let is_short = args.mac_list.is_none() && u64::from(args.clients) < count;
+    found.when(is_short, "--generators needs -R: a client for each generator at least");
+    for &requests in &args.counts {
+        let is_short = u64::from(requests) < count;
+        found.when(is_short, format!("-n {requests}: fewer than there are generators"));
+    }
+    let ssh = args.ssh_command.trim();
+    found.when(ssh.is_empty(), "--ssh-command is empty");
+    found.when(args.remote_godwit.trim().is_empty(), "--remote-godwit is empty");
 }
 
 /// The rules of shapes.

@@ -8,21 +8,18 @@ use std::process::{Command, ExitCode};
 use base::time::{NS_PER_MS, NS_PER_S};
 use load::{Rate, Shape};
 use netio::signal::Signals;
-use netio::{Clock, NetError, Route, Screen, UdpSocket, stdout};
+use netio::{Clock, NetError, Screen, UdpSocket, stdout};
 
 use super::args::{Args, Scenario};
 use super::dialect::Dialect;
-use super::dialect4::Dialect4;
-use super::dialect6::Dialect6;
-use super::drive::Run;
 use super::live::View;
-use super::persona::Personas;
+use super::outcome::Outcome;
 use super::plan::{self, Failure, Place};
 use super::report::{Report, kinds};
+use super::several::{coordinate, follow};
+use super::stage::{self, Play, Stage};
 use super::traffic::Traffic;
-use super::{check, compat, diagnose, packet6, pcap, text};
-use crate::v4::template as template4;
-use crate::v6::template as template6;
+use super::{check, compat, diagnose, pcap, text};
 
 /// From the moment when all is ready to the first due time.
 const LEAD_NS: u64 = 5 * NS_PER_MS;
@@ -35,6 +32,9 @@ impl Args {
         if self.version || self.extended_version {
             return code(print(&format!("VERSION: {}\n", env!("CARGO_PKG_VERSION"))));
         }
+        if self.follow {
+            return code(follow::run());
+        }
         let mut problems = check::problems(self);
         if self.live && !io::stdout().is_terminal() {
             problems.push("--live needs a terminal at standard output".into());
@@ -46,115 +46,45 @@ impl Args {
     }
 
     fn measure(&self, words: &[String]) -> Result<ExitCode, Failure> {
-        let place = Place::of(self)?;
-        let personas = plan::personas(self)?;
-        let links = plan::links(self, place.local.ip())?;
-        let seed = plan::seed(self);
-        if self.is_v6() {
-            let extras = template6::Extras {
-                duid_len: personas.duid_len(),
-                options: plan::options6(&self.options),
-                relay_options: plan::options6(&self.relay_options),
-            };
-            let links = if self.relay.is_some() { plan::v6(&links) } else { Vec::new() };
-            let count = links.len();
-            let packets = plan::packets6(self)?;
-            let duid_len =
-                packets.as_ref().map_or_else(|| personas.duid_len(), packet6::Packets::duid_len);
-            let ask = packets.as_ref().map_or_else(|| plan::ask(self), packet6::Packets::ask);
-            let extras = template6::Extras { duid_len, ..extras };
-            let dialect = Dialect6::new(personas.clone(), links, ask, extras, self.first_server)
-                .with_packets(packets);
-            self.play(words, &place, personas, dialect, count, seed)
-        } else {
-            let links = plan::v4(&links);
-            let (parameters, options) = plan::options4(self);
-            let extras = template4::Extras { parameters, options };
-            let count = links.len();
-            let dialect = Dialect4::new(personas.clone(), links, &extras, self.first_server)
-                .with_packets(plan::packets(self)?);
-            self.play(words, &place, personas, dialect, count, seed)
+        if !self.generators.is_empty() {
+            return coordinate::run(self, words);
         }
+        let place = Place::of(self)?;
+        stage::set(self, place.local.ip(), Alone { args: self, words, place: &place })
     }
 
-    fn play<D: Dialect>(
-        &self,
-        words: &[String],
-        place: &Place,
-        personas: Personas,
-        dialect: D,
-        links: usize,
-        seed: u64,
-    ) -> Result<ExitCode, Failure> {
-        let signals = Signals::install().map_err(NetError::on("install", "signal handlers"))?;
-        let shape = plan::shape(self)?;
-        let rules = plan::rules(self, shape.as_ref(), (seed, links), D::NUMBER_BITS)?;
-        let socket = place.open(self)?;
-        let is_text = self.json.as_deref() != Some(Path::new("-"));
+    /// Whether the result is told in words.
+    pub(crate) fn is_text(&self) -> bool {
+        self.json.as_deref() != Some(Path::new("-"))
+    }
+
+    /// What is printed before the run.
+    pub(crate) fn print_head(&self, words: &[String]) -> Result<(), Failure> {
         let cpus = netio::thread::allowed_cpus().map_or(1, |cpus| cpus.len());
-        if is_text {
-            print(&text::head(self, words, cpus))?;
+        print(&text::head(self, words, cpus)).map(drop)
+    }
+
+    /// Tells what came of the run, in words and in files, and how the command ends; `wrapped` hears of
+    /// it in between.
+    pub(crate) fn tell(
+        &self,
+        report: &Report,
+        place: Option<&Place>,
+        wrapped: Option<Wrapped<'_>>,
+    ) -> Result<ExitCode, Failure> {
+        if self.is_text() {
+            print(&self.text(report))?;
         }
-        if self.shows('a') && is_text {
-            print(&diagnose::settings(self, place, &personas, seed))?;
-        }
-        let traffic = Traffic::new(dialect, personas, rules);
-        let mut wrapped = self.wrapped.as_deref().map(Wrapped::start).transpose()?;
-        let report = self.drive(place, socket, traffic, (seed, shape), is_text, &signals)?;
-        if is_text {
-            print(&self.text(&report))?;
-        }
-        if let Some(wrapped) = &mut wrapped {
+        if let Some(mut wrapped) = wrapped {
             wrapped.stop()?;
         }
-        if is_text {
-            print(&diagnose::after(self, &report))?;
+        if self.is_text() {
+            print(&diagnose::after(self, report))?;
         }
-        self.write_json(&report, place)?;
-        self.write_hdr(&report)?;
-        self.write_pcap(&report, place)?;
+        self.write_json(report, place)?;
+        self.write_hdr(report)?;
+        self.write_pcap(report, place)?;
         Ok(ExitCode::from(report.ending().code()))
-    }
-
-    fn drive<D: Dialect>(
-        &self,
-        place: &Place,
-        socket: UdpSocket,
-        traffic: Traffic<D>,
-        (seed, shape): (u64, Option<(Shape, Rate)>),
-        is_text: bool,
-        signals: &Signals,
-    ) -> Result<Report, Failure> {
-        let failed =
-            |cause: io::Error| Failure::Environment(format!("the run on {}: {cause}", place.local));
-        netio::thread::set_timer_slack_ns(1).map_err(NetError::on("set", "the timer slack"))?;
-        let route = Route { destination: place.server, sources: Vec::new(), segmentation: false };
-        let start_ns = Clock::mono_ns() + LEAD_NS;
-        let (pace, lease_paces) = plan::paces(self, shape.as_ref(), start_ns, seed);
-        let mut run = Run::new(socket, route, traffic, pace, start_ns);
-        run.lease_paces = lease_paces;
-        run.limits = plan::limits(self, shape.as_ref());
-        let report_ns = self.report_s.map(|s| u64::from(s) * NS_PER_S);
-        run.report_ns = report_ns.or_else(|| self.live.then_some(NS_PER_S));
-        run.preload(self.preload).map_err(failed)?;
-        let kinds = kinds(self);
-        let title = format!("godwit perfdhcp to {}", place.server);
-        let rows = kinds.iter().map(|&kind| (kind, D::NAMES[kind.index()])).collect();
-        let mut view = View::new(title, rows, start_ns);
-        let screen = self.live.then(Screen::enter).transpose().map_err(failed)?;
-        let report = |now_ns: u64, accounts: &_| {
-            if let Some(screen) = &screen {
-                screen.show(&view.frame(now_ns, accounts))
-            } else if is_text {
-                stdout::print_line(&text::periodic(self, &kinds, accounts))
-            } else {
-                Ok(())
-            }
-        };
-        let done = run.run(signals.stop(), report).map_err(failed);
-        drop(screen);
-        let done = done?;
-        Ok(Report::of(self, (seed, shape), done, run.traffic))
     }
 
     fn text(&self, report: &Report) -> String {
@@ -168,7 +98,7 @@ impl Args {
         text
     }
 
-    fn write_json(&self, report: &Report, place: &Place) -> Result<(), Failure> {
+    fn write_json(&self, report: &Report, place: Option<&Place>) -> Result<(), Failure> {
         let Some(path) = &self.json else { return Ok(()) };
         let mut document = report.json(self, place).to_string();
         document.push('\n');
@@ -183,11 +113,79 @@ impl Args {
         write(path, report.hdr_log().as_bytes())
     }
 
-    fn write_pcap(&self, report: &Report, place: &Place) -> Result<(), Failure> {
-        let Some(path) = &self.pcap else { return Ok(()) };
+    fn write_pcap(&self, report: &Report, place: Option<&Place>) -> Result<(), Failure> {
+        let (Some(path), Some(place)) = (&self.pcap, place) else { return Ok(()) };
         let now = Clock::now();
         let wall_ns = now.wall_us * 1_000 - now.mono_ns;
         write(path, &pcap::file(&report.messages, place.local, place.server, wall_ns))
+    }
+}
+
+/// A run on this machine.
+struct Alone<'a> {
+    args: &'a Args,
+    words: &'a [String],
+    place: &'a Place,
+}
+
+impl Play for Alone<'_> {
+    type Played = ExitCode;
+
+    fn play<D: Dialect>(self, stage: Stage<D>) -> Result<ExitCode, Failure> {
+        let Self { args, words, place } = self;
+        let signals = Signals::install().map_err(NetError::on("install", "signal handlers"))?;
+        let seed = plan::seed(args);
+        let shape = plan::shape(args)?;
+        let rules = plan::rules(args, shape.as_ref(), (seed, stage.links), D::NUMBER_BITS)?;
+        let socket = place.open(args)?;
+        if args.is_text() {
+            args.print_head(words)?;
+        }
+        if args.shows('a') && args.is_text() {
+            print(&diagnose::settings(args, place, &stage.personas, seed))?;
+        }
+        let traffic = Traffic::new(stage.dialect, stage.personas, rules);
+        let wrapped = Wrapped::start(args)?;
+        let report = self.drive(socket, traffic, (seed, shape), &signals)?;
+        args.tell(&report, Some(place), wrapped)
+    }
+}
+
+impl Alone<'_> {
+    fn drive<D: Dialect>(
+        &self,
+        socket: UdpSocket,
+        traffic: Traffic<D>,
+        (seed, shape): (u64, Option<(Shape, Rate)>),
+        signals: &Signals,
+    ) -> Result<Report, Failure> {
+        let Self { args, place, .. } = self;
+        let failed = |cause: io::Error| stage::failed(place, &cause);
+        let start_ns = Clock::mono_ns() + LEAD_NS;
+        let when = (seed, shape.as_ref());
+        let mut run = stage::ready(args, place, (socket, traffic), when, start_ns)?;
+        let report_ns = args.report_s.map(|s| u64::from(s) * NS_PER_S);
+        run.report_ns = report_ns.or_else(|| args.live.then_some(NS_PER_S));
+        let kinds = kinds(args);
+        let title = format!("godwit perfdhcp to {}", place.server);
+        let rows = kinds.iter().map(|&kind| (kind, D::NAMES[kind.index()])).collect();
+        let mut view = View::new(title, rows, start_ns);
+        let screen = args.live.then(Screen::enter).transpose().map_err(failed)?;
+        let report = |now_ns: u64, accounts: &_| {
+            if let Some(screen) = &screen {
+                screen.show(&view.frame(now_ns, accounts))
+            } else if args.is_text() {
+                stdout::print_line(&text::periodic(args, &text::standing(&kinds, accounts)))
+            } else {
+                Ok(())
+            }
+        };
+        let done = run.run(signals.stop(), report).map_err(failed);
+        drop(screen);
+        let outcome = Outcome::of(&mut run.traffic, done?);
+        let mut report = Report::of(args, (seed, shape), outcome, run.traffic.dialect(), 0);
+        report.keep(&mut run.traffic, start_ns);
+        Ok(report)
     }
 }
 
@@ -196,7 +194,7 @@ fn write(path: &Path, octets: &[u8]) -> Result<(), Failure> {
         .map_err(|error| Failure::Environment(format!("cannot write {}: {error}", path.display())))
 }
 
-fn print(text: &str) -> Result<ExitCode, Failure> {
+pub(crate) fn print(text: &str) -> Result<ExitCode, Failure> {
     stdout::print(text)
         .map(|()| ExitCode::SUCCESS)
         .map_err(|error| Failure::Environment(format!("cannot write to standard output: {error}")))
@@ -216,21 +214,26 @@ fn code(done: Result<ExitCode, Failure>) -> ExitCode {
             eprintln!("error: {problem}");
             ExitCode::FAILURE
         }
+        Err(Failure::Interrupted) => {
+            eprintln!("interrupted before the run began");
+            ExitCode::from(130)
+        }
     }
 }
 
 /// The program of `-w`.
-struct Wrapped<'a> {
+pub(crate) struct Wrapped<'a> {
     program: &'a Path,
     started: std::process::Child,
 }
 
 impl<'a> Wrapped<'a> {
-    /// Starts it with the argument `start`; it may go on while the run does.
-    fn start(program: &'a Path) -> Result<Self, Failure> {
+    /// Starts it, if there is one, with the argument `start`; it may go on while the run does.
+    pub(crate) fn start(args: &'a Args) -> Result<Option<Self>, Failure> {
+        let Some(program) = args.wrapped.as_deref() else { return Ok(None) };
         let started = Command::new(program).arg("start").spawn();
         let started = started.map_err(|error| Self::failed(program, &error))?;
-        Ok(Self { program, started })
+        Ok(Some(Self { program, started }))
     }
 
     /// Starts it once more with the argument `stop` and waits for that to end.

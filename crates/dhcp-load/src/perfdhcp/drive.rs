@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use load::Schedule;
 use netio::send::SendCounts;
 use netio::{Clock, Route, UdpSocket};
+use serde::{Deserialize, Serialize};
 
 use super::account::Account;
 use super::dialect::{Dialect, Kind};
@@ -40,7 +41,8 @@ pub struct Limits {
 }
 
 /// Why no more was sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// `-p`.
     Period,

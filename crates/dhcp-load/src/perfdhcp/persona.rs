@@ -3,6 +3,8 @@
 
 use base::Random;
 
+use super::part::Part;
+
 /// Octets of a DUID at most (`-b duid=`).
 pub const DUID_MAX: usize = 64;
 
@@ -15,6 +17,8 @@ pub struct Personas {
     pub base_duid: Vec<u8>,
     /// Clients that take turns.
     pub clients: u32,
+    /// Which of them this generator plays.
+    pub part: Part,
     /// Hardware addresses to take one from, by chance, for each exchange; empty: count from the
     /// base.
     pub list: Vec<[u8; 6]>,
@@ -29,13 +33,14 @@ fn add(octets: &mut [u8], number: u32) {
 }
 
 impl Personas {
-    /// The client of the exchange `number`.
+    /// The client of the exchange `number` of this generator.
     pub fn client(&self, number: u64, random: &mut Random) -> u32 {
-        if self.list.is_empty() {
-            (number % u64::from(self.clients.max(1))) as u32
+        let place = if self.list.is_empty() {
+            number % self.part.share(self.clients.into()).max(1)
         } else {
-            random.below(self.list.len() as u64) as u32
-        }
+            random.below(self.part.share(self.list.len() as u64))
+        };
+        self.part.number(place as u32)
     }
 
     /// The hardware address of a client.
@@ -81,6 +86,7 @@ mod tests {
             base_mac: [0, 12, 1, 2, 3, 0xff],
             base_duid: vec![0, 3, 0, 1, 0, 12, 1, 2, 3, 0xff],
             clients: 300,
+            part: Part::WHOLE,
             list: Vec::new(),
         };
         let mut all: Vec<_> = (0..300).map(|client| personas.mac(client)).collect();
@@ -97,5 +103,30 @@ mod tests {
         let drawn: Vec<u32> = (0..100).map(|n| personas.client(n, &mut random)).collect();
         assert!(drawn.contains(&0) && drawn.contains(&1) && !drawn.contains(&2));
         assert_eq!(personas.duid(1, &mut buffer), [0, 3, 0, 1, 2, 2, 2, 2, 2, 2]);
+    }
+
+    #[test]
+    fn several_generators_play_different_clients_and_all_of_them() {
+        let mut random = Random::from_seed(2);
+        for clients in [7_u32, 12, 64] {
+            for list in [Vec::new(), (0..clients).map(|n| [2, 0, 0, 0, 0, n as u8]).collect()] {
+                let mut all = Vec::new();
+                for index in 0..5 {
+                    let part = Part { index, of: 5 };
+                    let (base_mac, base_duid) = ([2; 6], vec![2; 10]);
+                    let personas =
+                        Personas { base_mac, base_duid, clients, part, list: list.clone() };
+                    let drawn = (0..2_000).map(|n| personas.client(n, &mut random));
+                    let mut macs: Vec<_> = drawn.map(|client| personas.mac(client)).collect();
+                    macs.sort_unstable();
+                    macs.dedup();
+                    assert_eq!(macs.len() as u32, part.share_u32(clients));
+                    all.extend(macs);
+                }
+                all.sort_unstable();
+                all.dedup();
+                assert_eq!(all.len() as u32, clients);
+            }
+        }
     }
 }

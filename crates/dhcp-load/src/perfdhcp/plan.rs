@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::path::Path;
-use std::{fmt, fs};
+use std::{fmt, io};
 
 use base::time::NS_PER_S;
 use load::{Rate, Schedule, Shape, replay};
@@ -40,6 +40,8 @@ pub(crate) enum Failure {
     Usage(Vec<String>),
     /// The environment refused something.
     Environment(String),
+    /// A signal came before anything was measured.
+    Interrupted,
 }
 
 impl From<NetError> for Failure {
@@ -76,9 +78,8 @@ impl Place {
         }
         let server = server_of(args)?;
         let is_v6 = args.is_v6();
-        if server.is_ipv6() != is_v6 || local.is_some_and(|local| local.is_ipv6() != is_v6) {
-            let family = if is_v6 { "IPv6 (-6)" } else { "IPv4 (-4, the default)" };
-            return Err(usage(format!("-l and SERVER must be addresses of {family}")));
+        if local.is_some_and(|local| local.is_ipv6() != is_v6) {
+            return Err(other_family(args));
         }
         let default_port = match (is_v6, args.relay) {
             (false, _) => 67,
@@ -86,8 +87,7 @@ impl Place {
             (true, Some(_)) => 547,
         };
         let own_port = if args.local_port == 0 { default_port } else { args.local_port };
-        let standard = if is_v6 { 547 } else { 67 };
-        let port = if args.server_port == 0 { standard } else { args.server_port };
+        let port = server_port(args);
         let scope = interface.as_ref().map_or(0, |interface| interface.index);
         let is_broadcast = server == IpAddr::V4(Ipv4Addr::BROADCAST);
         let server = at(server, port, scope);
@@ -130,15 +130,34 @@ fn at(address: IpAddr, port: u16, scope: u32) -> SocketAddr {
     }
 }
 
+fn other_family(args: &Args) -> Failure {
+    let family = if args.is_v6() { "IPv6 (-6)" } else { "IPv4 (-4, the default)" };
+    usage(format!("-l and SERVER must be addresses of {family}"))
+}
+
 fn server_of(args: &Args) -> Result<IpAddr, Failure> {
-    match (args.server.as_deref(), args.is_v6()) {
-        (None | Some("all"), false) => Ok(Ipv4Addr::BROADCAST.into()),
-        (None | Some("all"), true) => Ok(GROUP_ALL.into()),
-        (Some("servers"), true) => Ok(GROUP_SERVERS.into()),
+    let server: IpAddr = match (args.server.as_deref(), args.is_v6()) {
+        (None | Some("all"), false) => Ipv4Addr::BROADCAST.into(),
+        (None | Some("all"), true) => GROUP_ALL.into(),
+        (Some("servers"), true) => GROUP_SERVERS.into(),
         (Some(text), _) => {
-            text.parse().map_err(|_| usage(format!("SERVER {text}: not an address")))
+            text.parse().map_err(|_| usage(format!("SERVER {text}: not an address")))?
         }
+    };
+    if server.is_ipv6() == args.is_v6() { Ok(server) } else { Err(other_family(args)) }
+}
+
+const fn server_port(args: &Args) -> u16 {
+    match (args.server_port, args.v6) {
+        (0, false) => 67,
+        (0, true) => 547,
+        (port, _) => port,
     }
+}
+
+/// Where messages go, seen from a machine that sends none.
+pub(crate) fn server(args: &Args) -> Result<SocketAddr, Failure> {
+    Ok(SocketAddr::new(server_of(args)?, server_port(args)))
 }
 
 fn own_address(interface: &Interface, server: &SocketAddr) -> Result<IpAddr, Failure> {
@@ -159,11 +178,18 @@ fn own_address(interface: &Interface, server: &SocketAddr) -> Result<IpAddr, Fai
     })
 }
 
+/// The text in a file.
+fn text(args: &Args, switch: &str, path: &Path) -> Result<String, Failure> {
+    args.files
+        .read(path)
+        .and_then(|octets| String::from_utf8(octets).map_err(io::Error::other))
+        .map_err(|error| usage(format!("{switch} {}: cannot be read: {error}", path.display())))
+}
+
 /// The lines of a list, without empty ones.
-fn lines(switch: &str, path: &Path) -> Result<Vec<String>, Failure> {
+fn lines(args: &Args, switch: &str, path: &Path) -> Result<Vec<String>, Failure> {
     let shown = path.display();
-    let text = fs::read_to_string(path)
-        .map_err(|error| usage(format!("{switch} {shown}: cannot be read: {error}")))?;
+    let text = text(args, switch, path)?;
     let lines: Vec<String> =
         text.lines().map(str::trim).filter(|line| !line.is_empty()).map(Into::into).collect();
     if lines.is_empty() { Err(usage(format!("{switch} {shown}: is empty"))) } else { Ok(lines) }
@@ -181,7 +207,7 @@ pub(crate) fn personas(args: &Args) -> Result<Personas, Failure> {
     }
     let mut list = Vec::new();
     if let Some(path) = &args.mac_list {
-        for line in lines("-M", path)? {
+        for line in lines(args, "-M", path)? {
             list.push(
                 mac(&line).ok_or_else(|| usage(format!("-M: {line}: not a hardware address")))?,
             );
@@ -193,7 +219,12 @@ pub(crate) fn personas(args: &Args) -> Result<Personas, Failure> {
         duid.extend(base_mac);
         duid
     });
-    Ok(Personas { base_mac, base_duid, clients: args.clients.max(1), list })
+    let of = u64::from(args.part.of);
+    if args.mac_list.is_some() && (list.len() as u64) < of.max(args.generators.len() as u64) {
+        return Err(usage("-M: fewer hardware addresses than generators"));
+    }
+    let clients = args.clients.max(1);
+    Ok(Personas { base_mac, base_duid, clients, part: args.part, list })
 }
 
 /// The relay addresses of a run whose own address is `own`.
@@ -203,17 +234,15 @@ pub(crate) fn links(args: &Args, own: IpAddr) -> Result<Vec<IpAddr>, Failure> {
         let address = line.parse::<IpAddr>().ok().filter(|ip| ip.is_ipv6() == own.is_ipv6());
         address.ok_or_else(|| usage(format!("-J: {line}: not an address of this family")))
     };
-    lines("-J", path)?.iter().map(read).collect()
+    lines(args, "-J", path)?.iter().map(read).collect()
 }
 
 /// The octets of the `index`th packet of `-T`.
 fn packet(args: &Args, index: usize) -> Result<Option<Vec<u8>>, Failure> {
     let Some(path) = args.templates.get(index) else { return Ok(None) };
-    let shown = path.display();
-    let text = fs::read_to_string(path)
-        .map_err(|error| usage(format!("-T {shown}: cannot be read: {error}")))?;
-    let octets = packet::read(&text)
-        .ok_or_else(|| usage(format!("-T {shown}: must be pairs of hexadecimal digits")))?;
+    let octets = packet::read(&text(args, "-T", path)?).ok_or_else(|| {
+        usage(format!("-T {}: must be pairs of hexadecimal digits", path.display()))
+    })?;
     Ok(Some(octets))
 }
 
@@ -304,18 +333,20 @@ pub(crate) fn rules(
     let watched_ns = first_ns + second_ns + 2 * grace_ns;
     // A quarter above the mean and a floor, as in other runs.
     let slack = |count: u64| count * 5 / 4 + 1_024;
-    let room = |rate: u32| slack(per_second(rate).count_in(watched_ns));
+    let share = |count: u64| count.div_ceil(args.part.of.into());
+    let room = |rate: u32| slack(share(per_second(rate).count_in(watched_ns)));
     let expected = expected(args, shape);
-    let preload = u64::from(args.preload);
-    let firsts = shape.map(|(shape, rate)| slack(shape.most_in(*rate, watched_ns)));
+    let preload = args.part.share(args.preload.into());
+    let firsts = shape.map(|(shape, rate)| slack(share(shape.most_in(*rate, watched_ns))));
     let capacity = match firsts {
-        _ if is_avalanche(args) => args.clients.into(),
+        _ if is_avalanche(args) => clients(args).into(),
         None => BEST_EFFORT_ROOM,
-        Some(count) if args.scenario == Scenario::Lifecycle => count + 2 * u64::from(args.clients),
+        Some(count) if args.scenario == Scenario::Lifecycle => count + 2 * u64::from(clients(args)),
         Some(count) => count,
     };
     let capacity = expected.map_or(capacity, |count| capacity.min(count + 1)) + preload;
-    let most = 1 << (number_bits - 1).min(22);
+    // Identifiers are shared by all parts.
+    let most = (1 << (number_bits - 1).min(22)) / u64::from(args.part.of);
     if capacity > most {
         return Err(usage(format!(
             "{capacity} requests would have to be watched at a time, {most} can be; lower -r, -d, -R \
@@ -325,7 +356,7 @@ pub(crate) fn rules(
     let lease_rate = args.renew_rate.unwrap_or(0).max(args.release_rate.unwrap_or(0));
     let lease_capacity = match args.scenario {
         // Nobody has two exchanges open, but some are watched that have ended.
-        Scenario::Lifecycle => (2 * u64::from(args.clients) + 1_024).min(most),
+        Scenario::Lifecycle => (2 * u64::from(clients(args)) + 1_024).min(most),
         _ if lease_rate == 0 => 1,
         _ => room(lease_rate),
     };
@@ -336,7 +367,7 @@ pub(crate) fn rules(
         deadlines_ns: [first_ns, second_ns],
         grace_ns,
         is_offer_only: args.offer_only,
-        second_max: args.counts.get(1).map(|&count| count.into()),
+        second_max: count(args, 1),
         ages: args.age_from_s.zip(args.age_for_s).map(|(from, len)| (from.into(), len.into())),
         keeps_leases: lease_rate > 0,
         resend: is_avalanche(args).then(|| resend_of(args)),
@@ -348,6 +379,7 @@ pub(crate) fn rules(
         trace: trace_of(args),
         links: u32::try_from(links).unwrap_or(u32::MAX),
         seed,
+        part: args.part,
         capacity,
         lease_capacity,
         leases,
@@ -375,26 +407,34 @@ fn trace_of(args: &Args) -> Trace {
     }
 }
 
+/// How many clients this part plays.
+fn clients(args: &Args) -> u32 {
+    args.part.share_u32(args.clients)
+}
+
+/// How many requests the `index`th -n leaves to this part.
+fn count(args: &Args, index: usize) -> Option<u64> {
+    args.counts.get(index).map(|&count| args.part.share(count.into()))
+}
+
 /// How many exchanges will be begun, when the command line says so.
 fn expected(args: &Args, shape: Option<&(Shape, Rate)>) -> Option<u64> {
     if is_avalanche(args) {
-        return Some(args.clients.into());
+        return Some(clients(args).into());
     }
     if args.scenario == Scenario::Lifecycle {
         return None;
     }
     let by_period = period_ns(args, shape).zip(shape).map(|(ns, (shape, rate))| match shape {
         // What is drawn may be more.
-        Shape::Poisson => rate.count_in(ns) * 5 / 4 + 1_024,
-        shape => shape.most_in(*rate, ns),
+        Shape::Poisson => rate.count_in(ns).div_ceil(args.part.of.into()) * 5 / 4 + 1_024,
+        shape => shape.most_in(*rate, ns).div_ceil(args.part.of.into()),
     });
-    let by_count = args.counts.first().map(|&count| u64::from(count));
-    by_period.into_iter().chain(by_count).min()
+    by_period.into_iter().chain(count(args, 0)).min()
 }
 
 /// What ends the run.
 pub(crate) fn limits(args: &Args, shape: Option<&(Shape, Rate)>) -> Limits {
-    let count = |index: usize| args.counts.get(index).map(|&count| u64::from(count));
     let counts = |limit: &MaxDrops| if let MaxDrops::Count(n) = limit { Some(*n) } else { None };
     let shares = |limit: &MaxDrops| if let MaxDrops::Percent(x) = limit { Some(*x) } else { None };
     let (mut overdue, mut percent) = ([None; 2], [None; 2]);
@@ -405,7 +445,7 @@ pub(crate) fn limits(args: &Args, shape: Option<&(Shape, Rate)>) -> Limits {
         *place = Some(limit);
     }
     Limits {
-        counts: [count(0), count(1)],
+        counts: [count(args, 0), count(args, 1)],
         period_ns: period_ns(args, shape),
         overdue,
         overdue_percent: percent,
@@ -420,7 +460,8 @@ pub(crate) fn shape(args: &Args) -> Result<Option<(Shape, Rate)>, Failure> {
     let (port, is_first): (u16, fn(&[u8]) -> bool) =
         if args.is_v6() { (547, is_solicit) } else { (67, is_discover) };
     let times = |path: &str| {
-        let file = fs::read(path).map_err(|error| format!("cannot be read: {error}"))?;
+        let file =
+            args.files.read(Path::new(path)).map_err(|error| format!("cannot be read: {error}"))?;
         replay::times(&file, port, is_first)
     };
     let shaped = wanted.with_rate(rate, times);
@@ -442,12 +483,11 @@ pub(crate) fn paces(
 ) -> (Pace, [Option<Schedule>; 2]) {
     let duration_ns = period_ns(args, shape).unwrap_or(u64::MAX / 4);
     let when = (start_ns, duration_ns);
-    let even = |rate: u32| Schedule::even(per_second(rate), start_ns, duration_ns, 0, 1);
+    let part = args.part.pair();
+    let even = |rate: u32| Schedule::even(per_second(rate), start_ns, duration_ns, part.0, part.1);
     let pace = match shape {
-        _ if is_avalanche(args) => Pace::AtOnce(args.clients.into()),
-        Some((shape, rate)) => {
-            Pace::Scheduled(Schedule::of_thread(shape, *rate, when, (0, 1), seed))
-        }
+        _ if is_avalanche(args) => Pace::AtOnce(clients(args).into()),
+        Some((shape, rate)) => Pace::Scheduled(Schedule::of_thread(shape, *rate, when, part, seed)),
         None => Pace::BestEffort(args.aggressivity),
     };
     (pace, [args.renew_rate.map(even), args.release_rate.map(even)])
@@ -481,7 +521,7 @@ pub(crate) fn options6(options: &[(u16, Vec<u8>)]) -> Vec<u8> {
 /// What the clients of a population do.
 fn habits(args: &Args) -> Option<Habits> {
     (args.scenario == Scenario::Lifecycle).then_some(Habits {
-        clients: args.clients,
+        clients: clients(args),
         speed: args.speed,
         stay_s: args.stay,
         away_s: args.away,

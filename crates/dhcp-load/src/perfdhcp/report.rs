@@ -13,7 +13,9 @@ use super::capture::Message;
 use super::dialect::{Dialect, Kind};
 use super::drive::{Done, Reason};
 use super::ending::Ending;
-use super::plan::Place;
+use super::outcome::Outcome;
+use super::plan::{self, Place};
+use super::several::generator::Generator;
 use super::trace::Trace;
 use super::traffic::Traffic;
 use crate::fault::{Fault, Refusal};
@@ -49,11 +51,13 @@ pub(crate) struct Report {
     /// Messages for a capture file.
     pub(crate) messages: Vec<Message>,
     pub(crate) warnings: Vec<String>,
+    /// The generators that it was measured with, when there were several.
+    pub(crate) generators: Vec<Generator>,
 }
 
 /// One kind of exchange in the document.
 #[derive(Serialize)]
-struct Exchange {
+pub(crate) struct Exchange {
     name: &'static str,
     due: u64,
     sent: u64,
@@ -98,16 +102,18 @@ pub(crate) fn kinds(args: &Args) -> Vec<Kind> {
 }
 
 impl Report {
+    /// What `outcome` means, of leases on machines whose clocks may be `apart_ms` from each other.
     pub(crate) fn of<D: Dialect>(
         args: &Args,
         (seed, shape): (u64, Option<(Shape, Rate)>),
-        done: Done,
-        mut traffic: Traffic<D>,
+        mut outcome: Outcome<D::Resource>,
+        dialect: &D,
+        apart_ms: u32,
     ) -> Self {
-        let mut logs = std::mem::take(&mut traffic.leases).into_iter();
-        let name = |owner| traffic.dialect().client_shown(D::client_of(owner));
-        let mut summary = || logs.next().map(|mut log| log.summarize_with(done.end_ns, name));
-        let (given, offered) = (summary().unwrap_or_default(), summary().unwrap_or_default());
+        let done = outcome.done;
+        let name = |owner| dialect.client_shown(D::client_of(owner));
+        let [given, offered] =
+            outcome.leases.each_mut().map(|log| log.summarize_with(done.end_ns, apart_ms, name));
         let leases = given.leased;
         let mut conflicts: [LeaseSummary; Kind::COUNT] = Default::default();
         // With Rapid Commit the first exchange gives the lease.
@@ -116,46 +122,56 @@ impl Report {
         if gives == Kind::Second || given.conflicts > 0 || given.leased > 0 {
             conflicts[gives.index()] = given;
         }
-        let trace = std::mem::take(&mut traffic.trace);
-        let shown = trace.leases.iter().flatten().map(|&(client, ..)| client);
-        let clients =
-            shown.map(|client| (client, traffic.dialect().client_shown(client))).collect();
         let mut warnings = Vec::new();
-        let (messages, left_out) = traffic.take_capture();
-        if left_out > 0 {
-            warnings.push(format!("{left_out} messages found no room in the capture"));
-        }
         let untracked: u64 = conflicts.iter().map(|summary| summary.untracked).sum();
         if untracked > 0 {
             warnings.push(format!("{untracked} leases were not compared for conflicts"));
         }
-        let begun = traffic.accounts[0].ledger.due();
+        let begun = outcome.accounts[0].ledger.due();
         let sending_s = match &shape {
             // Each request stands for the gap behind it.
             Some((Shape::Even, rate)) if args.scenario != Scenario::Lifecycle => {
                 begun as f64 / rate.as_per_second()
             }
-            _ => seconds(traffic.answered_ns.max(done.sending_end_ns) - done.start_ns),
+            _ => seconds(outcome.answered_ns.max(done.sending_end_ns)),
         };
         Self {
             names: D::NAMES,
             kinds: kinds(args),
             is_awaited: Kind::ALL.map(Kind::is_answered::<D>),
             conflicts,
-            trace,
-            clients,
+            trace: Trace::default(),
+            clients: BTreeMap::new(),
             done,
             seed,
-            received: traffic.received,
-            malformed: traffic.malformed,
-            too_short: traffic.too_short,
-            local_limit: traffic.local_limit,
-            preloaded: traffic.preloaded,
+            received: outcome.received,
+            malformed: outcome.malformed,
+            too_short: outcome.too_short,
+            local_limit: outcome.local_limit,
+            preloaded: outcome.preloaded,
             leases,
             sending_s,
-            messages,
+            messages: Vec::new(),
             warnings,
-            accounts: traffic.accounts,
+            generators: Vec::new(),
+            accounts: outcome.accounts,
+        }
+    }
+
+    /// Keeps what a run that began at `start_ns` has left of single messages.
+    pub(crate) fn keep<D: Dialect>(&mut self, traffic: &mut Traffic<D>, start_ns: u64) {
+        self.trace = std::mem::take(&mut traffic.trace);
+        for (sent_ns, answered_ns) in self.trace.times.iter_mut().flatten() {
+            *sent_ns = sent_ns.saturating_sub(start_ns);
+            *answered_ns = answered_ns.map(|ns| ns.saturating_sub(start_ns));
+        }
+        let shown = self.trace.leases.iter().flatten().map(|&(client, ..)| client);
+        self.clients =
+            shown.map(|client| (client, traffic.dialect().client_shown(client))).collect();
+        let (messages, left_out) = traffic.take_capture();
+        self.messages = messages;
+        if left_out > 0 {
+            self.warnings.push(format!("{left_out} messages found no room in the capture"));
         }
     }
 
@@ -181,6 +197,14 @@ impl Report {
 
     /// Whether the generator kept its schedule, over all kinds.
     pub(crate) fn limit(&self) -> Option<String> {
+        // What is too much for one is not made good by the others.
+        if !self.generators.is_empty() {
+            let limits = self.generators.iter().filter_map(|generator| {
+                Some(format!("{}: {}", generator.host, generator.report.limit()?))
+            });
+            let limits: Vec<String> = limits.collect();
+            return (!limits.is_empty()).then(|| limits.join("; "));
+        }
         let mut all = Ledger::default();
         for account in &self.accounts {
             all.merge(&account.ledger);
@@ -260,13 +284,21 @@ impl Report {
         log
     }
 
-    /// The document.
-    pub(crate) fn json(&self, args: &Args, place: &Place) -> Value {
+    /// The longest that a request left after it was due, microseconds.
+    pub(crate) fn late_send_max_us(&self) -> f64 {
+        let longest_ns = self.accounts.iter().map(|account| account.ledger.late_send_max_ns());
+        longest_ns.max().unwrap_or(0) as f64 / 1e3
+    }
+
+    /// Every kind of exchange.
+    pub(crate) fn exchanges(&self, args: &Args) -> Vec<Exchange> {
+        self.kinds.iter().map(|&kind| self.exchange(args, kind)).collect()
+    }
+
+    /// The document; without a place, of generators elsewhere.
+    pub(crate) fn json(&self, args: &Args, place: Option<&Place>) -> Value {
         let limit = self.limit();
-        let exchanges: Vec<_> = self.kinds.iter().map(|&kind| self.exchange(args, kind)).collect();
-        let late_send_max_ns =
-            self.accounts.iter().map(|account| account.ledger.late_send_max_ns());
-        json!({
+        let mut document = json!({
             "schema": SCHEMA,
             "tool": "godwit perfdhcp",
             "version": env!("CARGO_PKG_VERSION"),
@@ -274,7 +306,7 @@ impl Report {
             "settings": settings(args, place),
             "ended": self.done.reason.shown(),
             "interrupted": self.done.reason == Reason::Interrupted,
-            "exchanges": exchanges,
+            "exchanges": self.exchanges(args),
             "leases": self.leases,
             "duration_s": self.sending_s,
             "elapsed_s": seconds(self.done.end_ns - self.done.start_ns),
@@ -289,7 +321,7 @@ impl Report {
             "preload_sent": self.preloaded[0],
             "preload_answers": self.preloaded[1],
             "late_sends": self.late_sends(),
-            "late_send_max_us": late_send_max_ns.max().unwrap_or(0) as f64 / 1e3,
+            "late_send_max_us": self.late_send_max_us(),
             "own_socket_drops": self.done.socket_drops,
             "generator_cpu_s": seconds(self.done.cpu_ns),
             "generator_limited": limit.is_some(),
@@ -297,7 +329,12 @@ impl Report {
             "latency_resolution": "1/1024 of the value",
             "latency_limit_s": seconds(LATENCY_LIMIT_NS),
             "warnings": self.warnings,
-        })
+        });
+        if !self.generators.is_empty() {
+            let each = self.generators.iter().map(|generator| generator.json(args));
+            document["generators"] = each.collect();
+        }
+        document
     }
 }
 
@@ -311,7 +348,7 @@ fn counted<T: Copy, const N: usize>(
 }
 
 /// Every setting, also those that were not given.
-fn settings(args: &Args, place: &Place) -> Value {
+fn settings(args: &Args, place: Option<&Place>) -> Value {
     let hex = |octets: &[u8]| octets.iter().map(|octet| format!("{octet:02x}")).collect::<String>();
     let options = |options: &[(u16, Vec<u8>)]| {
         options.iter().map(|(code, value)| format!("{code},{}", hex(value))).collect::<Vec<_>>()
@@ -319,8 +356,11 @@ fn settings(args: &Args, place: &Place) -> Value {
     let text = |debug: String| debug.to_lowercase();
     let mut settings = json!({
         "family": if args.is_v6() { 6 } else { 4 },
-        "server": place.server.to_string(),
-        "local": place.local.to_string(),
+        "server": match place {
+            Some(place) => place.server.to_string(),
+            None => plan::server(args).map(|server| server.to_string()).unwrap_or_default(),
+        },
+        "local": place.map(|place| place.local.to_string()),
         "scenario": text(format!("{:?}", args.scenario)),
         "resend": text(format!("{:?}", args.resend)),
         "rate": args.rate,
@@ -359,6 +399,11 @@ fn settings(args: &Args, place: &Place) -> Value {
         "diagnostics": args.diagnostics,
         "threads": 1,
     });
+    if !args.generators.is_empty() {
+        settings["generators"] = args.generators.iter().map(|host| json!(host.name)).collect();
+        settings["ssh_command"] = json!(args.ssh_command);
+        settings["remote_godwit"] = json!(args.remote_godwit);
+    }
     settings["shape"] = json!(args.shape.as_ref().map(ToString::to_string));
     settings["lifecycle"] = lifecycle(args);
     settings

@@ -3,6 +3,7 @@
 use super::capture::Keep;
 use super::dialect::Kind;
 use super::lives::Habits;
+use super::part::Part;
 use super::resend::Resend;
 use super::trace::Trace;
 
@@ -34,6 +35,8 @@ pub struct Rules {
     pub links: u32,
     /// Seed of all choices.
     pub seed: u64,
+    /// Which part of the run this is.
+    pub part: Part,
     /// First requests watched at a time.
     pub capacity: u64,
     /// Renewals and releases watched at a time, each.

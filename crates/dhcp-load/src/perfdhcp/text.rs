@@ -48,9 +48,10 @@ pub(crate) const fn rate_name(args: &Args) -> &'static str {
     }
 }
 
-/// Switches for the output, which are not repeated: without and with a value.
+/// Switches for the output and for the generators, which are not repeated: without and with a value.
 const OUTPUT_BARE: [&str; 3] = ["--compat", "--live", "--pcap-failed"];
-const OUTPUT: [&str; 3] = ["--json", "--hdr", "--pcap"];
+const OUTPUT: [&str; 6] =
+    ["--json", "--hdr", "--pcap", "--generators", "--ssh-command", "--remote-godwit"];
 /// Letters of switches without a value.
 const BARE: &str = "146BchiuvV";
 
@@ -110,17 +111,21 @@ pub(crate) fn head(args: &Args, words: &[String], cpus: usize) -> String {
     text
 }
 
-/// A periodic report.
-pub(crate) fn periodic(args: &Args, kinds: &[Kind], accounts: &[Account; Kind::COUNT]) -> String {
+/// What a periodic report says, by column and kind: sent, on time, overdue, rejected.
+pub(crate) type Standing = [Vec<u64>; 4];
+
+/// How these kinds stand.
+pub(crate) fn standing(kinds: &[Kind], accounts: &[Account; Kind::COUNT]) -> Standing {
     let of = |count: fn(&Account) -> u64| {
-        kinds.iter().map(|kind| count(&accounts[kind.index()]).to_string()).collect::<Vec<_>>()
+        kinds.iter().map(|kind| count(&accounts[kind.index()])).collect::<Vec<_>>()
     };
-    let columns = [
-        of(Account::sent),
-        of(Account::on_time),
-        of(|account| account.overdue),
-        of(Account::rejected),
-    ];
+    [of(Account::sent), of(Account::on_time), of(|account| account.overdue), of(Account::rejected)]
+}
+
+/// A periodic report.
+pub(crate) fn periodic(args: &Args, standing: &Standing) -> String {
+    let texts = |counts: &Vec<u64>| counts.iter().map(u64::to_string).collect::<Vec<_>>();
+    let columns = standing.each_ref().map(texts);
     match &args.separator {
         Some(separator) => columns.concat().join(separator),
         None => {
@@ -232,6 +237,9 @@ pub(crate) fn whole(args: &Args, report: &Report) -> String {
         done.sends.refused,
         report.local_limit
     );
+    for generator in &report.generators {
+        let _ = writeln!(text, "{}", generator.line());
+    }
     if report.preloaded[0] > 0 {
         let [sent, answered] = report.preloaded;
         let _ = writeln!(text, "preload: {sent} sent, {answered} answers");

@@ -110,8 +110,8 @@ impl<D: Dialect> Traffic<D> {
     #[must_use]
     pub fn new(dialect: D, personas: Personas, rules: Rules) -> Self {
         let numbers = Identities {
-            thread: 0,
-            threads: 1,
+            thread: rules.part.index.into(),
+            threads: rules.part.of.into(),
             client_offset: 0,
             clients: 0,
             xid_base: Identities::xid_base_of(rules.seed),
@@ -128,19 +128,20 @@ impl<D: Dialect> Traffic<D> {
             Outstanding::with_capacity(room, blank)
         });
         let offers = if rules.compares_offers { rules.leases } else { 0 };
+        let own_seed = rules.part.seed(rules.seed);
         Self {
             dialect,
             personas,
             numbers,
-            random: Random::from_seed(rules.seed).fork(0x7065_7266),
+            random: Random::from_seed(own_seed).fork(0x7065_7266),
             rings,
             overdue: [0; Kind::COUNT],
             watched: [0; Kind::COUNT],
             unsettled: 0,
             start_ns: 0,
             pool: Pool::new(rules.keeps_leases),
-            lives: rules.habits.map(|habits| Lives::new(habits, rules.seed)),
-            resends: Resends::new(rules.resend, rules.seed),
+            lives: rules.habits.map(|habits| Lives::new(habits, own_seed)),
+            resends: Resends::new(rules.resend, own_seed),
             capture: rules.capture.map(Capture::new),
             accounts: Default::default(),
             leases: [rules.leases, offers].map(LeaseLog::with_capacity).into(),
@@ -236,7 +237,7 @@ impl<D: Dialect> Traffic<D> {
     /// counted is sent before the run and leads to nothing.
     pub fn begin(&mut self, due_ns: u64, buffer: &mut [u8], is_counted: bool) -> Option<Outgoing> {
         let client = match &mut self.lives {
-            Some(lives) => lives.join()?,
+            Some(lives) => self.rules.part.number(lives.join()?),
             None => self.personas.client(self.rings[0].next_number(), &mut self.random),
         };
         self.begin_as(client, due_ns, buffer, is_counted)
@@ -320,17 +321,19 @@ impl<D: Dialect> Traffic<D> {
     pub fn live(&mut self, now_ns: u64, buffer: &mut [u8]) -> Option<Outgoing> {
         let (due_ns, act) = self.lives.as_mut()?.take(now_ns)?;
         match act {
-            Act::Begin(client) => self.begin_as(client, due_ns, buffer, true),
-            Act::About(kind, who, lease) => {
+            Act::Begin(place) => self.begin_as(self.rules.part.number(place), due_ns, buffer, true),
+            Act::About(kind, Who { client: place, link }, lease) => {
+                let who = Who { client: self.rules.part.number(place), link };
                 self.begin_about((kind, who, lease), due_ns, now_ns, buffer)
             }
         }
     }
 
-    /// Tells the population how an exchange of `who` ended.
+    /// Tells the population, which counts its own clients only, how an exchange of `who` ended.
     fn ends(&mut self, now_ns: u64, kind: Kind, who: Who, end: End<D::Lease>) {
         if let Some(lives) = &mut self.lives {
-            lives.ended(now_ns, kind, who, end);
+            let client = self.rules.part.place(who.client);
+            lives.ended(now_ns, kind, Who { client, ..who }, end);
         }
     }
 

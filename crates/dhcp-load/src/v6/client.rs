@@ -2,6 +2,8 @@
 
 use std::net::Ipv6Addr;
 
+use serde::{Deserialize, Serialize};
+
 use crate::identities::{mac_of, shown};
 use crate::leases::Resource;
 
@@ -43,7 +45,7 @@ pub struct Speaker<'a> {
 }
 
 /// An address or a delegated prefix.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Leased {
     /// The address, or the first one of the prefix.
     pub address: Ipv6Addr,
@@ -54,7 +56,7 @@ pub struct Leased {
 }
 
 /// A client's identity association: what a lease belongs to (RFC 9915 §12).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Association {
     /// The client's number.
     pub client: u32,

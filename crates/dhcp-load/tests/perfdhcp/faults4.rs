@@ -372,7 +372,8 @@ fn one_address_for_two_clients_names_both_and_fails_the_run() {
     });
     assert_eq!(played.counts()[1].on_time, 100);
     assert_eq!((played.ending(), played.ending().code()), (Ending::FellShort, 3));
-    let summary = played.traffic.leases[0].summarize_with(played.end_ns, |owner| owner.to_string());
+    let summary =
+        played.traffic.leases[0].summarize_with(played.end_ns, 0, |owner| owner.to_string());
     assert_eq!((summary.leased, summary.conflicts), (50, 50));
     assert_eq!((&*summary.examples[0].first, &*summary.examples[0].second), ("0", "1"));
 }

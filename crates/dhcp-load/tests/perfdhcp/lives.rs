@@ -1,12 +1,13 @@
 //! Whole lives of clients on virtual time: every message that they send is due when it should be, and
 //! both ledgers are equal, kind by kind.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::Ipv4Addr;
 
 use base::time::NS_PER_S;
 use dhcp_load::perfdhcp::dialect::Kind;
 use dhcp_load::perfdhcp::lives::Habits;
+use dhcp_load::perfdhcp::part::Part;
 use dhcp_load::perfdhcp::rules::Rules;
 use dhcp_load::v4::answer::kind;
 use dhcp_load::v6::Ask;
@@ -132,6 +133,27 @@ fn clients_of_dhcpv4_live_as_rfc_2131_says() {
     assert!(gaps.iter().all(|&gap_ns| gap_ns == t1_ns + MS), "{gaps:?}");
     let mut given = played.traffic.leases;
     assert_eq!(given[0].summarize(played.end_ns).conflicts, 0);
+}
+
+#[test]
+fn one_of_two_generators_plays_every_other_client_all_its_life() {
+    let habits = Some(Habits { clients: 100, ..HABITS });
+    let rules = Rules { habits, part: Part { index: 1, of: 2 }, ..rules(6) };
+    let mut heard: BTreeMap<u32, u64> = BTreeMap::new();
+    let played = live(dialect(200), rules, 20.0, 4 * 3_600 * NS_PER_S, |_, octets| {
+        let request = Request { octets };
+        *heard.entry(request.client()).or_default() += 1;
+        match request.kind() {
+            INFORM => vec![(MS, parameters(&request))],
+            RELEASE | DECLINE => vec![],
+            _ => vec![(MS, request.good())],
+        }
+    });
+    assert!(heard.keys().copied().eq((0..100).map(|place| 2 * place + 1)), "{heard:?}");
+    for kind in [Kind::Second, Kind::Renewal, Kind::Reboot, Kind::Information] {
+        let counts = &played.all_counts()[kind.index()];
+        assert!(counts.sent > 20 && counts.on_time == counts.sent, "{kind:?} {counts:?}");
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::ops::Range;
 use dhcp_load::perfdhcp::account::Account;
 use dhcp_load::perfdhcp::dialect::{Dialect, Kind};
 use dhcp_load::perfdhcp::ending::Ending;
+use dhcp_load::perfdhcp::part::Part;
 use dhcp_load::perfdhcp::persona::Personas;
 use dhcp_load::perfdhcp::rules::Rules;
 use dhcp_load::perfdhcp::traffic::Traffic;
@@ -68,6 +69,7 @@ pub(crate) fn personas(clients: u32) -> Personas {
         base_mac: [0, 0x0c, 0, 0, 0, 0],
         base_duid: vec![0, 1, 0, 1, 0x2a, 0, 0, 0, 0, 0x0c, 0, 0, 0, 0],
         clients,
+        part: Part::WHOLE,
         list: Vec::new(),
     }
 }
@@ -86,6 +88,7 @@ pub(crate) fn rules(seed: u64) -> Rules {
         trace: dhcp_load::perfdhcp::trace::Trace::default(),
         links: 1,
         seed,
+        part: Part::WHOLE,
         capacity: 1_000,
         lease_capacity: 1_000,
         leases: 10_000,
@@ -145,7 +148,7 @@ impl<D: Dialect> Played<D> {
         let end_ns = self.end_ns;
         let logs = self.traffic.leases.iter_mut();
         let conflicts =
-            logs.map(|log| log.summarize_with(end_ns, |_| String::new()).conflicts).sum();
+            logs.map(|log| log.summarize_with(end_ns, 0, |_| String::new()).conflicts).sum();
         Ending::of(&self.traffic.accounts, conflicts, false)
     }
 }

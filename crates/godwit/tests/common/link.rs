@@ -114,7 +114,7 @@ impl Drop for Link {
 }
 
 /// What `open` returns in a thread inside of `namespace`.
-fn within<T: Send>(namespace: &str, open: impl FnOnce() -> T + Send) -> T {
+pub(crate) fn within<T: Send>(namespace: &str, open: impl FnOnce() -> T + Send) -> T {
     let path = format!("/run/netns/{namespace}");
     let entered = || {
         netio::namespace::enter(Path::new(&path)).expect("root may");
@@ -123,13 +123,13 @@ fn within<T: Send>(namespace: &str, open: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| scope.spawn(entered).join()).expect("it does not panic")
 }
 
-fn inside(namespace: &str) -> Command {
+pub(crate) fn inside(namespace: &str) -> Command {
     let mut command = Command::new("ip");
     command.args(["netns", "exec", namespace]);
     command
 }
 
-fn ip(arguments: &str) -> Output {
+pub(crate) fn ip(arguments: &str) -> Output {
     let output = Command::new("ip").args(arguments.split(' ')).output().expect("ip runs");
     assert!(output.status.success(), "ip {arguments}: {output:?}");
     output

@@ -75,7 +75,8 @@ impl Responder {
         Ok(Self::on(UdpSocket::bind((loopback(false), port))?, false, plan))
     }
 
-    fn on(socket: UdpSocket, is_v6: bool, plan: fn(u32) -> Act) -> Self {
+    /// On a socket that the test opened.
+    pub(crate) fn on(socket: UdpSocket, is_v6: bool, plan: fn(u32) -> Act) -> Self {
         let port = socket.local_addr().unwrap().port();
         socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
         let ledger = Arc::new((Mutex::new(Ledger::default()), Condvar::new()));

@@ -1,0 +1,85 @@
+//! The files that a command line names: read where they are, or brought along with the command line to
+//! another machine.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use load::Wanted;
+
+use super::args::{self, Args};
+
+/// Where the named files are.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Files {
+    /// In the file system.
+    #[default]
+    Here,
+    /// Brought along.
+    Brought(BTreeMap<PathBuf, Vec<u8>>),
+}
+
+impl Files {
+    /// What the file at `path` holds.
+    pub(crate) fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        match self {
+            Self::Here => fs::read(path),
+            Self::Brought(files) => {
+                files.get(path).cloned().ok_or_else(|| io::ErrorKind::NotFound.into())
+            }
+        }
+    }
+
+    /// The files of pairs that [`pack`] made; `None` when one is damaged.
+    pub(crate) fn unpack(packed: Vec<(String, String)>) -> Option<Self> {
+        let unpacked =
+            packed.into_iter().map(|(path, hex)| Some((path.into(), args::octets(&hex).ok()?)));
+        unpacked.collect::<Option<_>>().map(Self::Brought)
+    }
+}
+
+/// Every file that `args` name, as pairs of its path and hexadecimal digits.
+pub(crate) fn pack(args: &Args) -> io::Result<Vec<(String, String)>> {
+    let lists = [&args.mac_list, &args.relay_list].into_iter().flatten().map(PathBuf::as_path);
+    let replay = match &args.shape {
+        Some(Wanted::Replay(path)) => Some(Path::new(path)),
+        _ => None,
+    };
+    let templates = args.templates.iter().map(PathBuf::as_path);
+    let packed = lists.chain(templates).chain(replay).map(|path| {
+        let octets = args.files.read(path)?;
+        let hex = octets.iter().map(|octet| format!("{octet:02x}")).collect();
+        Ok((path.to_string_lossy().into_owned(), hex))
+    });
+    packed.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[test]
+    fn files_that_were_brought_along_are_the_same_files() {
+        let folder = std::env::temp_dir().join(format!("godwit-files-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let path = |name: &str| folder.join(name).display().to_string();
+        let names = ["macs", "relays", "first", "second", "times"].map(path);
+        for (name, octet) in names.iter().zip(0_u8..) {
+            fs::write(name, [octet, b'\n', 0xff]).unwrap();
+        }
+        let [macs, relays, first, second, times] = &names;
+        let shape = format!("--shape=replay:{times}");
+        let line = ["perfdhcp", "-M", macs, "-J", relays, "-T", first, "-T", second, &shape];
+        let packed = pack(&Args::try_parse_from(line).unwrap()).unwrap();
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(packed.len(), 5);
+        let files = Files::unpack(packed).unwrap();
+        for (name, octet) in names.iter().zip(0_u8..) {
+            assert_eq!(files.read(Path::new(name)).unwrap(), [octet, b'\n', 0xff]);
+        }
+        assert!(files.read(Path::new("other")).is_err());
+        assert!(Files::unpack(vec![("x".into(), "0g".into())]).is_none());
+    }
+}

@@ -1,0 +1,109 @@
+//! What a run comes to, before anything is said about it: of one generator, or of several put together
+//! by adding up whatever each counted.
+
+use netio::send::SendCounts;
+
+use super::account::Account;
+use super::dialect::{Dialect, Kind};
+use super::drive::{Done, Reason};
+use super::traffic::Traffic;
+use crate::leases::{LeaseLog, Resource};
+
+/// What a generator counted. All times are nanoseconds from the start of the run.
+#[derive(Clone, Debug)]
+pub(crate) struct Outcome<R: Resource> {
+    /// By [`Kind::index`].
+    pub(crate) accounts: [Account; Kind::COUNT],
+    /// Leases given, and addresses offered.
+    pub(crate) leases: [LeaseLog<R>; 2],
+    pub(crate) received: u64,
+    pub(crate) malformed: u64,
+    pub(crate) too_short: u64,
+    pub(crate) local_limit: u64,
+    pub(crate) preloaded: [u64; 2],
+    /// When the last request was answered on time.
+    pub(crate) answered_ns: u64,
+    pub(crate) done: Done,
+}
+
+impl<R: Resource> Outcome<R> {
+    /// Nothing, to which others are added.
+    pub(crate) fn none(reason: Reason) -> Self {
+        Self {
+            accounts: Default::default(),
+            leases: [(); 2].map(|()| LeaseLog::with_capacity(0)),
+            received: 0,
+            malformed: 0,
+            too_short: 0,
+            local_limit: 0,
+            preloaded: [0; 2],
+            answered_ns: 0,
+            done: Done {
+                reason,
+                start_ns: 0,
+                sending_end_ns: 0,
+                end_ns: 0,
+                idle_turns: 0,
+                sends: SendCounts::default(),
+                socket_drops: 0,
+                cpu_ns: 0,
+            },
+        }
+    }
+
+    /// What `traffic` came to, whose leases it takes.
+    pub(crate) fn of<D: Dialect<Resource = R>>(traffic: &mut Traffic<D>, done: Done) -> Self {
+        let from_start = |ns: u64| ns.saturating_sub(done.start_ns);
+        let mut logs = std::mem::take(&mut traffic.leases).into_iter();
+        Self {
+            accounts: traffic.accounts.clone(),
+            leases: [(); 2].map(|()| {
+                let log = logs.next().unwrap_or_else(|| LeaseLog::with_capacity(0));
+                log.rebased()
+            }),
+            received: traffic.received,
+            malformed: traffic.malformed,
+            too_short: traffic.too_short,
+            local_limit: traffic.local_limit,
+            preloaded: traffic.preloaded,
+            answered_ns: from_start(traffic.answered_ns),
+            done: Done {
+                start_ns: 0,
+                sending_end_ns: from_start(done.sending_end_ns),
+                end_ns: from_start(done.end_ns),
+                ..done
+            },
+        }
+    }
+
+    /// Adds what another generator of the same run counted.
+    pub(crate) fn merge(&mut self, other: Self) {
+        for (mine, theirs) in self.accounts.iter_mut().zip(&other.accounts) {
+            mine.merge(theirs);
+        }
+        for (mine, theirs) in self.leases.iter_mut().zip(other.leases) {
+            mine.merge(theirs);
+        }
+        self.received += other.received;
+        self.malformed += other.malformed;
+        self.too_short += other.too_short;
+        self.local_limit += other.local_limit;
+        self.preloaded[0] += other.preloaded[0];
+        self.preloaded[1] += other.preloaded[1];
+        self.answered_ns = self.answered_ns.max(other.answered_ns);
+        let (done, its) = (&mut self.done, other.done);
+        if its.reason == Reason::Interrupted {
+            done.reason = its.reason;
+        }
+        done.sending_end_ns = done.sending_end_ns.max(its.sending_end_ns);
+        done.end_ns = done.end_ns.max(its.end_ns);
+        done.idle_turns += its.idle_turns;
+        done.sends.sent += its.sends.sent;
+        done.sends.refused += its.sends.refused;
+        done.sends.stalled += its.sends.stalled;
+        done.sends.ungrouped += its.sends.ungrouped;
+        done.sends.calls += its.sends.calls;
+        done.socket_drops += its.socket_drops;
+        done.cpu_ns += its.cpu_ns;
+    }
+}

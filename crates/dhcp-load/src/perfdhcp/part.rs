@@ -1,0 +1,105 @@
+//! The part of a run that one of several generators carries.
+//!
+//! Whatever a run has many of (first requests, clients, leases to renew) is numbered from 0 on, and
+//! generator `index` of `of` takes the numbers `index`, `index + of`, `index + 2 × of` and so on. Hence
+//! the parts are disjoint, their sum is the whole, and an even schedule stays even when they are laid
+//! over each other.
+
+use base::Random;
+use serde::{Deserialize, Serialize};
+
+/// One part of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// Number of this part.
+    pub index: u32,
+    /// How many parts there are.
+    pub of: u32,
+}
+
+impl Default for Part {
+    fn default() -> Self {
+        Self::WHOLE
+    }
+}
+
+impl Part {
+    /// All of it.
+    pub const WHOLE: Self = Self { index: 0, of: 1 };
+
+    /// How many of the numbers below `count` are in this part.
+    #[must_use]
+    pub const fn share(self, count: u64) -> u64 {
+        count.saturating_sub(self.index as u64).div_ceil(self.of as u64)
+    }
+
+    /// [`Part::share`] of what fits into 32 bits.
+    #[must_use]
+    pub const fn share_u32(self, count: u32) -> u32 {
+        self.share(count as u64) as u32
+    }
+
+    /// The number that is at `place` in this part.
+    #[must_use]
+    pub const fn number(self, place: u32) -> u32 {
+        place * self.of + self.index
+    }
+
+    /// Where in its part a number is.
+    #[must_use]
+    pub const fn place(self, number: u32) -> u32 {
+        number / self.of
+    }
+
+    /// The seed of what this part chooses by itself in a run with `seed`.
+    #[must_use]
+    pub const fn seed(self, seed: u64) -> u64 {
+        if self.index == 0 {
+            return seed;
+        }
+        Random::from_seed(seed).fork(self.index as u64).next_u64()
+    }
+
+    /// As arguments of schedules: number and count.
+    pub(crate) const fn pair(self) -> (u64, u64) {
+        (self.index as u64, self.of as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_disjoint_and_their_sum_is_the_whole() {
+        let mut random = Random::from_seed(41);
+        for _ in 0..2_000 {
+            let of = random.below(9) as u32 + 1;
+            let count = random.below(5_000) as u32;
+            let mut all = Vec::new();
+            let mut sum = 0;
+            for index in 0..of {
+                let part = Part { index, of };
+                let share = part.share_u32(count);
+                assert!(share.abs_diff(count / of) <= 1, "{part:?} {count}");
+                sum += u64::from(share);
+                all.extend((0..share).map(|place| part.number(place)));
+                assert!((0..share).all(|place| part.place(part.number(place)) == place));
+            }
+            all.sort_unstable();
+            assert_eq!(sum, u64::from(count));
+            assert!(all.into_iter().eq(0..count), "{count} in {of}");
+        }
+        let last = Part { index: 6, of: 7 };
+        assert!(last.number(last.share_u32(u32::MAX) - 1) < u32::MAX);
+    }
+
+    #[test]
+    fn each_part_has_a_seed_of_its_own_and_the_first_one_the_runs() {
+        let mut seeds: Vec<u64> = (0..64).map(|index| Part { index, of: 64 }.seed(9)).collect();
+        assert_eq!(seeds[0], 9);
+        seeds.sort_unstable();
+        seeds.dedup();
+        assert_eq!(seeds.len(), 64);
+    }
+}

@@ -1,0 +1,332 @@
+//! An outcome on its way from a generator to its coordinator: every count, and the histograms whole.
+
+use base::Histogram;
+use load::{Class, LATENCY_LIMIT_NS, Ledger, LedgerParts};
+use netio::send::SendCounts;
+use serde::{Deserialize, Serialize};
+
+use crate::fault::{Fault, Refusal};
+use crate::leases::Resource;
+use crate::perfdhcp::account::{Account, Spread};
+use crate::perfdhcp::dialect::Kind;
+use crate::perfdhcp::drive::{Done, Reason};
+use crate::perfdhcp::outcome::Outcome;
+
+/// A histogram: the buckets that are not empty, by their places, and what they do not tell.
+#[derive(Debug, Serialize, Deserialize)]
+struct CarriedHistogram {
+    counts: Vec<(usize, u64)>,
+    /// The high and the low half of the sum.
+    sum: [u64; 2],
+    min: u64,
+    max: u64,
+}
+
+impl CarriedHistogram {
+    fn of(histogram: &Histogram) -> Self {
+        let all = histogram.buckets().iter().copied().enumerate();
+        let sum = histogram.sum();
+        Self {
+            counts: all.filter(|&(_, count)| count > 0).collect(),
+            sum: [(sum >> 64) as u64, sum as u64],
+            min: histogram.min().unwrap_or(0),
+            max: histogram.max().unwrap_or(0),
+        }
+    }
+
+    fn restored(self) -> Option<Histogram> {
+        let sum = u128::from(self.sum[0]) << 64 | u128::from(self.sum[1]);
+        Histogram::from_counts(LATENCY_LIMIT_NS, self.counts, (sum, self.min, self.max))
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct CarriedAccount {
+    due: u64,
+    sent: u64,
+    ended: [u64; Class::ALL.len()],
+    latency_due: CarriedHistogram,
+    latency_sent: CarriedHistogram,
+    late_sends: u64,
+    late_send_max_ns: u64,
+    refusals: [u64; Refusal::ALL.len()],
+    faults: [u64; Fault::ALL.len()],
+    duplicates: u64,
+    unmatched: u64,
+    malformed: u64,
+    resent: u64,
+    without_lease: u64,
+    overdue: u64,
+    delay: Spread,
+}
+
+impl CarriedAccount {
+    fn of(account: &Account) -> Self {
+        let ledger = &account.ledger;
+        Self {
+            due: ledger.due(),
+            sent: ledger.sent(),
+            ended: Class::ALL.map(|class| ledger.count(class)),
+            latency_due: CarriedHistogram::of(ledger.latency_due()),
+            latency_sent: CarriedHistogram::of(ledger.latency_sent()),
+            late_sends: ledger.late_sends(),
+            late_send_max_ns: ledger.late_send_max_ns(),
+            refusals: account.refusals,
+            faults: account.faults,
+            duplicates: account.duplicates,
+            unmatched: account.unmatched,
+            malformed: account.malformed,
+            resent: account.resent,
+            without_lease: account.without_lease,
+            overdue: account.overdue,
+            delay: account.delay,
+        }
+    }
+
+    fn restored(self) -> Option<Account> {
+        let ledger = Ledger::from_parts(LedgerParts {
+            due: self.due,
+            sent: self.sent,
+            ended: self.ended,
+            latency_due: self.latency_due.restored()?,
+            latency_sent: self.latency_sent.restored()?,
+            late_sends: self.late_sends,
+            late_send_max_ns: self.late_send_max_ns,
+        })?;
+        Some(Account {
+            ledger,
+            refusals: self.refusals,
+            faults: self.faults,
+            duplicates: self.duplicates,
+            unmatched: self.unmatched,
+            malformed: self.malformed,
+            resent: self.resent,
+            without_lease: self.without_lease,
+            overdue: self.overdue,
+            delay: self.delay,
+        })
+    }
+}
+
+/// An outcome without its leases, which travel by pages before it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Carried {
+    accounts: Vec<CarriedAccount>,
+    untracked: [u64; 2],
+    received: u64,
+    malformed: u64,
+    too_short: u64,
+    local_limit: u64,
+    preloaded: [u64; 2],
+    answered_ns: u64,
+    reason: Reason,
+    sending_end_ns: u64,
+    end_ns: u64,
+    idle_turns: u64,
+    /// Sent, refused, stalled, ungrouped, calls.
+    sends: [u64; 5],
+    socket_drops: u64,
+    cpu_ns: u64,
+    /// From when the order to begin was read to when it said, nanoseconds; below 0 when it came late.
+    pub(crate) notice_ns: i64,
+}
+
+impl Carried {
+    pub(crate) fn of<R: Resource>(outcome: &Outcome<R>, notice_ns: i64) -> Self {
+        let done = &outcome.done;
+        let SendCounts { sent, refused, stalled, ungrouped, calls } = done.sends;
+        Self {
+            accounts: outcome.accounts.iter().map(CarriedAccount::of).collect(),
+            untracked: [0, 1].map(|log| outcome.leases[log].untracked()),
+            received: outcome.received,
+            malformed: outcome.malformed,
+            too_short: outcome.too_short,
+            local_limit: outcome.local_limit,
+            preloaded: outcome.preloaded,
+            answered_ns: outcome.answered_ns,
+            reason: done.reason,
+            sending_end_ns: done.sending_end_ns,
+            end_ns: done.end_ns,
+            idle_turns: done.idle_turns,
+            sends: [sent, refused, stalled, ungrouped, calls],
+            socket_drops: done.socket_drops,
+            cpu_ns: done.cpu_ns,
+            notice_ns,
+        }
+    }
+
+    /// The outcome, without leases; `None` when its figures contradict each other.
+    pub(crate) fn restored<R: Resource>(self) -> Option<Outcome<R>> {
+        let accounts: Option<Vec<Account>> =
+            self.accounts.into_iter().map(CarriedAccount::restored).collect();
+        let accounts: [Account; Kind::COUNT] = accounts?.try_into().ok()?;
+        let [sent, refused, stalled, ungrouped, calls] = self.sends;
+        let mut outcome = Outcome::none(self.reason);
+        for (log, untracked) in outcome.leases.iter_mut().zip(self.untracked) {
+            log.add_untracked(untracked);
+        }
+        let done = Done {
+            sending_end_ns: self.sending_end_ns,
+            end_ns: self.end_ns,
+            idle_turns: self.idle_turns,
+            sends: SendCounts { sent, refused, stalled, ungrouped, calls },
+            socket_drops: self.socket_drops,
+            cpu_ns: self.cpu_ns,
+            ..outcome.done
+        };
+        Some(Outcome {
+            accounts,
+            received: self.received,
+            malformed: self.malformed,
+            too_short: self.too_short,
+            local_limit: self.local_limit,
+            preloaded: self.preloaded,
+            answered_ns: self.answered_ns,
+            done,
+            ..outcome
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use base::Random;
+
+    use super::*;
+
+    /// An outcome of which every count differs from every other.
+    fn outcome(seed: u64) -> Outcome<Ipv4Addr> {
+        let mut random = Random::from_seed(seed);
+        let mut count = || random.below(50) + 1;
+        let mut outcome = Outcome::none(Reason::Requests);
+        for account in &mut outcome.accounts {
+            for class in Class::ALL.into_iter().filter(|&c| c != Class::DuplicateAnswered) {
+                for _ in 0..count() {
+                    let late_ns = count() * 1_000_000;
+                    account.ledger.came_due();
+                    account.ledger.left(0, late_ns);
+                    account.ledger.ended(class);
+                    if class == Class::OnTime {
+                        account.completed(0, late_ns, late_ns + count() * 1_234_567);
+                    }
+                }
+            }
+            account.ledger.came_due();
+            account.refusals = [(); 8].map(|()| count());
+            account.faults = [(); 15].map(|()| count());
+            let counts = [
+                &mut account.duplicates,
+                &mut account.unmatched,
+                &mut account.malformed,
+                &mut account.resent,
+                &mut account.without_lease,
+                &mut account.overdue,
+            ];
+            counts.into_iter().for_each(|place| *place = count());
+        }
+        for log in &mut outcome.leases {
+            log.add_untracked(count());
+        }
+        let [a, b, c, d, e] = [(); 5].map(|()| count());
+        outcome.done.sends = SendCounts { sent: a, refused: b, stalled: c, ungrouped: d, calls: e };
+        let (done, preloaded) = (&mut outcome.done, &mut outcome.preloaded);
+        let counts = [
+            &mut outcome.received,
+            &mut outcome.malformed,
+            &mut outcome.too_short,
+            &mut outcome.local_limit,
+            &mut outcome.answered_ns,
+            &mut done.sending_end_ns,
+            &mut done.end_ns,
+            &mut done.idle_turns,
+            &mut done.socket_drops,
+            &mut done.cpu_ns,
+        ];
+        counts.into_iter().chain(preloaded).for_each(|place| *place = count());
+        outcome
+    }
+
+    #[test]
+    fn an_outcome_arrives_as_it_left() {
+        for seed in 0..20 {
+            let sent = outcome(seed);
+            let text = serde_json::to_string(&Carried::of(&sent, -5)).unwrap();
+            let carried: Carried = serde_json::from_str(&text).unwrap();
+            assert_eq!(carried.notice_ns, -5);
+            let arrived: Outcome<Ipv4Addr> = carried.restored().unwrap();
+            assert_eq!(format!("{arrived:?}"), format!("{sent:?}"));
+        }
+    }
+
+    #[test]
+    fn a_damaged_outcome_is_refused() {
+        let restored = |change: fn(&mut serde_json::Value)| {
+            let mut value = serde_json::to_value(Carried::of(&outcome(1), 0)).unwrap();
+            change(&mut value);
+            serde_json::from_value::<Carried>(value).unwrap().restored::<Ipv4Addr>()
+        };
+        assert!(restored(|_| {}).is_some());
+        let damages: [fn(&mut serde_json::Value); 4] = [
+            |value| value["accounts"][1]["due"] = 3.into(),
+            |value| value["accounts"][2]["latency_due"]["counts"][0][1] = 0.into(),
+            |value| value["accounts"][2]["latency_sent"]["max"] = 1.into(),
+            |value| drop(value["accounts"].as_array_mut().unwrap().pop()),
+        ];
+        for damage in damages {
+            assert!(restored(damage).is_none());
+        }
+    }
+
+    #[test]
+    fn several_outcomes_add_up_and_percentiles_are_those_of_all_values() {
+        let parts = [outcome(3), outcome(4), outcome(5)];
+        let mut whole = Outcome::none(Reason::Requests);
+        parts.iter().for_each(|part| whole.merge(part.clone()));
+        let sum = |of: &dyn Fn(&Outcome<Ipv4Addr>) -> u64| parts.iter().map(of).sum::<u64>();
+        type Count<'a> = &'a dyn Fn(&Outcome<Ipv4Addr>) -> u64;
+        let counts: [Count<'_>; 12] = [
+            &|o| o.received,
+            &|o| o.malformed,
+            &|o| o.too_short,
+            &|o| o.local_limit,
+            &|o| o.preloaded[0],
+            &|o| o.preloaded[1],
+            &|o| o.leases[0].untracked(),
+            &|o| o.leases[1].untracked(),
+            &|o| o.done.sends.sent,
+            &|o| o.done.sends.refused,
+            &|o| o.done.socket_drops,
+            &|o| o.done.cpu_ns,
+        ];
+        for (index, count) in counts.into_iter().enumerate() {
+            assert_eq!(count(&whole), sum(count), "count {index}");
+        }
+        for kind in Kind::ALL {
+            let of = |o: &Outcome<Ipv4Addr>| o.accounts[kind.index()].clone();
+            let all = of(&whole);
+            for class in Class::ALL {
+                let each = sum(&|o| of(o).ledger.count(class));
+                assert_eq!(all.ledger.count(class), each);
+            }
+            assert_eq!(all.ledger.late_sends(), sum(&|o| of(o).ledger.late_sends()));
+            assert_eq!(all.duplicates, sum(&|o| of(o).duplicates));
+            assert_eq!(all.overdue, sum(&|o| of(o).overdue));
+            let mut values: Vec<u64> = parts
+                .iter()
+                .flat_map(|part| of(part).ledger.latency_due().entries().collect::<Vec<_>>())
+                .flat_map(|(ns, count)| vec![ns; count as usize])
+                .collect();
+            values.sort_unstable();
+            for quantile in [0.5, 0.9, 0.99] {
+                let rank = (quantile * values.len() as f64).ceil() as usize;
+                let latency = all.ledger.latency_due();
+                let truth = values[rank - 1].min(latency.max().unwrap());
+                assert_eq!(latency.quantile(quantile), Some(truth));
+            }
+        }
+        whole.merge(Outcome::none(Reason::Interrupted));
+        assert_eq!(whole.done.reason, Reason::Interrupted);
+    }
+}

@@ -1,0 +1,104 @@
+//! How far a generator's clock is from the coordinator's, from questions and answers (RFC 5905 section
+//! 8).
+//!
+//! Of one round trip the difference of the clocks is known to half of the time that it was under way:
+//! had the question taken all of that and the answer none, or the other way round, the difference would
+//! be off by so much and no more. So the round trip with the least delay tells most, and the others are
+//! thrown away.
+
+/// Uncertainty that needs no remark, nanoseconds.
+pub(crate) const UNCERTAINTY_MAX_NS: u64 = 1_000_000;
+
+/// One question and its answer; outer times on the coordinator's clock, inner ones on the
+/// generator's.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RoundTrip {
+    pub(crate) asked_ns: u64,
+    pub(crate) received_ns: u64,
+    pub(crate) sent_ns: u64,
+    pub(crate) answered_ns: u64,
+}
+
+/// How far a generator's clock is ahead of the coordinator's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Offset {
+    pub(crate) ns: i64,
+    /// It is wrong by this at most.
+    pub(crate) uncertainty_ns: u64,
+}
+
+impl RoundTrip {
+    /// How long question and answer were under way.
+    const fn delay_ns(self) -> u64 {
+        let all_ns = self.answered_ns.saturating_sub(self.asked_ns);
+        all_ns.saturating_sub(self.sent_ns.saturating_sub(self.received_ns))
+    }
+
+    fn offset(self) -> Offset {
+        let apart = |theirs: u64, ours: u64| i128::from(theirs) - i128::from(ours);
+        let sum = apart(self.received_ns, self.asked_ns) + apart(self.sent_ns, self.answered_ns);
+        // A boot that the other machine had three centuries before is no boot.
+        let ns = i64::try_from(sum.div_euclid(2)).unwrap_or(i64::MAX);
+        Offset { ns, uncertainty_ns: self.delay_ns().div_ceil(2) }
+    }
+}
+
+impl Offset {
+    /// What these round trips tell together; `None` without any.
+    pub(crate) fn of(trips: &[RoundTrip]) -> Option<Self> {
+        trips.iter().min_by_key(|trip| trip.delay_ns()).map(|trip| trip.offset())
+    }
+
+    /// A time of the coordinator's clock on the generator's.
+    pub(crate) const fn there(self, here_ns: u64) -> u64 {
+        here_ns.saturating_add_signed(self.ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::Random;
+
+    use super::*;
+
+    #[test]
+    fn the_true_offset_is_never_further_away_than_the_uncertainty() {
+        let mut random = Random::from_seed(17);
+        for _ in 0..2_000 {
+            let boot_ns = random.below(1 << 50);
+            let offset_ns = (random.below(1 << 51) as i64) - boot_ns as i64;
+            let there = |here_ns: u64| here_ns.saturating_add_signed(offset_ns);
+            let mut now_ns = boot_ns + 1_000;
+            let count = random.below(20) + 1;
+            let trips: Vec<RoundTrip> = (0..count)
+                .map(|_| {
+                    let mut pass = |most: u64| {
+                        now_ns += random.below(most);
+                        now_ns
+                    };
+                    let asked_ns = pass(1_000_000);
+                    let received_ns = there(pass(5_000_000));
+                    let sent_ns = there(pass(50_000));
+                    RoundTrip { asked_ns, received_ns, sent_ns, answered_ns: pass(3_000_000) }
+                })
+                .collect();
+            let found = Offset::of(&trips).unwrap();
+            assert!(found.ns.abs_diff(offset_ns) <= found.uncertainty_ns, "{found:?} {offset_ns}");
+            let least = trips.iter().map(|trip| trip.delay_ns()).min().unwrap();
+            assert_eq!(found.uncertainty_ns, least.div_ceil(2));
+            let error = found.there(now_ns).abs_diff(there(now_ns));
+            assert!(error <= found.uncertainty_ns);
+        }
+        assert_eq!(Offset::of(&[]), None);
+    }
+
+    #[test]
+    fn of_a_symmetric_way_the_offset_is_exact() {
+        let trip =
+            RoundTrip { asked_ns: 100, received_ns: 5_150, sent_ns: 5_170, answered_ns: 220 };
+        assert_eq!(Offset::of(&[trip]), Some(Offset { ns: 5_000, uncertainty_ns: 50 }));
+        let back =
+            RoundTrip { asked_ns: 5_150, received_ns: 200, sent_ns: 220, answered_ns: 5_270 };
+        assert_eq!(Offset::of(&[back]), Some(Offset { ns: -5_000, uncertainty_ns: 50 }));
+    }
+}

@@ -1,0 +1,279 @@
+//! The generators of a run: started, made ready, their clocks compared, told to begin. Whatever is waited
+//! for has an end: a signal, or a deadline after which the run has failed.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use base::time::{NS_PER_MS, NS_PER_S};
+use netio::Clock;
+
+use super::clock::{Offset, RoundTrip};
+use super::link::{Event, Link};
+use super::message::{Answer, Order, Prepare, check_version};
+use crate::perfdhcp::args::Args;
+use crate::perfdhcp::files;
+use crate::perfdhcp::part::Part;
+use crate::perfdhcp::plan::Failure;
+
+/// How long SSH may take, with the start of the program there.
+const HELLO_NS: u64 = 30 * NS_PER_S;
+/// How long a generator may take to open and allocate.
+const READY_NS: u64 = 60 * NS_PER_S;
+/// How long it may take to say what time it is.
+const PONG_NS: u64 = 10 * NS_PER_S;
+/// Questions for the time, one after another.
+const PINGS: u64 = 16;
+/// From the order to begin to the beginning, beside the time that the order takes.
+const LEAD_NS: u64 = 300 * NS_PER_MS;
+/// How often is looked for a signal.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// The generators of a run. They are ended with the value.
+pub(crate) struct Crew<'a> {
+    pub(crate) links: Vec<Link>,
+    events: Receiver<(usize, Event)>,
+    pub(crate) stop: &'a AtomicBool,
+}
+
+impl<'a> Crew<'a> {
+    /// Starts all generators, and hears who they are.
+    pub(crate) fn start(args: &Args, stop: &'a AtomicBool) -> Result<Self, Failure> {
+        let (sender, events) = channel();
+        let mut crew = Self { links: Vec::new(), events, stop };
+        for (index, host) in args.generators.iter().enumerate() {
+            let ssh = args.ssh_command.split_whitespace();
+            let there = [host.name.as_str(), args.remote_godwit.as_str(), "perfdhcp", "--follow"];
+            let words: Vec<String> = ssh.chain(there).map(Into::into).collect();
+            crew.links.push(Link::start(&host.name, &words, (index, sender.clone()))?);
+        }
+        let hellos = crew.each(HELLO_NS, "a greeting of godwit", |answer| match answer {
+            Answer::Hello { protocol, version } => Some((protocol, version)),
+            _ => None,
+        })?;
+        for (link, (protocol, version)) in crew.links.iter().zip(&hellos) {
+            check_version(*protocol, version).map_err(|problem| link.failed(&problem))?;
+        }
+        Ok(crew)
+    }
+
+    /// Tells every generator what to do, and waits until all are ready; their own addresses.
+    pub(crate) fn prepare(
+        &self,
+        args: &Args,
+        words: &[String],
+        seed: u64,
+    ) -> Result<Vec<String>, Failure> {
+        let files = files::pack(args)
+            .map_err(|error| Failure::Environment(format!("the files of the run: {error}")))?;
+        let of = self.links.len() as u32;
+        for ((link, host), index) in self.links.iter().zip(&args.generators).zip(0..) {
+            let (words, files) = (words.to_vec(), files.clone());
+            let part = Part { index, of };
+            let prepare = Prepare { words, files, part, seed, local: host.local.clone() };
+            link.tell(&Order::Prepare(Box::new(prepare)));
+        }
+        self.each(READY_NS, "that it is ready", |answer| match answer {
+            Answer::Ready { local } => Some(local),
+            _ => None,
+        })
+    }
+
+    /// What every generator's clock says.
+    pub(crate) fn compare_clocks(&self) -> Result<Vec<Offset>, Failure> {
+        let mut offsets = Vec::new();
+        for (index, link) in self.links.iter().enumerate() {
+            let mut trips = Vec::new();
+            for number in 0..PINGS {
+                let asked_ns = Clock::mono_ns();
+                link.tell(&Order::Ping(number));
+                let (answer, answered_ns) = self.answer_of(index, asked_ns + PONG_NS)?;
+                match answer {
+                    Answer::Pong { number: same, received_ns, sent_ns } if same == number => {
+                        trips.push(RoundTrip { asked_ns, received_ns, sent_ns, answered_ns });
+                    }
+                    other => return Err(self.surprised(index, "the time", other.name())),
+                }
+            }
+            offsets.push(Offset::of(&trips).expect("there were questions"));
+        }
+        Ok(offsets)
+    }
+
+    /// Has all begin at one time.
+    pub(crate) fn go(&self, clocks: &[Offset]) {
+        let slowest_ns = clocks.iter().map(|clock| clock.uncertainty_ns).max().unwrap_or(0);
+        let start_ns = Clock::mono_ns() + LEAD_NS + 4 * slowest_ns;
+        for (link, clock) in self.links.iter().zip(clocks) {
+            link.tell(&Order::Go { start_ns: clock.there(start_ns) });
+        }
+    }
+
+    /// Waits until every generator has given the one answer that `take` takes.
+    fn each<T>(
+        &self,
+        within_ns: u64,
+        what: &str,
+        take: impl Fn(Answer) -> Option<T>,
+    ) -> Result<Vec<T>, Failure> {
+        let until_ns = Clock::mono_ns() + within_ns;
+        let mut given: Vec<Option<T>> = self.links.iter().map(|_| None).collect();
+        while let Some(missing) = given.iter().position(Option::is_none) {
+            let Some((index, event)) = self.next(until_ns)? else {
+                let s = within_ns / NS_PER_S;
+                return Err(self.links[missing].failed(&format!("did not say {what} within {s} s")));
+            };
+            let (answer, _) = self.said(index, event)?;
+            let name = answer.name();
+            match take(answer) {
+                Some(taken) if given[index].is_none() => given[index] = Some(taken),
+                _ => return Err(self.surprised(index, what, name)),
+            }
+        }
+        Ok(given.into_iter().flatten().collect())
+    }
+
+    /// The next answer of one generator.
+    fn answer_of(&self, wanted: usize, until_ns: u64) -> Result<(Answer, u64), Failure> {
+        loop {
+            let Some((index, event)) = self.next(until_ns)? else {
+                let s = PONG_NS / NS_PER_S;
+                return Err(
+                    self.links[wanted].failed(&format!("did not say the time within {s} s"))
+                );
+            };
+            let said = self.said(index, event)?;
+            if index == wanted {
+                return Ok(said);
+            }
+        }
+    }
+
+    /// What the next generator does, until `until_ns`.
+    fn next(&self, until_ns: u64) -> Result<Option<(usize, Event)>, Failure> {
+        loop {
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(Failure::Interrupted);
+            }
+            if let Some(event) = self.look() {
+                return Ok(Some(event));
+            }
+            if Clock::mono_ns() >= until_ns {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// What a generator does in the next moment.
+    pub(crate) fn look(&self) -> Option<(usize, Event)> {
+        match self.events.recv_timeout(LOOK_EVERY) {
+            Ok(event) => Some(event),
+            // All have ended, and that has been told.
+            Err(RecvTimeoutError::Disconnected) => {
+                std::thread::sleep(LOOK_EVERY);
+                None
+            }
+            Err(RecvTimeoutError::Timeout) => None,
+        }
+    }
+
+    /// The answer that an event is, and when it came.
+    pub(crate) fn said(&self, index: usize, event: Event) -> Result<(Answer, u64), Failure> {
+        let link = &self.links[index];
+        match event {
+            Event::Said(Answer::Failed(problem), _) => Err(link.failed(&problem)),
+            Event::Said(answer, at_ns) => Ok((answer, at_ns)),
+            Event::Babbled(line) => {
+                Err(link.failed(&format!("wrote `{line}`, which is no answer of godwit's")))
+            }
+            Event::Ended => Err(link.gone()),
+        }
+    }
+
+    /// A generator said something else than was wanted.
+    pub(crate) fn surprised(&self, index: usize, wanted: &str, answer: &str) -> Failure {
+        self.links[index].failed(&format!("said `{answer}` instead of {wanted}"))
+    }
+}
+
+impl Drop for Crew<'_> {
+    fn drop(&mut self) {
+        // All at once: each may take its time.
+        for link in &mut self.links {
+            link.tell(&Order::Stop);
+            link.dismiss();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A generator that is the shell script `script`.
+    fn crew<'a>(script: &str, stop: &'a AtomicBool) -> Crew<'a> {
+        let (sender, events) = channel();
+        let words = ["sh", "-c", script].map(String::from);
+        let link = Link::start("there", &words, (0, sender)).unwrap();
+        Crew { links: vec![link], events, stop }
+    }
+
+    fn problem(failure: Failure) -> String {
+        match failure {
+            Failure::Environment(problem) => problem,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn greeting(crew: &Crew<'_>, within_ns: u64) -> Result<Vec<u32>, Failure> {
+        crew.each(within_ns, "a greeting", |answer| match answer {
+            Answer::Hello { protocol, .. } => Some(protocol),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn what_says_nothing_is_given_up_and_what_takes_no_orders_ended() {
+        let stop = AtomicBool::new(false);
+        // It reads nothing: what is written to it fills the pipe and is never waited for.
+        let mut silent = crew("trap '' TERM; exec sleep 1000", &stop);
+        silent.links[0].tell(&Order::Prepare(Box::new(Prepare {
+            words: vec!["x".repeat(1 << 20)],
+            files: Vec::new(),
+            part: Part::WHOLE,
+            seed: 1,
+            local: None,
+        })));
+        let told = problem(greeting(&silent, 1).unwrap_err());
+        assert!(told.starts_with("generator there: `sh -c trap"), "{told}");
+        assert!(told.contains("did not say a greeting within"), "{told}");
+        silent.links[0].set_grace(Duration::ZERO);
+        drop(silent);
+    }
+
+    #[test]
+    fn what_ends_or_babbles_is_told_with_its_last_words() {
+        let stop = AtomicBool::new(false);
+        let gone = crew("for n in 1 2 3 4 5 6; do echo line $n >&2; done; exit 7", &stop);
+        let told = problem(greeting(&gone, 30 * NS_PER_S).unwrap_err());
+        let end = "ended too early (exit status: 7): line 3 / line 4 / line 5 / line 6";
+        assert!(told.ends_with(end), "{told}");
+        let babbling = crew("echo Welcome to this machine; cat", &stop);
+        let told = problem(greeting(&babbling, 30 * NS_PER_S).unwrap_err());
+        assert!(told.contains("wrote `Welcome to this machine`"), "{told}");
+        let early = crew(r#"echo '{"ready":{"local":"x"}}'; cat"#, &stop);
+        let told = problem(greeting(&early, 30 * NS_PER_S).unwrap_err());
+        assert!(told.contains("instead of a greeting"), "{told}");
+        let failing = crew(r#"echo '{"failed":"no such interface"}'; cat"#, &stop);
+        let told = problem(greeting(&failing, 30 * NS_PER_S).unwrap_err());
+        assert!(told.ends_with("no such interface"), "{told}");
+    }
+
+    #[test]
+    fn a_signal_ends_the_wait() {
+        let stop = AtomicBool::new(true);
+        let waiting = crew("cat", &stop);
+        let found = greeting(&waiting, 1_000 * NS_PER_S);
+        assert!(matches!(found, Err(Failure::Interrupted)), "{found:?}");
+    }
+}

@@ -1,0 +1,191 @@
+//! The generator's side (`--follow`): takes orders from standard input, runs its part, answers at
+//! standard output. Whoever gives the orders and goes away ends the run.
+
+use std::ffi::OsString;
+use std::io::{self, BufRead, Write};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use base::time::NS_PER_S;
+use clap::Parser;
+use netio::signal::Signals;
+use netio::{Clock, NetError};
+
+use super::carried::Carried;
+use super::message::{Answer, Order, Prepare, hello, line};
+use crate::perfdhcp::args::Args;
+use crate::perfdhcp::dialect::Dialect;
+use crate::perfdhcp::drive::Run;
+use crate::perfdhcp::files::Files;
+use crate::perfdhcp::outcome::Outcome;
+use crate::perfdhcp::plan::{self, Failure, Place};
+use crate::perfdhcp::report::kinds;
+use crate::perfdhcp::stage::{self, Play, Stage};
+use crate::perfdhcp::traffic::Traffic;
+use crate::perfdhcp::{check, text};
+
+/// An order and when it was read.
+type Read = (Order, u64);
+
+/// Runs as a generator until there are no more orders.
+pub(crate) fn run() -> Result<ExitCode, Failure> {
+    let signals = Signals::install().map_err(NetError::on("install", "signal handlers"))?;
+    let orders = listen(signals.stop());
+    say(&hello())?;
+    let prepare = loop {
+        match await_order(&orders)? {
+            Some((Order::Prepare(prepare), _)) => break prepare,
+            Some(_) => {}
+            None => return Ok(ExitCode::SUCCESS),
+        }
+    };
+    let done = prepared(*prepare).and_then(|args| {
+        let place = Place::of(&args)?;
+        let own = place.local.ip();
+        let follower = Follower { args: &args, place, orders: &orders, stop: signals.stop() };
+        stage::set(&args, own, follower)
+    });
+    let Err(failure) = done else { return Ok(ExitCode::SUCCESS) };
+    say(&Answer::Failed(match &failure {
+        Failure::Usage(problems) => problems.join("; "),
+        Failure::Environment(problem) => problem.clone(),
+        Failure::Interrupted => "was interrupted".into(),
+    }))?;
+    Err(failure)
+}
+
+/// Reads orders on a thread of its own. One to stop, and the end of them, end the run.
+fn listen(stop: &'static AtomicBool) -> Receiver<Read> {
+    let (sender, orders) = channel();
+    std::thread::spawn(move || {
+        read(&sender, stop);
+        stop.store(true, Ordering::Relaxed);
+    });
+    orders
+}
+
+fn read(orders: &Sender<Read>, stop: &AtomicBool) {
+    for line in io::stdin().lock().lines() {
+        let now_ns = Clock::mono_ns();
+        let order = line.map(|line| serde_json::from_str(&line));
+        let Ok(Ok(order)) = order else { return };
+        if matches!(order, Order::Stop) {
+            stop.store(true, Ordering::Relaxed);
+        }
+        if orders.send((order, now_ns)).is_err() {
+            return;
+        }
+    }
+}
+
+fn say(answer: &Answer) -> Result<(), Failure> {
+    say_io(answer)
+        .map_err(|error| Failure::Environment(format!("cannot answer the coordinator: {error}")))
+}
+
+fn say_io(answer: &Answer) -> io::Result<()> {
+    let mut output = io::stdout().lock();
+    output.write_all(line(answer).as_bytes())?;
+    output.flush()
+}
+
+/// The next order that is no question for the time; `None` when there are no more, or none to go on.
+fn await_order(orders: &Receiver<Read>) -> Result<Option<Read>, Failure> {
+    for (order, received_ns) in orders {
+        match order {
+            Order::Ping(number) => {
+                say(&Answer::Pong { number, received_ns, sent_ns: Clock::mono_ns() })?;
+            }
+            Order::Stop => return Ok(None),
+            other => return Ok(Some((other, received_ns))),
+        }
+    }
+    Ok(None)
+}
+
+/// The coordinator's command line, made this generator's.
+fn prepared(prepare: Prepare) -> Result<Args, Failure> {
+    let Prepare { words, files, part, seed, local } = prepare;
+    let words = std::iter::once("perfdhcp".into()).chain(words.into_iter().map(OsString::from));
+    let given = Args::try_parse_from(words).map_err(|error| {
+        Failure::Environment(format!("does not know the command line: {error}"))
+    })?;
+    let files = Files::unpack(files)
+        .ok_or_else(|| Failure::Environment("was sent damaged files".into()))?;
+    // Output, and what stands around the run, is the coordinator's.
+    let args = Args {
+        local: local.or(given.local),
+        seed,
+        part,
+        files,
+        generators: Vec::new(),
+        json: None,
+        hdr: None,
+        report_s: None,
+        wrapped: None,
+        ..given
+    };
+    let problems = check::problems(&args);
+    if problems.is_empty() { Ok(args) } else { Err(Failure::Usage(problems)) }
+}
+
+struct Follower<'a> {
+    args: &'a Args,
+    place: Place,
+    orders: &'a Receiver<Read>,
+    stop: &'static AtomicBool,
+}
+
+impl Play for Follower<'_> {
+    type Played = ();
+
+    fn play<D: Dialect>(self, stage: Stage<D>) -> Result<(), Failure> {
+        let socket = self.place.open(self.args)?;
+        let seed = self.args.seed;
+        let shape = plan::shape(self.args)?;
+        let given = (seed, stage.links);
+        let rules = plan::rules(self.args, shape.as_ref(), given, D::NUMBER_BITS)?;
+        let traffic = Traffic::new(stage.dialect, stage.personas, rules);
+        say(&Answer::Ready { local: self.place.local.to_string() })?;
+        let Some((start_ns, read_ns)) = self.await_start()? else { return Ok(()) };
+        let shape = (seed, shape.as_ref());
+        let run = stage::ready(self.args, &self.place, (socket, traffic), shape, start_ns)?;
+        let notice_ns = start_ns.cast_signed().wrapping_sub(read_ns.cast_signed());
+        self.measure(run, notice_ns)?;
+        // The clocks are compared once more.
+        while await_order(self.orders)?.is_some() {}
+        Ok(())
+    }
+}
+
+impl Follower<'_> {
+    /// When to begin, and when that was read.
+    fn await_start(&self) -> Result<Option<(u64, u64)>, Failure> {
+        match await_order(self.orders)? {
+            Some((Order::Go { start_ns }, read_ns)) => Ok(Some((start_ns, read_ns))),
+            Some(_) => Err(Failure::Environment("was told something else than to begin".into())),
+            None => Ok(None),
+        }
+    }
+
+    fn measure<D: Dialect>(&self, mut run: Run<D>, notice_ns: i64) -> Result<(), Failure> {
+        run.report_ns = Some(NS_PER_S);
+        let kinds = kinds(self.args);
+        let mut second = 0;
+        let done = run.run(self.stop, |_, accounts| {
+            second += 1;
+            say_io(&Answer::Progress { second, standing: text::standing(&kinds, accounts) })
+        });
+        let outcome = Outcome::of(
+            &mut run.traffic,
+            done.map_err(|error| stage::failed(&self.place, &error))?,
+        );
+        for (log, leases) in outcome.leases.iter().enumerate() {
+            for page in leases.pages() {
+                say(&Answer::Leases { log, page })?;
+            }
+        }
+        say(&Answer::Ended(Box::new(Carried::of(&outcome, notice_ns))))
+    }
+}

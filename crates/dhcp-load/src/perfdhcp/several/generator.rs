@@ -1,0 +1,138 @@
+//! One of several generators in the report: its own counts, and how its clock stood to the
+//! coordinator's.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::clock::{Offset, UNCERTAINTY_MAX_NS};
+use crate::perfdhcp::account::Account;
+use crate::perfdhcp::args::Args;
+use crate::perfdhcp::report::Report;
+use crate::run::seconds;
+
+/// What one generator came to.
+pub(crate) struct Generator {
+    /// What SSH knows the machine by.
+    pub(crate) host: String,
+    /// Its own address and port.
+    pub(crate) local: String,
+    /// Its counts. Leases were compared with those of the others, not here.
+    pub(crate) report: Report,
+    /// Its clock before the run.
+    pub(crate) clock: Offset,
+    /// Its clock after the run.
+    pub(crate) clock_after: Option<Offset>,
+    /// From when the order to begin was read to when it said, nanoseconds.
+    pub(crate) notice_ns: i64,
+}
+
+/// Of an exchange, what was only found out with the leases of all generators.
+const WHOLE_ONLY: [&str; 3] = ["conflicts", "conflict_count", "leases_untracked"];
+
+fn us(ns: i64) -> f64 {
+    ns as f64 / 1e3
+}
+
+impl Generator {
+    /// How its clock moved against the coordinator's during the run, nanoseconds.
+    fn drift_ns(&self) -> Option<i64> {
+        self.clock_after.map(|after| after.ns.saturating_sub(self.clock.ns))
+    }
+
+    /// What the reader must know of its clock.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let ms = |ns: u64| ns as f64 / 1e6;
+        let (host, bound) = (&self.host, ms(UNCERTAINTY_MAX_NS));
+        let mut warnings = Vec::new();
+        let uncertain_ns = self.clock.uncertainty_ns;
+        if uncertain_ns > UNCERTAINTY_MAX_NS {
+            warnings.push(format!(
+                "the clock of {host} is known to {:.3} ms only, more than {bound} ms: so far its \
+                 requests may have been due from where they belong between those of the others",
+                ms(uncertain_ns)
+            ));
+        }
+        match (self.drift_ns(), self.clock_after) {
+            (Some(drift_ns), Some(after)) => {
+                let known_ns = uncertain_ns + after.uncertainty_ns;
+                let least_ns = drift_ns.unsigned_abs().saturating_sub(known_ns);
+                if least_ns > UNCERTAINTY_MAX_NS {
+                    warnings.push(format!(
+                        "the clock of {host} moved by {:.3} ms during the run, more than {bound} ms",
+                        ms(drift_ns.unsigned_abs())
+                    ));
+                }
+            }
+            _ => warnings.push(format!("the clock of {host} was not compared after the run")),
+        }
+        if self.notice_ns < 0 {
+            let late_ms = ms(self.notice_ns.unsigned_abs());
+            warnings.push(format!("{host} was told to begin {late_ms:.3} ms after the beginning"));
+        }
+        warnings
+    }
+
+    /// Its entry in the document.
+    pub(crate) fn json(&self, args: &Args) -> Value {
+        let (report, done) = (&self.report, &self.report.done);
+        let limit = report.limit();
+        let mut exchanges = json!(report.exchanges(args));
+        let each = exchanges.as_array_mut().into_iter().flatten();
+        for exchange in each.filter_map(Value::as_object_mut) {
+            WHOLE_ONLY.into_iter().for_each(|name| drop(exchange.remove(name)));
+        }
+        json!({
+            "host": self.host,
+            "local": self.local,
+            "clock_offset_us": us(self.clock.ns),
+            "clock_uncertainty_us": self.clock.uncertainty_ns as f64 / 1e3,
+            "clock_drift_us": self.drift_ns().map(us),
+            "notice_us": us(self.notice_ns),
+            "ended": done.reason.shown(),
+            "exchanges": exchanges,
+            "elapsed_s": seconds(done.end_ns - done.start_ns),
+            "messages_sent": done.sends.sent,
+            "messages_received": report.received,
+            "malformed": report.malformed,
+            "too_short": report.too_short,
+            "local_limit": report.local_limit + done.sends.refused,
+            "preload_sent": report.preloaded[0],
+            "preload_answers": report.preloaded[1],
+            "late_sends": report.late_sends(),
+            "late_send_max_us": report.late_send_max_us(),
+            "own_socket_drops": done.socket_drops,
+            "generator_cpu_s": seconds(done.cpu_ns),
+            "generator_limited": limit.is_some(),
+            "generator_limited_reason": limit.unwrap_or_default(),
+        })
+    }
+
+    /// Its line in the text.
+    pub(crate) fn line(&self) -> String {
+        let (report, done) = (&self.report, &self.report.done);
+        let counts = |count: fn(&Account) -> u64| {
+            let counts = report.kinds.iter().map(|kind| count(&report.accounts[kind.index()]));
+            counts.map(|count| count.to_string()).collect::<Vec<_>>().join("/")
+        };
+        let mut line = format!(
+            "{} ({}): sent {}, on time {}, late sends {}, own socket drops {}, refused by the kernel \
+             {}, not sent for want of room {}, {:.3} CPU s, clock {:+.3} ms to {:.3} ms",
+            self.host,
+            self.local,
+            counts(Account::sent),
+            counts(Account::on_time),
+            report.late_sends(),
+            done.socket_drops,
+            done.sends.refused,
+            report.local_limit,
+            seconds(done.cpu_ns),
+            self.clock.ns as f64 / 1e6,
+            self.clock.uncertainty_ns as f64 / 1e6
+        );
+        if let Some(drift_ns) = self.drift_ns() {
+            let _ = write!(line, ", moved by {:+.3} ms", drift_ns as f64 / 1e6);
+        }
+        line
+    }
+}

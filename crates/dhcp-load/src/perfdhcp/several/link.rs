@@ -1,0 +1,215 @@
+//! One generator as its coordinator sees it: a program that SSH starts, lines to it and from it, and what
+//! it complained about.
+//!
+//! Nothing here waits for the other side, but for its end, and that a few seconds only: what is said to it
+//! is written by one thread and what it says is read by another one, each line with the time at which it
+//! came.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use netio::Clock;
+
+use super::message::{Answer, Order, line};
+use crate::perfdhcp::plan::Failure;
+
+/// Octets of a line at most.
+const LINE_MAX: u64 = 64 << 20;
+/// Lines of complaint that are passed on.
+const LAST_LINES: usize = 4;
+/// Characters of a line that is shown.
+const SHOWN_MAX: usize = 200;
+/// How long one that was told to end may take.
+const GRACE: Duration = Duration::from_secs(5);
+/// How often is looked whether it has ended.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// What a generator did.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// It answered, at this time.
+    Said(Answer, u64),
+    /// It wrote what is no answer.
+    Babbled(String),
+    /// It will say nothing more.
+    Ended,
+}
+
+/// A generator.
+#[derive(Debug)]
+pub(crate) struct Link {
+    host: String,
+    command: String,
+    child: RefCell<Child>,
+    /// Taken when there are no more orders.
+    orders: Option<Sender<String>>,
+    complaints: Arc<Mutex<VecDeque<String>>>,
+    complains: JoinHandle<()>,
+    /// How long its end may take.
+    grace: Duration,
+}
+
+impl Link {
+    /// Starts `words` for `host`; what it does goes to `events` under `index`.
+    ///
+    /// # Errors
+    ///
+    /// When the program cannot be started here.
+    pub(crate) fn start(
+        host: &str,
+        words: &[String],
+        (index, events): (usize, Sender<(usize, Event)>),
+    ) -> Result<Self, Failure> {
+        let command = words.join(" ");
+        // A group of its own: Ctrl-C reaches the coordinator alone, which ends the others in order.
+        let mut child = Command::new(&words[0])
+            .args(&words[1..])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .map_err(|error| failure(host, &command, &format!("cannot be started: {error}")))?;
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(input), Some(output), Some(errors)) = pipes else {
+            unreachable!("all three are pipes")
+        };
+        let (orders, waiting) = channel();
+        let complaints = Arc::new(Mutex::new(VecDeque::new()));
+        let kept = Arc::clone(&complaints);
+        std::thread::spawn(move || write(input, &waiting));
+        std::thread::spawn(move || read(output, index, &events));
+        let complains = std::thread::spawn(move || keep(errors, &kept));
+        let (host, child) = (host.to_owned(), RefCell::new(child));
+        Ok(Self { host, command, child, orders: Some(orders), complaints, complains, grace: GRACE })
+    }
+
+    /// What SSH knows the machine by.
+    pub(crate) fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Sends an order. To one that has ended, which an event tells, nothing is sent.
+    pub(crate) fn tell(&self, order: &Order) {
+        if let Some(orders) = &self.orders {
+            orders.send(line(order)).ok();
+        }
+    }
+
+    /// Sends no more orders, at which the generator ends.
+    pub(crate) fn dismiss(&mut self) {
+        self.orders = None;
+    }
+
+    /// Waits a while for its end; how it ended, if it did.
+    fn status(&self) -> Option<ExitStatus> {
+        let status = || self.child.borrow_mut().try_wait().unwrap_or(None);
+        self.wait_until(|| status().is_some());
+        status()
+    }
+
+    /// Waits until `is_done`, a few seconds at most.
+    fn wait_until(&self, is_done: impl Fn() -> bool) {
+        let until = Instant::now() + self.grace;
+        while !is_done() && Instant::now() < until {
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// Gives its end this long instead of a few seconds.
+    #[cfg(test)]
+    pub(crate) const fn set_grace(&mut self, grace: Duration) {
+        self.grace = grace;
+    }
+
+    /// `problem` with this generator: what was tried, and what that said.
+    pub(crate) fn failed(&self, problem: &str) -> Failure {
+        failure(&self.host, &self.command, &format!("{problem}{}", self.last_words()))
+    }
+
+    /// This generator says nothing more, too early; says how it ended.
+    pub(crate) fn gone(&self) -> Failure {
+        let how = self.status().map_or_else(|| "it still runs".into(), |status| status.to_string());
+        // The complaints have an end when it has, unless it left somebody behind who holds them.
+        self.wait_until(|| self.complains.is_finished());
+        self.failed(&format!("ended too early ({how})"))
+    }
+
+    fn last_words(&self) -> String {
+        let lines = self.complaints.lock().expect("the reader of complaints does not panic");
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        if lines.is_empty() { String::new() } else { format!(": {}", lines.join(" / ")) }
+    }
+}
+
+impl Drop for Link {
+    /// Waits for it to end, once dismissed, and kills what starts it when that takes too long.
+    fn drop(&mut self) {
+        self.dismiss();
+        if self.status().is_none() {
+            let mut child = self.child.borrow_mut();
+            child.kill().ok();
+            child.wait().ok();
+        }
+    }
+}
+
+fn failure(host: &str, command: &str, problem: &str) -> Failure {
+    Failure::Environment(format!("generator {host}: `{command}` {problem}"))
+}
+
+fn write(mut input: ChildStdin, waiting: &Receiver<String>) {
+    for line in waiting {
+        if input.write_all(line.as_bytes()).and_then(|()| input.flush()).is_err() {
+            return;
+        }
+    }
+}
+
+/// The next line; `None` at the end. One that is too long comes in pieces.
+fn next_line(output: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
+    let mut line = Vec::new();
+    let count = output.take(LINE_MAX).read_until(b'\n', &mut line)?;
+    Ok((count > 0).then_some(line))
+}
+
+fn shown(line: &[u8]) -> String {
+    String::from_utf8_lossy(line).trim_end().chars().take(SHOWN_MAX).collect()
+}
+
+fn read(output: ChildStdout, index: usize, events: &Sender<(usize, Event)>) {
+    let mut output = BufReader::new(output);
+    while let Ok(Some(line)) = next_line(&mut output) {
+        let now_ns = Clock::mono_ns();
+        let event = match serde_json::from_slice(&line) {
+            Ok(answer) => Event::Said(answer, now_ns),
+            Err(_) => Event::Babbled(shown(&line)),
+        };
+        // Nobody listens any more when the coordinator has given up.
+        if events.send((index, event)).is_err() {
+            return;
+        }
+    }
+    events.send((index, Event::Ended)).ok();
+}
+
+fn keep(errors: ChildStderr, kept: &Mutex<VecDeque<String>>) {
+    let mut errors = BufReader::new(errors);
+    while let Ok(Some(line)) = next_line(&mut errors) {
+        let line = shown(&line);
+        let mut kept = kept.lock().expect("whoever reads complaints does not panic");
+        if !line.is_empty() {
+            kept.push_back(line);
+        }
+        if kept.len() > LAST_LINES {
+            kept.pop_front();
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What a coordinator and its generators say to each other over SSH: one JSON value a line, orders to
+//! the generator's standard input, answers from its standard output.
+//!
+//! hello → prepare → ready → (ping → pong)… → go → (progress)… → (leases)… → ended → (ping → pong)… → the
+//! end of the orders, at which the generator ends. `stop` ends a run early, and so does the end of the
+//! orders. Instead of any answer there may be `failed`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::carried::Carried;
+use crate::perfdhcp::part::Part;
+use crate::perfdhcp::text::Standing;
+
+/// The number of this protocol; it changes whenever a message does.
+pub(crate) const PROTOCOL: u32 = 1;
+
+/// To a generator.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Order {
+    Prepare(Box<Prepare>),
+    /// Say what time it is; with the number of the question.
+    Ping(u64),
+    /// Begin at this time of the generator's monotonic clock.
+    Go {
+        start_ns: u64,
+    },
+    /// End the run, or do not begin it.
+    Stop,
+}
+
+/// What a generator is to do.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Prepare {
+    /// The coordinator's command line behind the program's name.
+    pub(crate) words: Vec<String>,
+    /// The files that it names, with hexadecimal digits.
+    pub(crate) files: Vec<(String, String)>,
+    pub(crate) part: Part,
+    pub(crate) seed: u64,
+    /// The generator's own address or interface, instead of the command line's.
+    pub(crate) local: Option<String>,
+}
+
+/// From a generator.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Answer {
+    Hello {
+        protocol: u32,
+        version: String,
+    },
+    /// Everything is open and allocated; with the own address.
+    Ready {
+        local: String,
+    },
+    /// When the question was read and the answer written, on the generator's monotonic clock.
+    Pong {
+        number: u64,
+        received_ns: u64,
+        sent_ns: u64,
+    },
+    /// What was counted when this many seconds had passed.
+    Progress {
+        second: u64,
+        standing: Standing,
+    },
+    /// Leases given (0) and addresses offered (1).
+    Leases {
+        log: usize,
+        page: Value,
+    },
+    Ended(Box<Carried>),
+    Failed(String),
+}
+
+impl Answer {
+    /// What it is, for people.
+    pub(crate) const fn name(&self) -> &'static str {
+        match self {
+            Self::Hello { .. } => "hello",
+            Self::Ready { .. } => "ready",
+            Self::Pong { .. } => "pong",
+            Self::Progress { .. } => "progress",
+            Self::Leases { .. } => "leases",
+            Self::Ended(_) => "ended",
+            Self::Failed(_) => "failed",
+        }
+    }
+}
+
+/// The greeting of this program.
+pub(crate) fn hello() -> Answer {
+    Answer::Hello { protocol: PROTOCOL, version: env!("CARGO_PKG_VERSION").into() }
+}
+
+/// Whether the generator with this greeting is the same program.
+///
+/// # Errors
+///
+/// In words, what the difference is.
+pub(crate) fn check_version(protocol: u32, version: &str) -> Result<(), String> {
+    let own = env!("CARGO_PKG_VERSION");
+    if (protocol, version) == (PROTOCOL, own) {
+        return Ok(());
+    }
+    Err(format!(
+        "it has godwit {version} (protocol {protocol}), this is godwit {own} (protocol {PROTOCOL}); \
+         results of different versions are not added up: install the same one"
+    ))
+}
+
+/// A message as a line.
+pub(crate) fn line(message: &impl Serialize) -> String {
+    let mut line = serde_json::to_string(message).expect("messages are numbers and texts");
+    line.push('\n');
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_version_and_another_protocol_are_refused_by_name() {
+        let Answer::Hello { protocol, version } = hello() else { panic!("a greeting") };
+        assert_eq!(check_version(protocol, &version), Ok(()));
+        for (protocol, version) in [(protocol + 1, version.as_str()), (protocol, "9.8.7")] {
+            let told = check_version(protocol, version).unwrap_err();
+            let theirs = format!("godwit {version} (protocol {protocol})");
+            assert!(told.contains(&theirs) && told.contains(env!("CARGO_PKG_VERSION")), "{told}");
+        }
+    }
+
+    #[test]
+    fn messages_are_single_lines_and_a_greeting_of_later_versions_is_understood() {
+        let words = vec!["-M".into(), "a\nb".into()];
+        let part = Part { index: 1, of: 2 };
+        let order = Prepare { words, files: Vec::new(), part, seed: u64::MAX, local: None };
+        let text = line(&Order::Prepare(Box::new(order)));
+        assert_eq!(text.matches('\n').count(), 1);
+        let Ok(Order::Prepare(read)) = serde_json::from_str(&text) else { panic!("{text}") };
+        assert_eq!((read.words[1].as_str(), read.part, read.seed), ("a\nb", part, u64::MAX));
+        let later = r#"{"hello":{"protocol":7,"version":"3.0","features":["x"]}}"#;
+        let Ok(Answer::Hello { protocol: 7, version }) = serde_json::from_str(later) else {
+            panic!("{later}")
+        };
+        assert_eq!(version, "3.0");
+    }
+}

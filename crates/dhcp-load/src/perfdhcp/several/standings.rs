@@ -1,0 +1,88 @@
+//! Periodic reports of several generators put together: one for a second when all of them have told
+//! theirs.
+
+use std::collections::BTreeMap;
+
+use crate::perfdhcp::text::Standing;
+
+/// What is told about the seconds that not all generators have told about.
+#[derive(Debug)]
+pub(crate) struct Standings {
+    generators: usize,
+    /// What those that have ended came to.
+    ended: (usize, Standing),
+    told: BTreeMap<u64, (usize, Standing)>,
+}
+
+fn add(sum: &mut Standing, other: &Standing) {
+    for (mine, theirs) in sum.iter_mut().zip(other) {
+        mine.resize(mine.len().max(theirs.len()), 0);
+        for (count, more) in mine.iter_mut().zip(theirs) {
+            *count += more;
+        }
+    }
+}
+
+impl Standings {
+    /// Of so many generators, none of which has told anything.
+    pub(crate) fn new(generators: usize) -> Self {
+        Self { generators, ended: (0, Standing::default()), told: BTreeMap::new() }
+    }
+
+    /// One more generator told how it stood after `second` seconds.
+    pub(crate) fn told(&mut self, second: u64, standing: &Standing) {
+        let entry = self.told.entry(second).or_insert_with(|| self.ended.clone());
+        entry.0 += 1;
+        add(&mut entry.1, standing);
+    }
+
+    /// A generator ended with this; about later seconds than it has told of, it says nothing else.
+    pub(crate) fn ended(&mut self, last_second: u64, standing: &Standing) {
+        for (_, entry) in self.told.range_mut(last_second + 1..) {
+            entry.0 += 1;
+            add(&mut entry.1, standing);
+        }
+        self.ended.0 += 1;
+        add(&mut self.ended.1, standing);
+    }
+
+    /// Takes the earliest second that all have told about.
+    pub(crate) fn take(&mut self) -> Option<(u64, Standing)> {
+        let first = self.told.first_entry()?;
+        if first.get().0 < self.generators {
+            return None;
+        }
+        let (second, (_, standing)) = first.remove_entry();
+        Some((second, standing))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn standing(count: u64) -> Standing {
+        [vec![count, 1], vec![count], Vec::new(), vec![0]]
+    }
+
+    #[test]
+    fn a_second_is_complete_when_all_have_told_of_it_or_ended() {
+        let mut all = Standings::new(3);
+        for generator in [1, 10] {
+            all.told(1, &standing(generator));
+            all.told(2, &standing(2 * generator));
+        }
+        assert!(all.take().is_none());
+        all.told(1, &standing(100));
+        assert_eq!(all.take(), Some((1, [vec![111, 3], vec![111], Vec::new(), vec![0]])));
+        // The third one ends after its first second, the others go on.
+        all.ended(1, &standing(150));
+        assert_eq!(all.take(), Some((2, [vec![172, 3], vec![172], Vec::new(), vec![0]])));
+        all.told(3, &standing(3));
+        assert!(all.take().is_none());
+        all.ended(2, &standing(25));
+        let (second, sum) = all.take().unwrap();
+        assert_eq!((second, &sum[0]), (3, &vec![178, 3]));
+        assert!(all.take().is_none());
+    }
+}
