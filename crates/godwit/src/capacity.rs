@@ -1,17 +1,19 @@
-//! `godwit capacity`: the table of operations per second, as text, CSV and JSON.
+//! `godwit capacity`: the table of operations per second, as text, CSV, JSON and a page with a chart.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::process::ExitCode;
 
-use measure::capacity::{Cell, Habits, LEASE_TIMES, LEASES, MISPRINT};
+use measure::capacity::{Cell, Chart, Habits, LEASE_TIMES, LEASES, Line, MISPRINT, Sharing};
+use measure::report::render_capacity;
 use netio::stdout;
 use serde_json::{Value, json};
 
 /// Operations per second that so many leases of such a length mean
 ///
-/// An operation is a lease written: a renewal at T1, or a new client. Two packets are exchanged for a
-/// renewal, four for a new client. Without options it is the published table of the form leases by
+/// An operation is a lease written: a renewal at T1, or a new client; with --ha also a lease that the
+/// partner is told of or tells of, with --api-calls a command. Two packets are exchanged for a renewal,
+/// four for a new client. Without options it is the published table of the form leases by
 /// lease time; one cell of that is a misprint, which is named.
 ///
 /// Exit codes: 0 done; 1 the output failed; 2 bad arguments; 3 a cell needs more than --measured
@@ -31,6 +33,18 @@ pub(crate) struct Args {
     /// Clients replaced by new ones in a day, per cent of all
     #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = number)]
     churn: f64,
+    /// Clients that renew more often than at T1, per cent of all
+    #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = percent)]
+    chatty: f64,
+    /// How many times as often chatty clients renew
+    #[arg(long, value_name = "TIMES", default_value = "10", value_parser = number)]
+    chatty_times: f64,
+    /// Commands that read or write a lease, a second
+    #[arg(long, value_name = "RATE", default_value = "0", value_parser = number)]
+    api_calls: f64,
+    /// How servers share the work: the table is that of the busiest one
+    #[arg(long, value_enum, default_value_t = Ha::None)]
+    ha: Ha,
     /// Show what waits when the server has not answered for so long
     #[arg(long, value_name = "TIME", value_parser = time)]
     outage: Option<(String, f64)>,
@@ -48,6 +62,30 @@ enum Format {
     Text,
     Csv,
     Json,
+    Html,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Ha {
+    /// One server
+    None,
+    /// One serves and tells its partner
+    HotStandby,
+    /// Two serve half of the clients each and tell each other
+    LoadBalancing,
+    /// One serves and tells one backup
+    PassiveBackup,
+}
+
+impl Ha {
+    const fn sharing(self) -> Sharing {
+        match self {
+            Self::None => Sharing::None,
+            Self::HotStandby => Sharing::HotStandby,
+            Self::LoadBalancing => Sharing::LoadBalancing,
+            Self::PassiveBackup => Sharing::PassiveBackup,
+        }
+    }
 }
 
 fn number(text: &str) -> Result<f64, String> {
@@ -58,6 +96,11 @@ fn number(text: &str) -> Result<f64, String> {
 fn share(text: &str) -> Result<f64, String> {
     let share = number(text)?;
     if share > 0.0 && share <= 1.0 { Ok(share) } else { Err("must be above 0, 1 at most".into()) }
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let percent = number(text)?;
+    if percent <= 100.0 { Ok(percent) } else { Err("must be 100 at most".into()) }
 }
 
 fn time(text: &str) -> Result<(String, f64), String> {
@@ -104,6 +147,10 @@ pub(crate) fn run(args: &Args) -> ExitCode {
             t1_share: args.t1_share,
             churn_per_day: args.churn / 100.0,
             outage_s: args.outage.as_ref().map_or(0.0, |(_, seconds)| *seconds),
+            chatty_share: args.chatty / 100.0,
+            chatty_times: args.chatty_times,
+            api_per_s: args.api_calls,
+            sharing: args.ha.sharing(),
         },
         outage: args.outage.as_ref().map(|(name, _)| name.clone()),
         measured_per_s,
@@ -112,6 +159,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         Format::Text => table.text(),
         Format::Csv => table.csv(),
         Format::Json => table.json().to_string() + "\n",
+        Format::Html => render_capacity(&table.chart()),
     };
     if let Err(error) = stdout::print(&text) {
         eprintln!("error: cannot write to standard output: {error}");
@@ -160,7 +208,7 @@ impl Table {
     /// The published misprint, where its cell is shown under the published habits.
     fn note(&self) -> Option<String> {
         let (leases, time, printed) = MISPRINT;
-        let is_plain = self.habits.t1_share == 0.5 && self.habits.churn_per_day == 0.0;
+        let is_plain = Habits { outage_s: 0.0, ..self.habits } == Habits::default();
         let (_, cell) = self.cells().find(|(name, cell)| cell.leases == leases && name == time)?;
         is_plain.then(|| {
             format!(
@@ -235,6 +283,21 @@ impl Table {
         text
     }
 
+    fn chart(&self) -> Chart {
+        let mut leases = self.leases.clone();
+        leases.sort_unstable();
+        let line = |(name, lease_time_s): &(String, f64)| Line {
+            lease_time: name.clone(),
+            cells: leases.iter().map(|&count| self.habits.cell(count, *lease_time_s)).collect(),
+        };
+        Chart {
+            lines: self.times.iter().map(line).collect(),
+            measured_per_s: self.measured_per_s,
+            habits: self.habits,
+            notes: self.note().into_iter().collect(),
+        }
+    }
+
     fn json(&self) -> Value {
         let cells = self.cells().map(|(name, cell)| {
             json!({
@@ -288,6 +351,15 @@ mod tests {
         assert_eq!(table(None, None).json()["notes"].as_array().unwrap().len(), 1);
         let other = Habits { t1_share: 0.4, ..Habits::default() };
         assert_eq!(Table { habits: other, ..table(None, None) }.note(), None);
+    }
+
+    #[test]
+    fn the_page_has_every_cell_and_the_measured_server() {
+        let page = render_capacity(&table(Some(900.0), None).chart());
+        for words in [">0.01<", "1000000", "1111", "30min", "measured: 900/s", "a misprint"] {
+            assert!(page.contains(words), "{words}");
+        }
+        assert!(!page.contains("http://") && !page.contains("https://"), "nothing is fetched");
     }
 
     #[test]

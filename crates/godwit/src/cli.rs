@@ -170,6 +170,7 @@ mod tests {
             "/usr/sbin/perfdhcp -4 -r100 -R 50 127.0.0.1 -n200 -d1 -d 2.5 -D 5 -D 2.5% -xaeilstT",
             "godwit perfdhcp -6 -A1 -J x -M y -o 15,00 -o 16,01 --or 1:18,61 servers -1iBcu",
             "perfdhcp -l eth0 -b mac=00::0c::01::02::03::04 -b DUID=000102030405 -P 5 -W 1 -g multi",
+            "perfdhcp --generators a,root@b=eth1 --ssh-command x --remote-godwit y -R 5 10.0.0.1",
             "perfdhcp -a 3 -C , -t 1 -p 5 -y 2 -Y 1 -s 5 -w x -e address-only --scenario basic all",
         ] {
             let found = parse(line).unwrap_or_else(|error| panic!("{line}: {error}"));
@@ -225,6 +226,7 @@ mod tests {
             "trafgen --qdisc-path -i trafgen.cfg -o eth0",
             "trafgen -c x.cfg -d x.pcap -n 5 -P 1 -E 7 -A -Q -C -J -V -S 16MiB -p -D A=1 -D B",
             "godwit trafgen {} -o lo -b 8Mbit -P 0-1 --path sendmmsg --interval 1 --json",
+            "godwit trafgen {} -o lo --path xdp",
             "godwit trafgen -e",
         ] {
             let Command::Trafgen(_) = parse(line).unwrap().command else { panic!("{line}") };

@@ -2,6 +2,7 @@
 
 mod compare;
 mod regression;
+mod top;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -37,6 +38,7 @@ enum Command {
     /// Exit code: 0.
     Peers(JsonArgs),
     Limit(LimitArgs),
+    Top(top::Args),
     /// Remove what killed runs left: namespaces, temporary folders, processes.
     ///
     /// Runs that are alive and whatever is not the lab's are left alone.
@@ -149,6 +151,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         Command::Plans(args) => plans(args.json),
         Command::Peers(args) => peers(args.json),
         Command::Limit(args) => limit(args),
+        Command::Top(args) => top::run(args),
         Command::Clean => clean(),
     };
     done.unwrap_or_else(|error| {

@@ -17,6 +17,7 @@ pub mod leases;
 pub mod peers;
 pub mod plans;
 mod probe;
+pub mod profiler;
 pub mod progress;
 pub mod report;
 mod results;

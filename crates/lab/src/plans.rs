@@ -10,7 +10,19 @@ use measure::suite::Suite;
 use crate::error::LabError;
 
 /// The plans that Godwit ships: bare name and text.
-pub const SHIPPED: [(&str, &str); 21] = [
+pub const SHIPPED: [(&str, &str); 36] = [
+    ("dhcp4-avalanche", include_str!("../../../plans/dhcp4-avalanche.toml")),
+    ("dhcp4-chatty", include_str!("../../../plans/dhcp4-chatty.toml")),
+    ("dhcp4-classes", include_str!("../../../plans/dhcp4-classes.toml")),
+    ("dhcp4-latency", include_str!("../../../plans/dhcp4-latency.toml")),
+    ("dhcp4-logging", include_str!("../../../plans/dhcp4-logging.toml")),
+    ("dhcp4-long", include_str!("../../../plans/dhcp4-long.toml")),
+    ("dhcp4-persistence", include_str!("../../../plans/dhcp4-persistence.toml")),
+    ("dhcp4-pool", include_str!("../../../plans/dhcp4-pool.toml")),
+    ("dhcp4-reservations", include_str!("../../../plans/dhcp4-reservations.toml")),
+    ("dhcp4-subnets", include_str!("../../../plans/dhcp4-subnets.toml")),
+    ("dhcp4-threads", include_str!("../../../plans/dhcp4-threads.toml")),
+    ("dhcp6-classes", include_str!("../../../plans/dhcp6-classes.toml")),
     ("dhcp4-database-restart", include_str!("../../../plans/dhcp4-database-restart.toml")),
     ("dhcp4-full", include_str!("../../../plans/dhcp4-full.toml")),
     ("dhcp4-quick", include_str!("../../../plans/dhcp4-quick.toml")),
@@ -30,12 +42,18 @@ pub const SHIPPED: [(&str, &str); 21] = [
     ("speed-features", include_str!("../../../plans/speed-features.toml")),
     ("speed-overload", include_str!("../../../plans/speed-overload.toml")),
     ("speed-pool", include_str!("../../../plans/speed-pool.toml")),
+    ("speed-generator", include_str!("../../../plans/speed-generator.toml")),
     ("speed-segmentation", include_str!("../../../plans/speed-segmentation.toml")),
     ("speed-start", include_str!("../../../plans/speed-start.toml")),
+    ("speed-memory4", include_str!("../../../plans/speed-memory4.toml")),
+    ("speed-memory6", include_str!("../../../plans/speed-memory6.toml")),
 ];
 
 /// The suites that Godwit ships: bare name and text.
-pub const SUITES: [(&str, &str); 1] = [("speed", include_str!("../../../plans/speed.toml"))];
+pub const SUITES: [(&str, &str); 2] = [
+    ("all", include_str!("../../../plans/all.toml")),
+    ("speed", include_str!("../../../plans/speed.toml")),
+];
 
 /// The regressions of DCCP that Godwit ships: bare name and text.
 pub const REGRESSIONS: [(&str, &str); 1] =

@@ -3,7 +3,7 @@
 //!
 //! Every round finds each subject's highest rate once, with the searches interleaved trial by trial
 //! (A B B A), then loads each subject in turn at a fixed rate near its highest. After the rounds come
-//! the points of the load curve and the steps of the ramp. Of several variants of a server only the best goes past the first
+//! the points of the load curve, the steps of the ramp and the profiles. Of several variants of a server only the best goes past the first
 //! round. When time runs short, searches are hurried, then rounds and points are left out.
 //!
 //! A plan with runs makes every round a measurement of its own, from the beginning. Rather than hurry
@@ -23,17 +23,27 @@ use crate::terms::Terms;
 const PAIR_SHARE: f64 = 0.9;
 /// Share of the time that the first round may take when more rounds are to follow.
 const FIRST_ROUND_SHARE: f64 = 0.6;
+/// Servers are compared at the same rate at this share of the highest rate of the slowest.
+const SAME_RATE_SHARE: f64 = 0.5;
 /// Share of the time kept for the load curve at most.
 const CURVE_SHARE: f64 = 0.25;
-/// The same with a ramp, which is what such plans are for.
+/// The same with a ramp or with overload, which is what such plans are for.
 const RAMP_SHARE: f64 = 0.7;
 /// A later round is begun when this share of the time of the first is left: it starts near the rate
 /// found before, and what is missing is made up for by hurrying.
 const LATER_ROUND_SHARE: f64 = 0.35;
 /// More time, as a share of the plan's budget, for each subject after the second.
 const SHARE_PER_SUBJECT: f64 = 0.25;
+/// All clients at once are expected to take so many times as long as one after the other.
+const AVALANCHE_SHARE: f64 = 2.0;
 /// Seconds that a trial takes besides its dwell until trials have shown it.
 const OVERHEAD_S: f64 = 0.4;
+/// Seconds that a profiled trial lasts beyond its samples: the generator gets to its rate before.
+const PROFILE_MARGIN_S: f64 = 1.0;
+/// Seconds that it takes besides, to attach to the server and to look up functions.
+const PROFILE_OVERHEAD_S: f64 = 2.0;
+/// Share of the time kept for profiles at most.
+const PROFILE_SHARE: f64 = 0.3;
 
 /// One trial that is to be run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -73,6 +83,9 @@ pub trait Bench {
     /// # Errors
     /// A server does not start again, or the user interrupts.
     fn start_anew(&mut self, subjects: &[usize]) -> Result<(), LabError>;
+
+    /// Whether servers can be profiled, as far as is known.
+    fn can_profile(&self) -> bool;
 
     /// Runs one trial to its end.
     ///
@@ -123,7 +136,9 @@ pub fn run(plan: &Plan, subjects: &[Subject], bench: &mut dyn Bench) -> Result<O
     let done = course
         .rounds()
         .and_then(|()| course.curve())
+        .and_then(|()| course.avalanche())
         .and_then(|()| course.ramp())
+        .and_then(|()| course.profiles())
         .and_then(|()| course.restarts());
     match done {
         Err(LabError::Interrupted) if course.out.rounds_done > 0 => {
@@ -152,8 +167,10 @@ impl Course<'_> {
     fn rounds(&mut self) -> Result<(), LabError> {
         let rounds = self.plan.rounds();
         let has_ramp = !self.plan.ramp.rates().is_empty();
-        let share = if has_ramp { RAMP_SHARE } else { CURVE_SHARE };
-        let until_s = self.budget_s - self.curve_s().min(self.budget_s * share);
+        let has_overload = self.plan.curve.fractions.iter().any(|&fraction| fraction > 1.0);
+        let share = if has_ramp || has_overload { RAMP_SHARE } else { CURVE_SHARE };
+        let measuring_s = self.measuring_s();
+        let until_s = measuring_s - self.curve_s().min(measuring_s * share);
         let mut needed_s = 0.0_f64;
         for round in 0..rounds {
             let began_s = self.bench.elapsed_s();
@@ -295,14 +312,12 @@ impl Course<'_> {
 
     fn curve(&mut self) -> Result<(), LabError> {
         let curve = &self.plan.curve;
-        let mut left_out = 0;
+        let mut left_out = self.same_rate()?;
         for &fraction in &curve.fractions {
-            // Beyond the highest rate exchanges are lost, and the generator waits for them.
-            let drain_s = if fraction > 1.0 { self.plan.search.deadline_s } else { 0.0 };
+            let point_s = self.point_s(fraction);
             for subject in self.next_turn() {
                 let Some(rate) = self.rates[subject] else { continue };
-                let needed_s = curve.dwell_s + drain_s + self.overhead_s();
-                if self.bench.elapsed_s() + needed_s > self.budget_s {
+                if self.bench.elapsed_s() + point_s + self.overhead_s() > self.measuring_s() {
                     left_out += 1;
                     continue;
                 }
@@ -314,6 +329,45 @@ impl Course<'_> {
             self.out
                 .warnings
                 .push(format!("Time ran short: {left_out} points of load curves were left out."));
+        }
+        Ok(())
+    }
+
+    /// A trial of each server at half of the highest rate of the slowest one; how many were left out.
+    fn same_rate(&mut self) -> Result<u32, LabError> {
+        let servers = self.active.iter().filter(|&&subject| !self.subjects[subject].is_limit());
+        let slowest = servers.filter_map(|&subject| self.rates[subject]).reduce(f64::min);
+        let (Some(slowest), true) = (slowest, self.plan.curve.same_rate) else { return Ok(0) };
+        let (rate, dwell_s) = (slowest * SAME_RATE_SHARE, self.plan.curve.dwell_s);
+        let mut left_out = 0;
+        for subject in self.next_turn() {
+            if self.subjects[subject].is_limit() || self.rates[subject].is_none() {
+                continue;
+            }
+            if self.bench.elapsed_s() + dwell_s + self.overhead_s() > self.measuring_s() {
+                left_out += 1;
+                continue;
+            }
+            self.trial(subject, Purpose::Curve, 0, rate, dwell_s)?;
+        }
+        Ok(left_out)
+    }
+
+    /// All clients at once, once for every server.
+    fn avalanche(&mut self) -> Result<(), LabError> {
+        let dwell_s = self.plan.curve.avalanche_s;
+        for subject in self.next_turn() {
+            let Some(rate) = self.rates[subject].filter(|_| dwell_s > 0.0) else { continue };
+            if self.subjects[subject].is_limit() {
+                continue;
+            }
+            if self.bench.elapsed_s() + dwell_s * AVALANCHE_SHARE > self.measuring_s() {
+                let label = self.subjects[subject].label();
+                let left_out = format!("Time ran short: no avalanche of {label}.");
+                self.out.warnings.push(left_out);
+                continue;
+            }
+            self.trial(subject, Purpose::Avalanche, 0, rate, dwell_s)?;
         }
         Ok(())
     }
@@ -330,7 +384,7 @@ impl Course<'_> {
                     continue;
                 }
                 let needed_s = dwell_s + self.plan.search.deadline_s + self.overhead_s();
-                if self.bench.elapsed_s() + needed_s > self.budget_s {
+                if self.bench.elapsed_s() + needed_s > self.measuring_s() {
                     left_out += 1;
                 } else if !self.step(subject, rate, dwell_s)? {
                     climbing.retain(|&other| other != subject);
@@ -364,6 +418,33 @@ impl Course<'_> {
         Ok(!is_generators)
     }
 
+    /// Trials in which servers are profiled, at shares of the highest rate found.
+    fn profiles(&mut self) -> Result<(), LabError> {
+        let dwell_s = self.plan.profile.seconds + PROFILE_MARGIN_S;
+        let mut left_out = 0;
+        for &fraction in &self.plan.profile.fractions {
+            for subject in self.next_turn() {
+                let (Some(rate), true) = (self.rates[subject], self.bench.can_profile()) else {
+                    continue;
+                };
+                if self.subjects[subject].is_limit() {
+                    continue;
+                }
+                let needed_s = dwell_s + PROFILE_OVERHEAD_S;
+                if self.bench.elapsed_s() + needed_s > self.budget_s {
+                    left_out += 1;
+                    continue;
+                }
+                let rate = (rate * fraction).min(self.plan.search.max_per_s);
+                self.trial(subject, Purpose::Profile, 0, rate, dwell_s)?;
+            }
+        }
+        if left_out > 0 {
+            self.out.warnings.push(format!("Time ran short: {left_out} profiles were left out."));
+        }
+        Ok(())
+    }
+
     /// Constant load with the database ended in its middle, for every server that has one.
     fn restarts(&mut self) -> Result<(), LabError> {
         let restart = self.plan.restart;
@@ -379,12 +460,31 @@ impl Course<'_> {
         Ok(())
     }
 
+    /// Time that a point of the load curve takes at least: beyond the highest rate exchanges are lost,
+    /// and the generator waits for them.
+    fn point_s(&self, fraction: f64) -> f64 {
+        let drain_s = if fraction > 1.0 { self.plan.search.deadline_s } else { 0.0 };
+        self.plan.curve.dwell_s + drain_s
+    }
+
+    /// Until when there is time for everything but profiles.
+    fn measuring_s(&self) -> f64 {
+        let profile = &self.plan.profile;
+        let is_profiled =
+            |&&subject: &&usize| self.bench.can_profile() && !self.subjects[subject].is_limit();
+        let count = self.active.iter().filter(is_profiled).count() * profile.fractions.len();
+        let each_s = profile.seconds + PROFILE_MARGIN_S + PROFILE_OVERHEAD_S;
+        self.budget_s - (count as f64 * each_s).min(self.budget_s * PROFILE_SHARE)
+    }
+
     /// About the time that the load curve and the ramp take.
     fn curve_s(&self) -> f64 {
         let curve = &self.plan.curve;
-        let (points, steps) = (curve.fractions.len(), self.plan.ramp.rates().len());
+        let steps = self.plan.ramp.rates().len();
         let subjects = self.active.len() as f64;
-        let points_s = points as f64 * (curve.dwell_s + OVERHEAD_S);
+        let points = curve.fractions.iter().map(|&fraction| self.point_s(fraction) + OVERHEAD_S);
+        let same_s = if curve.same_rate { self.point_s(SAME_RATE_SHARE) + OVERHEAD_S } else { 0.0 };
+        let points_s = points.sum::<f64>() + same_s + curve.avalanche_s * AVALANCHE_SHARE;
         let steps_s = steps as f64 * (self.plan.ramp.dwell_s + OVERHEAD_S);
         subjects * (points_s + steps_s)
     }

@@ -173,9 +173,7 @@ fn with_features(plan: &Plan, subjects: Vec<Subject>) -> Vec<Subject> {
             continue;
         }
         let is_kea = matches!(subject.kind, Kind::Kea { .. });
-        let is_godwits =
-            |feature: Feature| matches!(feature, Feature::Segmentation | Feature::PolledSubnets);
-        let has = |feature: &&Feature| !is_kea || !is_godwits(**feature);
+        let has = |feature: &&Feature| !is_kea || !feature.is_godwits();
         for &feature in plan.server.features.iter().filter(has) {
             let server = format!("{}-{}", subject.server, feature.name());
             lines.push(Subject { server, feature, ..subject.clone() });

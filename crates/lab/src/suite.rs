@@ -68,6 +68,10 @@ pub fn run_suite(
             parts.push(Err("the run was interrupted before".to_owned()));
             continue;
         }
+        if settings.is_quick && part.quick_time_budget_s <= 0.0 {
+            parts.push(Err("a quick run leaves this out".to_owned()));
+            continue;
+        }
         progress.say(&format!("plan {}", part.plan));
         parts.push(match run_part(settings, part, &folder, stop, progress) {
             Ok((name, summary, fell_short)) => {
@@ -108,6 +112,9 @@ fn run_part(
     progress: &mut Progress,
 ) -> Result<(String, Summary, Vec<String>), LabError> {
     let mut plan = plans::load(&part.plan)?;
+    if settings.is_quick && part.quick_look {
+        plan.quicken();
+    }
     let quick_s = settings.is_quick.then_some(part.quick_time_budget_s);
     plan.time_budget_s = quick_s.or(part.time_budget_s).unwrap_or(plan.time_budget_s);
     plan.topology = settings.topology.unwrap_or(plan.topology);

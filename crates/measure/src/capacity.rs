@@ -27,7 +27,36 @@ pub const LEASE_TIMES: [(&str, f64); 6] = [
 /// lease time, what is printed.
 pub const MISPRINT: (u64, &str, u64) = (1_000_000, "1w", 4);
 
-/// What clients do.
+/// How servers share the work (Kea's manual, high availability): an operation is serving a client, telling
+/// the partner of its lease, or hearing of one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sharing {
+    /// One server.
+    #[default]
+    None,
+    /// One serves all clients and tells its partner of each lease.
+    HotStandby,
+    /// Two serve half of the clients each, and tell each other.
+    LoadBalancing,
+    /// As hot standby, seen from the server: it tells one backup.
+    PassiveBackup,
+}
+
+impl Sharing {
+    /// Operations of the busiest server for each lease that clients ask for, while all servers run.
+    #[must_use]
+    pub const fn operations_per_lease(self) -> f64 {
+        match self {
+            Self::None => 1.0,
+            Self::HotStandby | Self::PassiveBackup => 2.0,
+            // Half of the clients are served, half of the leases told, half heard of.
+            Self::LoadBalancing => 1.5,
+        }
+    }
+}
+
+/// What clients do, and others besides.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Habits {
     /// When a client renews, as a share of its lease time.
@@ -36,11 +65,27 @@ pub struct Habits {
     pub churn_per_day: f64,
     /// How long the server does not answer, seconds.
     pub outage_s: f64,
+    /// Clients that renew more often than at T1, as a share of all.
+    pub chatty_share: f64,
+    /// How many times as often those do.
+    pub chatty_times: f64,
+    /// Commands that read or write a lease, a second.
+    pub api_per_s: f64,
+    /// How servers share the work.
+    pub sharing: Sharing,
 }
 
 impl Default for Habits {
     fn default() -> Self {
-        Self { t1_share: 0.5, churn_per_day: 0.0, outage_s: 0.0 }
+        Self {
+            t1_share: 0.5,
+            churn_per_day: 0.0,
+            outage_s: 0.0,
+            chatty_share: 0.0,
+            chatty_times: 10.0,
+            api_per_s: 0.0,
+            sharing: Sharing::None,
+        }
     }
 }
 
@@ -51,12 +96,16 @@ pub struct Cell {
     pub leases: u64,
     /// Their length, seconds.
     pub lease_time_s: f64,
-    /// Renewals a second.
+    /// Renewals a second, those of chatty clients too.
     pub renewals_per_s: f64,
     /// New clients a second.
     pub new_clients_per_s: f64,
     /// Clients that wait at once when an outage ends: all whose T1 fell into it.
     pub waiting_after_outage: f64,
+    /// Commands a second.
+    pub api_per_s: f64,
+    /// As [`Sharing::operations_per_lease`].
+    pub operations_per_lease: f64,
 }
 
 impl Habits {
@@ -65,21 +114,26 @@ impl Habits {
     pub fn cell(&self, leases: u64, lease_time_s: f64) -> Cell {
         let count = leases as f64;
         let t1_s = self.t1_share * lease_time_s;
+        let often = 1.0 + self.chatty_share * (self.chatty_times - 1.0);
         Cell {
             leases,
             lease_time_s,
-            renewals_per_s: count / t1_s,
+            renewals_per_s: count / t1_s * often,
             new_clients_per_s: count * self.churn_per_day / DAY_S,
             waiting_after_outage: count * (self.outage_s / t1_s).min(1.0),
+            api_per_s: self.api_per_s,
+            operations_per_lease: self.sharing.operations_per_lease(),
         }
     }
 }
 
 impl Cell {
-    /// Leases written a second, renewals and new ones.
+    /// Operations of the busiest server a second: leases written for renewals and new clients, what is
+    /// told to a partner or heard from it, and commands.
     #[must_use]
     pub fn operations_per_s(&self) -> f64 {
-        self.renewals_per_s + self.new_clients_per_s
+        let leases_per_s = self.renewals_per_s + self.new_clients_per_s;
+        leases_per_s.mul_add(self.operations_per_lease, self.api_per_s)
     }
 
     /// The same as a table prints it: the nearest whole number, halves up.
@@ -93,8 +147,31 @@ impl Cell {
     #[must_use]
     pub fn recovery_s(&self, server_per_s: f64) -> Option<f64> {
         let spare_per_s = server_per_s - self.operations_per_s();
-        (spare_per_s > 0.0).then(|| self.waiting_after_outage / spare_per_s)
+        let waiting = self.waiting_after_outage * self.operations_per_lease;
+        (spare_per_s > 0.0).then(|| waiting / spare_per_s)
     }
+}
+
+/// Cells of the same lease time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Line {
+    /// The lease time as it was asked for: `2w`.
+    pub lease_time: String,
+    /// By number of leases, ascending.
+    pub cells: Vec<Cell>,
+}
+
+/// A table as it is drawn.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Chart {
+    /// By lease time.
+    pub lines: Vec<Line>,
+    /// What a measured server does, operations a second.
+    pub measured_per_s: Option<f64>,
+    /// What the numbers rest on.
+    pub habits: Habits,
+    /// What there is to say of single cells.
+    pub notes: Vec<String>,
 }
 
 #[cfg(test)]
@@ -135,7 +212,8 @@ mod tests {
 
     #[test]
     fn churn_and_outages_come_on_top() {
-        let habits = Habits { t1_share: 0.25, churn_per_day: 0.864, outage_s: 450.0 };
+        let habits =
+            Habits { t1_share: 0.25, churn_per_day: 0.864, outage_s: 450.0, ..Habits::default() };
         let cell = habits.cell(100_000, 3_600.0);
         assert!((cell.renewals_per_s - 111.111).abs() < 0.001);
         assert!((cell.new_clients_per_s - 1.0).abs() < 1e-9);
@@ -144,5 +222,23 @@ mod tests {
         let recovery_s = cell.recovery_s(612.111).unwrap();
         assert!((recovery_s - 100.0).abs() < 0.01, "{recovery_s}");
         assert_eq!(cell.recovery_s(112.0), None);
+    }
+
+    #[test]
+    fn chatty_clients_commands_and_partners_are_operations_too() {
+        let per_s = |habits: Habits| habits.cell(180_000, 3_600.0).operations_per_s();
+        let near = |habits: Habits, wanted: f64| {
+            let found = per_s(habits);
+            assert!((found - wanted).abs() < 1e-6, "{found} instead of {wanted}");
+        };
+        let plain = Habits::default();
+        near(plain, 100.0);
+        near(Habits { chatty_share: 0.1, ..plain }, 190.0);
+        near(Habits { api_per_s: 7.0, ..plain }, 107.0);
+        near(Habits { sharing: Sharing::HotStandby, api_per_s: 7.0, ..plain }, 207.0);
+        near(Habits { sharing: Sharing::LoadBalancing, ..plain }, 150.0);
+        let waiting = Habits { sharing: Sharing::HotStandby, outage_s: 1_800.0, ..plain };
+        let recovery_s = waiting.cell(180_000, 3_600.0).recovery_s(1_200.0).unwrap();
+        assert!((recovery_s - 360.0).abs() < 1e-6, "each that waits is two operations");
     }
 }

@@ -8,6 +8,7 @@
 pub mod capacity;
 pub mod compare;
 pub mod plan;
+pub mod profile;
 pub mod record;
 pub mod regression;
 pub mod report;

@@ -3,25 +3,15 @@
 //!
 //! Skipped where Chromium is not installed, unless `GODWIT_REQUIRE_TOOLS=1`.
 
+mod browser;
 mod simulated;
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
 
 use measure::report::render;
 use measure::summary::{CurvePoint, Summary};
 use simulated::{full, quick, small};
-
-const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
-
-fn chromium() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path)
-        .flat_map(|folder| NAMES.map(|name| folder.join(name)))
-        .find(|file| file.is_file())
-}
 
 /// What a browser of `width` pixels says about the page.
 #[derive(Debug, serde::Deserialize)]
@@ -94,41 +84,8 @@ look(360, () => look(1280, () => {
 "##;
 
 fn browse(browser: &Path, name: &str, html: &str) -> (BTreeMap<u32, Seen>, String) {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("chromium-{name}"));
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).expect("a writable target folder");
-    // Errors of the page's own script are kept by a script that comes before it.
-    let watch = "<script>found=[];addEventListener('error',e=>found.push(e.message));\
-                 addEventListener('securitypolicyviolation',e=>found.push(e.violatedDirective));\
-                 </script><meta charset=\"utf-8\">";
-    let watched = html.replacen("<meta charset=\"utf-8\">", watch, 1);
-    assert_ne!(watched, html);
-    let text = serde_json::to_string(&watched).expect("text is JSON").replace('<', "\\u003c");
-    let outer = format!("<!doctype html><body><script>const page={text};{PROBE}</script></body>");
-    let file = folder.join("outer.html");
-    fs::write(&file, outer).expect("a writable target folder");
-    let Output { status, stdout, stderr } = Command::new(browser)
-        .args([
-            "--headless=new",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-background-networking",
-        ])
-        .args(["--disable-component-update", "--disable-sync", "--no-first-run"])
-        .args(["--enable-logging=stderr", "--window-size=1400,1000"])
-        .arg(format!("--user-data-dir={}", folder.join("profile").display()))
-        .args(["--virtual-time-budget=20000", "--dump-dom"])
-        .arg(format!("file://{}", file.display()))
-        .output()
-        .expect("the browser starts");
-    let (dom, log) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
-    assert!(status.success(), "{status}: {log}");
-    let (_, rest) = dom.split_once("id=\"result\">").unwrap_or_else(|| panic!("no result: {log}"));
-    let (json, _) = rest.split_once("</pre>").expect("a closed element");
-    let seen = serde_json::from_str(&json.replace("&gt;", ">").replace("&amp;", "&"))
-        .expect("the shape of Seen");
-    fs::remove_dir_all(&folder).expect("a folder of our own");
-    (seen, log.lines().filter(|line| line.contains("CONSOLE")).collect())
+    let (json, console) = browser::browse(browser, name, html, PROBE);
+    (serde_json::from_str(&json).expect("the shape of Seen"), console)
 }
 
 /// The marks that each chart must show.
@@ -161,12 +118,7 @@ fn expected(summary: &Summary) -> BTreeMap<String, usize> {
 
 #[test]
 fn the_report_works_in_a_browser() {
-    let Some(browser) = chromium() else {
-        let is_required = std::env::var_os("GODWIT_REQUIRE_TOOLS").is_some_and(|v| v == "1");
-        assert!(!is_required, "none of {NAMES:?} is installed");
-        println!("skipped: none of {NAMES:?} is installed");
-        return;
-    };
+    let Some(browser) = browser::chromium() else { return };
     for (name, summary) in [("quick", quick()), ("small", small()), ("full", full())] {
         let (seen, console) = browse(&browser, name, &render(&summary));
         assert_eq!(console, "", "{name}: the console should be silent");
@@ -189,12 +141,7 @@ fn the_report_works_in_a_browser() {
 
 #[test]
 fn the_comparison_works_in_a_browser() {
-    let Some(browser) = chromium() else {
-        let is_required = std::env::var_os("GODWIT_REQUIRE_TOOLS").is_some_and(|v| v == "1");
-        assert!(!is_required, "none of {NAMES:?} is installed");
-        println!("skipped: none of {NAMES:?} is installed");
-        return;
-    };
+    let Some(browser) = browser::chromium() else { return };
     let (a, mut b) = (full(), full());
     b.environment.kernel = "another".to_owned();
     let comparison = measure::compare::compare(("results/a", &a), ("results/b", &b), true);

@@ -18,8 +18,12 @@ fn every_feature_is_served_and_set_over_its_baseline() {
         "simple-classes",
         "ored-addresses",
         "shared-networks",
+        "not-persisted",
+        "log-debug",
+        "four-threads",
         "segmentation",
         "chatty",
+        "chatty-cached",
         "pool-50",
         "pool-99",
     ];
@@ -42,6 +46,7 @@ fn every_feature_is_served_and_set_over_its_baseline() {
     assert_eq!(ratios.len(), features.len() - 2, "all but the baselines: {ratios:?}");
     let baseline = |ratio: &Value| match ratio["server"].as_str() {
         Some(name) if name.contains("pool") => "godwit-pool-50",
+        Some("godwit-chatty-cached") => "godwit-chatty",
         _ => "godwit-plain",
     };
     assert!(ratios.iter().all(|ratio| ratio["to"] == baseline(ratio)), "{ratios:?}");

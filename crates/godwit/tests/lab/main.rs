@@ -2,6 +2,7 @@
 
 mod dns;
 mod features;
+mod profile;
 mod regression;
 
 use std::io::{BufRead, BufReader};

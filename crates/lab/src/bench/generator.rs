@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use measure::plan::Feature;
 use measure::record::Purpose;
 use testbed::{CommandLine, Side};
 
-use super::{ProcessBench, Service, restart};
+use super::{ProcessBench, Service, avalanche, perfdhcp, restart};
 use crate::driver::features;
 use crate::family::Version;
 use crate::runner::Request;
@@ -24,6 +25,25 @@ impl ProcessBench<'_> {
         folder: &Path,
     ) -> (CommandLine, Option<PathBuf>) {
         let service = &self.services[request.subject];
+        let cpu = Some(self.processors.generator);
+        if service.subject.feature == Feature::Perfdhcp {
+            let command = perfdhcp::command(
+                (self.relay, service.address),
+                (request.rate_per_s, request.dwell_s),
+                (request.number, service.terms.clients),
+            );
+            return (service.topology.command(Side::Client, cpu, command), None);
+        }
+        if request.purpose == Purpose::Avalanche {
+            let command = avalanche::command(
+                (&self.godwit, &folder.join(avalanche::REPORT)),
+                self.family.version(),
+                (self.relay, service.address),
+                (request.rate_per_s, request.dwell_s),
+                (request.number, seed),
+            );
+            return (service.topology.command(Side::Client, cpu, command), None);
+        }
         let mut command = CommandLine::new(self.godwit.to_string_lossy());
         command = if self.family.protocol.is_dhcp() {
             self.dhcp_load(command, service, request)
@@ -48,7 +68,6 @@ impl ProcessBench<'_> {
             command = command.args(["--leases", &path.to_string_lossy()]);
             list = Some(path);
         }
-        let cpu = Some(self.processors.generator);
         (service.topology.command(Side::Client, cpu, command), list)
     }
 

@@ -1,8 +1,11 @@
 //! Trials with real processes: servers that run side by side, a generator per trial, samples of both.
 
+mod avalanche;
 mod fresh;
 mod generator;
+mod perfdhcp;
 mod poll;
+mod profile;
 mod restart;
 mod set_up;
 mod settle;
@@ -30,12 +33,14 @@ use crate::error::LabError;
 use crate::family::Family;
 use crate::folder;
 use crate::leases::Verified;
+use crate::profiler::{Recording, Samples};
 use crate::progress::Progress;
 use crate::runner::{Bench, Ran, Request};
 use crate::samples::samples_of;
 use crate::subject::Subject;
 use crate::terms::Terms;
 use poll::Poller;
+use profile::Profiler;
 use restart::DatabaseRestart;
 use settle::Waits;
 
@@ -104,6 +109,13 @@ pub(crate) struct Processors {
     pub(crate) generator: usize,
 }
 
+/// What was done while the generator ran.
+#[derive(Debug, Default)]
+struct Meanwhile {
+    restart: Option<DatabaseRestart>,
+    samples: Option<Samples>,
+}
+
 /// The bench with its servers running. Dropping it ends them and removes what was built.
 #[derive(Debug)]
 pub struct ProcessBench<'a> {
@@ -123,6 +135,7 @@ pub struct ProcessBench<'a> {
     databases: Vec<Database>,
     flushes: Vec<FlushCost>,
     starts: Vec<Start>,
+    profiler: Profiler,
     run: Run,
     origin: Instant,
     stop: &'a AtomicBool,
@@ -143,6 +156,10 @@ impl Bench for ProcessBench<'_> {
         self.start_all_anew(subjects)
     }
 
+    fn can_profile(&self) -> bool {
+        matches!(self.profiler, Profiler::On(_))
+    }
+
     fn trial(&mut self, request: &Request) -> Result<Ran, LabError> {
         let label = self.services[request.subject].subject.label();
         let words = format!("{} {label}: {}/s", step_words(request), grouped(request.rate_per_s));
@@ -156,7 +173,10 @@ impl Bench for ProcessBench<'_> {
             }
         }
         let service = &self.services[request.subject];
-        let dwell_s = service.terms.dwell_s(self.plan, request.rate_per_s, request.dwell_s);
+        let mut dwell_s = service.terms.dwell_s(self.plan, request.rate_per_s, request.dwell_s);
+        if service.subject.feature == Feature::Perfdhcp {
+            dwell_s = perfdhcp::dwell_s(dwell_s);
+        }
         let before = Trial { wait_s, flush_us, ..Trial::default() };
         let trial = self.measure(&Request { dwell_s, ..*request }, before)?;
         for position in self.halves(request.subject) {
@@ -179,10 +199,12 @@ impl ProcessBench<'_> {
     /// One trial, from starting the generator to its record on the disk; `before` has what is known
     /// of it already.
     fn measure(&mut self, request: &Request, before: Trial) -> Result<Trial, LabError> {
-        let service = &self.services[request.subject];
-        let name = format!("{:03}-{}", request.number, service.subject.file_name());
+        let file_name = self.services[request.subject].subject.file_name();
+        let name = format!("{:03}-{file_name}", request.number);
         let folder = self.folder.join(folder::TRIALS).join(name);
         folder::create(&folder)?;
+        let recording = self.attach(request, &folder);
+        let service = &self.services[request.subject];
         let seed = self.plan.trial_seed(request.number);
         let (generator, list) = self.generator(request, seed, &folder);
         let sampler = Sampler::start(
@@ -196,14 +218,15 @@ impl ProcessBench<'_> {
         let start_s = self.elapsed_s();
         let mut process = ChildProcess::start(&generator, "generator", &folder)?;
         sampler.watch(service.target(Side::Client, process.pid(), self.relay));
-        let (ended, restart) = self.wait_for_generator(request, &mut process)?;
+        let (ended, meanwhile) = self.wait_for_generator(request, &mut process, recording)?;
         let end_s = self.elapsed_s();
         let polls = poller.map(Poller::finish).transpose()?;
         let samples = samples_of(&sampler.finish());
         if self.stop.load(Ordering::Acquire) {
             return Err(LabError::Interrupted);
         }
-        let load = self.record_of(&process, ended, &folder)?;
+        let profile = self.read(meanwhile.samples);
+        let load = self.record_of(request, &process, ended, &folder)?;
         let service = &mut self.services[request.subject];
         polls.iter().for_each(|polls| service.polls.add(*polls));
         service.next_client = service.terms.next_clients(service.next_client, request).1;
@@ -222,7 +245,8 @@ impl ProcessBench<'_> {
             commands: self.commands(request.subject, &generator),
             server_cpus,
             generator_cpus,
-            restart: restart.zip(load.as_ref()).map(|(restart, load)| restart.since_due(load)),
+            restart: meanwhile.restart.zip(load.as_ref()).map(|(of, load)| of.since_due(load)),
+            profile,
             polls,
             load,
             digest,
@@ -258,15 +282,18 @@ impl ProcessBench<'_> {
         servers.chain([("generator".to_owned(), generator.to_string())]).collect()
     }
 
-    /// Waits until the generator has ended, and ends and starts the server's database meanwhile where
-    /// that is what the trial is for.
+    /// Waits until the generator has ended. Where that is what the trial is for, ends and starts the
+    /// server's database meanwhile, or lets `recording` take samples.
     fn wait_for_generator(
         &mut self,
         request: &Request,
         process: &mut ChildProcess,
-    ) -> Result<(Option<ExitStatus>, Option<DatabaseRestart>), LabError> {
+        recording: Option<Recording>,
+    ) -> Result<(Option<ExitStatus>, Meanwhile), LabError> {
         let began = Instant::now();
-        let patience = Duration::from_secs_f64(request.dwell_s + self.plan.search.deadline_s);
+        let share = if request.purpose == Purpose::Avalanche { avalanche::PATIENCE } else { 1.0 };
+        let lasts_s = request.dwell_s * share + self.plan.search.deadline_s;
+        let patience = Duration::from_secs_f64(lasts_s);
         let until = began + patience + GENERATOR_GRACE;
         let stop = self.stop;
         let wait = |process: &mut ChildProcess, until: Instant| {
@@ -274,12 +301,21 @@ impl ProcessBench<'_> {
                 .wait(|| stop.load(Ordering::Acquire) || Instant::now() >= until)
                 .map_err(|e| LabError::cannot("wait for the generator", e))
         };
-        let mut restart = None;
+        let mut meanwhile = Meanwhile::default();
         if request.purpose.ends_database() {
             wait(process, began + Duration::from_secs_f64(self.plan.restart.at_s))?;
-            restart = self.restart_database(request)?;
+            meanwhile.restart = self.restart_database(request)?;
         }
-        Ok((wait(process, until)?, restart))
+        if let Some(mut recording) = recording {
+            wait(process, began + profile::LEAD)?;
+            let begun = recording.begin();
+            if self.noted(begun).is_some() {
+                let seconds = Duration::from_secs_f64(self.plan.profile.seconds);
+                wait(process, Instant::now() + seconds)?;
+                meanwhile.samples = self.noted(recording.end());
+            }
+        }
+        Ok((wait(process, until)?, meanwhile))
     }
 
     /// The servers that a subject is: one, or two on the same database.
@@ -290,13 +326,22 @@ impl ProcessBench<'_> {
     /// What the generator wrote; `None` when it failed in a way that may pass.
     fn record_of(
         &self,
+        request: &Request,
         process: &ChildProcess,
         ended: Option<ExitStatus>,
         folder: &Path,
     ) -> Result<Option<LoadRecord>, LabError> {
-        let text = std::fs::read_to_string(folder.join(generator::RECORD)).unwrap_or_default();
-        if let Ok(record) = serde_json::from_str(&text) {
-            return Ok(Some(record));
+        let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_default();
+        let load = (request.rate_per_s, request.dwell_s);
+        let record = if request.purpose == Purpose::Avalanche {
+            avalanche::record(&read(avalanche::REPORT), load)
+        } else if self.services[request.subject].subject.feature == Feature::Perfdhcp {
+            perfdhcp::record(&read("generator.out"), load.0, load.1)
+        } else {
+            serde_json::from_str(&read(generator::RECORD)).ok()
+        };
+        if record.is_some() {
+            return Ok(record);
         }
         match ended {
             // It refused its arguments or its surroundings: the next one would do the same.
@@ -396,10 +441,11 @@ fn percent(share: f64) -> String {
 
 fn step_words(request: &Request) -> String {
     let purpose = request.purpose.name();
-    if matches!(request.purpose, Purpose::Curve | Purpose::Ramp) {
-        purpose.to_owned()
-    } else {
-        format!("round {} of {}, {purpose}", request.round + 1, request.rounds)
+    match request.purpose {
+        Purpose::Curve | Purpose::Ramp | Purpose::Profile | Purpose::Avalanche => {
+            purpose.to_owned()
+        }
+        _ => format!("round {} of {}, {purpose}", request.round + 1, request.rounds),
     }
 }
 

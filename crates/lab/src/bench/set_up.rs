@@ -13,6 +13,7 @@ use testbed::process::pin_self;
 use testbed::topology::{NamespaceSettings, allowed_cpus, free_port};
 use testbed::{ChildProcess, Quota, Registry, Run, Side, Topology};
 
+use super::profile::Profiler;
 use super::settle::Waits;
 use super::{ProcessBench, Processors, Service};
 use crate::driver::{self, Place, StorePlace};
@@ -80,6 +81,7 @@ impl<'a> ProcessBench<'a> {
             databases: Vec::new(),
             flushes: Vec::new(),
             starts: Vec::new(),
+            profiler: Profiler::of(&plan.profile, &mut warnings),
             run,
             origin,
             stop,
@@ -219,6 +221,7 @@ impl<'a> ProcessBench<'a> {
             godwit: self.godwit.clone(),
             store,
             feature: subject.feature,
+            reservations: driver::features::RESERVATIONS,
         }
     }
 

@@ -23,14 +23,20 @@ const CLASSES: u32 = 100;
 const ADDRESSES: u32 = 1_000;
 /// Clients that have a reservation: the generator's first ones.
 pub(crate) const RESERVATIONS: u32 = 1_000_000;
+/// Number of a client that never comes, and of whoever follows it.
+const OTHERS: u32 = 1 << 31;
 /// Subnets, where they are many.
 const SUBNETS: u32 = 10_000;
-/// Leases that are there from the beginning.
-const A_MILLION: u32 = 1_000_000;
 /// Shared networks and subnets of each.
 const NETWORKS: (u32, u32) = (100, 50);
 /// Addresses in the pool of each of many subnets.
 const SUBNET_POOL: u32 = 250;
+/// The first lines of Kea's lease files, in the current versions of their schemas.
+const COLUMNS_V4: &str = "address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,\
+                          fqdn_rev,hostname,state,user_context";
+const COLUMNS_V6: &str = "address,duid,valid_lifetime,expire,subnet_id,pref_lifetime,lease_type,\
+                          iaid,prefix_len,fqdn_fwd,fqdn_rev,hostname,hwaddr,state,user_context,\
+                          hwtype,hwaddr_source";
 /// Lifetime of the leases that are in a pool from the beginning.
 const HELD: Duration = Duration::from_secs(86_400);
 /// Where one of many subnets lies, number 0; the further ones follow, 256 addresses (64 bits) each.
@@ -62,7 +68,11 @@ pub(crate) const fn has_links(feature: Feature) -> bool {
 /// Distinct clients that the configuration has room for; `None` when only the pool limits them.
 pub(crate) const fn room(feature: Feature) -> Option<u32> {
     match feature {
-        Feature::Reservations => Some(RESERVATIONS),
+        // Clients beyond those with a reservation would be served in another way.
+        feature if feature.has_reservations() => match feature {
+            Feature::ReservationsOff | Feature::ReservationsOfOthers => None,
+            _ => Some(RESERVATIONS),
+        },
         Feature::ManySubnets | Feature::PolledSubnets => Some(SUBNETS * SUBNET_POOL),
         Feature::SharedNetworks => Some(NETWORKS.0 * NETWORKS.1 * SUBNET_POOL),
         _ => None,
@@ -84,7 +94,7 @@ pub(crate) fn generator_words(feature: Feature, version: Version) -> Vec<String>
     if feature.used_per_10_000().is_some() {
         words.push("--release".to_owned());
     }
-    if feature == Feature::Chatty {
+    if feature.is_chatty() {
         words.push("--chatty".to_owned());
     }
     words
@@ -135,18 +145,20 @@ pub(super) fn apply(place: &Place, configuration: &mut Value) {
             let test = (0..ADDRESSES).map(term).collect::<Vec<_>>().join(" or ");
             configuration["client-classes"] = json!([class(0, Some(test))]);
         }
-        Feature::Reservations => {
-            let all = match version {
-                Version::V4 => {
-                    json!(["hw-address", "duid", "circuit-id", "client-id", "flex-id"])
-                }
-                Version::V6 => json!(["hw-address", "duid", "flex-id"]),
-            };
-            configuration["host-reservation-identifiers"] = all;
-            configuration["reservations-global"] = json!(false);
-            configuration["reservations-in-subnet"] = json!(true);
-            configuration[key][0]["reservations"] = json!([INCLUDED]);
+        Feature::Reservations
+        | Feature::ReservationsOff
+        | Feature::ReservationsOfOthers
+        | Feature::ReservationsByOne
+        | Feature::ReservationsOutOfPool
+        | Feature::ReservationsGlobal
+        | Feature::ReservationsEarlyGlobal => reserve(place, configuration),
+        Feature::NotPersisted => configuration["lease-database"]["persist"] = json!(false),
+        Feature::LogInfo => configuration["loggers"][0]["severity"] = json!("INFO"),
+        Feature::LogDebug => {
+            configuration["loggers"][0]["severity"] = json!("DEBUG");
+            configuration["loggers"][0]["debuglevel"] = json!(99);
         }
+        Feature::ChattyCached => configuration["cache-threshold"] = json!(0.25),
         Feature::ManySubnets | Feature::PolledSubnets => {
             many_subnets(place, &mut configuration[key]);
         }
@@ -161,8 +173,12 @@ pub(super) fn apply(place: &Place, configuration: &mut Value) {
             beside_others(version, &mut configuration[&key]);
         }
         Feature::Plain
+        | Feature::TwoThreads
+        | Feature::FourThreads
+        | Feature::Perfdhcp
         | Feature::Segmentation
         | Feature::MillionLeases
+        | Feature::TenMillionLeases
         | Feature::Chatty
         | Feature::Pool50
         | Feature::Pool90
@@ -170,6 +186,37 @@ pub(super) fn apply(place: &Place, configuration: &mut Value) {
         | Feature::Pool99
         | Feature::Pool99_9
         | Feature::Pool99_99 => {}
+    }
+}
+
+/// Where reservations stand, and which are looked up how.
+fn reserve(place: &Place, configuration: &mut Value) {
+    let identifiers = match (place.family.version(), place.feature) {
+        (Version::V4, Feature::ReservationsByOne) => json!(["hw-address"]),
+        (Version::V4, _) => json!(["hw-address", "duid", "circuit-id", "client-id", "flex-id"]),
+        (Version::V6, Feature::ReservationsByOne) => json!(["duid"]),
+        (Version::V6, _) => json!(["hw-address", "duid", "flex-id"]),
+    };
+    let is_global =
+        matches!(place.feature, Feature::ReservationsGlobal | Feature::ReservationsEarlyGlobal);
+    let is_off = place.feature == Feature::ReservationsOff;
+    configuration["host-reservation-identifiers"] = identifiers;
+    configuration["reservations-global"] = json!(is_global);
+    configuration["reservations-in-subnet"] = json!(!is_global && !is_off);
+    match place.feature {
+        Feature::ReservationsOutOfPool => {
+            configuration["reservations-out-of-pool"] = json!(true);
+        }
+        Feature::ReservationsEarlyGlobal => {
+            configuration["early-global-reservations-lookup"] = json!(true);
+        }
+        _ => {}
+    }
+    let list = json!([INCLUDED]);
+    if is_global {
+        configuration["reservations"] = list;
+    } else {
+        configuration[format!("subnet{}", place.digit())][0]["reservations"] = list;
     }
 }
 
@@ -214,18 +261,18 @@ pub(super) fn write_files(place: &Place) -> Result<(), LabError> {
         let path = place.folder.join(name);
         write_with(&path, of).map_err(|e| LabError::cannot(format!("write {}", path.display()), e))
     };
-    if place.feature == Feature::Reservations {
-        write(RESERVATIONS_FILE, &|file| reservations(place.family.version(), file))?;
+    if place.feature.has_reservations() {
+        let is_of_others = place.feature == Feature::ReservationsOfOthers;
+        let clients = (if is_of_others { OTHERS } else { 0 }, place.reservations);
+        write(RESERVATIONS_FILE, &|file| reservations(place.family.version(), clients, file))?;
     }
-    if let IpAddr::V4(first) = place.pool.0 {
-        let pool = place.pool_size();
-        if let Some(used) = place.feature.used_per_10_000() {
-            let free = (u64::from(pool) * u64::from(10_000 - used) / 10_000) as u32;
-            write(LEASE_FILE, &|file| leases(first, pool, free, file))?;
-        } else if place.feature == Feature::MillionLeases {
-            let free = pool.saturating_sub(A_MILLION);
-            write(LEASE_FILE, &|file| leases(first, pool, free, file))?;
-        }
+    let pool = place.pool_size();
+    let free = place.feature.used_per_10_000().map_or_else(
+        || pool.saturating_sub(place.feature.leases_before()),
+        |used| (u64::from(pool) * u64::from(10_000 - used) / 10_000) as u32,
+    );
+    if free < pool {
+        write(LEASE_FILE, &|file| leases(place.pool.0, pool, free, file))?;
     }
     Ok(())
 }
@@ -236,13 +283,18 @@ fn write_with(path: &Path, of: &dyn Fn(&mut dyn Write) -> io::Result<()>) -> io:
     file.flush()
 }
 
-fn reservations(version: Version, file: &mut dyn Write) -> io::Result<()> {
-    for number in 0..RESERVATIONS {
+/// Reservations of `count` clients from number `first` on.
+fn reservations(
+    version: Version,
+    (first, count): (u32, u32),
+    file: &mut dyn Write,
+) -> io::Result<()> {
+    for number in 0..count {
         let comma = if number == 0 { "" } else { ",\n" };
         match version {
             Version::V4 => {
                 let address = Ipv4Addr::from(RESERVED_V4.to_bits() + number);
-                let client = hardware(number);
+                let client = hardware(first + number);
                 write!(
                     file,
                     r#"{comma}{{ "hw-address": "{client}", "ip-address": "{address}" }}"#
@@ -250,7 +302,7 @@ fn reservations(version: Version, file: &mut dyn Write) -> io::Result<()> {
             }
             Version::V6 => {
                 let address = Ipv6Addr::from(RESERVED_V6.to_bits() + u128::from(number));
-                let client = duid(number);
+                let client = duid(first + number);
                 write!(file, r#"{comma}{{ "duid": "{client}", "ip-addresses": ["{address}"] }}"#)?;
             }
         }
@@ -260,20 +312,28 @@ fn reservations(version: Version, file: &mut dyn Write) -> io::Result<()> {
 
 /// A lease file of Kea's in which all but `free` addresses are held by clients that never come. What
 /// is free lies evenly between.
-fn leases(first: Ipv4Addr, pool: u32, free: u32, file: &mut dyn Write) -> io::Result<()> {
+fn leases(first: IpAddr, pool: u32, free: u32, file: &mut dyn Write) -> io::Result<()> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let (held_s, expires_s) = (HELD.as_secs(), (now + HELD).as_secs());
     let before = |number: u32| u64::from(number) * u64::from(free) / u64::from(pool);
-    writeln!(
-        file,
-        "address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,fqdn_rev,hostname,\
-         state,user_context"
-    )?;
+    writeln!(file, "{}", if first.is_ipv4() { COLUMNS_V4 } else { COLUMNS_V6 })?;
     for number in (0..pool).filter(|&number| before(number) == before(number + 1)) {
-        let address = Ipv4Addr::from(first.to_bits() + number);
         let [a, b, c, d] = number.to_be_bytes();
         let client = format!("06:00:{a:02x}:{b:02x}:{c:02x}:{d:02x}");
-        writeln!(file, "{address},{client},01:{client},{held_s},{expires_s},1,0,0,,0,")?;
+        match first {
+            IpAddr::V4(first) => {
+                let address = Ipv4Addr::from(first.to_bits() + number);
+                writeln!(file, "{address},{client},01:{client},{held_s},{expires_s},1,0,0,,0,")?;
+            }
+            IpAddr::V6(first) => {
+                let address = Ipv6Addr::from(first.to_bits() + u128::from(number));
+                let duid = format!("00:01:00:01:2a:00:00:00:{client}");
+                writeln!(
+                    file,
+                    "{address},{duid},{held_s},{expires_s},1,{held_s},0,1,128,0,0,,,0,,0,0"
+                )?;
+            }
+        }
     }
     Ok(())
 }
@@ -285,7 +345,7 @@ mod tests {
     #[test]
     fn a_pool_is_in_use_evenly() {
         let mut text = Vec::new();
-        leases(Ipv4Addr::new(10, 1, 0, 0), 1_000, 10, &mut text).unwrap();
+        leases(Ipv4Addr::new(10, 1, 0, 0).into(), 1_000, 10, &mut text).unwrap();
         let text = String::from_utf8(text).unwrap();
         let held: Vec<u32> = text
             .lines()

@@ -5,15 +5,16 @@ use serde_json::json;
 use testbed::CommandLine;
 
 use super::{
-    LEASE_FILE, Place, Prepared, common_configuration, version_of, with_ports, write_configuration,
+    Place, Prepared, common_configuration, lease_file, version_of, with_ports, write_configuration,
 };
 use crate::error::LabError;
-use crate::leases::LeaseFile;
 
 pub(super) fn prepare(durability: Durability, place: &Place) -> Result<Prepared, LabError> {
     let mut configuration = common_configuration(place);
     // A client that comes again is renewed with a row, as by servers that do not cache leases.
-    configuration["cache-threshold"] = json!(0.0);
+    if place.feature != Feature::ChattyCached {
+        configuration["cache-threshold"] = json!(0.0);
+    }
     if place.feature == Feature::PolledSubnets {
         // The DHCP port's number, for TCP.
         configuration["control-sockets"] = json!([{
@@ -26,6 +27,9 @@ pub(super) fn prepare(durability: Durability, place: &Place) -> Result<Prepared,
     if place.feature == Feature::Segmentation {
         own["segmentation"] = json!(true);
     }
+    if place.feature.threads() > 1 {
+        own["shards"] = json!(place.feature.threads());
+    }
     if let Some(store) = place.store.godwits_own() {
         own["lease-database"] = store;
     }
@@ -37,7 +41,7 @@ pub(super) fn prepare(durability: Durability, place: &Place) -> Result<Prepared,
         .env("KEA_PIDFILE_DIR", place.folder.to_string_lossy());
     Ok(Prepared {
         command: with_ports(command, place),
-        lease_file: Some(LeaseFile::kea(place.folder.join(LEASE_FILE), place.family.version())),
+        lease_file: lease_file(place),
         version: version_of(&place.godwit, "--version"),
         reads_frames: false,
     })

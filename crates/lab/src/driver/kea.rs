@@ -6,17 +6,16 @@
 
 use std::path::PathBuf;
 
-use measure::plan::{Feature, Store};
+use measure::plan::Store;
 use serde_json::json;
 use testbed::CommandLine;
 use testbed::command::require_program;
 
 use super::{
-    LEASE_FILE, Place, Prepared, common_configuration, version_of, with_ports, write_configuration,
+    Place, Prepared, common_configuration, lease_file, version_of, with_ports, write_configuration,
 };
 use crate::error::LabError;
 use crate::family::Version;
-use crate::leases::LeaseFile;
 
 /// Threads and packets in the queue per store: what Kea's manual found best for databases, and for
 /// memfile its threads with a longer queue.
@@ -45,7 +44,7 @@ pub(super) fn prepare(multi_threaded: bool, place: &Place) -> Result<Prepared, L
         "thread-pool-size": threads,
         "packet-queue-size": queue_packets
     });
-    if place.feature != Feature::Reservations {
+    if !place.feature.has_reservations() {
         configuration["reservations-global"] = json!(false);
         configuration["reservations-in-subnet"] = json!(false);
     }
@@ -57,7 +56,7 @@ pub(super) fn prepare(multi_threaded: bool, place: &Place) -> Result<Prepared, L
     }
     Ok(Prepared {
         command: with_ports(command, place),
-        lease_file: Some(LeaseFile::kea(place.folder.join(LEASE_FILE), place.family.version())),
+        lease_file: lease_file(place),
         version: version_of(&program, "-v"),
         reads_frames: false,
     })

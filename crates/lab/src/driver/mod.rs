@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use measure::plan::{Feature, Protocol};
 use serde_json::{Value, json};
 use testbed::CommandLine;
+use testbed::command::require_program;
 
 use crate::error::LabError;
 use crate::family::{Family, Version};
@@ -53,6 +54,8 @@ pub struct Place {
     pub store: StorePlace,
     /// What its configuration has beyond one subnet with one pool.
     pub feature: Feature,
+    /// Clients that have a reservation, where the feature gives them one.
+    pub reservations: u32,
 }
 
 /// A server that is ready to be started.
@@ -69,6 +72,8 @@ pub struct Prepared {
     pub reads_frames: bool,
 }
 
+/// The generator by others, and the package that has it.
+pub(crate) const PERFDHCP: (&str, &str) = ("perfdhcp", "kea-admin");
 /// The file with a configuration in Kea's form.
 const CONFIGURATION: &str = "config.json";
 
@@ -129,11 +134,15 @@ pub fn configuration_name(subject: &Subject, protocol: Protocol) -> Option<&'sta
     }
 }
 
-/// Refuses a server that is not installed, before anything has been built.
+/// Refuses a server, or a generator, that is not installed, before anything has been built.
 ///
 /// # Errors
 /// The missing program and the package that holds it.
 pub fn require(subject: &Subject, family: Family) -> Result<(), LabError> {
+    if subject.feature == Feature::Perfdhcp {
+        let (program, package) = PERFDHCP;
+        require_program(program, package)?;
+    }
     match &subject.kind {
         Kind::Godwit(_) | Kind::Limit => Ok(()),
         Kind::Kea { .. } => kea::program(family.version()).map(drop),
@@ -202,6 +211,12 @@ fn common_configuration(place: &Place) -> Value {
     }
     features::apply(place, &mut configuration);
     configuration
+}
+
+/// The lease file that Kea's configuration names; `None` where it says to write none.
+fn lease_file(place: &Place) -> Option<LeaseFile> {
+    let path = place.folder.join(LEASE_FILE);
+    (place.feature != Feature::NotPersisted).then(|| LeaseFile::kea(path, place.family.version()))
 }
 
 /// Writes a configuration into the place's folder and returns its path.

@@ -23,6 +23,8 @@ struct Imagined {
     fresh: Vec<(usize, Vec<usize>)>,
     /// The user interrupts this trial.
     interrupted_at: Option<u32>,
+    /// perf is there.
+    can_profile: bool,
 }
 
 impl Bench for Imagined {
@@ -33,6 +35,10 @@ impl Bench for Imagined {
     fn start_anew(&mut self, subjects: &[usize]) -> Result<(), LabError> {
         self.fresh.push((self.asked.len(), subjects.to_vec()));
         Ok(())
+    }
+
+    fn can_profile(&self) -> bool {
+        self.can_profile
     }
 
     fn trial(&mut self, request: &Request) -> Result<Ran, LabError> {
@@ -83,6 +89,7 @@ fn imagined(capacity_per_s: &[f64]) -> Imagined {
         asked: Vec::new(),
         fresh: Vec::new(),
         interrupted_at: None,
+        can_profile: true,
     }
 }
 
@@ -106,6 +113,81 @@ fn turns_run_to_and_fro_within_one_search() {
     assert_eq!(order, [0, 1, 1, 0, 0, 1, 1, 0]);
     let numbers: Vec<u32> = bench.asked.iter().map(|request| request.number).collect();
     assert!(numbers.iter().copied().eq(0..numbers.len() as u32));
+}
+
+#[test]
+fn profiles_come_last_for_every_server_but_the_limit() {
+    let mut subjects = subjects(&[("a", ""), ("b", ""), ("limit", "")]);
+    for subject in &mut subjects[..2] {
+        subject.kind = Kind::Dns(crate::driver::DnsServer::Echo);
+    }
+    let mut plan = plan();
+    plan.profile.fractions = vec![0.1, 0.5];
+    let mut bench = imagined(&[8_000.0, 4_000.0, 9_000.0]);
+    let out = run(&plan, &subjects, &mut bench).unwrap();
+    let is_profile = |request: &&Request| request.purpose == Purpose::Profile;
+    let asked: Vec<&Request> = bench.asked.iter().filter(is_profile).collect();
+    let last: Vec<&Request> = bench.asked.iter().rev().take(4).collect();
+    assert_eq!(asked, last.into_iter().rev().collect::<Vec<_>>());
+    for request in asked {
+        let name = &subjects[request.subject].server;
+        let found = out.searches.iter().rfind(|end| end.server == *name).unwrap();
+        let share = request.rate_per_s / found.rate_per_s.unwrap();
+        assert!((share - 0.1).abs() < 1e-9 || (share - 0.5).abs() < 1e-9, "{name} {share}");
+        assert_eq!(request.dwell_s, plan.profile.seconds + 1.0);
+    }
+    bench = Imagined { can_profile: false, ..imagined(&[8_000.0, 4_000.0, 9_000.0]) };
+    let out = run(&plan, &subjects, &mut bench).unwrap();
+    assert!(!bench.asked.iter().any(|request| request.purpose == Purpose::Profile));
+    assert_eq!(out.warnings, Vec::<String>::new());
+}
+
+#[test]
+fn servers_are_loaded_alike_and_with_all_clients_at_once() {
+    let mut subjects = subjects(&[("a", ""), ("b", ""), ("limit", "")]);
+    for subject in &mut subjects[..2] {
+        subject.kind = Kind::Godwit(measure::plan::Durability::None);
+    }
+    let mut plan = plan();
+    (plan.curve.fractions, plan.curve.same_rate, plan.curve.avalanche_s) = (vec![], true, 5.0);
+    let mut bench = imagined(&[8_000.0, 1_000.0, 9_000.0]);
+    let out = run(&plan, &subjects, &mut bench).unwrap();
+    let found = |name: &str| {
+        let end = out.searches.iter().rfind(|end| end.server == name);
+        end.unwrap().rate_per_s.unwrap()
+    };
+    let asked = |purpose: Purpose| -> Vec<(usize, f64, f64)> {
+        let of_it = bench.asked.iter().filter(|request| request.purpose == purpose);
+        let mut all: Vec<_> = of_it.map(|r| (r.subject, r.rate_per_s, r.dwell_s)).collect();
+        all.sort_by_key(|&(subject, ..)| subject);
+        all
+    };
+    let (half, dwell_s) = (found("b") / 2.0, plan.curve.dwell_s);
+    assert_eq!(asked(Purpose::Curve), [(0, half, dwell_s), (1, half, dwell_s)]);
+    assert_eq!(asked(Purpose::Avalanche), [(0, found("a"), 5.0), (1, found("b"), 5.0)]);
+}
+
+#[test]
+fn profiles_keep_their_time_and_are_left_out_when_there_is_none() {
+    let mut plan = plan();
+    plan.profile.fractions = vec![0.5];
+    plan.curve.fractions = vec![0.5; 40];
+    plan.time_budget_s = 40.0;
+    let mut subjects = subjects(&[("a", "")]);
+    subjects[0].kind = Kind::Dns(crate::driver::DnsServer::Echo);
+    let mut bench = imagined(&[8_000.0]);
+    let out = run(&plan, &subjects, &mut bench).unwrap();
+    let count = |bench: &Imagined, purpose| {
+        bench.asked.iter().filter(|request| request.purpose == purpose).count()
+    };
+    assert_eq!(count(&bench, Purpose::Profile), 1);
+    assert!(count(&bench, Purpose::Curve) < 40, "points give way: {:?}", out.warnings);
+    plan.profile.seconds = 60.0;
+    let mut bench = imagined(&[8_000.0]);
+    let out = run(&plan, &subjects, &mut bench).unwrap();
+    assert_eq!(count(&bench, Purpose::Profile), 0);
+    let told = out.warnings.iter().filter(|words| words.contains("1 profiles were left out"));
+    assert_eq!(told.count(), 1, "{:?}", out.warnings);
 }
 
 #[test]

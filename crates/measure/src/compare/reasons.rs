@@ -24,6 +24,8 @@ const MEMORY_TOLERANCE: f64 = 0.02;
 /// Keys of a plan that do not decide a server's figures: words, which servers stand beside it, which
 /// random numbers, how long it may take, and `topology`, of which what was built is judged.
 const FREE_KEYS: [&str; 5] = ["title", "servers", "seed", "time_budget_s", "topology"];
+/// Nor do those of this table: profiles are taken in trials of their own.
+const FREE_TABLE: &str = "profile.";
 
 /// What kind of reason it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -139,10 +141,14 @@ fn leaves(plan: &Plan) -> BTreeMap<String, String> {
     into
 }
 
+fn is_free(key: &str) -> bool {
+    FREE_KEYS.contains(&key) || key.starts_with(FREE_TABLE)
+}
+
 /// A hash of everything in `plan` that decides figures (FNV-1a, 64 bits).
 pub(super) fn plan_hash(plan: &Plan) -> String {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for (key, value) in leaves(plan).iter().filter(|(key, _)| !FREE_KEYS.contains(&key.as_str())) {
+    for (key, value) in leaves(plan).iter().filter(|(key, _)| !is_free(key)) {
         for octet in format!("{key}={value}\n").bytes() {
             hash = (hash ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3);
         }
@@ -156,7 +162,7 @@ fn plans(found: &mut Found, a: &Plan, b: &Plan) {
     for (key, a) in &of_a {
         let b = &of_b[key];
         if a == b || key == "topology" {
-        } else if FREE_KEYS.contains(&key.as_str()) {
+        } else if is_free(key) {
             found.notes.push(format!("plan: {key} is {a} in A, {b} in B"));
         } else {
             decisive.push(format!("{key} ({a} in A, {b} in B)"));

@@ -95,6 +95,7 @@ impl Plan {
             &mut self.search.confirm_dwell_s,
             &mut self.blocks.dwell_s,
             &mut self.curve.dwell_s,
+            &mut self.profile.seconds,
         ];
         for dwell_s in dwells {
             *dwell_s *= QUICK_DWELL;

@@ -20,19 +20,49 @@ pub enum Feature {
     OredAddresses,
     /// A million reservations, among them all clients, and every type of identifier looked up.
     Reservations,
+    /// The same reservations, none of which is looked up.
+    ReservationsOff,
+    /// As many for clients that never come, so that all are looked up in vain.
+    ReservationsOfOthers,
+    /// As `Reservations`, but one type of identifier is looked up: hardware address (DHCPv6: DUID).
+    ReservationsByOne,
+    /// As `Reservations`, told to lie outside of every pool.
+    ReservationsOutOfPool,
+    /// As `Reservations`, but for the whole server instead of a subnet.
+    ReservationsGlobal,
+    /// The same, looked up before the subnet is chosen.
+    ReservationsEarlyGlobal,
+    /// Leases are not written to a file.
+    NotPersisted,
+    /// A line of log for what happens to each client: severity INFO.
+    LogInfo,
+    /// Severity DEBUG, with every detail.
+    LogDebug,
     /// Ten thousand subnets, from which clients come in turn.
     ManySubnets,
     /// The same, while somebody asks for all statistics over HTTP, ten times a second (Godwit only).
     PolledSubnets,
     /// A hundred shared networks of fifty subnets each, from which clients come in turn.
     SharedNetworks,
+    /// Two worker threads instead of one, on the one processor that servers have: what it costs that
+    /// another thread may want what a message needs (Godwit only).
+    TwoThreads,
+    /// The same with four.
+    FourThreads,
+    /// Nothing more than `plain`, but the generator is perfdhcp, for the comparison of generators
+    /// (Godwit only, DHCPv4 only).
+    Perfdhcp,
     /// Datagrams are taken and sent in groups where the kernel joins them (Godwit only): not
     /// comparable with a server or a limit that takes them one by one.
     Segmentation,
     /// A million leases of clients that never come are there from the beginning.
     MillionLeases,
+    /// The same with ten million, for the memory that they take (Godwit only).
+    TenMillionLeases,
     /// Every message comes twice.
     Chatty,
+    /// The same, but leases are not renewed in the first quarter of their lifetime (lease caching).
+    ChattyCached,
     /// Half of the pool is in use all the time: every client gives its lease back.
     #[serde(rename = "pool-50")]
     Pool50,
@@ -55,18 +85,32 @@ pub enum Feature {
 
 impl Feature {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 31] = [
         Self::Plain,
         Self::EmptyClasses,
         Self::SimpleClasses,
         Self::OredAddresses,
         Self::Reservations,
+        Self::ReservationsOff,
+        Self::ReservationsOfOthers,
+        Self::ReservationsByOne,
+        Self::ReservationsOutOfPool,
+        Self::ReservationsGlobal,
+        Self::ReservationsEarlyGlobal,
+        Self::NotPersisted,
+        Self::LogInfo,
+        Self::LogDebug,
         Self::ManySubnets,
         Self::PolledSubnets,
         Self::SharedNetworks,
+        Self::TwoThreads,
+        Self::FourThreads,
+        Self::Perfdhcp,
         Self::Segmentation,
         Self::MillionLeases,
+        Self::TenMillionLeases,
         Self::Chatty,
+        Self::ChattyCached,
         Self::Pool50,
         Self::Pool90,
         Self::Pool96,
@@ -84,18 +128,88 @@ impl Feature {
             Self::SimpleClasses => "simple-classes",
             Self::OredAddresses => "ored-addresses",
             Self::Reservations => "reservations",
+            Self::ReservationsOff => "reservations-off",
+            Self::ReservationsOfOthers => "reservations-of-others",
+            Self::ReservationsByOne => "reservations-by-one",
+            Self::ReservationsOutOfPool => "reservations-out-of-pool",
+            Self::ReservationsGlobal => "reservations-global",
+            Self::ReservationsEarlyGlobal => "reservations-early-global",
+            Self::NotPersisted => "not-persisted",
+            Self::LogInfo => "log-info",
+            Self::LogDebug => "log-debug",
             Self::ManySubnets => "many-subnets",
             Self::PolledSubnets => "polled-subnets",
             Self::SharedNetworks => "shared-networks",
+            Self::TwoThreads => "two-threads",
+            Self::FourThreads => "four-threads",
+            Self::Perfdhcp => "perfdhcp",
             Self::Segmentation => "segmentation",
             Self::MillionLeases => "million-leases",
+            Self::TenMillionLeases => "ten-million-leases",
             Self::Chatty => "chatty",
+            Self::ChattyCached => "chatty-cached",
             Self::Pool50 => "pool-50",
             Self::Pool90 => "pool-90",
             Self::Pool96 => "pool-96",
             Self::Pool99 => "pool-99",
             Self::Pool99_9 => "pool-99-9",
             Self::Pool99_99 => "pool-99-99",
+        }
+    }
+
+    /// Whether it is measured with Godwit alone.
+    #[must_use]
+    pub const fn is_godwits(self) -> bool {
+        matches!(
+            self,
+            Self::PolledSubnets
+                | Self::TwoThreads
+                | Self::FourThreads
+                | Self::Perfdhcp
+                | Self::Segmentation
+                | Self::TenMillionLeases
+        )
+    }
+
+    /// Whether a million reservations are in the configuration.
+    #[must_use]
+    pub const fn has_reservations(self) -> bool {
+        matches!(
+            self,
+            Self::Reservations
+                | Self::ReservationsOff
+                | Self::ReservationsOfOthers
+                | Self::ReservationsByOne
+                | Self::ReservationsOutOfPool
+                | Self::ReservationsGlobal
+                | Self::ReservationsEarlyGlobal
+        )
+    }
+
+    /// Whether every message comes twice.
+    #[must_use]
+    pub const fn is_chatty(self) -> bool {
+        matches!(self, Self::Chatty | Self::ChattyCached)
+    }
+
+    /// Worker threads of Godwit.
+    #[must_use]
+    pub const fn threads(self) -> u32 {
+        match self {
+            Self::TwoThreads => 2,
+            Self::FourThreads => 4,
+            _ => 1,
+        }
+    }
+
+    /// Leases of clients that never come, which are there from the beginning beside those of a pool in
+    /// use.
+    #[must_use]
+    pub const fn leases_before(self) -> u32 {
+        match self {
+            Self::MillionLeases => 1_000_000,
+            Self::TenMillionLeases => 10_000_000,
+            _ => 0,
         }
     }
 
@@ -119,6 +233,7 @@ impl Feature {
     pub const fn baseline(self) -> Self {
         match self {
             Self::PolledSubnets => Self::ManySubnets,
+            Self::ChattyCached => Self::Chatty,
             _ if self.used_per_10_000().is_some() => Self::Pool50,
             _ => Self::Plain,
         }

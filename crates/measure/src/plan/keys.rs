@@ -202,6 +202,18 @@ pub const KEYS: &[Key] = &[
         "[0.25, 0.5, 0.75, 0.9, 1.1, 1.5]",
         "Points of the load curve as fractions of the highest rate found.",
     ),
+    key(
+        "curve.same_rate",
+        Takes::Flag,
+        "false",
+        "One more point for every server: half of the highest rate of the slowest.",
+    ),
+    key(
+        "curve.avalanche_s",
+        Takes::Number(0.0, 600.0),
+        "0.0",
+        "All clients at once: as many as the highest rate would serve in so many seconds; 0 for none (DHCP).",
+    ),
     key("curve.dwell_s", Takes::Number(0.1, 3_600.0), "1.0", "Length of a curve trial."),
     key(
         "ramp.first_mbit_s",
@@ -226,6 +238,36 @@ pub const KEYS: &[Key] = &[
         Takes::Number(0.0, 3_600.0),
         "0.0",
         "Length of a step's trial; 0 leaves the ramp out.",
+    ),
+    key(
+        "profile.fractions",
+        Takes::Numbers(0.01, 100.0),
+        "[]",
+        "Where perf samples the functions of each server, in a trial of its own, as fractions of the highest rate found; empty for no profiles.",
+    ),
+    key(
+        "profile.seconds",
+        Takes::Number(0.1, 600.0),
+        "3.0",
+        "How long samples are taken in each such trial.",
+    ),
+    key(
+        "profile.frequency_hz",
+        Takes::Whole(1, 50_000),
+        "997",
+        "Samples per second of each thread that runs.",
+    ),
+    key(
+        "profile.event",
+        Takes::Choice(&["auto", "cycles", "cpu-clock"]),
+        "\"auto\"",
+        "What makes the kernel take a sample; auto is cycles, or cpu-clock where the machine has no hardware counters.",
+    ),
+    key(
+        "profile.call_graph",
+        Takes::Choice(&["dwarf", "frame-pointer"]),
+        "\"dwarf\"",
+        "How callers are found; frame pointers cost less, and end at the first function that was built without, as those of most packages are.",
     ),
     key(
         "restart.database",

@@ -8,6 +8,7 @@ mod dns;
 mod features;
 mod keys;
 mod parse;
+mod profile;
 mod runs;
 mod stores;
 
@@ -19,6 +20,7 @@ pub(crate) use keys::key;
 pub use keys::{KEYS, Key, Takes};
 pub use parse::Problem;
 pub(crate) use parse::{Check, in_order};
+pub use profile::{CallGraph, ProfileEvent, ProfilePlan};
 pub use runs::{DroppedRuns, RunsPlan, Unconfirmed};
 pub use stores::{RestartPlan, Restarts, Sharing, Store};
 
@@ -55,6 +57,8 @@ pub struct Plan {
     pub curve: CurvePlan,
     /// Trials at rates that rise in steps.
     pub ramp: RampPlan,
+    /// Trials in which servers are profiled.
+    pub profile: ProfilePlan,
     /// Trials in whose middle the servers' databases are ended and started again.
     pub restart: RestartPlan,
     /// The clients that the generator plays.
@@ -219,6 +223,11 @@ pub struct CurvePlan {
     pub fractions: Vec<f64>,
     /// Length of a curve trial, seconds.
     pub dwell_s: f64,
+    /// Every server is also loaded with half of the highest rate of the slowest.
+    pub same_rate: bool,
+    /// Clients that all come at once: as many as the highest rate would serve in so many seconds; none
+    /// when 0.
+    pub avalanche_s: f64,
 }
 
 /// The clients that the generator plays.
@@ -291,6 +300,7 @@ impl Default for Plan {
             runs: RunsPlan::default(),
             curve: CurvePlan::default(),
             ramp: RampPlan::default(),
+            profile: ProfilePlan::default(),
             restart: RestartPlan::default(),
             clients: ClientsPlan::default(),
             server: ServerPlan::default(),
@@ -327,7 +337,12 @@ impl Default for BlocksPlan {
 
 impl Default for CurvePlan {
     fn default() -> Self {
-        Self { fractions: vec![0.25, 0.5, 0.75, 0.9, 1.1, 1.5], dwell_s: 1.0 }
+        Self {
+            fractions: vec![0.25, 0.5, 0.75, 0.9, 1.1, 1.5],
+            dwell_s: 1.0,
+            same_rate: false,
+            avalanche_s: 0.0,
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{LoadRecord, Polls, Restart, Sample, SampleDigest, VoidReason};
 use crate::plan::Plan;
+use crate::profile::Profile;
 use crate::search::Stop;
 
 /// Value of `schema` in a [`Trial`].
@@ -30,6 +31,10 @@ pub enum Purpose {
     Curve,
     /// A step of a ramp: a rate that is the same for every server.
     Ramp,
+    /// Constant load under which the server is profiled; it enters no figure.
+    Profile,
+    /// As many clients at once as the highest rate would serve in so many seconds.
+    Avalanche,
     /// A block at a fixed rate, taken in turn with the same block of the other servers.
     Pair,
     /// Constant load, in whose middle the server's database is ended in order and started again.
@@ -45,6 +50,12 @@ impl Purpose {
         matches!(self, Self::DatabaseStop | Self::DatabaseKill)
     }
 
+    /// Whether it is load that tells what a server can do at a rate.
+    #[must_use]
+    pub const fn is_at_a_rate(self) -> bool {
+        !matches!(self, Self::Profile | Self::Avalanche)
+    }
+
     /// One word for a table.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -53,6 +64,8 @@ impl Purpose {
             Self::Confirm => "confirm",
             Self::Curve => "curve",
             Self::Ramp => "ramp",
+            Self::Profile => "profile",
+            Self::Avalanche => "avalanche",
             Self::Pair => "pair",
             Self::DatabaseStop => "database stopped",
             Self::DatabaseKill => "database killed",
@@ -107,6 +120,9 @@ pub struct Trial {
     /// What came of asking for statistics, where the plan does that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub polls: Option<Polls>,
+    /// Where the server's time went, where that was the purpose and it could be seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Profile>,
     /// When the server's database was ended and started again, where that was the purpose.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restart: Option<Restart>,
@@ -149,6 +165,14 @@ impl Trial {
         let load = self.load.as_ref()?;
         (self.digest.server_cpu_s > 0.0)
             .then(|| load.exchanges.on_time as f64 / self.digest.server_cpu_s)
+    }
+
+    /// The same per processor second that the generator's processor was busy.
+    #[must_use]
+    pub fn exchanges_per_generator_cpu_s(&self) -> Option<f64> {
+        let load = self.load.as_ref()?;
+        (self.digest.generator_cpu_s > 0.0)
+            .then(|| load.exchanges.on_time as f64 / self.digest.generator_cpu_s)
     }
 }
 

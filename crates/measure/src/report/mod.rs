@@ -1,9 +1,12 @@
-//! The report: one HTML page that needs nothing but itself. Charts are drawn here as inline SVG;
-//! the script only adds tooltips, so the page reads the same where scripts are off and on paper.
+//! The report: one HTML page that needs nothing but itself. Charts are drawn here as inline SVG, flame
+//! graphs as boxes; scripts add tooltips, zoom and search, so the page reads the same where scripts are
+//! off and on paper.
 //!
 //! The same summary always gives the same bytes.
 
+mod capacity;
 mod comparison;
+mod flame;
 pub mod format;
 pub mod goals;
 mod latency;
@@ -11,6 +14,7 @@ mod load_curve;
 pub mod over_time;
 mod page;
 mod plot;
+mod profile;
 mod ratios;
 mod restarts;
 mod runs;
@@ -22,6 +26,7 @@ mod timeline;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use crate::capacity::Chart;
 use crate::compare::Comparison;
 use crate::suite::SuiteSummary;
 use crate::summary::Summary;
@@ -29,6 +34,8 @@ pub use page::theme_button;
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
+/// What flame graphs need besides.
+const FLAME_SCRIPT: &str = include_str!("flame.js");
 /// Nothing is loaded from anywhere; style and script are in the page.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
                       img-src data:; base-uri 'none'; form-action 'none'";
@@ -54,7 +61,10 @@ pub fn render(summary: &Summary) -> String {
         }
         (page::foot(summary))
     };
-    document(&page::title(summary), "summary", &serde_json::to_string(summary), &body)
+    let data = serde_json::to_string(summary);
+    let scripts: &[&str] =
+        if summary.profiles.is_empty() { &[SCRIPT] } else { &[SCRIPT, FLAME_SCRIPT] };
+    document_with(scripts, &page::title(summary), "summary", &data, &body)
 }
 
 /// Draws two results side by side, with the reasons against it where there are any.
@@ -80,6 +90,17 @@ pub fn render_suite(summary: &SuiteSummary) -> String {
     document(&suite::title(summary), "suite", &data, &suite::body(summary))
 }
 
+/// Draws the page of a table of operations per second.
+///
+/// # Panics
+///
+/// Never: a table can always be written as JSON.
+#[must_use]
+pub fn render_capacity(chart: &Chart) -> String {
+    let data = serde_json::to_string(chart);
+    document(capacity::TITLE, "capacity", &data, &capacity::body(chart))
+}
+
 /// A whole page around `body`, with style, script, and the data that it was drawn from.
 ///
 /// # Panics
@@ -87,6 +108,16 @@ pub fn render_suite(summary: &SuiteSummary) -> String {
 /// When there is no data: what is drawn can be written as JSON.
 #[must_use]
 pub fn document(title: &str, id: &str, data: &serde_json::Result<String>, body: &Markup) -> String {
+    document_with(&[SCRIPT], title, id, data, body)
+}
+
+fn document_with(
+    scripts: &[&str],
+    title: &str,
+    id: &str,
+    data: &serde_json::Result<String>,
+    body: &Markup,
+) -> String {
     // In a script element only `<` could end or nest anything.
     let data = data.as_ref().expect("plain data is JSON").replace('<', "\\u003c");
     html! {
@@ -105,7 +136,7 @@ pub fn document(title: &str, id: &str, data: &serde_json::Result<String>, body: 
                 (body)
                 div id="tip" role="status" hidden {}
                 script type="application/json" id=(id) { (PreEscaped(data)) }
-                script { (PreEscaped(SCRIPT)) }
+                script { @for script in scripts { (PreEscaped(script)) } }
             }
         }
     }
@@ -160,6 +191,7 @@ fn charts(summary: &Summary) -> Markup {
             ))
         }
         (processor_load(summary))
+        (profile::figure(summary))
         @if !summary.timeline.is_empty() {
             (figure(
                 "cpu",

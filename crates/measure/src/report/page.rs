@@ -141,6 +141,10 @@ fn card(index: usize, result: &ServerResult, summary: &Summary) -> Markup {
                 }
                 (latency("p99 at half load", result.latency_half))
                 (latency("p99 at the maximum", result.latency_max))
+                @if let Some(all) = result.avalanche {
+                    dt { "all at once" }
+                    dd { (format::rate(all.clients as f64)) " clients in " (format::seconds(all.took_s)) }
+                }
                 @if let (Some(share), Some(limit)) = (result.share_of_limit, &summary.limit) {
                     dt { "of the limit" }
                     dd title={ "limit responder: " (format::rate(limit.leases_per_s)) " " (yields) "/s" } {

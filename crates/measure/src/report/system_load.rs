@@ -22,7 +22,10 @@ struct Series<'s> {
 fn series(summary: &Summary) -> Vec<Series<'_>> {
     let all = summary.results.iter().enumerate().map(|(index, result)| {
         let is_drawn = |row: &&TrialRow| {
-            row.server == result.server && row.variant == result.variant && row.void.is_empty()
+            row.server == result.server
+                && row.variant == result.variant
+                && row.void.is_empty()
+                && row.purpose.is_at_a_rate()
         };
         let mut rows: Vec<&TrialRow> = summary.trials.iter().filter(is_drawn).collect();
         rows.sort_by(|a, b| a.offered_per_s.total_cmp(&b.offered_per_s));

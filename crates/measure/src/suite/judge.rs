@@ -10,9 +10,6 @@ use crate::summary::{Ratio, Round, ServerResult, Summary};
 /// A point of the load curve stands for a load that is this near, as a factor.
 const NEAR: f64 = 1.25;
 
-/// Leases by which two lines differ whose memory is compared.
-const A_MILLION: f64 = 1e6;
-
 /// A figure with its interval, where it has one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Found {
@@ -86,7 +83,7 @@ fn judge_row(
     let (sign, bound) = match (row.at_least, row.at_most) {
         (Some(bound), _) => ("≥", bound),
         (_, Some(bound)) => ("≤", bound),
-        _ => ("", 0.0),
+        _ => ("", f64::NAN),
     };
     let (found, note) = match found {
         Ok(found) => (Some(found), String::new()),
@@ -95,7 +92,7 @@ fn judge_row(
     RowResult {
         name: row.name.clone(),
         of,
-        target: format!("{sign} {bound}"),
+        target: if bound.is_nan() { String::new() } else { format!("{sign} {bound}") },
         value: found.map(|found| found.value),
         low: found.and_then(|found| Some(found.interval?.0)),
         high: found.and_then(|found| Some(found.interval?.1)),
@@ -109,6 +106,9 @@ fn verdict(found: Found, row: &RowPlan) -> Verdict {
         row.at_least.is_none_or(|least| value >= least)
             && row.at_most.is_none_or(|most| value <= most)
     };
+    if row.is_stated {
+        return Verdict::Stated;
+    }
     let ends = found.interval.map(|(low, high)| (meets(low), meets(high)));
     match (meets(found.value), ends) {
         (true, Some((true, true))) => Verdict::Met,
@@ -123,30 +123,36 @@ fn find(row: &RowPlan, summary: &Summary) -> Result<Found, String> {
         let found = summary.results.iter().find(|result| result.server == name);
         found.ok_or_else(|| format!("nothing was measured of {name}"))
     };
-    let of = line(&row.of)?;
+    let of = line(&row.of);
     match row.figure {
-        Figure::LeasesPerSecond => ratio(row, summary, |ratio| ratio.leases_per_s),
-        Figure::LeasesPerCpuSecond => ratio(row, summary, |ratio| ratio.leases_per_cpu_s),
-        Figure::ShareOfLimit => share_of_limit(of, summary),
-        Figure::ShareOfLimitPerCpuSecond => share_per_cpu_second(of, summary),
+        Figure::LeasesPerSecond => of.and_then(|_| ratio(row, summary, |ratio| ratio.leases_per_s)),
+        Figure::LeasesPerCpuSecond => {
+            of.and_then(|_| ratio(row, summary, |ratio| ratio.leases_per_cpu_s))
+        }
+        Figure::ExchangesPerGeneratorCpuSecond => generators(of?, line(&row.to)?),
+        Figure::ShareOfLimit => share_of_limit(of?, summary),
+        Figure::ShareOfLimitPerCpuSecond => share_per_cpu_second(of?, summary),
         Figure::LatencyAtHalf => {
             let p99_us = |result: &ServerResult| {
                 let at = result.latency_half.filter(|at| at.latency.count > 0);
                 at.map(|at| at.latency.p99_us)
                     .ok_or_else(|| format!("no latency of {} at half load", result.server))
             };
-            let value = p99_us(of)? / p99_us(line(&row.to)?)?;
+            let value = p99_us(of?)? / p99_us(line(&row.to)?)?;
             Ok(Found { value, interval: None })
         }
+        Figure::LatencyAtSameRate => latency_at_same_rate(of?, line(&row.to)?),
+        Figure::OfferedOverLimit => offered_over_limit(summary),
         Figure::StartUp => {
             let value = start(&row.of, summary)?.took_s / start(&row.to, summary)?.took_s;
             Ok(Found { value, interval: None })
         }
         Figure::BytesPerLease => {
             let bytes = |line: &str| start(line, summary).map(|start| start.rss_bytes as f64);
-            Ok(Found { value: (bytes(&row.of)? - bytes(&row.to)?) / A_MILLION, interval: None })
+            Ok(Found { value: (bytes(&row.of)? - bytes(&row.to)?) / row.leases, interval: None })
         }
-        Figure::Goodput => goodput(of, row.fraction),
+        Figure::Goodput => goodput(of?, row.fraction),
+        Figure::Avalanche => avalanche(of?),
     }
 }
 
@@ -177,6 +183,18 @@ fn ratio(
         .ok_or_else(|| format!("no round has a figure of both {} and {}", row.of, row.to))
 }
 
+/// What two generators reach with the same server.
+fn generators(of: &ServerResult, to: &ServerResult) -> Result<Found, String> {
+    let pair = |above: &Round| {
+        let below = to.rounds.iter().find(|below| below.round == above.round)?;
+        Some((above.exchanges_per_generator_cpu_s?, below.exchanges_per_generator_cpu_s?))
+    };
+    let pairs: Vec<(f64, f64)> = of.rounds.iter().filter_map(pair).collect();
+    paired_ratio(&pairs)
+        .map(Found::from)
+        .ok_or_else(|| format!("no round has generators of both {} and {}", of.server, to.server))
+}
+
 /// Round by round where both have rounds, else of the figures.
 fn share_of_limit(of: &ServerResult, summary: &Summary) -> Result<Found, String> {
     let pairs = pairs_with_limit(of, summary, |round| Some(round.leases_per_s))?;
@@ -204,6 +222,28 @@ fn pairs_with_limit(
     Ok(of.rounds.iter().filter_map(pair).collect())
 }
 
+/// At half of the highest rate of `to`, and what `of` was loaded with nearest to it.
+fn latency_at_same_rate(of: &ServerResult, to: &ServerResult) -> Result<Found, String> {
+    let half = to.latency_half.filter(|at| at.latency.count > 0);
+    let half = half.ok_or_else(|| format!("no latency of {} at half load", to.server))?;
+    let distance = |offered: f64| (offered / half.offered_per_s).ln().abs();
+    let points = of.curve.iter().filter(|point| point.latency.count > 0);
+    let nearest = points
+        .filter(|point| distance(point.offered_per_s) <= NEAR.ln())
+        .min_by(|a, b| distance(a.offered_per_s).total_cmp(&distance(b.offered_per_s)));
+    let point = nearest.ok_or_else(|| {
+        format!("{} was not loaded with about {:.0}/s", of.server, half.offered_per_s)
+    })?;
+    Ok(Found { value: point.latency.p99_us / half.latency.p99_us, interval: None })
+}
+
+/// What a generator that is late offers makes a trial void, and is not in the curve.
+fn offered_over_limit(summary: &Summary) -> Result<Found, String> {
+    let limit = summary.limit.as_ref().ok_or("the limit was not measured")?;
+    let highest = limit.curve.iter().map(|point| point.offered_per_s).fold(0.0, f64::max);
+    Ok(Found { value: highest / limit.leases_per_s, interval: None })
+}
+
 fn goodput(of: &ServerResult, fraction: f64) -> Result<Found, String> {
     let highest =
         of.leases_per_s.ok_or_else(|| format!("no rate of {} was confirmed", of.server))?;
@@ -219,10 +259,17 @@ fn goodput(of: &ServerResult, fraction: f64) -> Result<Found, String> {
     Ok(Found { value: point.achieved_per_s / highest, interval: None })
 }
 
+fn avalanche(of: &ServerResult) -> Result<Found, String> {
+    let none = || format!("{} did not serve all clients at once", of.server);
+    let (all, highest) = of.avalanche.zip(of.leases_per_s).ok_or_else(none)?;
+    Ok(Found { value: all.took_s * highest / all.clients as f64, interval: None })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::summary::{CurvePoint, Limit};
+    use crate::record::LatencySummary;
+    use crate::summary::{AvalancheResult, CurvePoint, LatencyAt, Limit};
 
     fn row(of: &str, to: &str) -> RowPlan {
         RowPlan {
@@ -315,6 +362,19 @@ mod tests {
     }
 
     #[test]
+    fn generators_are_compared_round_by_round() {
+        let row = RowPlan { figure: Figure::ExchangesPerGeneratorCpuSecond, ..row("a", "b") };
+        assert_eq!(find(&row, &summary()).unwrap_err(), "no round has generators of both a and b");
+        let mut summary = summary();
+        for result in &mut summary.results {
+            for round in &mut result.rounds {
+                round.exchanges_per_generator_cpu_s = Some(2.0 * round.leases_per_s);
+            }
+        }
+        assert!((find(&row, &summary).unwrap().value - 3.0).abs() < 1e-9);
+    }
+
+    #[test]
     fn starts_and_memory_are_compared_line_by_line() {
         let start = |server: &str, took_s, rss_bytes| Start {
             server: server.into(),
@@ -330,8 +390,52 @@ mod tests {
         let summary = Summary { starts, ..summary() };
         let startup = RowPlan { figure: Figure::StartUp, ..row("a", "b") };
         assert_eq!(find(&startup, &summary).unwrap().value, 6.0 / 0.2);
-        let bytes = RowPlan { figure: Figure::BytesPerLease, ..row("a", "b") };
+        let bytes = RowPlan { figure: Figure::BytesPerLease, leases: 1e6, ..row("a", "b") };
         assert_eq!(find(&bytes, &summary).unwrap().value, 200.0);
+    }
+
+    #[test]
+    fn latencies_are_compared_at_the_same_rate_where_both_had_it() {
+        let same = RowPlan { figure: Figure::LatencyAtSameRate, ..row("a", "b") };
+        let mut summary = summary();
+        let at = |offered_per_s, p99_us| LatencyAt {
+            offered_per_s,
+            latency: LatencySummary { count: 9, p99_us, ..LatencySummary::default() },
+            loss: 0.0,
+        };
+        summary.results[1].latency_half = Some(at(5.0, 800.0));
+        let missing = find(&same, &summary).unwrap_err();
+        assert_eq!(missing, "a was not loaded with about 5/s");
+        let point = |of: LatencyAt| CurvePoint {
+            offered_per_s: of.offered_per_s,
+            latency: of.latency,
+            ..CurvePoint::default()
+        };
+        summary.results[0].curve.extend([point(at(5.1, 200.0)), point(at(5.9, 999.0))]);
+        assert_eq!(find(&same, &summary).unwrap().value, 0.25);
+        let stated = RowPlan { is_stated: true, at_least: None, ..same };
+        let found = Found { value: 0.25, interval: None };
+        assert_eq!(verdict(found, &stated), Verdict::Stated);
+    }
+
+    #[test]
+    fn a_generator_offers_more_than_the_limit_takes_or_it_is_the_limit() {
+        let offered = RowPlan { figure: Figure::OfferedOverLimit, ..row("limit", "") };
+        let mut summary = summary();
+        let limit = summary.limit.as_mut().unwrap();
+        limit.leases_per_s = 40.0;
+        let point = |offered_per_s| CurvePoint { offered_per_s, ..CurvePoint::default() };
+        limit.curve = vec![point(40.0), point(48.0), point(20.0)];
+        assert_eq!(find(&offered, &summary).unwrap().value, 1.2);
+    }
+
+    #[test]
+    fn all_at_once_is_set_over_one_after_the_other() {
+        let row = RowPlan { figure: Figure::Avalanche, ..row("a", "") };
+        let mut summary = summary();
+        assert_eq!(find(&row, &summary).unwrap_err(), "a did not serve all clients at once");
+        summary.results[0].avalanche = Some(AvalancheResult { clients: 300, took_s: 12.0 });
+        assert_eq!(find(&row, &summary).unwrap().value, 1.2);
     }
 
     #[test]

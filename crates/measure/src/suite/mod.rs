@@ -40,8 +40,11 @@ pub struct Part {
     /// Its time budget, seconds; `None` for the plan's own.
     #[serde(default)]
     pub time_budget_s: Option<f64>,
-    /// Its time budget in a quick run.
+    /// Its time budget in a quick run; 0 leaves the plan out of it.
     pub quick_time_budget_s: f64,
+    /// In a quick run it is also shortened as it would be alone ([`crate::Plan::quicken`]).
+    #[serde(default)]
+    pub quick_look: bool,
     /// Its servers in a quick run; empty for the plan's own.
     #[serde(default)]
     pub quick_servers: Vec<String>,
@@ -68,12 +71,18 @@ pub struct RowPlan {
     /// The load, as a multiple of the line's highest rate, of [`Figure::Goodput`].
     #[serde(default)]
     pub fraction: f64,
+    /// How many leases are between the two lines, of [`Figure::BytesPerLease`].
+    #[serde(default)]
+    pub leases: f64,
     /// The least that meets the target.
     #[serde(default)]
     pub at_least: Option<f64>,
     /// The most that meets it.
     #[serde(default)]
     pub at_most: Option<f64>,
+    /// Told without a target.
+    #[serde(default)]
+    pub is_stated: bool,
     /// Why it is not measured.
     #[serde(default)]
     pub not_measured: Option<String>,
@@ -88,20 +97,30 @@ pub enum Figure {
     LeasesPerSecond,
     /// Ratio of the leases per processor second.
     LeasesPerCpuSecond,
+    /// Ratio of the exchanges per second that the generators' processors were busy.
+    ExchangesPerGeneratorCpuSecond,
     /// Highest rate over the limit responder's.
     ShareOfLimit,
     /// Leases per processor second over the limit responder's.
     ShareOfLimitPerCpuSecond,
     /// Ratio of the 99 % latencies, each at about half of the line's own highest rate.
     LatencyAtHalf,
+    /// Ratio of the 99 % latencies at the same rate: about half of the highest rate of the line `to`.
+    LatencyAtSameRate,
+    /// The highest rate that the generator offered on time and the limit responder `of` did not answer
+    /// in full, over the highest that it did.
+    OfferedOverLimit,
     /// Ratio of the times that two lines took to start. Where the figure must be at least something,
     /// `of` is the slower one.
     StartUp,
-    /// Resident memory of the line `of` after its start beyond that of `to`, bytes for each of a million
-    /// leases.
+    /// Resident memory of the line `of` after its start beyond that of `to`, bytes for each of
+    /// `leases`.
     BytesPerLease,
     /// What is completed on time at a multiple of the highest rate, over the highest rate.
     Goodput,
+    /// The time until clients that all come at once have a lease, over what the highest rate needs for
+    /// as many.
+    Avalanche,
 }
 
 impl Figure {
@@ -111,12 +130,16 @@ impl Figure {
         match self {
             Self::LeasesPerSecond => "leases/s",
             Self::LeasesPerCpuSecond => "leases per CPU-second",
+            Self::ExchangesPerGeneratorCpuSecond => "exchanges per CPU-second of the generator",
             Self::ShareOfLimit => "leases/s, as share of the limit",
             Self::ShareOfLimitPerCpuSecond => "leases per CPU-second, as share of the limit's",
             Self::LatencyAtHalf => "p99 at half of the maximum",
+            Self::LatencyAtSameRate => "p99 at half of the maximum of the second",
+            Self::OfferedOverLimit => "exchanges/s offered on time, over those answered in full",
             Self::StartUp => "time to start",
-            Self::BytesPerLease => "memory after the start, bytes for each of a million leases",
+            Self::BytesPerLease => "memory after the start, bytes for each lease",
             Self::Goodput => "completed on time under overload, as share of the maximum",
+            Self::Avalanche => "time until all have a lease, over clients / maximum",
         }
     }
 }
@@ -178,6 +201,8 @@ pub enum Verdict {
     MissedByFigure,
     /// Figure and interval miss it.
     Missed,
+    /// There is a figure and no target.
+    Stated,
 }
 
 impl Verdict {
@@ -190,6 +215,7 @@ impl Verdict {
             Self::MetByFigure => "met by the figure alone",
             Self::MissedByFigure => "missed by the figure alone",
             Self::Missed => "missed",
+            Self::Stated => "stated",
         }
     }
 }
@@ -258,8 +284,9 @@ impl Suite {
     /// What does not fit together in a row.
     fn problem(&self, row: &RowPlan) -> Option<String> {
         let wrong = |what: &str| Some(format!("row \"{}\": {what}", row.name));
-        if row.at_least.is_some() == row.at_most.is_some() {
-            return wrong("must have one of at_least and at_most");
+        let targets = [row.at_least.is_some(), row.at_most.is_some(), row.is_stated];
+        if targets.iter().filter(|&&is_there| is_there).count() != 1 {
+            return wrong("must have one of at_least, at_most and is_stated");
         }
         if row.not_measured.is_some() {
             return None;
@@ -269,13 +296,20 @@ impl Suite {
         }
         let is_ratio = !matches!(
             row.figure,
-            Figure::ShareOfLimit | Figure::ShareOfLimitPerCpuSecond | Figure::Goodput
+            Figure::ShareOfLimit
+                | Figure::ShareOfLimitPerCpuSecond
+                | Figure::OfferedOverLimit
+                | Figure::Goodput
+                | Figure::Avalanche
         );
         if row.of.is_empty() || is_ratio == row.to.is_empty() {
             return wrong("a ratio is `of` one line `to` another; other figures have no `to`");
         }
         if (row.figure == Figure::Goodput) != (row.fraction > 0.0) {
             return wrong("`fraction` is the load of the figure goodput");
+        }
+        if (row.figure == Figure::BytesPerLease) != (row.leases > 0.0) {
+            return wrong("`leases` belongs to the figure bytes-per-lease");
         }
         None
     }
@@ -302,13 +336,15 @@ mod tests {
             "{HEAD}[[row]]\nname = 'a'\npart = 'p'\nof = 'a'\nto = 'b'\n\
              [[row]]\nname = 'b'\npart = 'x'\nat_most = 1\n\
              [[row]]\nname = 'c'\npart = 'p'\nof = 'a'\nfigure = 'goodput'\nat_least = 1\n\
-             [[row]]\nname = 'd'\nat_least = 1\nnot_measured = 'no time'\n"
+             [[row]]\nname = 'd'\nat_least = 1\nnot_measured = 'no time'\n\
+             [[row]]\nname = 'e'\npart = 'p'\nof = 'a'\nto = 'b'\nis_stated = true\nleases = 2\n"
         );
         assert_eq!(
             Suite::parse("s.toml", &text).unwrap_err(),
-            "s.toml: row \"a\": must have one of at_least and at_most\n\
+            "s.toml: row \"a\": must have one of at_least, at_most and is_stated\n\
              s.toml: row \"b\": no part runs the plan \"x\"\n\
-             s.toml: row \"c\": `fraction` is the load of the figure goodput"
+             s.toml: row \"c\": `fraction` is the load of the figure goodput\n\
+             s.toml: row \"e\": `leases` belongs to the figure bytes-per-lease"
         );
         assert!(Suite::parse("s.toml", "nam = 's'").unwrap_err().contains("s.toml"));
     }

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Limit, Ratio, Round, RunFigure, SUMMARY_SCHEMA, ServerResult, Summary, curve, restarts, rows,
-    runs, server,
+    AvalancheResult, Limit, Ratio, Round, RunFigure, SUMMARY_SCHEMA, ServerProfile, ServerResult,
+    Summary, curve, restarts, rows, runs, server,
 };
 use crate::plan::Plan;
-use crate::record::{LIMIT_SERVER, Run, Trial};
+use crate::record::{LIMIT_SERVER, Purpose, Run, Trial};
 use crate::statistics::{
     NoiseFloor, lower_median, noise_floor, paired_ratio, trimmed_paired_ratio,
 };
@@ -25,7 +25,9 @@ pub fn digest(run: &Run, trials: &[Trial]) -> Summary {
     ordered.sort_by_key(|trial| trial.number);
     let loss_percent = run.plan.search.loss_percent;
     let mut by_server: BTreeMap<&str, Vec<&Trial>> = BTreeMap::new();
-    for trial in &ordered {
+    // What is profiled is not measured.
+    let measured = ordered.iter().filter(|trial| trial.purpose.is_at_a_rate());
+    for trial in measured {
         by_server.entry(&trial.server).or_default().push(trial);
     }
     let limit = by_server.get(LIMIT_SERVER).and_then(|trials| limit(trials, run));
@@ -39,6 +41,7 @@ pub fn digest(run: &Run, trials: &[Trial]) -> Summary {
         (place(&run.plan.servers, name), run.plan.feature_place(name), name.clone())
     });
     for result in &mut results {
+        result.avalanche = avalanche(&ordered, result);
         result.share_of_limit = limit
             .as_ref()
             .and_then(|limit| result.leases_per_s.map(|rate| rate / limit.leases_per_s));
@@ -55,6 +58,7 @@ pub fn digest(run: &Run, trials: &[Trial]) -> Summary {
         runs_done: runs_done(run, &results, limit.as_ref()),
         limit,
         restarts: restarts::restarts(&ordered, run.plan.search.deadline_s),
+        profiles: profiles(&ordered, &results),
         flushes: run.flushes.clone(),
         starts: run.starts.clone(),
         results,
@@ -69,6 +73,38 @@ pub fn digest(run: &Run, trials: &[Trial]) -> Summary {
     let found = warnings(&summary);
     summary.warnings.extend(found);
     summary
+}
+
+/// The first avalanche of a server in which every client got a lease.
+fn avalanche(trials: &[&Trial], result: &ServerResult) -> Option<AvalancheResult> {
+    let is_it = |trial: &&&Trial| {
+        trial.purpose == Purpose::Avalanche
+            && (&trial.server, &trial.variant) == (&result.server, &result.variant)
+            && !trial.is_void()
+    };
+    let load = trials.iter().find(is_it)?.load.as_ref()?;
+    Some(AvalancheResult { clients: load.exchanges.on_time, took_s: load.duration_s })
+}
+
+/// The profiles of all servers: by server in the order of `results`, then by rate.
+fn profiles(trials: &[&Trial], results: &[ServerResult]) -> Vec<ServerProfile> {
+    let of = |trial: &&Trial| {
+        Some(ServerProfile {
+            trial: trial.number,
+            server: trial.server.clone(),
+            variant: trial.variant.clone(),
+            offered_per_s: trial.rate_per_s,
+            achieved_per_s: trial.achieved_per_s(),
+            profile: trial.profile.clone()?,
+        })
+    };
+    let mut profiles: Vec<ServerProfile> = trials.iter().filter_map(of).collect();
+    let place = |name: &str| results.iter().position(|result| result.server == name);
+    profiles.sort_by(|a, b| {
+        let places = place(&a.server).cmp(&place(&b.server));
+        places.then(a.offered_per_s.total_cmp(&b.offered_per_s))
+    });
+    profiles
 }
 
 /// Where the plan names the server; lines of their own (`godwit-always`) stand after the server

@@ -19,6 +19,7 @@ pub use restarts::RestartResult;
 pub use runs::{DroppedAs, RunFigure, RunState};
 
 use crate::plan::Plan;
+use crate::profile::Profile;
 use crate::record::{Environment, FlushCost, LatencySummary, Purpose, Start, VoidReason};
 use crate::statistics::{MeanInterval, NoiseFloor, RatioInterval};
 
@@ -60,6 +61,8 @@ pub struct Summary {
     pub trials: Vec<TrialRow>,
     /// What clients saw of databases that were ended and started again.
     pub restarts: Vec<RestartResult>,
+    /// Where servers' time went, by server in the order of `results`, then by rate.
+    pub profiles: Vec<ServerProfile>,
     /// What flushing cost, in the order of the run.
     pub flushes: Vec<FlushCost>,
     /// How long servers took to start for the first time, in the order of the run.
@@ -107,6 +110,10 @@ pub struct ServerResult {
     pub latency_max: Option<LatencyAt>,
     /// The load curve by offered rate.
     pub curve: Vec<CurvePoint>,
+    /// All clients at once, where that was tried and all got a lease.
+    /// All clients at once, where that was tried and all got a lease.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub avalanche: Option<AvalancheResult>,
     /// Each round's confirmed rate.
     pub rounds: Vec<Round>,
     /// Every run that came to its end, void ones too; empty when the plan measures in rounds.
@@ -124,6 +131,16 @@ pub struct ServerResult {
     pub voids: u32,
     /// Void trials by reason; one trial may have several.
     pub void_reasons: BTreeMap<VoidReason, u32>,
+}
+
+/// Clients that all came at once and sent again until they were served.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AvalancheResult {
+    /// How many.
+    pub clients: u64,
+    /// Seconds until all of them had a lease.
+    pub took_s: f64,
 }
 
 /// One way of running a server.
@@ -150,6 +167,9 @@ pub struct Round {
     pub leases_per_s: f64,
     /// Leases per processor second in this round.
     pub leases_per_cpu_s: Option<f64>,
+    /// Exchanges per second that the generator's processor was busy, in this round.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exchanges_per_generator_cpu_s: Option<f64>,
 }
 
 /// Latency from when an exchange was due, at one offered rate.
@@ -278,6 +298,24 @@ pub struct TrialRow {
     pub seed: u64,
     /// Command lines by role.
     pub commands: BTreeMap<String, String>,
+}
+
+/// Where a server's time went at one offered rate.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ServerProfile {
+    /// Number of the trial.
+    pub trial: u32,
+    /// The server.
+    pub server: String,
+    /// The variant.
+    pub variant: String,
+    /// Exchanges offered per second.
+    pub offered_per_s: f64,
+    /// Exchanges completed on time per second.
+    pub achieved_per_s: f64,
+    /// The profile.
+    pub profile: Profile,
 }
 
 /// The machine at one moment of the run.

@@ -74,6 +74,7 @@ pub(super) fn judge(server: &str, trials: &[&Trial], run: &Run) -> ServerResult 
         latency_half: best.leases_per_s.and_then(|rate| curve::half(&load_curve, rate)),
         latency_max: latency_at_highest(best, loss_percent),
         curve: load_curve,
+        avalanche: None,
         rounds: best.rounds.clone(),
         trials: trials.len() as u32,
         voids: trials.iter().filter(|trial| trial.is_void()).count() as u32,
@@ -156,7 +157,7 @@ pub(super) fn rounds(trials: &[&Trial], loss_percent: f64) -> Vec<Round> {
             round: trial.round,
             offered_per_s: trial.rate_per_s,
             leases_per_s: trial.achieved_per_s(),
-            leases_per_cpu_s: None,
+            ..Round::default()
         };
         let kept = rounds.entry(trial.round).or_insert(found);
         if found.leases_per_s > kept.leases_per_s {
@@ -165,12 +166,13 @@ pub(super) fn rounds(trials: &[&Trial], loss_percent: f64) -> Vec<Round> {
     }
     let blocks = near_highest(trials, loss_percent);
     for round in rounds.values_mut() {
-        let of_round: Vec<f64> = blocks
-            .iter()
-            .filter(|trial| trial.round == round.round)
-            .filter_map(|trial| trial.leases_per_cpu_s())
-            .collect();
-        round.leases_per_cpu_s = trimmed_mean(&of_round);
+        let of_round = |figure: fn(&Trial) -> Option<f64>| {
+            let found = blocks.iter().filter(|trial| trial.round == round.round);
+            trimmed_mean(&found.filter_map(|trial| figure(trial)).collect::<Vec<f64>>())
+        };
+        let per_generator = of_round(Trial::exchanges_per_generator_cpu_s);
+        round.leases_per_cpu_s = of_round(Trial::leases_per_cpu_s);
+        round.exchanges_per_generator_cpu_s = per_generator;
     }
     rounds.into_values().collect()
 }

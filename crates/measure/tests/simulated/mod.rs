@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 
 use base::{Histogram, Random};
-use measure::plan::Plan;
+use measure::plan::{CallGraph, Plan};
+use measure::profile::{Profile, fold};
 use measure::record::{
     CpuSample, Environment, ExchangeCounts, FlushCost, LIMIT_SERVER, LOAD_SCHEMA, LatencySummary,
     LoadRecord, MessageCounts, Purpose, RUN_SCHEMA, Run, Sample, SampleDigest, SearchEnd,
@@ -191,6 +192,7 @@ impl Lab {
             wait_s: 0.001,
             flush_us: 350.0,
             polls: None,
+            profile: None,
             restart: None,
             schema: TRIAL_SCHEMA.to_owned(),
             number,
@@ -422,4 +424,49 @@ pub(crate) fn small() -> Summary {
     lab.void_one_in = 12;
     lab.measure(&[MODELS[0], MODELS[1], MODELS[4]]);
     digest(&lab.run(), &lab.trials)
+}
+
+/// Where the time of `godwit dns echo` went at 20,000 and at 60,000 queries per second, a part of what
+/// perf 6.1 printed.
+const ECHO: [(f64, &str); 2] = [
+    (20_000.0, include_str!("../data/perf/echo-20000.txt")),
+    (60_000.0, include_str!("../data/perf/echo-60000.txt")),
+];
+
+/// A profile from what perf printed.
+pub(crate) fn profile(text: &str) -> Profile {
+    let folded = fold(text);
+    Profile {
+        event: folded.event,
+        frequency_hz: 997,
+        call_graph: CallGraph::Dwarf,
+        seconds: 1.0,
+        samples: folded.samples,
+        lost: folded.lost,
+        is_user_only: folded.is_user_only,
+        stacks: folded.stacks,
+    }
+}
+
+/// A plan of DNS for the echo, profiled at two rates; `others` are profiled at the first of them, with the
+/// samples of the second, under their own names.
+pub(crate) fn profiled(others: &[&'static str]) -> (Run, Vec<Trial>) {
+    let text = include_str!("../../../../plans/dns-quick.toml");
+    let plan = Plan::parse("dns-quick.toml", text).expect("the shipped plan is good");
+    let mut lab = Lab::new(plan);
+    let echo = model("echo", "", 210_000.0, 4.4e-6, 40.0, 5);
+    let others: Vec<Model> =
+        others.iter().map(|&name| Model { server: name, ..MODELS[1] }).collect();
+    lab.measure(&[&[echo], &others[..]].concat());
+    let measured = lab.trials.len();
+    for (rate_per_s, text) in ECHO {
+        lab.trial(&echo, Purpose::Profile, 0, rate_per_s, 4.0);
+        lab.trials.last_mut().expect("a trial").profile = Some(profile(text));
+    }
+    for other in &others {
+        lab.trial(other, Purpose::Profile, 0, ECHO[0].0, 4.0);
+        lab.trials.last_mut().expect("a trial").profile = Some(profile(ECHO[1].1));
+    }
+    assert_eq!(lab.trials.len(), measured + 2 + others.len());
+    (lab.run(), lab.trials)
 }

@@ -26,6 +26,7 @@ fn place(name: &str) -> Place {
         godwit: PathBuf::from("/bin/true"),
         store: StorePlace::Memfile,
         feature: Feature::Plain,
+        reservations: 0,
     }
 }
 

@@ -1,0 +1,132 @@
+//! `godwit lab top`: the functions that a running server spends its time in.
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+
+use clap::ValueEnum;
+use lab::LabError;
+use lab::profiler::Sampling;
+use lab::profiler::top::{Server, Watch};
+use measure::plan::{CallGraph, ProfileEvent};
+use netio::Screen;
+
+use super::{print, print_line};
+use crate::signals;
+
+/// Show which functions a server that runs spends its time in, live.
+///
+/// Samples are taken by perf (Debian's package linux-perf), of the process and all that it started, for
+/// --interval seconds, over and over. SELF is the share of samples taken in a function itself, TOTAL
+/// that of samples taken in it or in what it called. The kernel's part needs root, or
+/// kernel.perf_event_paranoid at 1 or less.
+///
+/// Exit codes: 0 ended by --count, SIGINT or SIGTERM; 1 failed at run time: no perf, no permission, the
+/// server has ended; 2 bad arguments, or no such server.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// A server by the lab's name (bind, kea, echo, godwit, ...) or by its program's name
+    #[arg(value_name = "SERVER", required_unless_present = "pid")]
+    server: Option<String>,
+    /// A server by the number of its process
+    #[arg(long, value_name = "N", conflicts_with = "server")]
+    pid: Option<u32>,
+    /// End after so many looks
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    /// Seconds of samples in each look
+    #[arg(short, long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
+    interval: f64,
+    /// Functions that are shown
+    #[arg(long, value_name = "COUNT", default_value_t = 20)]
+    rows: usize,
+    /// Samples per second of each thread that runs
+    #[arg(long, value_name = "HZ", default_value_t = 499, value_parser = clap::value_parser!(u32).range(1..=50_000))]
+    frequency: u32,
+    /// What makes the kernel take a sample
+    #[arg(long, value_name = "EVENT", default_value = "auto")]
+    event: EventArg,
+    /// How callers are found
+    #[arg(long, value_name = "HOW", default_value = "dwarf")]
+    call_graph: CallGraphArg,
+    /// Print each look as JSON, a line each
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum EventArg {
+    /// Cycles, or cpu-clock where the machine has no hardware counters
+    Auto,
+    /// The processor's counter of cycles
+    Cycles,
+    /// A timer
+    CpuClock,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum CallGraphArg {
+    /// By a copy of the stack: works with packages as they are
+    Dwarf,
+    /// By a register, for programs that were built so; cheaper
+    FramePointer,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if (0.1..=3_600.0).contains(&seconds) {
+        Ok(seconds)
+    } else {
+        Err("not from 0.1 to 3600".to_owned())
+    }
+}
+
+impl Args {
+    fn sampling(&self) -> Sampling {
+        Sampling {
+            event: match self.event {
+                EventArg::Auto => ProfileEvent::Auto,
+                EventArg::Cycles => ProfileEvent::Cycles,
+                EventArg::CpuClock => ProfileEvent::CpuClock,
+            },
+            call_graph: match self.call_graph {
+                CallGraphArg::Dwarf => CallGraph::Dwarf,
+                CallGraphArg::FramePointer => CallGraph::FramePointer,
+            },
+            frequency_hz: self.frequency,
+        }
+    }
+}
+
+pub(super) fn run(args: &Args) -> Result<ExitCode, LabError> {
+    let server = match (args.pid, &args.server) {
+        (Some(pid), _) => Server::of_pid(pid)?,
+        (None, name) => Server::named(name.as_deref().unwrap_or_default())?,
+    };
+    let watch = Watch::new(args.sampling(), args.interval, args.rows)?;
+    let stop = signals::stop_flag().map_err(LabError::Failed)?;
+    let is_screen = std::io::stdout().is_terminal() && !args.json && args.count != Some(1);
+    let mut screen = None;
+    for _ in 0..args.count.unwrap_or(u64::MAX) {
+        let look = match watch.look(&server, stop) {
+            Ok(Some(look)) => look,
+            Ok(None) => break,
+            // perf may be gone for the same reason.
+            Err(_) if stop.load(Ordering::Acquire) => break,
+            Err(error) => return Err(error),
+        };
+        let cannot = |error| LabError::cannot("write to standard output", error);
+        if args.json {
+            print_line(&serde_json::to_string(&look).expect("plain data"))?;
+        } else if is_screen {
+            // Not before the first look: what is wrong must be read.
+            if screen.is_none() {
+                screen = Some(Screen::enter().map_err(cannot)?);
+            }
+            screen.iter().try_for_each(|screen| screen.show(&look.text())).map_err(cannot)?;
+        } else {
+            print(&(look.text() + "\n"))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,103 @@
+//! All clients at once: `godwit perfdhcp --scenario avalanche` as the generator of a trial, and its
+//! report in the shape of a load record.
+//!
+//! Clients that are not answered send again as RFC 2131 section 4.1 says, and none gives up: what is
+//! measured is how long it takes until all have a lease. That sends leave late is the nature of it.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use measure::record::{ExchangeCounts, LOAD_SCHEMA, LoadRecord, MessageCounts};
+use serde_json::Value;
+use testbed::CommandLine;
+
+use crate::family::Version;
+
+/// The file with the generator's report, in the trial's folder.
+pub(super) const REPORT: &str = "avalanche.json";
+/// The generator may take so many times as long as the clients would need one after the other: those
+/// that were not heard wait longer each time.
+pub(super) const PATIENCE: f64 = 6.0;
+
+/// How many clients come in a trial at `rate_per_s` for `dwell_s`.
+fn clients((rate_per_s, dwell_s): (f64, f64)) -> u64 {
+    ((rate_per_s * dwell_s) as u64).max(1)
+}
+
+/// What `godwit` is told, to leave its `report`: clients that only trial `number` has.
+pub(super) fn command(
+    (godwit, report): (&Path, &Path),
+    version: Version,
+    (relay, server): (SocketAddr, SocketAddr),
+    load: (f64, f64),
+    (number, seed): (u32, u64),
+) -> CommandLine {
+    let [_, _, high, low] = number.to_be_bytes();
+    let mut command =
+        CommandLine::new(godwit.to_string_lossy()).args(["perfdhcp", "--scenario", "avalanche"]);
+    command = match version {
+        Version::V4 => command.args(["-4"]),
+        Version::V6 => command.args(["-6", "-A", "1"]),
+    };
+    command
+        .args(["-l", &relay.ip().to_string(), "-L", &relay.port().to_string()])
+        .args(["-N", &server.port().to_string()])
+        .args(["-R", &clients(load).to_string()])
+        .args(["-b", &format!("mac=02:71:{high:02x}:{low:02x}:00:00")])
+        .args(["-s", &seed.to_string()])
+        .args(["--json", &report.to_string_lossy()])
+        .arg(server.ip().to_string())
+}
+
+/// The generator's report as a record; `None` when there is none, or when clients were left without a
+/// lease.
+pub(super) fn record(report: &str, load: (f64, f64)) -> Option<LoadRecord> {
+    let report: Value = serde_json::from_str(report).ok()?;
+    let number = |key: &str| report[key].as_u64().unwrap_or_default();
+    let (due, leases) = (clients(load), number("leases"));
+    let took_s = report["elapsed_s"].as_f64().filter(|&took_s| took_s > 0.0 && leases >= due)?;
+    Some(LoadRecord {
+        schema: LOAD_SCHEMA.to_owned(),
+        tool: "godwit perfdhcp".to_owned(),
+        offered_per_s: load.0,
+        duration_s: took_s,
+        exchanges: ExchangeCounts { due, sent: due, on_time: due, ..ExchangeCounts::default() },
+        messages: MessageCounts {
+            sent: number("messages_sent"),
+            received: number("messages_received"),
+            ..MessageCounts::default()
+        },
+        completed_per_s: due as f64 / took_s,
+        own_socket_drops: number("own_socket_drops"),
+        leases,
+        ..LoadRecord::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_took_as_long_as_the_last_client() {
+        let report = r#"{"leases": 500, "elapsed_s": 2.5, "messages_sent": 1400,
+                         "messages_received": 1000, "own_socket_drops": 0}"#;
+        let all = record(report, (250.0, 2.0)).unwrap();
+        assert_eq!((all.exchanges.on_time, all.duration_s, all.completed_per_s), (500, 2.5, 200.0));
+        assert_eq!((all.messages.sent, all.late_sends), (1_400, 0));
+        assert_eq!(record(report, (300.0, 2.0)), None, "some clients have no lease");
+        assert_eq!(record("", (250.0, 2.0)), None);
+    }
+
+    #[test]
+    fn each_trial_has_clients_of_its_own() {
+        let ends = ("10.0.0.9:67".parse().unwrap(), "10.0.0.1:67".parse().unwrap());
+        let paths = (Path::new("godwit"), Path::new("avalanche.json"));
+        let words = command(paths, Version::V4, ends, (1_234.5, 2.0), (258, 7)).to_string();
+        assert_eq!(
+            words,
+            "godwit perfdhcp --scenario avalanche -4 -l 10.0.0.9 -L 67 -N 67 -R 2469 \
+             -b mac=02:71:01:02:00:00 -s 7 --json avalanche.json 10.0.0.1"
+        );
+    }
+}

@@ -1,0 +1,141 @@
+//! Debian's perfdhcp as the generator of a line: its command line, and its report in the shape of
+//! Godwit's own records, so that both generators are judged by the same rules.
+//!
+//! What it cannot tell stays 0: latencies from when exchanges were due, drops at its own socket.
+//! Exchanges that it never began are counted as sent late, which makes a trial void beyond what it can
+//! send, as it does for Godwit's generator.
+
+use std::net::SocketAddr;
+
+use measure::record::{ExchangeCounts, LOAD_SCHEMA, LoadRecord, MessageCounts};
+use testbed::CommandLine;
+
+use crate::driver::PERFDHCP;
+
+/// What it waits for answers at the end, microseconds: what comes later counts as lost.
+const WAIT_US: &str = "300000";
+
+/// Seconds that a trial of `dwell_s` lasts: it takes whole ones only.
+pub(super) fn dwell_s(dwell_s: f64) -> f64 {
+    dwell_s.ceil().max(1.0)
+}
+
+/// What it is told: whole exchanges of clients that only trial `number` has.
+pub(super) fn command(
+    (relay, server): (SocketAddr, SocketAddr),
+    (rate_per_s, dwell_s): (f64, f64),
+    (number, clients): (u32, u32),
+) -> CommandLine {
+    let [_, _, high, low] = number.to_be_bytes();
+    CommandLine::new(PERFDHCP.0)
+        .args(["-4", "-g", "single"])
+        .args(["-l", &relay.ip().to_string(), "-L", &relay.port().to_string()])
+        .args(["-N", &server.port().to_string()])
+        .args(["-r", &format!("{:.0}", rate_per_s.round())])
+        .args(["-p", &format!("{:.0}", self::dwell_s(dwell_s))])
+        .args(["-R", &clients.to_string(), "-b", &format!("mac=02:70:{high:02x}:{low:02x}:00:00")])
+        .args(["-W", WAIT_US])
+        .arg(server.ip().to_string())
+}
+
+/// Its report as a record, of a trial at `rate_per_s` for `dwell_s` as it was told; `None` when there
+/// is no report.
+pub(super) fn record(report: &str, rate_per_s: f64, dwell_s: f64) -> Option<LoadRecord> {
+    let first = counts(report, "DISCOVER-OFFER")?;
+    let second = counts(report, "REQUEST-ACK")?;
+    let due = ((rate_per_s.round() * dwell_s) as u64).max(first.sent);
+    // It stops at the whole second, a message early or late: that is no lateness.
+    let late_sends = (due - first.sent).saturating_sub(due / 1_000 + 1);
+    let due = if late_sends == 0 { first.sent } else { due };
+    let on_time = second.received.min(due);
+    Some(LoadRecord {
+        schema: LOAD_SCHEMA.to_owned(),
+        tool: PERFDHCP.0.to_owned(),
+        offered_per_s: rate_per_s.round(),
+        duration_s: dwell_s,
+        exchanges: ExchangeCounts {
+            due,
+            sent: first.sent,
+            on_time,
+            lost: due - on_time,
+            ..ExchangeCounts::default()
+        },
+        messages: MessageCounts {
+            sent: first.sent + second.sent,
+            received: first.received + second.received,
+            unmatched: first.orphans + second.orphans,
+            ..MessageCounts::default()
+        },
+        completed_per_s: on_time as f64 / dwell_s,
+        late_sends,
+        generator_limited: late_sends > 0,
+        generator_limited_reason: if late_sends > 0 {
+            format!("perfdhcp began {} of {due} exchanges", first.sent)
+        } else {
+            String::new()
+        },
+        ..LoadRecord::default()
+    })
+}
+
+/// What it counted of one exchange.
+struct Counts {
+    sent: u64,
+    received: u64,
+    orphans: u64,
+}
+
+fn counts(report: &str, exchange: &str) -> Option<Counts> {
+    let head = format!("***Statistics for: {exchange}***");
+    let lines: Vec<&str> =
+        report.lines().skip_while(|line| line.trim() != head).skip(1).take(6).collect();
+    let number = |label: &str| {
+        let value = lines.iter().find_map(|line| line.strip_prefix(label))?;
+        value.trim().parse().ok()
+    };
+    Some(Counts {
+        sent: number("sent packets:")?,
+        received: number("received packets:")?,
+        orphans: number("orphans:")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Written by perfdhcp 2.2.0 of Debian 12 for 2 s at 30/s, loading `godwit dhcp4`.
+    const REPORT: &str = include_str!("perfdhcp-report.txt");
+
+    #[test]
+    fn a_report_becomes_a_record() {
+        let whole = record(REPORT, 30.0, 2.0).unwrap();
+        assert_eq!((whole.exchanges.due, whole.exchanges.sent, whole.late_sends), (59, 59, 0));
+        assert_eq!((whole.exchanges.on_time, whole.messages.received), (59, 118));
+        let (first, second) = REPORT.split_once("REQUEST-ACK").unwrap();
+        let second = second.replace("received packets: 59", "received packets: 57");
+        let lossy = record(&format!("{first}REQUEST-ACK{second}"), 30.0, 2.0).unwrap();
+        assert_eq!((lossy.exchanges.on_time, lossy.exchanges.lost), (57, 2));
+        assert_eq!(lossy.completed_per_s, 28.5);
+        assert_eq!(record(first, 30.0, 2.0), None);
+    }
+
+    #[test]
+    fn what_it_did_not_begin_is_late() {
+        let record = record(REPORT, 40.0, 2.0).unwrap();
+        assert_eq!((record.exchanges.due, record.late_sends), (80, 20));
+        assert!(record.generator_limited && record.exchanges.loss() > 0.25);
+        assert_eq!(record.generator_limited_reason, "perfdhcp began 59 of 80 exchanges");
+    }
+
+    #[test]
+    fn each_trial_has_clients_of_its_own() {
+        let ends = ("10.0.0.9:67".parse().unwrap(), "10.0.0.1:67".parse().unwrap());
+        let words = command(ends, (1_234.5, 0.5), (258, 1_000)).to_string();
+        assert_eq!(
+            words,
+            "perfdhcp -4 -g single -l 10.0.0.9 -L 67 -N 67 -r 1235 -p 1 -R 1000 \
+             -b mac=02:70:01:02:00:00 -W 300000 10.0.0.1"
+        );
+    }
+}

@@ -1,0 +1,191 @@
+//! `perf` as it is run beside a server: attached to its processes, told when to take samples, and its
+//! data turned into a [`Profile`].
+//!
+//! What is missing is said in one sentence, which names the package or the setting; whoever asked
+//! decides whether it goes on without. perf answers orders on a pipe (`--control`, perf 5.12 and
+//! later), so that what is sampled is exactly the time between two orders, whatever it takes to start.
+
+mod recording;
+pub mod top;
+
+use std::path::{Path, PathBuf};
+
+use measure::plan::{CallGraph, ProfileEvent, ProfilePlan};
+use measure::profile::{Profile, fold};
+use testbed::CommandLine;
+use testbed::command::find_program;
+
+pub use recording::{Recording, Samples};
+
+/// Debian's package with perf.
+const PACKAGE: &str = "linux-perf";
+/// What generators have as well, which would not let perf run beside them.
+const NICENESS: &str = "-15";
+/// Who may look at what.
+const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
+
+/// How samples are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sampling {
+    /// What makes the kernel take one.
+    pub event: ProfileEvent,
+    /// How callers are found.
+    pub call_graph: CallGraph,
+    /// Samples per second of each thread that runs.
+    pub frequency_hz: u32,
+}
+
+impl From<&ProfilePlan> for Sampling {
+    fn from(plan: &ProfilePlan) -> Self {
+        let &ProfilePlan { event, call_graph, frequency_hz, .. } = plan;
+        Self { event, call_graph, frequency_hz }
+    }
+}
+
+/// The program perf, which is installed.
+#[derive(Clone, Debug)]
+pub struct Perf {
+    program: String,
+    /// Takes samples ahead of other programs of the machine.
+    is_ahead: bool,
+}
+
+impl Perf {
+    /// Looks for it.
+    ///
+    /// # Errors
+    /// It is not installed; in one sentence, with the package.
+    pub fn find() -> Result<Self, String> {
+        match find_program("perf") {
+            Some(path) => {
+                Ok(Self { program: path.to_string_lossy().into_owned(), is_ahead: false })
+            }
+            None => Err(format!("perf is not installed; it is in Debian's package {PACKAGE}")),
+        }
+    }
+
+    /// The same, ahead of other programs of the machine, as generators are; this needs root.
+    #[must_use]
+    pub fn ahead(self) -> Self {
+        Self { is_ahead: true, ..self }
+    }
+
+    /// Attaches to `pids` and everything that they start from now on, and takes no samples yet. Raw
+    /// samples go to `data`.
+    ///
+    /// # Errors
+    /// It cannot; in one sentence.
+    pub fn attach(
+        &self,
+        sampling: Sampling,
+        pids: &[u32],
+        data: PathBuf,
+    ) -> Result<Recording, String> {
+        let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
+        let mut command = self
+            .command()
+            .args(["record", "--no-buildid", "--no-buildid-cache", "--no-bpf-event"])
+            .args(["--delay", "-1", "--control", "fd:0,1"])
+            .args(["--freq", &sampling.frequency_hz.to_string()])
+            .args(["--call-graph", sampling.call_graph.word()])
+            .args(["--pid", &pids.join(",")])
+            .args(["--output", &data.to_string_lossy()]);
+        if let Some(event) = sampling.event.word() {
+            command = command.args(["--event", event]);
+        }
+        if self.is_ahead {
+            command = command.through(&["nice", "-n", NICENESS]);
+        }
+        Recording::start(&command, self.clone(), sampling, data)
+    }
+
+    /// Reads raw samples.
+    fn script(&self, data: &Path) -> Result<String, String> {
+        self.command()
+            .args(["script", "--input", &data.to_string_lossy()])
+            // Inlined functions would have to be looked up one by one, which takes minutes.
+            .args(["--no-inline", "--show-lost-events"])
+            .args(["-F", "comm,tid,event,ip,sym,dso"])
+            .run()
+            .map_err(|error| format!("perf cannot read its own samples: {error}"))
+    }
+
+    /// Free of what the user has set for perf, and never looking for names on a network.
+    fn command(&self) -> CommandLine {
+        CommandLine::new(&self.program)
+            .env("PERF_CONFIG", "/dev/null")
+            .env("DEBUGINFOD_URLS", "")
+            .env("LC_ALL", "C")
+    }
+}
+
+/// What perf complained of, in one sentence for who runs the lab.
+fn sentence(complaint: &str, paranoid: &str) -> String {
+    let is_refused = ["perf_event_paranoid", "ermission", "not permitted", "Access to performance"];
+    if is_refused.iter().any(|words| complaint.contains(words)) {
+        let paranoid = paranoid.trim();
+        return format!(
+            "perf may not look into the server: run as root, or own the server's process and lower \
+             the setting kernel.perf_event_paranoid, which is {paranoid} (1 or less shows the \
+             kernel's part as well)"
+        );
+    }
+    let lines = complaint.lines().map(str::trim);
+    let said: Vec<&str> = lines
+        .filter(|line| !line.is_empty() && *line != "Error:" && !line.starts_with("Events "))
+        .take(2)
+        .collect();
+    if said.is_empty() {
+        return "perf ended without a word".to_owned();
+    }
+    format!("perf failed: {}", said.join(" ").trim_end_matches('.'))
+}
+
+/// A profile from what perf printed.
+fn profile_of(text: &str, sampling: Sampling, seconds: f64) -> Profile {
+    let folded = fold(text);
+    Profile {
+        event: folded.event,
+        frequency_hz: sampling.frequency_hz,
+        call_graph: sampling.call_graph,
+        seconds,
+        samples: folded.samples,
+        lost: folded.lost,
+        is_user_only: folded.is_user_only,
+        stacks: folded.stacks,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_the_setting_and_other_complaints_are_passed_on() {
+        // Printed by perf 6.1 for a process of another user.
+        let refused = "Error:\nAccess to performance monitoring and observability operations is \
+                       limited.\nConsider adjusting /proc/sys/kernel/perf_event_paranoid setting";
+        let told = sentence(refused, "2\n");
+        assert!(told.contains("kernel.perf_event_paranoid, which is 2 (1 or less"), "{told}");
+        let gone = "Couldn't create thread/CPU maps: No such process\n";
+        assert_eq!(
+            sentence(gone, "2"),
+            "perf failed: Couldn't create thread/CPU maps: No such process"
+        );
+        let unknown = "Error:\nThe cycles event is not supported.\n";
+        assert_eq!(sentence(unknown, "2"), "perf failed: The cycles event is not supported");
+        assert_eq!(sentence("Events disabled\n", "2"), "perf ended without a word");
+    }
+
+    #[test]
+    fn a_profile_says_how_it_was_taken() {
+        let sampling = Sampling::from(&ProfilePlan::default());
+        let text = "a 1 cycles:P: \n\t 12 f (/b)\n\n";
+        let profile = profile_of(text, sampling, 0.5);
+        assert_eq!(
+            (profile.event.as_str(), profile.samples, profile.frequency_hz),
+            ("cycles", 1, 997)
+        );
+        assert!((profile.cpus_busy() - 1.0 / 498.5).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,172 @@
+//! A running `perf record`, which does what it is told on its standard input.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use measure::profile::Profile;
+use testbed::CommandLine;
+
+use super::{PARANOID, Perf, Sampling, profile_of, sentence};
+
+/// How long perf may take to do what it is told: it shares a processor with a generator.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How often a waiting loop looks whether it has ended.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// `perf record` on a server. Dropping it ends it and removes its data.
+#[derive(Debug)]
+pub struct Recording {
+    perf: Perf,
+    sampling: Sampling,
+    data: PathBuf,
+    child: Child,
+    orders: Option<ChildStdin>,
+    /// One for each order that was obeyed; closed when perf has ended.
+    obeyed: Receiver<()>,
+    complaint: Option<JoinHandle<String>>,
+    /// When it began to take samples.
+    began: Option<Instant>,
+}
+
+impl Recording {
+    /// Starts `command` and waits until it is attached.
+    pub(super) fn start(
+        command: &CommandLine,
+        perf: Perf,
+        sampling: Sampling,
+        data: PathBuf,
+    ) -> Result<Self, String> {
+        let mut child = command
+            .clone()
+            .through(&["setpriv", "--pdeathsig", "KILL", "--"])
+            .to_command()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // Ctrl-C at the terminal is for whoever started it.
+            .process_group(0)
+            .spawn()
+            .map_err(|error| format!("perf cannot be started: {error}"))?;
+        let (answered, obeyed) = channel();
+        let answers = child.stdout.take().expect("the standard output is a pipe");
+        std::thread::spawn(move || {
+            for _ in BufReader::new(answers).split(b'\n').map_while(Result::ok) {
+                if answered.send(()).is_err() {
+                    break;
+                }
+            }
+        });
+        let mut complaints = child.stderr.take().expect("the standard error is a pipe");
+        let complaint = std::thread::spawn(move || {
+            let mut text = Vec::new();
+            // What was read until an error is what there is to say.
+            let _ = complaints.read_to_end(&mut text);
+            String::from_utf8_lossy(&text).into_owned()
+        });
+        let orders = child.stdin.take();
+        let complaint = Some(complaint);
+        let mut recording =
+            Self { perf, sampling, data, child, orders, obeyed, complaint, began: None };
+        recording.order("ping")?;
+        Ok(recording)
+    }
+
+    /// Takes samples from now on.
+    ///
+    /// # Errors
+    /// perf has ended or does not obey; in one sentence.
+    pub fn begin(&mut self) -> Result<(), String> {
+        self.order("enable")?;
+        self.began = Some(Instant::now());
+        Ok(())
+    }
+
+    /// Takes no more samples. Those of a server that has ended are there, too.
+    ///
+    /// # Errors
+    /// perf has ended before it began, or does not obey; in one sentence.
+    pub fn end(mut self) -> Result<Samples, String> {
+        let began = self.began.ok_or("perf was never told to begin")?;
+        // It ends by itself with the last process that it is attached to.
+        let is_obeyed = self.order("disable").is_ok();
+        let seconds = began.elapsed().as_secs_f64();
+        if is_obeyed {
+            self.order("stop")?;
+        }
+        self.orders = None;
+        match self.wait() {
+            Some(status) if status.success() => Ok(Samples { recording: self, seconds }),
+            Some(_) => Err(self.why()),
+            None => Err("perf did not end when it was told to".to_owned()),
+        }
+    }
+
+    fn order(&mut self, word: &str) -> Result<(), String> {
+        let told = self.orders.as_mut().is_some_and(|orders| {
+            orders.write_all(format!("{word}\n").as_bytes()).and_then(|()| orders.flush()).is_ok()
+        });
+        match self.obeyed.recv_timeout(PATIENCE) {
+            Ok(()) if told => Ok(()),
+            Err(RecvTimeoutError::Timeout) => {
+                Err(format!("perf did not obey the order `{word}` within {} s", PATIENCE.as_secs()))
+            }
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => Err(self.why()),
+        }
+    }
+
+    fn wait(&mut self) -> Option<ExitStatus> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => return Some(status),
+                Ok(None) if Instant::now() < until => std::thread::sleep(LOOK_EVERY),
+                _ => return None,
+            }
+        }
+    }
+
+    /// Why it ended, which it says at its end.
+    fn why(&mut self) -> String {
+        self.kill();
+        let complaint = self.complaint.take().and_then(|thread| thread.join().ok());
+        sentence(&complaint.unwrap_or_default(), &testbed::proc::read(PARANOID))
+    }
+
+    fn kill(&mut self) {
+        self.orders = None;
+        // It may have ended already; either way it is waited for.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        self.kill();
+        // Raw samples are megabytes for each second; what they say is in the profile.
+        let _ = std::fs::remove_file(&self.data);
+    }
+}
+
+/// Samples that were taken and not read yet.
+#[derive(Debug)]
+pub struct Samples {
+    recording: Recording,
+    seconds: f64,
+}
+
+impl Samples {
+    /// Looks up the functions; this takes a second or so of a processor.
+    ///
+    /// # Errors
+    /// perf cannot read them; in one sentence.
+    pub fn read(self) -> Result<Profile, String> {
+        let Recording { perf, sampling, data, .. } = &self.recording;
+        Ok(profile_of(&perf.script(data)?, *sampling, self.seconds))
+    }
+}

@@ -1,0 +1,333 @@
+//! `godwit lab top`: which functions a server that runs spends its time in, by repeated short profiles.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use measure::profile::{Profile, Share, top_functions, top_objects};
+use serde::Serialize;
+use testbed::proc::{process_stat, process_tree, read};
+
+use super::{Perf, Sampling};
+use crate::error::LabError;
+use crate::peers::PEERS;
+
+/// Value of `schema` in a [`Look`].
+pub const TOP_SCHEMA: &str = "godwit.top.v1";
+/// How often a waiting loop looks whether the user wants it to end.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// Columns for the name of a function; longer ones are cut.
+const NAME_COLUMNS: usize = 56;
+
+/// A server that runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// The program's name.
+    pub name: String,
+    /// The process above all others of it.
+    pub pid: u32,
+}
+
+impl Server {
+    /// The server that is process `pid`.
+    ///
+    /// # Errors
+    /// There is no such process.
+    pub fn of_pid(pid: u32) -> Result<Self, LabError> {
+        match process_stat(pid) {
+            Some(stat) => Ok(Self { name: stat.name, pid }),
+            None => Err(LabError::Usage(format!("there is no process {pid}"))),
+        }
+    }
+
+    /// The server of that name: one of the lab's (`bind`, `echo`, ...), or a program's (`named`).
+    ///
+    /// # Errors
+    /// None runs, or several do, which the message tells apart.
+    pub fn named(name: &str) -> Result<Self, LabError> {
+        let own = std::process::id();
+        let is_it = |words: &[String]| is_named(name, words);
+        let pids: Vec<u32> =
+            processes().into_iter().filter(|pid| *pid != own && is_it(&words_of(*pid))).collect();
+        let below: Vec<u32> = pids.iter().flat_map(|&pid| process_tree(pid).split_off(1)).collect();
+        let above: Vec<u32> = pids.into_iter().filter(|pid| !below.contains(pid)).collect();
+        match above[..] {
+            [pid] => Ok(Self { name: name.to_owned(), pid }),
+            [] => Err(LabError::Usage(format!(
+                "no process is called {name}; --pid takes the number of any"
+            ))),
+            _ => {
+                let line = |pid: &u32| format!("\n  {pid}  {}", words_of(*pid).join(" "));
+                let lines: String = above.iter().map(line).collect();
+                Err(LabError::Usage(format!(
+                    "{name} runs several times; say which by --pid:{lines}"
+                )))
+            }
+        }
+    }
+
+    fn is_there(&self) -> bool {
+        process_stat(self.pid).is_some()
+    }
+}
+
+/// Numbers of all processes.
+fn processes() -> Vec<u32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let mut pids: Vec<u32> =
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    pids.sort_unstable();
+    pids
+}
+
+/// The command line of a process.
+fn words_of(pid: u32) -> Vec<String> {
+    let text = read(format!("/proc/{pid}/cmdline"));
+    text.split_terminator('\0').map(str::to_owned).collect()
+}
+
+/// Whether a command line is of the server `name`.
+fn is_named(name: &str, words: &[String]) -> bool {
+    let Some(program) = words.first() else { return false };
+    // Some daemons write more than their name there.
+    let program = program.split([' ', ':']).next().unwrap_or(program);
+    let program = Path::new(program).file_name().and_then(|name| name.to_str()).unwrap_or(program);
+    let begins = |with: &[&str]| {
+        words.iter().skip(1).map(String::as_str).take(with.len()).eq(with.iter().copied())
+    };
+    match name {
+        "echo" => program == "godwit" && begins(&["dns", "echo"]),
+        "limit" => program == "godwit" && begins(&["lab", "limit"]),
+        "godwit" => program == "godwit" && (begins(&["dhcp4"]) || begins(&["dhcp6"])),
+        _ => {
+            let mut peers = PEERS.iter().filter(|peer| peer.name == name);
+            program == name || peers.any(|peer| peer.program == program)
+        }
+    }
+}
+
+/// One look at a server.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Look {
+    /// [`TOP_SCHEMA`].
+    pub schema: &'static str,
+    /// The server's name.
+    pub server: String,
+    /// Its process.
+    pub pid: u32,
+    /// The event that took samples; empty when the server did not run.
+    pub event: String,
+    /// Samples asked for per second of each thread that runs.
+    pub frequency_hz: u32,
+    /// How long samples were taken, seconds.
+    pub seconds: f64,
+    /// Samples taken.
+    pub samples: u64,
+    /// Samples lost.
+    pub lost: u64,
+    /// Processors that it kept busy.
+    pub cpus_busy: f64,
+    /// True when the kernel's part could not be seen.
+    pub is_user_only: bool,
+    /// Functions by the share of samples taken in them.
+    pub functions: Vec<Share>,
+    /// Programs, libraries and the kernel.
+    pub objects: Vec<Share>,
+}
+
+impl Look {
+    fn of(server: &Server, profile: Profile, rows: usize) -> Self {
+        let mut functions = top_functions(&profile.stacks);
+        functions.truncate(rows);
+        Self {
+            schema: TOP_SCHEMA,
+            server: server.name.clone(),
+            pid: server.pid,
+            cpus_busy: profile.cpus_busy(),
+            frequency_hz: profile.frequency_hz,
+            seconds: profile.seconds,
+            samples: profile.samples,
+            lost: profile.lost,
+            is_user_only: profile.is_user_only,
+            functions,
+            objects: top_objects(&profile.stacks),
+            event: profile.event,
+        }
+    }
+
+    /// As lines for a terminal.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = format!(
+            "{} (process {}): {:.2} processors busy; {} samples in {:.1} s, {} lost",
+            self.server, self.pid, self.cpus_busy, self.samples, self.seconds, self.lost
+        );
+        if self.samples == 0 {
+            return text + "\nIt did not run.\n";
+        }
+        let kernel = if self.is_user_only { ", without the kernel's part" } else { "" };
+        let _ = writeln!(text, "; {} at {} Hz{kernel}", self.event, self.frequency_hz);
+        let objects: Vec<String> = self
+            .objects
+            .iter()
+            .filter(|share| share.own > 0.0)
+            .map(|share| format!("{} {:.1} %", share.object, share.own * 100.0))
+            .collect();
+        let _ = writeln!(text, "{}\n", objects.join(", "));
+        let _ = writeln!(
+            text,
+            "{:>7} {:>7}  {:<NAME_COLUMNS$} OBJECT",
+            "SELF %", "TOTAL %", "FUNCTION"
+        );
+        for share in &self.functions {
+            let _ = writeln!(
+                text,
+                "{:>7.1} {:>7.1}  {:<NAME_COLUMNS$} {}",
+                share.own * 100.0,
+                share.total * 100.0,
+                cut(&share.function),
+                share.object
+            );
+        }
+        text
+    }
+}
+
+/// A name in its column.
+fn cut(name: &str) -> String {
+    if name.chars().count() <= NAME_COLUMNS {
+        return name.to_owned();
+    }
+    name.chars().take(NAME_COLUMNS - 1).chain(['…']).collect()
+}
+
+/// Looks at a server again and again.
+#[derive(Debug)]
+pub struct Watch {
+    perf: Perf,
+    sampling: Sampling,
+    seconds: f64,
+    rows: usize,
+    data: PathBuf,
+}
+
+impl Watch {
+    /// Each look takes samples for `seconds` and has so many `rows` of functions.
+    ///
+    /// # Errors
+    /// perf is not installed.
+    pub fn new(sampling: Sampling, seconds: f64, rows: usize) -> Result<Self, LabError> {
+        let perf = Perf::find().map_err(LabError::Failed)?;
+        let name = format!("godwit-top-{}.data", std::process::id());
+        let data = std::env::temp_dir().join(name);
+        Ok(Self { perf, sampling, seconds, rows, data })
+    }
+
+    /// Looks once; `None` when `stop` was set meanwhile.
+    ///
+    /// # Errors
+    /// The server has ended, or perf does not work.
+    pub fn look(&self, server: &Server, stop: &AtomicBool) -> Result<Option<Look>, LabError> {
+        if !server.is_there() {
+            return Err(LabError::Failed(format!("process {} has ended", server.pid)));
+        }
+        let pids = process_tree(server.pid);
+        let attached = self.perf.attach(self.sampling, &pids, self.data.clone());
+        let mut recording = attached.map_err(LabError::Failed)?;
+        recording.begin().map_err(LabError::Failed)?;
+        let until = Instant::now() + Duration::from_secs_f64(self.seconds);
+        while Instant::now() < until && server.is_there() && !stop.load(Ordering::Acquire) {
+            std::thread::sleep(LOOK_EVERY.min(until.saturating_duration_since(Instant::now())));
+        }
+        if stop.load(Ordering::Acquire) {
+            return Ok(None);
+        }
+        let profile = recording.end().and_then(super::Samples::read).map_err(LabError::Failed)?;
+        Ok(Some(Look::of(server, profile, self.rows)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use measure::plan::ProfilePlan;
+
+    use super::*;
+    use crate::profiler::profile_of;
+
+    #[test]
+    fn servers_are_known_by_the_labs_names_and_by_their_programs() {
+        let words = |line: &str| -> Vec<String> { line.split(' ').map(str::to_owned).collect() };
+        for (name, line) in [
+            ("bind", "/usr/sbin/named -g -c x"),
+            ("named", "/usr/sbin/named -g"),
+            ("kea", "kea-dhcp6 -c x"),
+            ("nsd", "nsd:\u{20}server 1"),
+            ("echo", "/a/godwit dns echo --threads 1"),
+            ("limit", "godwit lab limit --listen x"),
+            ("godwit", "./godwit dhcp6 -c x"),
+            ("sleep", "sleep 5"),
+        ] {
+            assert!(is_named(name, &words(line)), "{name}: {line}");
+        }
+        for (name, line) in [
+            ("echo", "/bin/echo dns echo"),
+            ("godwit", "godwit lab top godwit"),
+            ("named", "vi named"),
+            ("bind", ""),
+        ] {
+            assert!(!is_named(name, &words(line)), "{name}: {line}");
+        }
+        assert!(!is_named("sleep", &[]));
+    }
+
+    #[test]
+    fn a_name_finds_its_process_or_tells_several_apart() {
+        let program = "godwit-top-test";
+        let start = || {
+            use std::os::unix::process::CommandExt;
+            std::process::Command::new("sleep").arg0(program).arg("1000").spawn().unwrap()
+        };
+        let mut first = start();
+        let found = |name| Server::named(name).map(|server| server.pid);
+        let alone = (0..1_000).find_map(|_| {
+            std::thread::yield_now();
+            found(program).ok()
+        });
+        let mut second = start();
+        let several = (0..1_000).find_map(|_| {
+            std::thread::yield_now();
+            found(program).err()
+        });
+        for child in [&mut first, &mut second] {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        assert_eq!(alone, Some(first.id()));
+        let told = several.unwrap().to_string();
+        assert!(
+            told.contains("runs several times") && told.contains(&second.id().to_string()),
+            "{told}"
+        );
+        assert!(found("godwit-no-such-server").unwrap_err().to_string().contains("--pid"));
+        assert_eq!(Server::of_pid(u32::MAX).unwrap_err().exit_code(), 2);
+    }
+
+    #[test]
+    fn a_look_shows_shares_and_cuts_long_names() {
+        let server = Server { name: "echo".to_owned(), pid: 7 };
+        let long = "f".repeat(80);
+        let text = format!("e 1 cycles:u: \n\t 12 {long} (/b)\n\ne 1 cycles:u: \n\t 13 g (/c)\n\n");
+        let profile = profile_of(&text, Sampling::from(&ProfilePlan::default()), 1.0);
+        let look = Look::of(&server, profile, 1);
+        let text = look.text();
+        assert!(text.starts_with(
+            "echo (process 7): 0.00 processors busy; 2 samples in 1.0 s, 0 lost; cycles at 997 Hz, \
+             without the kernel's part\nb 50.0 %, c 50.0 %\n"
+        ), "{text}");
+        let row = text.lines().last().unwrap();
+        assert!(row.starts_with("   50.0    50.0  ffff") && row.ends_with("fff… b"), "{row}");
+        let idle = profile_of("", Sampling::from(&ProfilePlan::default()), 1.0);
+        assert!(Look::of(&server, idle, 1).text().contains("It did not run."));
+    }
+}

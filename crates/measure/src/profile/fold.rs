@@ -1,0 +1,253 @@
+//! Reading what `perf script` prints.
+//!
+//! The text is that of `perf script --no-inline --show-lost-events -F comm,tid,event,ip,sym,dso`: for
+//! each sample a line with thread and event, a line for each frame from the innermost on, and an empty
+//! line; between samples a line for each time that samples were lost. See perf-script(1).
+
+use super::{Frame, Stacks, StacksBuilder};
+
+/// The samples of a text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Folded {
+    /// The event that took them, without its modifiers; empty when there was no sample.
+    pub event: String,
+    /// Whether the event left the kernel out.
+    pub is_user_only: bool,
+    /// Samples taken.
+    pub samples: u64,
+    /// Samples that were lost.
+    pub lost: u64,
+    /// The stacks, the thread outermost.
+    pub stacks: Stacks,
+}
+
+/// Reads samples. Threads whose names differ in their digits only are one; lines that are nothing of
+/// the kind are passed over.
+#[must_use]
+pub fn fold(text: &str) -> Folded {
+    let mut folded = Folded::default();
+    let mut builder = StacksBuilder::default();
+    let mut sample = Sample::default();
+    for line in text.lines() {
+        if line.is_empty() {
+            sample.end(&mut builder, &mut folded);
+        } else if line.starts_with([' ', '\t']) && sample.thread.is_some() {
+            sample.frames.extend(frame(line));
+        } else if let Some(lost) = lost(line) {
+            folded.lost += lost;
+        } else if let Some(head) = head(line) {
+            sample.end(&mut builder, &mut folded);
+            if folded.event.is_empty() {
+                let (event, modifiers) = head.event.split_once(':').unwrap_or((head.event, ""));
+                folded.event = event.to_owned();
+                folded.is_user_only = modifiers.contains('u');
+            }
+            // Without callers perf prints the one frame behind the head.
+            sample = Sample { thread: Some(threads(head.thread)), frames: Vec::new() };
+            sample.frames.extend(frame(head.rest));
+        }
+    }
+    sample.end(&mut builder, &mut folded);
+    folded.stacks = builder.finish();
+    folded
+}
+
+/// A sample that is being read.
+#[derive(Default)]
+struct Sample<'t> {
+    thread: Option<String>,
+    /// The innermost first.
+    frames: Vec<(String, &'t str)>,
+}
+
+impl Sample<'_> {
+    /// Counts it, when one was begun.
+    fn end(&mut self, builder: &mut StacksBuilder, folded: &mut Folded) {
+        let Some(thread) = self.thread.take() else { return };
+        let thread = Frame { function: &thread, object: "" };
+        let frames = self.frames.iter().rev();
+        let frames = frames.map(|(function, object)| Frame { function, object });
+        builder.add(&core::iter::once(thread).chain(frames).collect::<Vec<_>>());
+        folded.samples += 1;
+        self.frames.clear();
+    }
+}
+
+/// The line before the frames.
+struct Head<'t> {
+    thread: &'t str,
+    event: &'t str,
+    rest: &'t str,
+}
+
+/// `THREAD NUMBER EVENT:`; a thread's name may have spaces and digits of its own.
+fn head(line: &str) -> Option<Head<'_>> {
+    let mut from = 0;
+    while let Some(at) = line[from..].find(": ").map(|at| from + at).or_else(|| {
+        let end = line.trim_end();
+        (end.ends_with(':') && end.len() > from).then(|| end.len() - 1)
+    }) {
+        let (before, event) = line[..at].rsplit_once(' ').unwrap_or(("", &line[..at]));
+        let before = before.trim_end();
+        let (thread, number) = before.rsplit_once(' ').unwrap_or(("", before));
+        if !number.is_empty() && number.bytes().all(|octet| octet.is_ascii_digit()) {
+            return Some(Head { thread: thread.trim(), event, rest: &line[at + 1..] });
+        }
+        from = at + 1;
+    }
+    None
+}
+
+/// `THREAD NUMBER PERF_RECORD_LOST lost COUNT`, or `..._LOST_SAMPLES ...`.
+fn lost(line: &str) -> Option<u64> {
+    let (_, what) = line.split_once(" PERF_RECORD_LOST")?;
+    what.split_ascii_whitespace().last()?.parse().ok()
+}
+
+/// `ADDRESS FUNCTION (OBJECT)`: the function's name and the object's.
+fn frame(line: &str) -> Option<(String, &str)> {
+    let (address, rest) = line.trim().split_once(' ')?;
+    if !address.bytes().all(|octet| octet.is_ascii_hexdigit()) {
+        return None;
+    }
+    // Both names may have parentheses and spaces; a path begins with `/`, what has none with `[`.
+    let begins = [" (/", " (["].into_iter().find_map(|begin| rest.rfind(begin));
+    let begins = begins.or_else(|| rest.rfind(" ("))?;
+    let object = object_name(rest[begins + 2..].strip_suffix(')')?);
+    let function = rest[..begins].trim();
+    Some(match function {
+        "[unknown]" | "" if object == UNKNOWN => (UNKNOWN.to_owned(), object),
+        "[unknown]" | "" => (format!("[{object}]"), object),
+        function => (without_hash(function).to_owned(), object),
+    })
+}
+
+/// What perf calls that for which it has no name.
+const UNKNOWN: &str = "[unknown]";
+/// The name of the kernel's own object here.
+const KERNEL: &str = "kernel";
+
+/// A path's last part; the kernel has one name, whatever file its names came from.
+fn object_name(path: &str) -> &str {
+    let path = path.strip_suffix(" (deleted)").unwrap_or(path);
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let is_kernel = name.starts_with("[kernel") || name.starts_with("vmlinux") || name == "kcore";
+    if is_kernel { KERNEL } else { name }
+}
+
+/// A name without the hash that older compilers of Rust append, or what LLVM appends.
+fn without_hash(name: &str) -> &str {
+    let name = name.split_once(".llvm.").map_or(name, |(name, _)| name);
+    let is_hash = |text: &str| text.len() == 16 && text.bytes().all(|o| o.is_ascii_hexdigit());
+    name.rsplit_once("::h").filter(|(_, hash)| is_hash(hash)).map_or(name, |(name, _)| name)
+}
+
+/// A thread's name with `*` in place of each run of digits: `worker-12` and `worker-3` do the same.
+fn threads(name: &str) -> String {
+    let mut plain = String::new();
+    for c in name.chars() {
+        match c {
+            '0'..='9' if plain.ends_with('*') => {}
+            '0'..='9' => plain.push('*'),
+            c => plain.push(c),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::{top_functions, top_objects};
+
+    // Printed by perf 6.1 for `godwit dns echo` under 20,000 queries per second, DWARF call graphs.
+    const ECHO: &str = include_str!("../../tests/data/perf/echo-20000.txt");
+    // The same with a buffer too small for the samples.
+    const LOST: &str = include_str!("../../tests/data/perf/lost.txt");
+    // Of a copy of dd(1) under the name `a b (x)`, deleted since; frame pointers.
+    const FRAME_POINTERS: &str = include_str!("../../tests/data/perf/frame-pointers.txt");
+    const USER_ONLY: &str = include_str!("../../tests/data/perf/user-only.txt");
+
+    /// The stacks as lines `COUNT outermost;...;innermost`.
+    fn lines(stacks: &Stacks) -> Vec<String> {
+        let nodes = stacks.nodes.iter().enumerate().filter(|(_, node)| node.samples > 0);
+        nodes
+            .map(|(position, node)| {
+                let mut names: Vec<String> = stacks
+                    .path(position)
+                    .map(|node| stacks.frame(node))
+                    .map(|frame| format!("{}@{}", frame.function, frame.object))
+                    .collect();
+                names.reverse();
+                format!("{} {}", node.samples, names.join(";"))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_echo_is_read_to_its_outermost_function() {
+        let folded = fold(ECHO);
+        let heads = ECHO.lines().filter(|line| line.contains("cpu-clock:pppH:")).count() as u64;
+        assert_eq!((folded.samples, folded.lost, heads), (24, 0, 24));
+        assert_eq!((folded.event.as_str(), folded.is_user_only), ("cpu-clock", false));
+        assert_eq!(folded.stacks.samples(), 24);
+        let outermost: Vec<&str> =
+            folded.stacks.nodes[..4].iter().map(|n| folded.stacks.frame(n).function).collect();
+        assert_eq!(outermost[..2], ["dns-echo-*", "clone3"]);
+        let functions = top_functions(&folded.stacks);
+        let total = |name: &str| functions.iter().find(|f| f.function == name).map(|f| f.total);
+        assert_eq!(total("netio::responder::answer"), Some(1.0));
+        assert_eq!(total("dns-echo-*"), None);
+        let objects: Vec<String> =
+            top_objects(&folded.stacks).into_iter().map(|share| share.object).collect();
+        assert_eq!(objects[0], "kernel");
+        for object in ["godwit", "libc.so.6"] {
+            assert!(objects.iter().any(|name| name == object), "{objects:?}");
+        }
+    }
+
+    #[test]
+    fn names_with_spaces_and_parentheses_hold_together() {
+        let folded = fold(FRAME_POINTERS);
+        let kernel = "do_syscall_64@kernel";
+        let entry = "entry_SYSCALL_64_after_hwframe@kernel";
+        assert_eq!(
+            lines(&folded.stacks),
+            [
+                "1 a b (x)@;read@libc.so.6".to_owned(),
+                format!("1 a b (x)@;read@libc.so.6;{entry};{kernel}"),
+                format!("1 a b (x)@;__GI___libc_write@libc.so.6;{entry};{kernel}"),
+                "1 a b (x)@;[unknown]@[unknown];[a b (x)]@a b (x)".to_owned(),
+            ]
+        );
+    }
+
+    #[test]
+    fn lost_samples_and_a_kernel_left_out_are_seen() {
+        let folded = fold(LOST);
+        assert_eq!((folded.samples, folded.lost), (3, 42 + 72 + 72));
+        let folded = fold(USER_ONLY);
+        assert_eq!((folded.event.as_str(), folded.is_user_only), ("cpu-clock", true));
+        assert_eq!(folded.samples, 3);
+    }
+
+    #[test]
+    fn other_forms_of_lines_are_read_or_passed_over() {
+        let text = "# a comment\n\nx 1 lone 7 cycles:P:  \n\t 7f32 core::f::h0123456789abcdef (/a/b)\n\n\
+                    one 9 cycles:   5593a0 g.llvm.123 (/x/vmlinux-6.1)\nnonsense\n\
+                    bare 3 cycles: \n\nx 4 PERF_RECORD_LOST_SAMPLES lost 5\n\
+                    y 5 cycles: \n\t 12 <T as F<(A, B)>>::f (anon)\n\t zz nothing\n";
+        let folded = fold(text);
+        assert_eq!((folded.event.as_str(), folded.samples, folded.lost), ("cycles", 4, 5));
+        assert_eq!(
+            lines(&folded.stacks),
+            [
+                "1 x * lone@;core::f@b",
+                "1 one@;g@kernel",
+                "1 bare@",
+                "1 y@;<T as F<(A, B)>>::f@anon",
+            ]
+        );
+        assert_eq!(fold(""), Folded::default());
+    }
+}

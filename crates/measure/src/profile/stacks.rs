@@ -1,0 +1,210 @@
+//! Stacks of functions, folded into a tree of calls.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// One function in a stack, borrowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Frame<'t> {
+    /// The function's name; of a thread, which is the outermost frame, the thread's.
+    pub function: &'t str,
+    /// The file that holds it: a program, a library, `kernel`; empty for a thread.
+    pub object: &'t str,
+}
+
+/// A function in its place in the tree of calls. As JSON `[parent, function, samples]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "(u32, u32, u32)", into = "(u32, u32, u32)")]
+pub struct Node {
+    /// Position of the caller's node plus one; 0 for the outermost.
+    pub parent: u32,
+    /// Position of the function in [`Stacks::functions`].
+    pub function: u32,
+    /// Samples taken in the function itself, not in what it called.
+    pub samples: u32,
+}
+
+impl From<(u32, u32, u32)> for Node {
+    fn from((parent, function, samples): (u32, u32, u32)) -> Self {
+        Self { parent, function, samples }
+    }
+}
+
+impl From<Node> for (u32, u32, u32) {
+    fn from(node: Node) -> Self {
+        (node.parent, node.function, node.samples)
+    }
+}
+
+/// Stacks with their counts. Names stand once; equal beginnings of stacks are one path.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Stacks {
+    /// Files that hold functions.
+    pub objects: Vec<String>,
+    /// Functions: the name, and the position of the file in `objects`.
+    pub functions: Vec<(String, u32)>,
+    /// The tree; callers stand before those that they call.
+    pub nodes: Vec<Node>,
+}
+
+impl Stacks {
+    /// What stands at a node; empty names where the tree is not sound.
+    #[must_use]
+    pub fn frame(&self, node: &Node) -> Frame<'_> {
+        let Some((function, object)) = self.functions.get(node.function as usize) else {
+            return Frame { function: "", object: "" };
+        };
+        let object = self.objects.get(*object as usize).map_or("", String::as_str);
+        Frame { function, object }
+    }
+
+    /// All samples.
+    #[must_use]
+    pub fn samples(&self) -> u64 {
+        self.nodes.iter().map(|node| u64::from(node.samples)).sum()
+    }
+
+    /// For each node the samples taken in it and in everything that it called.
+    #[must_use]
+    pub fn totals(&self) -> Vec<u64> {
+        let mut totals: Vec<u64> = self.nodes.iter().map(|node| u64::from(node.samples)).collect();
+        for (position, node) in self.nodes.iter().enumerate().rev() {
+            if let Some(caller) = caller(position, node) {
+                totals[caller] += totals[position];
+            }
+        }
+        totals
+    }
+
+    /// The stack that ends at the node at `position`, the innermost frame first.
+    pub fn path(&self, position: usize) -> impl Iterator<Item = &Node> {
+        let mut next = Some(position);
+        core::iter::from_fn(move || {
+            let position = next?;
+            let node = self.nodes.get(position)?;
+            next = caller(position, node);
+            Some(node)
+        })
+    }
+}
+
+/// The position of a node's caller. What a stored file claims must not lead in a circle.
+fn caller(position: usize, node: &Node) -> Option<usize> {
+    (node.parent as usize).checked_sub(1).filter(|&caller| caller < position)
+}
+
+/// Collects stacks. The same stacks in the same order give the same value.
+#[derive(Debug, Default)]
+pub struct StacksBuilder {
+    stacks: Stacks,
+    objects: BTreeMap<String, u32>,
+    functions: BTreeMap<(String, u32), u32>,
+    /// Parent and function to the node.
+    nodes: BTreeMap<(u32, u32), u32>,
+}
+
+impl StacksBuilder {
+    /// Counts one sample of `stack`, the outermost frame first; an empty one is not counted.
+    pub fn add(&mut self, stack: &[Frame<'_>]) {
+        let mut parent = 0;
+        for frame in stack {
+            let function = self.function(frame);
+            let nodes = &mut self.stacks.nodes;
+            let position = *self.nodes.entry((parent, function)).or_insert_with(|| {
+                nodes.push(Node { parent, function, samples: 0 });
+                nodes.len() as u32 - 1
+            });
+            parent = position + 1;
+        }
+        if parent > 0 {
+            self.stacks.nodes[parent as usize - 1].samples += 1;
+        }
+    }
+
+    fn function(&mut self, frame: &Frame<'_>) -> u32 {
+        let object = match self.objects.get(frame.object) {
+            Some(&object) => object,
+            None => {
+                let object = self.stacks.objects.len() as u32;
+                self.stacks.objects.push(frame.object.to_owned());
+                self.objects.insert(frame.object.to_owned(), object);
+                object
+            }
+        };
+        let functions = &mut self.stacks.functions;
+        let named = (frame.function.to_owned(), object);
+        *self.functions.entry(named).or_insert_with_key(|named| {
+            functions.push(named.clone());
+            functions.len() as u32 - 1
+        })
+    }
+
+    /// What was collected.
+    #[must_use]
+    pub fn finish(self) -> Stacks {
+        self.stacks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frames<'t>(names: &[&'t str]) -> Vec<Frame<'t>> {
+        names.iter().map(|&function| Frame { function, object: "program" }).collect()
+    }
+
+    fn built(stacks: &[&[&str]]) -> Stacks {
+        let mut builder = StacksBuilder::default();
+        stacks.iter().for_each(|stack| builder.add(&frames(stack)));
+        builder.finish()
+    }
+
+    #[test]
+    fn equal_beginnings_are_one_path() {
+        let stacks =
+            built(&[&["main", "read"], &["main", "write"], &["main", "read"], &["main"], &[]]);
+        assert_eq!(stacks.objects, ["program"]);
+        let names: Vec<&str> = stacks.functions.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["main", "read", "write"]);
+        let nodes: Vec<(u32, u32, u32)> = stacks.nodes.iter().map(|&node| node.into()).collect();
+        assert_eq!(nodes, [(0, 0, 1), (1, 1, 2), (1, 2, 1)]);
+        assert_eq!((stacks.samples(), stacks.totals()), (4, vec![4, 2, 1]));
+        let path: Vec<&str> = stacks.path(1).map(|node| stacks.frame(node).function).collect();
+        assert_eq!(path, ["read", "main"]);
+    }
+
+    #[test]
+    fn a_function_may_stand_in_several_places_and_objects() {
+        let mut builder = StacksBuilder::default();
+        builder.add(&[Frame { function: "f", object: "a" }, Frame { function: "f", object: "b" }]);
+        builder.add(&frames(&["f"]));
+        let stacks = builder.finish();
+        assert_eq!((stacks.objects.len(), stacks.functions.len(), stacks.nodes.len()), (3, 3, 3));
+    }
+
+    #[test]
+    fn the_json_is_small_and_reads_back() {
+        let stacks = built(&[&["main", "read"], &["main"]]);
+        let text = serde_json::to_string(&stacks).unwrap();
+        assert_eq!(
+            text,
+            r#"{"objects":["program"],"functions":[["main",0],["read",0]],"nodes":[[0,0,1],[1,1,1]]}"#
+        );
+        assert_eq!(serde_json::from_str::<Stacks>(&text).unwrap(), stacks);
+    }
+
+    #[test]
+    fn a_file_that_is_not_sound_harms_nothing() {
+        let text = r#"{"functions":[["f",9]],"nodes":[[1,0,1],[9,7,2],[2,0,3]]}"#;
+        let stacks: Stacks = serde_json::from_str(text).unwrap();
+        assert_eq!(stacks.totals(), [1, 5, 3]);
+        assert_eq!(
+            (stacks.path(0).count(), stacks.path(2).count(), stacks.path(3).count()),
+            (1, 2, 0)
+        );
+        assert_eq!(stacks.frame(&stacks.nodes[1]).function, "");
+    }
+}

@@ -1,0 +1,107 @@
+//! Which functions and objects had most of the samples.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::{Frame, Stacks};
+
+/// What a function, or all functions of an object, had of a profile.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Share {
+    /// The function's name; empty for an object.
+    pub function: String,
+    /// The file that holds it.
+    pub object: String,
+    /// Share of the samples taken in it itself, 0 to 1.
+    pub own: f64,
+    /// Share of the samples whose stack has it, however often, 0 to 1.
+    pub total: f64,
+}
+
+/// Functions by their own share, the largest first; threads are not among them.
+#[must_use]
+pub fn top_functions(stacks: &Stacks) -> Vec<Share> {
+    shares(stacks, |frame| frame)
+}
+
+/// Objects (programs, libraries, the kernel) by the share of samples taken in them.
+#[must_use]
+pub fn top_objects(stacks: &Stacks) -> Vec<Share> {
+    shares(stacks, |frame| Frame { function: "", object: frame.object })
+}
+
+/// Own and total samples of what `group` makes one of.
+fn shares<'t>(stacks: &'t Stacks, group: impl Fn(Frame<'t>) -> Frame<'t>) -> Vec<Share> {
+    let mut counts: BTreeMap<Frame<'t>, (u64, u64)> = BTreeMap::new();
+    for (position, node) in stacks.nodes.iter().enumerate().filter(|(_, node)| node.samples > 0) {
+        let samples = u64::from(node.samples);
+        let mut seen = BTreeSet::new();
+        for (depth, caller) in stacks.path(position).enumerate() {
+            let frame = stacks.frame(caller);
+            if frame.object.is_empty() {
+                continue;
+            }
+            let group = group(frame);
+            let (own, total) = counts.entry(group).or_default();
+            *own += if depth == 0 { samples } else { 0 };
+            // Recursion does not count twice.
+            *total += if seen.insert(group) { samples } else { 0 };
+        }
+    }
+    let all = stacks.samples() as f64;
+    let mut shares: Vec<Share> = counts
+        .into_iter()
+        .map(|(frame, (own, total))| Share {
+            function: frame.function.to_owned(),
+            object: frame.object.to_owned(),
+            own: own as f64 / all,
+            total: total as f64 / all,
+        })
+        .collect();
+    // A stable sort: of equals the order of names stays.
+    shares.sort_by(|a, b| b.own.total_cmp(&a.own).then(b.total.total_cmp(&a.total)));
+    shares
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::StacksBuilder;
+
+    #[test]
+    fn recursion_counts_once_and_threads_not_at_all() {
+        let frame = |function, object| Frame { function, object };
+        let (thread, walk) = (frame("worker", ""), frame("walk", "program"));
+        let (send, copy) = (frame("send", "libc"), frame("copy", "kernel"));
+        let mut builder = StacksBuilder::default();
+        builder.add(&[thread, walk, walk, walk]);
+        builder.add(&[thread, walk, send, copy]);
+        builder.add(&[thread, walk, send, copy]);
+        builder.add(&[thread, walk, send]);
+        let stacks = builder.finish();
+        let words = |shares: Vec<Share>| -> Vec<(String, String, f64, f64)> {
+            shares.into_iter().map(|s| (s.function, s.object, s.own, s.total)).collect()
+        };
+        let row = |function: &str, object: &str, own, total| {
+            (function.to_owned(), object.to_owned(), own, total)
+        };
+        assert_eq!(
+            words(top_functions(&stacks)),
+            [
+                row("copy", "kernel", 0.5, 0.5),
+                row("walk", "program", 0.25, 1.0),
+                row("send", "libc", 0.25, 0.75),
+            ]
+        );
+        assert_eq!(
+            words(top_objects(&stacks)),
+            [
+                row("", "kernel", 0.5, 0.5),
+                row("", "program", 0.25, 1.0),
+                row("", "libc", 0.25, 0.75),
+            ]
+        );
+        assert_eq!(top_functions(&Stacks::default()), []);
+    }
+}

@@ -1,0 +1,60 @@
+//! A page in headless Chromium, looked at by a script in a frame around it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+
+/// The browser; `None`, with a word, where none is installed and none is required.
+pub(crate) fn chromium() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let found = std::env::split_paths(&path)
+        .flat_map(|folder| NAMES.map(|name| folder.join(name)))
+        .find(|file| file.is_file());
+    if found.is_none() {
+        let is_required = std::env::var_os("GODWIT_REQUIRE_TOOLS").is_some_and(|v| v == "1");
+        assert!(!is_required, "none of {NAMES:?} is installed");
+        println!("skipped: none of {NAMES:?} is installed");
+    }
+    found
+}
+
+/// Runs `probe` around the page `html`, which is its `page`, and returns the text of the element `#result`
+/// that it leaves, and what the console was told.
+pub(crate) fn browse(browser: &Path, name: &str, html: &str, probe: &str) -> (String, String) {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("chromium-{name}"));
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a writable target folder");
+    // Errors of the page's own script are kept by a script that comes before it.
+    let watch = "<script>found=[];addEventListener('error',e=>found.push(e.message));\
+                 addEventListener('securitypolicyviolation',e=>found.push(e.violatedDirective));\
+                 </script><meta charset=\"utf-8\">";
+    let watched = html.replacen("<meta charset=\"utf-8\">", watch, 1);
+    assert_ne!(watched, html);
+    let text = serde_json::to_string(&watched).expect("text is JSON").replace('<', "\\u003c");
+    let outer = format!("<!doctype html><body><script>const page={text};{probe}</script></body>");
+    let file = folder.join("outer.html");
+    fs::write(&file, outer).expect("a writable target folder");
+    let Output { status, stdout, stderr } = Command::new(browser)
+        .args([
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-background-networking",
+        ])
+        .args(["--disable-component-update", "--disable-sync", "--no-first-run"])
+        .args(["--enable-logging=stderr", "--window-size=1400,1000"])
+        .arg(format!("--user-data-dir={}", folder.join("profile").display()))
+        .args(["--virtual-time-budget=20000", "--dump-dom"])
+        .arg(format!("file://{}", file.display()))
+        .output()
+        .expect("the browser starts");
+    let (dom, log) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    assert!(status.success(), "{status}: {log}");
+    let (_, rest) = dom.split_once("id=\"result\">").unwrap_or_else(|| panic!("no result: {log}"));
+    let (json, _) = rest.split_once("</pre>").expect("a closed element");
+    let json = json.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+    fs::remove_dir_all(&folder).expect("a folder of our own");
+    (json, log.lines().filter(|line| line.contains("CONSOLE")).collect())
+}
