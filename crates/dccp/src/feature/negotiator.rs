@@ -317,11 +317,16 @@ impl Negotiator {
         };
         let agreed = match entry.kind.rule {
             Rule::NonNegotiable => {
-                let wanted = entry.wanted.to_be_bytes();
-                if value != &wanted[8 - entry.kind.value_len..] {
+                let octets = |value: u64| value.to_be_bytes();
+                let begin = 8 - entry.kind.value_len;
+                if value == &octets(entry.wanted)[begin..] {
+                    entry.wanted
+                } else if value == &octets(entry.value)[begin..] {
+                    // The answer to a repetition of the Change before, which was answered already.
+                    return Ok(None);
+                } else {
                     return Err(());
                 }
-                entry.wanted
             }
             Rule::ServerPriority => {
                 let has_common = theirs.iter().any(|&value| entry.preferences.has(value));

@@ -176,6 +176,22 @@ fn feat_11_a_confirm_of_what_was_not_offered_resets() {
 }
 
 #[test]
+fn feat_11_a_second_answer_to_the_change_before_is_ignored() {
+    let mut client = client();
+    client.set(Feature::local(number::ACK_RATIO), 4);
+    said(&mut client, 1);
+    client.repeat();
+    said(&mut client, 2);
+    heard(&mut client, (1_000, 1), &[35, 5, 5, 0, 4]).unwrap();
+    client.set(Feature::local(number::ACK_RATIO), 8);
+    said(&mut client, 3);
+    // The other end read the repetition and the new Change together, and answers both at once.
+    let applied = heard(&mut client, (1_001, 3), &[35, 5, 5, 0, 4, 35, 5, 5, 0, 8]).unwrap();
+    assert_eq!(applied.len(), 1);
+    assert_eq!(client.value(Feature::local(number::ACK_RATIO)), 8);
+}
+
+#[test]
 fn feat_12_a_confirm_that_nobody_waits_for_is_ignored() {
     let mut client = client();
     let octets = [35, 5, CCID, 3, 3, 33, 4, 126, 1, 35, 3, CCID];

@@ -30,6 +30,10 @@ pub struct Receiver {
     /// Counter of the data packet that the last feedback followed.
     told_ccval: Option<u8>,
     due_ns: Option<u64>,
+    /// Data came since the last feedback.
+    has_data: bool,
+    /// There is a loss event that no feedback has told of.
+    has_untold_event: bool,
     last_ccval: u8,
 }
 
@@ -51,6 +55,8 @@ impl Receiver {
             newest_ns: 0,
             told_ccval: None,
             due_ns: None,
+            has_data: false,
+            has_untold_event: false,
             last_ccval: 0,
         }
     }
@@ -108,13 +114,16 @@ impl ReceiverHalf for Receiver {
             let rtt_ns = self.rtt_ns();
             self.received.arrived(arrival.now_ns, data_len, rtt_ns);
             self.last_ccval = arrival.ccval;
+            self.has_data = true;
         }
-        let is_new_event = self.look_for_loss(arrival);
+        self.has_untold_event |= self.look_for_loss(arrival);
         let is_round_over = arrival.data_len.is_some()
             && self
                 .told_ccval
                 .is_none_or(|told| counter::distance(told, arrival.ccval) >= FEEDBACK_STEPS);
-        if is_new_event || is_round_over {
+        // Without data there is no feedback (RFC 5348 §6.2): it would say that nothing comes through, of
+        // a packet that did.
+        if (self.has_untold_event && self.has_data) || is_round_over {
             self.due_ns = Some(arrival.now_ns);
         }
     }
@@ -135,6 +144,8 @@ impl ReceiverHalf for Receiver {
         };
         self.rate_max = self.rate_max.max(rate);
         self.told_ccval = Some(self.last_ccval);
+        self.has_data = false;
+        self.has_untold_event = false;
         let elapsed = elapsed_10us(now_ns.saturating_sub(self.newest_ns));
         options.put(DccpOption::ElapsedTime(elapsed));
         let rate = (rate.min(f64::from(u32::MAX)) as u32).to_be_bytes();

@@ -97,6 +97,31 @@ fn tfrc_06_feedback_follows_four_steps_of_the_counter_or_a_new_event() {
 }
 
 #[test]
+fn tfrc_06_a_loss_that_no_data_shows_is_told_with_the_next_data() {
+    let mut receiver = receiver();
+    data(&mut receiver, 0, 0, 0);
+    told(&mut receiver, 0);
+    // After a long silence acknowledgements show that much was lost.
+    for number in 500..503 {
+        receiver.arrived(&Arrival {
+            now_ns: 900 * MS,
+            sequence: n(number),
+            data_len: None,
+            ccval: 0,
+            is_marked: false,
+            ndp_count: Some(number - 499),
+            is_in_order: true,
+        });
+    }
+    assert_eq!(receiver.ack_due_ns(), None, "a rate of zero would stop the sender");
+    data(&mut receiver, 503, 910, 1);
+    assert_eq!(receiver.ack_due_ns(), Some(910 * MS));
+    let (rate, inverse, _) = told(&mut receiver, 910).unwrap();
+    assert_eq!(rate, 10_000, "one packet in a round trip");
+    assert_ne!(inverse, u32::MAX);
+}
+
+#[test]
 fn tfrc_11_the_first_interval_is_what_the_rate_would_have_needed() {
     let mut receiver = receiver();
     for packet in 0..200 {

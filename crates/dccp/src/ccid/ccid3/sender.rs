@@ -59,7 +59,6 @@ pub struct Sender {
     /// sqrt(R_sample) of the last sample over the mean: slows down while queues grow.
     rtt_root_last: f64,
     doubled_ns: Option<u64>,
-    has_feedback: bool,
     nofeedback_ns: Option<u64>,
     /// When the nofeedback timer was set, to see whether the sender was idle since.
     nofeedback_set_ns: u64,
@@ -89,7 +88,6 @@ impl Sender {
             rtt_root_mean: 0.0,
             rtt_root_last: 0.0,
             doubled_ns: None,
-            has_feedback: false,
             nofeedback_ns: None,
             nofeedback_set_ns: 0,
             nominal_ns: None,
@@ -168,11 +166,10 @@ impl Sender {
         let has_more_loss = told.p > self.p;
         self.p = told.p;
         self.x_recv = told.rate;
-        let is_first = !self.has_feedback;
-        self.has_feedback = true;
-        let limit = if is_first && told.rate == 0.0 {
-            // The first feedback follows a single packet and says nothing of the rate.
-            f64::INFINITY
+        let limit = if told.rate == 0.0 {
+            // The first feedback follows a single packet and says nothing of the rate. Neither does a
+            // later one: a packet that it acknowledges was received.
+            2.0 * self.rates.max()
         } else if is_data_limited && has_more_loss {
             self.rates.halve();
             self.rates.maximize(now_ns, 0.85 * told.rate);
