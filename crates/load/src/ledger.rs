@@ -70,6 +70,9 @@ pub const LATE_SEND_SHARE: f64 = 0.01;
 /// The generator is the limit when its own sockets dropped, or it did not send, more than this
 /// share of the exchanges: 0.01 %.
 pub const OWN_LOSS_SHARE: f64 = 0.0001;
+/// What is complete later than this after the last exchange left has waited in a queue that grew: 50 ms,
+/// several times what waits at a server that keeps up.
+pub const BACKLOG_NS: u64 = 50 * NS_PER_MS;
 /// Largest latency that the histograms resolve: 100 s.
 pub const LATENCY_LIMIT_NS: u64 = 100 * NS_PER_S;
 
@@ -100,6 +103,9 @@ pub struct Ledger {
     ended: [u64; Class::ALL.len()],
     latency_due: Histogram,
     latency_sent: Histogram,
+    /// When the newest exchange left.
+    left_ns: u64,
+    behind: u64,
     late_sends: u64,
     late_send_max_ns: u64,
 }
@@ -112,6 +118,8 @@ impl Default for Ledger {
             ended: [0; Class::ALL.len()],
             latency_due: Histogram::up_to(LATENCY_LIMIT_NS),
             latency_sent: Histogram::up_to(LATENCY_LIMIT_NS),
+            left_ns: 0,
+            behind: 0,
             late_sends: 0,
             late_send_max_ns: 0,
         }
@@ -131,6 +139,10 @@ pub struct LedgerParts {
     pub latency_due: Histogram,
     /// [`Ledger::latency_sent`].
     pub latency_sent: Histogram,
+    /// [`Ledger::left_ns`].
+    pub left_ns: u64,
+    /// [`Ledger::behind`].
+    pub behind: u64,
     /// [`Ledger::late_sends`].
     pub late_sends: u64,
     /// [`Ledger::late_send_max_ns`].
@@ -141,7 +153,8 @@ impl Ledger {
     /// The ledger of these parts; `None` when they contradict each other.
     #[must_use]
     pub fn from_parts(parts: LedgerParts) -> Option<Self> {
-        let LedgerParts { due, sent, ended, latency_due, latency_sent, .. } = parts;
+        let LedgerParts { due, sent, ended, latency_due, latency_sent, left_ns, behind, .. } =
+            parts;
         let (late_sends, late_send_max_ns) = (parts.late_sends, parts.late_send_max_ns);
         let ends = ended.iter().try_fold(0_u64, |sum, &count| sum.checked_add(count))?;
         let completed =
@@ -149,6 +162,7 @@ impl Ledger {
         let is_sound = ends <= due
             && sent <= due
             && late_sends <= sent
+            && behind <= completed
             && [&latency_due, &latency_sent]
                 .into_iter()
                 .all(|latency| latency.limit() == LATENCY_LIMIT_NS && latency.count() == completed);
@@ -158,6 +172,8 @@ impl Ledger {
             ended,
             latency_due,
             latency_sent,
+            left_ns,
+            behind,
             late_sends,
             late_send_max_ns,
         })
@@ -174,6 +190,8 @@ impl Ledger {
         let late_ns = sent_ns.saturating_sub(due_ns);
         self.late_send_max_ns = self.late_send_max_ns.max(late_ns);
         self.late_sends += u64::from(late_ns > LATE_SEND_NS);
+        self.left_ns = sent_ns;
+        self.behind = 0;
     }
 
     /// Notes the latency of an exchange completed within its deadline. The histograms hold the
@@ -181,6 +199,7 @@ impl Ledger {
     pub fn completed(&mut self, due_ns: u64, sent_ns: u64, answered_ns: u64) {
         self.latency_due.record(answered_ns.saturating_sub(due_ns));
         self.latency_sent.record(answered_ns.saturating_sub(sent_ns));
+        self.behind += u64::from(answered_ns > self.left_ns + BACKLOG_NS);
     }
 
     /// Notes the end of an exchange. Exactly once for each that came due.
@@ -198,6 +217,7 @@ impl Ledger {
         }
         self.latency_due.merge(&other.latency_due);
         self.latency_sent.merge(&other.latency_sent);
+        self.behind += other.behind;
         self.late_sends += other.late_sends;
         self.late_send_max_ns = self.late_send_max_ns.max(other.late_send_max_ns);
     }
@@ -212,6 +232,19 @@ impl Ledger {
     #[must_use]
     pub const fn sent(&self) -> u64 {
         self.sent
+    }
+
+    /// When the newest exchange left; 0 when none did.
+    #[must_use]
+    pub const fn left_ns(&self) -> u64 {
+        self.left_ns
+    }
+
+    /// Exchanges completed within the deadline, but more than [`BACKLOG_NS`] after the last one left:
+    /// the service took longer for all than they were offered in.
+    #[must_use]
+    pub const fn behind(&self) -> u64 {
+        self.behind
     }
 
     /// Exchanges that ended in `class`.
@@ -313,6 +346,23 @@ mod tests {
     }
 
     #[test]
+    fn what_is_complete_long_after_the_last_one_left_is_behind() {
+        let mut one = Ledger::default();
+        for left_ns in [0, 1_000 * NS_PER_MS, 1_001 * NS_PER_MS] {
+            one.came_due();
+            one.left(left_ns, left_ns);
+            // A slow answer while others still come is no queue.
+            one.completed(left_ns, left_ns, left_ns + 60 * NS_PER_MS);
+        }
+        one.completed(0, 0, 1_051 * NS_PER_MS);
+        one.completed(0, 0, 1_500 * NS_PER_MS);
+        assert_eq!(one.behind(), 2, "of the last three one more came 50 ms after");
+        let mut sum = one.clone();
+        sum.merge(&one);
+        assert_eq!(sum.behind(), 4);
+    }
+
+    #[test]
     fn a_late_send_is_later_than_ten_milliseconds_and_one_percent_of_them_is_still_sound() {
         let healthy = Health::default();
         assert_eq!(of(1_000, 1_000, 0).late_sends(), 0);
@@ -350,6 +400,8 @@ mod tests {
             ended: Class::ALL.map(|class| if class == Class::Lost { 10 } else { 0 }),
             latency_due: whole.latency_due().clone(),
             latency_sent: whole.latency_sent().clone(),
+            left_ns: 0,
+            behind: 0,
             late_sends: whole.late_sends(),
             late_send_max_ns: whole.late_send_max_ns(),
         };

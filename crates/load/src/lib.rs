@@ -15,8 +15,8 @@ mod shape;
 mod timeline;
 
 pub use ledger::{
-    Class, Health, LATE_SEND_NS, LATE_SEND_SHARE, LATENCY_LIMIT_NS, Ledger, LedgerParts,
-    OWN_LOSS_SHARE, Verdict,
+    BACKLOG_NS, Class, Health, LATE_SEND_NS, LATE_SEND_SHARE, LATENCY_LIMIT_NS, Ledger,
+    LedgerParts, OWN_LOSS_SHARE, Verdict,
 };
 pub use outstanding::Outstanding;
 pub use schedule::{Rate, Schedule, exponential};

@@ -188,7 +188,12 @@ impl Bench for ProcessBench<'_> {
             let reasons: Vec<&str> = trial.void.iter().map(|reason| reason.words()).collect();
             format!("void: {}", reasons.join(", "))
         } else {
-            format!("{} % late or lost", percent(trial.loss()))
+            let behind = trial.shortfall() - trial.loss();
+            let behind = match behind > 0.0 {
+                true => format!(", {} % behind", percent(behind)),
+                false => String::new(),
+            };
+            format!("{} % late or lost{behind}", percent(trial.loss()))
         };
         self.progress.done(&format!("{words}, {outcome}"));
         Ok(Ran::Trial(Box::new(trial)))

@@ -96,7 +96,7 @@ pub const KEYS: &[Key] = &[
         "search.loss_percent",
         Takes::Number(0.0, 100.0),
         "2.5",
-        "Largest share of exchanges that may be late or lost.",
+        "Largest share of exchanges that may be late, lost or behind.",
     ),
     key(
         "search.deadline_s",

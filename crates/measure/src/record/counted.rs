@@ -12,7 +12,8 @@ impl LoadRecord {
     #[must_use]
     pub fn counted(ledger: &Ledger, timeline: &Timeline, health: Health, duration_ns: u64) -> Self {
         let duration_s = duration_ns as f64 / NS_PER_S as f64;
-        let on_time = ledger.count(Class::OnTime);
+        let exchanges = ExchangeCounts::of_ledger(ledger);
+        let in_time = exchanges.on_time - exchanges.behind;
         let reason = match ledger.verdict(health) {
             Verdict::Sound => String::new(),
             Verdict::GeneratorLimited(reasons) => reasons.join("; "),
@@ -20,8 +21,8 @@ impl LoadRecord {
         Self {
             schema: LOAD_SCHEMA.into(),
             duration_s,
-            exchanges: ExchangeCounts::of_ledger(ledger),
-            completed_per_s: if duration_s > 0.0 { on_time as f64 / duration_s } else { 0.0 },
+            exchanges,
+            completed_per_s: if duration_s > 0.0 { in_time as f64 / duration_s } else { 0.0 },
             latency_due: LatencySummary::of_histogram(ledger.latency_due()),
             latency_sent: LatencySummary::of_histogram(ledger.latency_sent()),
             histogram_due: ledger.latency_due().entries().collect(),
@@ -45,6 +46,7 @@ impl ExchangeCounts {
             due: ledger.due(),
             sent: ledger.sent(),
             on_time: ledger.count(Class::OnTime),
+            behind: ledger.behind().min(ledger.count(Class::OnTime)),
             late: ledger.count(Class::Late),
             lost: ledger.count(Class::Lost),
             nak: ledger.count(Class::Nak),

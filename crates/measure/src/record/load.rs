@@ -33,7 +33,8 @@ pub struct LoadRecord {
     pub exchanges: ExchangeCounts,
     /// What went over the wire.
     pub messages: MessageCounts,
-    /// Exchanges per second that were completed on time: `exchanges.on_time / duration_s`.
+    /// Exchanges per second that were completed on time while others came due:
+    /// `(exchanges.on_time - exchanges.behind) / duration_s`.
     pub completed_per_s: f64,
     /// Seconds from its due time within which an exchange must be complete to be on time.
     pub deadline_s: f64,
@@ -81,6 +82,9 @@ pub struct ExchangeCounts {
     pub sent: u64,
     /// Complete within the deadline.
     pub on_time: u64,
+    /// Of those on time: complete so long after the last one left (50 ms) that they show a queue that
+    /// grew while exchanges were offered.
+    pub behind: u64,
     /// Complete after the deadline.
     pub late: u64,
     /// Never complete.
@@ -106,6 +110,18 @@ impl ExchangeCounts {
             return 0.0;
         }
         self.due.saturating_sub(self.on_time) as f64 / self.due as f64
+    }
+
+    /// Share of due exchanges that were not completed on time, or behind, 0 to 1: what a rate is judged by.
+    /// A queue long enough would else make any rate look carried, until it is full. 0 when nothing
+    /// was due.
+    #[must_use]
+    pub fn shortfall(&self) -> f64 {
+        if self.due == 0 {
+            return 0.0;
+        }
+        let in_time = self.on_time.saturating_sub(self.behind);
+        self.due.saturating_sub(in_time) as f64 / self.due as f64
     }
 }
 
@@ -217,6 +233,13 @@ mod tests {
         };
         assert_eq!(counts.loss(), 0.03);
         assert_eq!(ExchangeCounts::default().loss(), 0.0);
+        let counts = ExchangeCounts { behind: 10, ..counts };
+        assert_eq!(
+            (counts.loss(), counts.shortfall()),
+            (0.03, 0.13),
+            "on time, in a queue that grew"
+        );
+        assert_eq!(ExchangeCounts::default().shortfall(), 0.0);
     }
 
     #[test]

@@ -151,11 +151,17 @@ impl Trial {
         self.load.as_ref().map_or(1.0, |load| load.exchanges.loss())
     }
 
-    /// Whether at most `loss_percent` of the exchanges were not completed on time, in a trial that
-    /// is not void.
+    /// Share of exchanges that were not completed on time or only when the offer was long over, 0 to 1;
+    /// 1 without a record ([`ExchangeCounts::shortfall`](super::ExchangeCounts::shortfall)).
+    #[must_use]
+    pub fn shortfall(&self) -> f64 {
+        self.load.as_ref().map_or(1.0, |load| load.exchanges.shortfall())
+    }
+
+    /// Whether the shortfall is at most `loss_percent`, in a trial that is not void.
     #[must_use]
     pub fn meets(&self, loss_percent: f64) -> bool {
-        !self.is_void() && self.loss() * 100.0 <= loss_percent
+        !self.is_void() && self.shortfall() * 100.0 <= loss_percent
     }
 
     /// Exchanges completed on time per processor second of the server; `None` when it is not
