@@ -7,6 +7,7 @@
 //! third party's.
 
 pub mod bench;
+mod commit;
 pub mod compare;
 pub mod driver;
 mod environment;

@@ -23,11 +23,13 @@ mod suite;
 mod system_load;
 mod tables;
 mod timeline;
+mod trend;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::capacity::Chart;
 use crate::compare::Comparison;
+use crate::stored::Trend;
 use crate::suite::SuiteSummary;
 use crate::summary::Summary;
 pub use page::theme_button;
@@ -88,6 +90,16 @@ pub fn render_comparison(comparison: &Comparison) -> String {
 pub fn render_suite(summary: &SuiteSummary) -> String {
     let data = serde_json::to_string(summary);
     document(&suite::title(summary), "suite", &data, &suite::body(summary))
+}
+
+/// Draws what the servers of a plan reached over stored runs.
+///
+/// # Panics
+///
+/// Never: a trend can always be written as JSON.
+#[must_use]
+pub fn render_trend(trend: &Trend) -> String {
+    document(&trend::title(trend), "trend", &serde_json::to_string(trend), &trend::body(trend))
 }
 
 /// Draws the page of a table of operations per second.
