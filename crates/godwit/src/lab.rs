@@ -2,6 +2,7 @@
 
 mod compare;
 mod regression;
+mod serve;
 mod stored;
 mod top;
 
@@ -33,6 +34,7 @@ enum Command {
     List(stored::ListArgs),
     Pin(stored::PinArgs),
     Trend(stored::TrendArgs),
+    Serve(serve::Args),
     /// List the plans that can be run by name.
     ///
     /// Exit code: 0.
@@ -155,6 +157,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         Command::List(args) => stored::list(args),
         Command::Pin(args) => stored::pin(args),
         Command::Trend(args) => stored::trend(args),
+        Command::Serve(args) => serve::run(args),
         Command::Plans(args) => plans(args.json),
         Command::Peers(args) => peers(args.json),
         Command::Limit(args) => limit(args),

@@ -31,7 +31,9 @@ pub enum StoredState {
     /// It ended and has its report.
     #[default]
     Done,
-    /// It has no report: it still runs, or it was killed.
+    /// It goes on.
+    Running,
+    /// It has no report and does not go on: it was killed.
     Unfinished,
 }
 
@@ -230,7 +232,7 @@ impl StoredFigure {
 
 impl StoredRun {
     /// Whether every one of `words` is part of its name, plan, title, commit or of a server's name,
-    /// whatever their case; `pinned` and `unfinished` stand for runs that are so.
+    /// whatever their case; `pinned`, `running` and `unfinished` stand for runs that are so.
     #[must_use]
     pub fn matches(&self, words: &[String]) -> bool {
         let mut text = [&self.id, &self.plan, &self.title, &self.commit]
@@ -245,6 +247,7 @@ impl StoredRun {
         }
         match self.state {
             StoredState::Done => {}
+            StoredState::Running => text.push_str("\nrunning"),
             StoredState::Unfinished => text.push_str("\nunfinished"),
         }
         words.iter().all(|word| text.contains(&word.to_lowercase()))

@@ -16,6 +16,7 @@ use super::baselines::Baselines;
 use crate::bench::grouped;
 use crate::error::LabError;
 use crate::folder;
+use crate::journal;
 use crate::suite::SUITE;
 
 /// What a regression of DCCP keeps, as far as a list needs it.
@@ -102,7 +103,7 @@ fn read(path: &Path, id: &str) -> Result<Option<StoredRun>, LabError> {
     if run.is_file() {
         let head: RegressionHead = folder::read_json(&run)?;
         if head.schema == RUN_SCHEMA {
-            return Ok(Some(unfinished(id)));
+            return Ok(Some(without_report(path, id)));
         }
         return Ok(Some(StoredRun {
             kind: RunKind::Regression,
@@ -116,8 +117,24 @@ fn read(path: &Path, id: &str) -> Result<Option<StoredRun>, LabError> {
             ..unfinished(id)
         }));
     }
-    let is_run = path.join(folder::TRIALS).is_dir();
-    Ok(is_run.then(|| unfinished(id)))
+    let is_run = path.join(folder::TRIALS).is_dir() || journal::read(path).is_some();
+    Ok(is_run.then(|| without_report(path, id)))
+}
+
+/// A run that goes on or was killed: what it has told of itself.
+fn without_report(path: &Path, id: &str) -> StoredRun {
+    let line = unfinished(id);
+    let Some(told) = journal::read(path) else { return line };
+    let is_running = told.is_running;
+    StoredRun {
+        state: if is_running { StoredState::Running } else { StoredState::Unfinished },
+        plan: told.run.plan.name,
+        title: told.run.plan.title,
+        started: told.run.started,
+        commit: told.run.environment.commit,
+        godwit: told.run.environment.godwit,
+        ..line
+    }
 }
 
 /// All that the name of a folder tells.
@@ -141,6 +158,7 @@ pub fn table(found: &StoredRuns) -> String {
         let mut facts = vec![run.started.replace('T', " ")];
         facts.push(match run.state {
             StoredState::Done => measure::report::format::seconds(run.duration_s),
+            StoredState::Running => "running".to_owned(),
             StoredState::Unfinished => "unfinished".to_owned(),
         });
         if !run.commit.is_empty() {
