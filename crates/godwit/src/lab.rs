@@ -2,6 +2,8 @@
 
 mod compare;
 mod regression;
+mod serve;
+mod stored;
 mod top;
 
 use std::net::SocketAddr;
@@ -29,6 +31,10 @@ enum Command {
     Run(Box<RunArgs>),
     Report(ReportArgs),
     Compare(compare::Args),
+    List(stored::ListArgs),
+    Pin(stored::PinArgs),
+    Trend(stored::TrendArgs),
+    Serve(serve::Args),
     /// List the plans that can be run by name.
     ///
     /// Exit code: 0.
@@ -148,6 +154,10 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         Command::Run(args) => run_plan(args),
         Command::Report(args) => report(args),
         Command::Compare(args) => compare::run(args),
+        Command::List(args) => stored::list(args),
+        Command::Pin(args) => stored::pin(args),
+        Command::Trend(args) => stored::trend(args),
+        Command::Serve(args) => serve::run(args),
         Command::Plans(args) => plans(args.json),
         Command::Peers(args) => peers(args.json),
         Command::Limit(args) => limit(args),

@@ -1,65 +1,15 @@
 //! `godwit lab compare` and `--runs` as a user meets them: exit codes, messages, files.
 
+mod results;
+#[path = "results/runs.rs"]
+mod runs;
+
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
-use measure::summary::Summary;
+use results::{GODWIT, Place, said};
+use runs::runs_plan;
 use serde_json::Value;
-
-const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
-
-/// A folder of its own per test.
-struct Place(PathBuf);
-
-impl Place {
-    fn new(name: &str) -> Self {
-        let path =
-            std::env::temp_dir().join(format!("godwit-compare-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a folder");
-        Self(path)
-    }
-
-    /// A result folder with a summary that `change` has changed.
-    fn result(&self, name: &str, change: impl FnOnce(&mut Summary)) -> String {
-        let text = include_str!("../../measure/tests/data/summary.json");
-        let mut summary: Summary = serde_json::from_str(text).expect("a summary");
-        for result in &mut summary.results {
-            result.segmentation = Some(true);
-        }
-        if let Some(noise) = &mut summary.noise {
-            noise.typical_percent = 3.0;
-        }
-        change(&mut summary);
-        self.file(name, &serde_json::to_string(&summary).expect("JSON"))
-    }
-
-    fn file(&self, name: &str, summary: &str) -> String {
-        std::fs::create_dir_all(self.0.join(name)).expect("a folder");
-        std::fs::write(self.0.join(name).join("summary.json"), summary).expect("a file");
-        name.to_owned()
-    }
-
-    fn lab(&self, words: &[&str]) -> Output {
-        let mut command = Command::new("timeout");
-        command.args(["-k", "1", "60", GODWIT, "lab"]).args(words);
-        command.current_dir(&self.0).stdin(Stdio::null()).output().expect("timeout starts")
-    }
-
-    fn has(&self, path: &str) -> bool {
-        self.0.join(path).exists()
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn said(output: &Output) -> (Option<i32>, String, String) {
-    let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
-    (output.status.code(), text(&output.stdout), text(&output.stderr))
-}
 
 #[test]
 fn two_results_are_compared_in_the_terminal_and_on_a_page() {
@@ -139,22 +89,10 @@ fn what_is_no_result_folder_is_refused_in_words() {
     assert_eq!(code, Some(1), "{err}");
 }
 
-/// A plan with runs that end within seconds, against a responder in the server's place.
-fn runs_plan(place: &Place) -> String {
-    let text = "name = \"runs\"\ntitle = \"Test\"\ntopology = \"loopback\"\ntime_budget_s = 60.0\n\
-                [runs]\ncount = 5\n[search]\nstart_per_s = 100.0\nmax_per_s = 400.0\ndwell_s = 0.1\n\
-                confirm_dwell_s = 0.1\nbisections = 0\n[blocks]\ndwell_s = 0.0\n\
-                [curve]\nfractions = []\n[clients]\ncount = 100\n[server]\npool_size = 4096\n\
-                [void]\nlate_sends_percent = 100.0\nsocket_drops_percent = 100.0\n\
-                softnet_drops_percent = 100.0\nsteal_percent = 100.0\n";
-    std::fs::write(place.0.join("runs.toml"), text).expect("a plan");
-    "runs.toml".to_owned()
-}
-
 #[test]
 fn runs_are_done_shown_and_kept_and_can_be_overridden() {
     let place = Place::new("runs");
-    let plan = runs_plan(&place);
+    let plan = runs_plan(&place.0, 5);
     let (code, out, err) = said(&place.lab(&["run", &plan, "--server", "godwit"]));
     assert_eq!(code, Some(0), "{err}");
     assert!(out.contains("EVERY RUN, leases/s: 5 of 5 done"), "{out}");
@@ -198,7 +136,7 @@ fn an_interrupt_after_a_run_keeps_it() {
     use std::io::{BufRead, BufReader};
 
     let place = Place::new("interrupt");
-    let plan = runs_plan(&place);
+    let plan = runs_plan(&place.0, 5);
     let mut command = Command::new(GODWIT);
     command.args(["lab", "run", &plan]).current_dir(&place.0).stdin(Stdio::null());
     let mut child =

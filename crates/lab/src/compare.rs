@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use measure::compare::{Comparison, Figures, ServerComparison, compare};
+use measure::compare::{Comparison, Figures, Gate, ServerComparison, compare, judge};
 use measure::statistics::RatioInterval;
 use measure::summary::{LatencyAt, SUMMARY_SCHEMA, Summary};
 
@@ -26,6 +26,17 @@ pub struct CompareSettings {
     pub force: bool,
     /// Where the page goes; `None` for [`PAGE`] in the second folder.
     pub html: Option<PathBuf>,
+    /// A verdict by a margin, when one is asked for.
+    pub gate: Option<GateSettings>,
+}
+
+/// By what a regression is told.
+#[derive(Clone, Debug)]
+pub struct GateSettings {
+    /// A loss up to this is none, percent, 0 to below 100.
+    pub margin_percent: f64,
+    /// Servers that are judged; empty for all that are in both results.
+    pub servers: Vec<String>,
 }
 
 /// A comparison that was made.
@@ -37,20 +48,24 @@ pub struct Compared {
     pub page: Option<PathBuf>,
 }
 
+/// A margin in percent from what a person wrote.
+///
+/// # Errors
+/// It is none, in words.
+pub fn margin_percent(text: &str) -> Result<f64, String> {
+    let percent: f64 = text.trim().parse().map_err(|_| "not a number".to_owned())?;
+    let is_sound = (0.0..100.0).contains(&percent);
+    if is_sound { Ok(percent) } else { Err("not from 0 to below 100".to_owned()) }
+}
+
 /// Compares two result folders and writes the page, unless they may not be compared.
 ///
 /// # Errors
-/// A folder is none or what is in it cannot be read, or the page cannot be written.
+/// A folder is none or what is in it cannot be read, a server to be judged is not in both, or the
+/// page cannot be written.
 pub fn run(settings: &CompareSettings) -> Result<Compared, LabError> {
-    // Both are read before either is complained of.
-    let (a, b) = match (read(&settings.a), read(&settings.b)) {
-        (Ok(a), Ok(b)) => (a, b),
-        (Err(a), Err(b)) => return Err(LabError::Usage(format!("{a}\nerror: {b}"))),
-        (Err(e), Ok(_)) | (Ok(_), Err(e)) => return Err(e),
-    };
     let name = |path: &Path| path.to_string_lossy().trim_end_matches('/').to_owned();
-    let (name_a, name_b) = (name(&settings.a), name(&settings.b));
-    let comparison = compare((&name_a, &a), (&name_b, &b), settings.force);
+    let comparison = judged(settings, (&name(&settings.a), &name(&settings.b)))?;
     let mut page = None;
     if comparison.is_comparable || comparison.is_forced {
         let path = settings.html.clone().unwrap_or_else(|| settings.b.join(PAGE));
@@ -58,6 +73,25 @@ pub fn run(settings: &CompareSettings) -> Result<Compared, LabError> {
         page = Some(path);
     }
     Ok(Compared { comparison, page })
+}
+
+/// The comparison, with both sides under these names; no page is written.
+pub(crate) fn judged(
+    settings: &CompareSettings,
+    (name_a, name_b): (&str, &str),
+) -> Result<Comparison, LabError> {
+    // Both are read before either is complained of.
+    let (a, b) = match (read(&settings.a), read(&settings.b)) {
+        (Ok(a), Ok(b)) => (a, b),
+        (Err(a), Err(b)) => return Err(LabError::Usage(format!("{a}\nerror: {b}"))),
+        (Err(e), Ok(_)) | (Ok(_), Err(e)) => return Err(e),
+    };
+    let mut comparison = compare((name_a, &a), (name_b, &b), settings.force);
+    if let Some(gate) = settings.gate.as_ref().filter(|_| comparison.is_comparable) {
+        let judged = judge(&comparison, gate.margin_percent, &gate.servers);
+        comparison.gate = Some(judged.map_err(LabError::Usage)?);
+    }
+    Ok(comparison)
 }
 
 /// The summary of a result folder. Every field of a summary may be left out in JSON, so what it
@@ -119,6 +153,18 @@ pub fn table(comparison: &Comparison) -> String {
     text
 }
 
+/// The verdict by a margin for the terminal.
+#[must_use]
+pub fn verdict(gate: &Gate) -> String {
+    let mut text = String::new();
+    for line in &gate.lines {
+        let (server, figure) = (&line.server, line.figure.words());
+        let _ = writeln!(text, "{}: {server}, {figure}: {}", line.verdict.words(), line.words);
+    }
+    let _ = writeln!(text, "by a margin of {} %: {}", gate.margin_percent, gate.verdict.words());
+    text
+}
+
 fn of_server(server: &ServerComparison) -> String {
     let ServerComparison { a, b, .. } = server;
     let mut text = format!("{:<28} {:>22} {:>22}  {}\n", server.server, "A", "B", "B OVER A");
@@ -151,6 +197,8 @@ fn of_server(server: &ServerComparison) -> String {
         optional(b.leases_per_cpu_s),
         ratio(&server.leases_per_cpu_s),
     );
+    let of_limit = ratio(&server.cpu_of_limit);
+    line("  as share of the limit's", String::new(), String::new(), of_limit);
     line(
         "p50/p99/p99.9 at half, ms",
         latency(a.latency_half),

@@ -6,6 +6,8 @@ use std::fs;
 use measure::record::Environment;
 use testbed::CommandLine;
 
+use crate::commit::commit;
+
 /// Kernel settings that decide how many packets survive a burst.
 const SETTINGS: [&str; 6] = [
     "net.core.rmem_max",
@@ -39,6 +41,7 @@ pub(crate) fn gather(topology: &str, servers: BTreeMap<String, String>) -> Envir
         virtualization: virtualization(&cpuinfo),
         topology: topology.to_owned(),
         godwit: env!("CARGO_PKG_VERSION").to_owned(),
+        commit: commit(),
         servers,
         settings,
     }

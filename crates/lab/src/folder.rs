@@ -69,6 +69,21 @@ impl Calendar {
     }
 }
 
+/// The time in the name of a result folder as RFC 3339; `None` of anything else.
+pub(crate) fn expanded(compact: &str) -> Option<String> {
+    let is_sound = compact.len() == 16
+        && compact.char_indices().all(|(at, c)| match at {
+            8 => c == 'T',
+            15 => c == 'Z',
+            _ => c.is_ascii_digit(),
+        });
+    is_sound.then(|| {
+        let [year, month, day, hour, minute, second] =
+            [0..4, 4..6, 6..8, 9..11, 11..13, 13..15].map(|range| &compact[range]);
+        format!("{year}-{month}-{day}T{hour}:{minute}:{second}Z")
+    })
+}
+
 /// Picks a name below `results` that is not taken and returns the path, absolute.
 pub(crate) fn choose(results: &Path, at: Calendar, plan: &str) -> Result<PathBuf, LabError> {
     fs::create_dir_all(results)
@@ -128,6 +143,10 @@ mod tests {
             assert_eq!(Calendar::of_unix(seconds).rfc3339(), date);
         }
         assert_eq!(Calendar::of_unix(951_782_400).compact(), "20000229T000000Z");
+        assert_eq!(expanded("20000229T000000Z").unwrap(), "2000-02-29T00:00:00Z");
+        for odd in ["", "20000229", "2000-02-29T00:00", "20000229T00000é", "20000229T00000ZZ"] {
+            assert_eq!(expanded(odd), None, "{odd}");
+        }
     }
 
     #[test]

@@ -2,17 +2,21 @@
 //! each server's highest rate trial by trial in turn, and writes every record beside the summary and
 //! the report.
 //!
+//! Stored results are listed, compared and shown in a browser from here, too.
+//!
 //! What a plan, a record and a figure mean is the crate `measure`'s; namespaces, processes and
 //! samplers are `testbed`'s. The lab links no server and no generator: its own are started like any
 //! third party's.
 
 pub mod bench;
+mod commit;
 pub mod compare;
 pub mod driver;
 mod environment;
 pub mod error;
 pub mod family;
 mod folder;
+mod journal;
 pub mod leases;
 pub mod peers;
 pub mod plans;
@@ -24,6 +28,7 @@ mod results;
 mod run;
 pub mod runner;
 mod samples;
+pub mod serve;
 pub mod stored;
 pub mod subject;
 pub mod suite;

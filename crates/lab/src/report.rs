@@ -20,6 +20,11 @@ use crate::folder;
 /// The folder is no result folder, or its files cannot be read or written.
 pub fn again(folder: &Path) -> Result<Summary, LabError> {
     let run: Run = folder::read_json(&folder.join(folder::RUN))?;
+    digest_into(folder, &run, &trials(folder)?)
+}
+
+/// The records of the trials in `folder`.
+pub(crate) fn trials(folder: &Path) -> Result<Vec<Trial>, LabError> {
     let trials_folder = folder.join(folder::TRIALS);
     let entries = std::fs::read_dir(&trials_folder).map_err(|e| {
         LabError::Usage(format!("cannot read the folder {}: {e}", trials_folder.display()))
@@ -32,7 +37,7 @@ pub fn again(folder: &Path) -> Result<Summary, LabError> {
             trials.push(folder::read_json::<Trial>(&path)?);
         }
     }
-    digest_into(folder, &run, &trials)
+    Ok(trials)
 }
 
 /// Judges records and writes summary and report into `folder`.

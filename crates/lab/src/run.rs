@@ -1,5 +1,6 @@
 //! `godwit lab run` from plan to report.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -68,6 +69,33 @@ pub fn run(
     }
     let began = Calendar::now();
     let folder = folder::choose(&settings.results, began, &plan.name)?;
+    progress.tell(&folder, &first_words(settings, began));
+    let finished = measured(settings, stop, progress, (began, folder), (subjects, left_out));
+    progress.tell_no_more();
+    finished
+}
+
+/// What is known of a run before its first trial.
+fn first_words(settings: &RunSettings, began: Calendar) -> Run {
+    Run {
+        schema: RUN_SCHEMA.to_owned(),
+        plan: settings.plan.clone(),
+        started: began.rfc3339(),
+        environment: environment::gather("", BTreeMap::new()),
+        commands: vec![settings.command_line.clone()],
+        ..Run::default()
+    }
+}
+
+/// The run itself, with its beginning and its folder, and with its subjects and what was left out.
+fn measured(
+    settings: &RunSettings,
+    stop: &AtomicBool,
+    progress: &mut Progress,
+    (began, folder): (Calendar, PathBuf),
+    (subjects, left_out): (Vec<Subject>, Vec<String>),
+) -> Result<Finished, LabError> {
+    let plan = &settings.plan;
     let mut bench = ProcessBench::build(
         BenchSettings {
             plan,

@@ -17,7 +17,7 @@ use crate::progress::Progress;
 use crate::run::{RunSettings, run};
 
 /// The suite's summary in its folder.
-const SUITE: &str = "suite.json";
+pub(crate) const SUITE: &str = "suite.json";
 
 /// What the user asked for.
 #[derive(Clone, Debug)]

@@ -14,6 +14,7 @@ pub mod regression;
 pub mod report;
 pub mod search;
 pub mod statistics;
+pub mod stored;
 pub mod suite;
 pub mod summary;
 

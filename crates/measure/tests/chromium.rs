@@ -9,7 +9,8 @@ mod simulated;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use measure::report::render;
+use measure::report::{render, render_trend};
+use measure::stored::{StoredRun, Trend};
 use measure::summary::{CurvePoint, Summary};
 use simulated::{full, quick, small};
 
@@ -161,6 +162,47 @@ fn the_comparison_works_in_a_browser() {
         assert_eq!((seen.resources, seen.charts_without_words), (0, 0), "{context}");
         assert!(seen.errors.is_empty(), "{context}");
         assert!(seen.tip.contains('×') && seen.crosshair == "visible", "no tooltip: {context}");
+        assert_ne!(seen.themes[0], seen.themes[1], "{context}");
+    }
+}
+
+#[test]
+fn the_trend_works_in_a_browser() {
+    let Some(browser) = browser::chromium() else { return };
+    let run = |name: &str, change: fn(&mut StoredRun)| {
+        let text = serde_json::to_string(&full()).expect("JSON");
+        let head: measure::stored::Head = serde_json::from_str(&text).expect("a head");
+        let mut run = head.line(name);
+        run.started = format!("{name}-02-03T04:05:06Z");
+        run.commit = "0123456789ab".to_owned();
+        change(&mut run);
+        run
+    };
+    let runs = [
+        run("2024", |run| run.machine = "another".to_owned()),
+        run("2025", |run| run.is_baseline = true),
+        run("2026", |run| run.servers.truncate(1)),
+    ];
+    let trend = Trend::of(&runs[0].plan, &[], &runs).expect("three runs");
+    let mut marks = BTreeMap::new();
+    for figure in runs.iter().flat_map(|run| &run.servers) {
+        let drawn = [("rate", figure.leases_per_s), ("per-cpu", figure.leases_per_cpu_s)];
+        for (name, _) in drawn.into_iter().filter(|(_, value)| value.is_some()) {
+            *marks.entry(format!("trend-{name}-{}", figure.server)).or_insert(0_usize) += 1;
+        }
+    }
+    assert!(marks.len() >= 4 && marks["trend-rate-godwit"] == 3, "{marks:?}");
+    let page = render_trend(&trend);
+    assert!(page.contains("1 of 3 runs had another plan or machine") && !page.contains("NaN"));
+    let (seen, console) = browse(&browser, "trend", &page);
+    assert_eq!(console, "", "the console should be silent");
+    for (width, seen) in seen {
+        let context = format!("at {width}: {seen:?}");
+        assert_eq!(seen.marks, marks, "{context}");
+        assert!(seen.scroll_width <= seen.client_width, "scrolls sideways: {context}");
+        assert_eq!((seen.resources, seen.charts_without_words), (0, 0), "{context}");
+        assert!(seen.errors.is_empty(), "{context}");
+        assert!(seen.tip.contains("2024") && seen.crosshair == "visible", "no tooltip: {context}");
         assert_ne!(seen.themes[0], seen.themes[1], "{context}");
     }
 }

@@ -61,6 +61,8 @@ fn a_change_is_found_with_its_size_and_nothing_else_is() {
     }
     let per_cpu = godwit.leases_per_cpu_s.unwrap();
     assert!((per_cpu.ratio - 0.8).abs() < 0.01, "{per_cpu:?}");
+    let share = godwit.cpu_of_limit.unwrap();
+    assert!((share.ratio - 0.8).abs() < 0.02, "{share:?}");
     for interval in [kea.leases_per_s.unwrap(), kea.of_limit.unwrap()] {
         assert!(interval.low < 1.0 && 1.0 < interval.high, "{interval:?}");
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::statistics::{MeanInterval, RatioInterval, ratio_of_means};
+use crate::statistics::{RatioInterval, ratio_of_means};
 use crate::summary::{LatencyAt, Limit, Round, RunFigure, ServerResult, Summary};
 
 /// One server in both results.
@@ -22,6 +22,8 @@ pub struct ServerComparison {
     /// Second over first: highest rates as shares of the limit responder's in the same run. What
     /// made the whole machine slower or faster between the two results is not in it.
     pub of_limit: Option<RatioInterval>,
+    /// Second over first: leases per processor second as shares of the limit responder's, likewise.
+    pub cpu_of_limit: Option<RatioInterval>,
 }
 
 /// One server in one result.
@@ -95,19 +97,39 @@ fn limit_rates(limit: Option<&Limit>) -> Values {
     limit.map(of).unwrap_or_default()
 }
 
-fn per_cpu(result: &ServerResult) -> Values {
+fn per_cpu(runs: &[RunFigure], rounds: &[Round]) -> Values {
     let of_run = |run: &RunFigure| run.leases_per_cpu_s.filter(|_| !run.is_void());
-    values(&result.runs, &result.rounds, of_run, |round| round.leases_per_cpu_s)
+    values(runs, rounds, of_run, |round| round.leases_per_cpu_s)
 }
 
-/// Rates over those of the limit responder in the same run or round.
-fn of_limit(result: &ServerResult, limit: Option<&Limit>) -> Values {
-    let limits = limit_rates(limit);
-    let share = |(number, rate): (u32, f64)| {
+/// Figures over those of the limit responder in the same run or round.
+fn over(figures: &Values, limits: &Values) -> Values {
+    let share = |&(number, figure): &(u32, f64)| {
         let (_, limit) = limits.iter().find(|(other, limit)| *other == number && *limit > 0.0)?;
-        Some((number, rate / limit))
+        Some((number, figure / limit))
     };
-    rates(result).into_iter().filter_map(share).collect()
+    figures.iter().filter_map(share).collect()
+}
+
+/// What is set against each other of a server in one result.
+struct Counted {
+    rates: Values,
+    per_cpu: Values,
+    of_limit: Values,
+    cpu_of_limit: Values,
+}
+
+impl Counted {
+    fn of(result: &ServerResult, limit: Option<&Limit>) -> Self {
+        let limit_cpu = limit.map(|limit| per_cpu(&limit.runs, &limit.rounds)).unwrap_or_default();
+        let (rates, per_cpu) = (rates(result), per_cpu(&result.runs, &result.rounds));
+        Self {
+            of_limit: over(&rates, &limit_rates(limit)),
+            cpu_of_limit: over(&per_cpu, &limit_cpu),
+            rates,
+            per_cpu,
+        }
+    }
 }
 
 fn plain(values: &Values) -> Vec<f64> {
@@ -171,14 +193,18 @@ pub(super) fn servers(a: &Summary, b: &Summary) -> Vec<ServerComparison> {
         .results
         .iter()
         .filter_map(|of_a| Some((of_a, b.results.iter().find(|of_b| of_b.server == of_a.server)?)));
-    both.map(|(of_a, of_b)| ServerComparison {
-        server: of_a.server.clone(),
-        a: figures(of_a),
-        b: figures(of_b),
-        leases_per_s: method.ratio_of_rates(&rates(of_b), &rates(of_a)),
-        leases_per_cpu_s: method.ratio(&per_cpu(of_b), &per_cpu(of_a)),
-        of_limit: method
-            .ratio_of_rates(&of_limit(of_b, b.limit.as_ref()), &of_limit(of_a, a.limit.as_ref())),
+    both.map(|(of_a, of_b)| {
+        let counted_a = Counted::of(of_a, a.limit.as_ref());
+        let counted_b = Counted::of(of_b, b.limit.as_ref());
+        ServerComparison {
+            server: of_a.server.clone(),
+            a: figures(of_a),
+            b: figures(of_b),
+            leases_per_s: method.ratio_of_rates(&counted_b.rates, &counted_a.rates),
+            leases_per_cpu_s: method.ratio(&counted_b.per_cpu, &counted_a.per_cpu),
+            of_limit: method.ratio_of_rates(&counted_b.of_limit, &counted_a.of_limit),
+            cpu_of_limit: method.ratio(&counted_b.cpu_of_limit, &counted_a.cpu_of_limit),
+        }
     })
     .collect()
 }
@@ -192,14 +218,14 @@ pub(super) fn limit(a: &Summary, b: &Summary) -> Option<LimitChange> {
 }
 
 fn figures(result: &ServerResult) -> Figures {
-    let interval = result.mean.filter(MeanInterval::has_interval);
+    let (low, high, is_interval) = result.range();
     Figures {
         variant: result.variant.clone(),
         leases_per_s: result.leases_per_s,
         is_at_least: result.is_at_least,
-        low: interval.map(|mean| mean.low).or(result.leases_per_s_low),
-        high: interval.map(|mean| mean.high).or(result.leases_per_s_high),
-        is_interval: interval.is_some(),
+        low,
+        high,
+        is_interval,
         values: plain(&rates(result)),
         leases_per_cpu_s: result.leases_per_cpu_s,
         latency_half: result.latency_half,

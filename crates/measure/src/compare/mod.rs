@@ -9,11 +9,14 @@
 //! without dropped runs is Welch's: see [`crate::statistics::ratio_of_means`].
 
 mod figures;
+mod gate;
 mod reasons;
 
 use serde::{Deserialize, Serialize};
 
 pub use figures::{Figures, LimitChange, ServerComparison};
+pub use gate::{Gate, GateFigure, GateLine, GateVerdict, judge};
+pub(crate) use reasons::plan_hash;
 pub use reasons::{Reason, ReasonKind};
 
 use crate::record::Environment;
@@ -47,6 +50,9 @@ pub struct Comparison {
     pub servers: Vec<ServerComparison>,
     /// What kernel and generator could do at most, then and now.
     pub limit: Option<LimitChange>,
+    /// The verdict by a margin; `None` when none was asked for or nothing may be shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gate: Option<Gate>,
 }
 
 /// One of the two results.
@@ -79,7 +85,7 @@ pub fn compare(a: (&str, &Summary), b: (&str, &Summary), force: bool) -> Compari
     let side = |(name, summary): (&str, &Summary)| Side {
         name: name.to_owned(),
         plan: summary.plan.name.clone(),
-        plan_hash: reasons::plan_hash(&summary.plan),
+        plan_hash: plan_hash(&summary.plan),
         started: summary.started.clone(),
         duration_s: summary.duration_s,
         environment: summary.environment.clone(),
@@ -102,5 +108,6 @@ pub fn compare(a: (&str, &Summary), b: (&str, &Summary), force: bool) -> Compari
         b: side_b,
         servers: if is_shown { figures::servers(a.1, b.1) } else { Vec::new() },
         limit: limit.filter(|_| is_shown),
+        gate: None,
     }
 }

@@ -146,7 +146,7 @@ fn is_free(key: &str) -> bool {
 }
 
 /// A hash of everything in `plan` that decides figures (FNV-1a, 64 bits).
-pub(super) fn plan_hash(plan: &Plan) -> String {
+pub(crate) fn plan_hash(plan: &Plan) -> String {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for (key, value) in leaves(plan).iter().filter(|(key, _)| !is_free(key)) {
         for octet in format!("{key}={value}\n").bytes() {
@@ -198,6 +198,11 @@ fn servers(found: &mut Found, a: &Summary, b: &Summary) {
     if both == 0 {
         found.reason(ReasonKind::MissingData, "no server is in both".to_owned());
     }
+    let (of_a, of_b) = (&a.environment.commit, &b.environment.commit);
+    if of_a != of_b {
+        let (a, b) = (commit(of_a), commit(of_b));
+        found.notes.push(format!("Godwit is of {a} in A, of {b} in B"));
+    }
     for (name, version) in &a.environment.servers {
         if let Some(other) = b.environment.servers.get(name).filter(|other| *other != version) {
             found.notes.push(format!("{name} is {version} in A, {other} in B"));
@@ -241,6 +246,10 @@ fn server(found: &mut Found, a: &ServerResult, b: &ServerResult) {
             found.reason(ReasonKind::Segmentation, words);
         }
     }
+}
+
+fn commit(name: &str) -> String {
+    if name.is_empty() { "an unknown commit".to_owned() } else { format!("commit {name}") }
 }
 
 fn shown(variant: &str) -> &str {

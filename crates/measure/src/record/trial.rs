@@ -279,8 +279,11 @@ pub struct Environment {
     pub virtualization: String,
     /// How server and generator were connected: `veth` or `loopback`.
     pub topology: String,
-    /// Godwit's version and commit.
+    /// Godwit's version.
     pub godwit: String,
+    /// The commit that Godwit was built from; empty when the build did not know.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub commit: String,
     /// Versions of the servers measured, name to what they say of themselves.
     pub servers: BTreeMap<String, String>,
     /// Kernel settings that matter, name to value, e.g. `net.core.rmem_max`.

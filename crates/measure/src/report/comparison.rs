@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::ratios::{self, Row};
 use super::{figure, format, page, plot};
-use crate::compare::{Comparison, Figures, LimitChange, ServerComparison, Side};
+use crate::compare::{Comparison, Figures, Gate, GateVerdict, LimitChange, ServerComparison, Side};
 use crate::statistics::{NoiseFloor, RatioInterval};
 use crate::summary::LatencyAt;
 
@@ -26,6 +26,7 @@ pub(super) fn body(comparison: &Comparison) -> Markup {
         }
         main {
             (verdict(comparison))
+            @if let Some(gate) = &comparison.gate { (by_margin(gate)) }
             (notes(comparison))
             (ratios_chart(comparison))
             @if !comparison.servers.is_empty() {
@@ -64,6 +65,31 @@ fn verdict(comparison: &Comparison) -> Markup {
                     @if comparison.is_forced { " (shown all the same, as was asked for)" }
                 }
                 ul { @for reason in &comparison.reasons { li { (reason.words) } } }
+            }
+        }
+    }
+}
+
+/// What a margin makes of it.
+fn by_margin(gate: &Gate) -> Markup {
+    html! {
+        section class="figures" data-gate=(gate.verdict.words()) {
+            h2 { "By a margin of " (format::trimmed(gate.margin_percent, 2)) " %: " (gate.verdict.words()) }
+            div class="scroll" {
+                table class="sides" {
+                    thead { tr { th { "server" } th { "figure" } th { "verdict" } th { "because" } } }
+                    tbody {
+                        @for line in &gate.lines {
+                            @let is_bad = line.verdict == GateVerdict::Regressed;
+                            tr {
+                                td { (line.server) }
+                                td { (line.figure.words()) }
+                                td class=[is_bad.then_some("attention")] { (line.verdict.words()) }
+                                td { (line.words) }
+                            }
+                        }
+                    }
+                }
             }
         }
     }
@@ -160,6 +186,8 @@ fn figures_table(index: usize, server: &ServerComparison) -> Markup {
                     (row("as share of the limit's", String::new(), String::new(), times(server.of_limit.as_ref())))
                     (row("per CPU-second", optional(a.leases_per_cpu_s), optional(b.leases_per_cpu_s),
                         times(server.leases_per_cpu_s.as_ref())))
+                    (row("the same as share of the limit's", String::new(), String::new(),
+                        times(server.cpu_of_limit.as_ref())))
                     (latencies("half load", a.latency_half, b.latency_half))
                     (row("late or lost at half load", share(a.latency_half), share(b.latency_half), String::new()))
                     (latencies("the top", a.latency_max, b.latency_max))
@@ -264,6 +292,7 @@ fn sides(comparison: &Comparison) -> Markup {
             ("begun", side.started.replace('T', " "), false),
             ("took", format::seconds(side.duration_s), false),
             ("Godwit", environment.godwit.clone(), true),
+            ("commit", environment.commit.clone(), false),
             ("processors", format!("{} × {}", environment.cpus, environment.cpu_model), true),
             ("memory", format::bytes(environment.memory_bytes), true),
             ("kernel", environment.kernel.clone(), true),

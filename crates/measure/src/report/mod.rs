@@ -19,15 +19,18 @@ mod ratios;
 mod restarts;
 mod runs;
 mod scale;
+pub mod served;
 mod suite;
 mod system_load;
 mod tables;
 mod timeline;
+mod trend;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::capacity::Chart;
 use crate::compare::Comparison;
+use crate::stored::Trend;
 use crate::suite::SuiteSummary;
 use crate::summary::Summary;
 pub use page::theme_button;
@@ -39,6 +42,18 @@ const FLAME_SCRIPT: &str = include_str!("flame.js");
 /// Nothing is loaded from anywhere; style and script are in the page.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
                       img-src data:; base-uri 'none'; form-action 'none'";
+
+/// What the pages of `godwit lab serve` may do besides: ask the server that they came from.
+const SERVED_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
+                             img-src data:; connect-src 'self'; base-uri 'none'; form-action 'self'";
+const LIST_SCRIPT: &str = include_str!("list.js");
+const LIVE_SCRIPT: &str = include_str!("live.js");
+
+/// What makes pages differ beside their words.
+struct Look {
+    scripts: &'static [&'static str],
+    policy: &'static str,
+}
 
 /// Draws the report of a run.
 ///
@@ -64,7 +79,7 @@ pub fn render(summary: &Summary) -> String {
     let data = serde_json::to_string(summary);
     let scripts: &[&str] =
         if summary.profiles.is_empty() { &[SCRIPT] } else { &[SCRIPT, FLAME_SCRIPT] };
-    document_with(scripts, &page::title(summary), "summary", &data, &body)
+    document_with(&Look { scripts, policy: POLICY }, &page::title(summary), "summary", &data, &body)
 }
 
 /// Draws two results side by side, with the reasons against it where there are any.
@@ -90,6 +105,40 @@ pub fn render_suite(summary: &SuiteSummary) -> String {
     document(&suite::title(summary), "suite", &data, &suite::body(summary))
 }
 
+/// Draws what the servers of a plan reached over stored runs.
+///
+/// # Panics
+///
+/// Never: a trend can always be written as JSON.
+#[must_use]
+pub fn render_trend(trend: &Trend) -> String {
+    document(&trend::title(trend), "trend", &serde_json::to_string(trend), &trend::body(trend))
+}
+
+/// Draws the list of stored runs for a browser that asks `godwit lab serve`.
+///
+/// # Panics
+///
+/// Never: a list can always be written as JSON.
+#[must_use]
+pub fn render_list(page: &served::ListPage<'_>) -> String {
+    let data = serde_json::to_string(page.found);
+    let look = Look { scripts: &[SCRIPT, LIST_SCRIPT], policy: SERVED_POLICY };
+    document_with(&look, "Stored runs — godwit", "stored", &data, &served::list(page))
+}
+
+/// Draws a run that goes on, for the same.
+///
+/// # Panics
+///
+/// Never: a string can always be written as JSON.
+#[must_use]
+pub fn render_live(page: &served::LivePage<'_>) -> String {
+    let data = serde_json::to_string(page.id);
+    let look = Look { scripts: &[SCRIPT, LIVE_SCRIPT], policy: SERVED_POLICY };
+    document_with(&look, &page::title(page.summary), "run", &data, &served::live(page))
+}
+
 /// Draws the page of a table of operations per second.
 ///
 /// # Panics
@@ -108,11 +157,11 @@ pub fn render_capacity(chart: &Chart) -> String {
 /// When there is no data: what is drawn can be written as JSON.
 #[must_use]
 pub fn document(title: &str, id: &str, data: &serde_json::Result<String>, body: &Markup) -> String {
-    document_with(&[SCRIPT], title, id, data, body)
+    document_with(&Look { scripts: &[SCRIPT], policy: POLICY }, title, id, data, body)
 }
 
 fn document_with(
-    scripts: &[&str],
+    look: &Look,
     title: &str,
     id: &str,
     data: &serde_json::Result<String>,
@@ -125,7 +174,7 @@ fn document_with(
         html lang="en" {
             head {
                 meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta http-equiv="Content-Security-Policy" content=(look.policy);
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 meta name="generator" content="godwit lab";
@@ -136,7 +185,7 @@ fn document_with(
                 (body)
                 div id="tip" role="status" hidden {}
                 script type="application/json" id=(id) { (PreEscaped(data)) }
-                script { @for script in scripts { (PreEscaped(script)) } }
+                script { @for script in look.scripts { (PreEscaped(script)) } }
             }
         }
     }

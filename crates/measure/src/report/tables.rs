@@ -151,6 +151,7 @@ pub(super) fn environment(summary: &Summary) -> Markup {
     };
     let rows = [
         ("Godwit", environment.godwit.clone()),
+        ("commit", environment.commit.clone()),
         ("system", environment.os.clone()),
         ("kernel", environment.kernel.clone()),
         ("processors", processors),

@@ -133,6 +133,18 @@ pub struct ServerResult {
     pub void_reasons: BTreeMap<VoidReason, u32>,
 }
 
+impl ServerResult {
+    /// Both ends of what the highest rate may be: of the 95 % interval where there is one, else the
+    /// lowest and the highest round; and whether they are an interval.
+    #[must_use]
+    pub fn range(&self) -> (Option<f64>, Option<f64>, bool) {
+        match self.mean.filter(MeanInterval::has_interval) {
+            Some(mean) => (Some(mean.low), Some(mean.high), true),
+            None => (self.leases_per_s_low, self.leases_per_s_high, false),
+        }
+    }
+}
+
 /// Clients that all came at once and sent again until they were served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

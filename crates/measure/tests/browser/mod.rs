@@ -1,24 +1,12 @@
 //! A page in headless Chromium, looked at by a script in a frame around it.
 
+mod found;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
-
-/// The browser; `None`, with a word, where none is installed and none is required.
-pub(crate) fn chromium() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    let found = std::env::split_paths(&path)
-        .flat_map(|folder| NAMES.map(|name| folder.join(name)))
-        .find(|file| file.is_file());
-    if found.is_none() {
-        let is_required = std::env::var_os("GODWIT_REQUIRE_TOOLS").is_some_and(|v| v == "1");
-        assert!(!is_required, "none of {NAMES:?} is installed");
-        println!("skipped: none of {NAMES:?} is installed");
-    }
-    found
-}
+pub(crate) use found::chromium;
 
 /// Runs `probe` around the page `html`, which is its `page`, and returns the text of the element `#result`
 /// that it leaves, and what the console was told.

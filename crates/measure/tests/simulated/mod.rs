@@ -345,6 +345,7 @@ impl Lab {
                 virtualization: "kvm".to_owned(),
                 topology: "veth".to_owned(),
                 godwit: "0.1.0 (0123abc)".to_owned(),
+                commit: String::new(),
                 servers: pairs(&[("godwit", "0.1.0"), ("kea", "2.2.0")]),
                 settings: pairs(&[
                     ("net.core.netdev_max_backlog", "100000"),

@@ -1,0 +1,114 @@
+//! `godwit lab list`, `godwit lab pin` and `godwit lab trend`: what is stored, what later runs are compared
+//! with, and how a plan went over time.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use lab::{LabError, stored};
+
+use super::{print, print_json, print_line};
+
+/// List the stored runs, newest first.
+///
+/// Shown are when each began, which plan and commit it was, which servers and their highest rates. The
+/// baseline of a plan has a star.
+///
+/// Exit codes: 0 listed, also when there is none; 2 there is no such folder.
+#[derive(Debug, clap::Args)]
+pub(super) struct ListArgs {
+    /// Only runs that have each of these words in their name, plan, title, commit or among their servers;
+    /// also `pinned` and `unfinished`
+    words: Vec<String>,
+    /// Where stored runs are
+    #[arg(long, value_name = "FOLDER", default_value = "results")]
+    results: PathBuf,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn list(args: &ListArgs) -> Result<ExitCode, LabError> {
+    let found = stored::list(&args.results, &args.words)?;
+    if args.json {
+        print_json(&found)?;
+    } else {
+        print(&stored::table(&found))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Make a stored run the baseline of its plan.
+///
+/// `godwit lab compare` takes it when only one run is named.
+///
+/// Exit codes: 0 done; 1 the file `baselines.json` in the results folder cannot be written; 2 not a
+/// result folder, or nothing to take away.
+#[derive(Debug, clap::Args)]
+pub(super) struct PinArgs {
+    /// A result folder: a path, or a name as `godwit lab list` has it
+    #[arg(value_name = "RUN", required_unless_present = "remove")]
+    run: Option<PathBuf>,
+    /// Take the baseline of a plan away instead
+    #[arg(long, value_name = "PLAN", conflicts_with = "run")]
+    remove: Option<String>,
+    /// Where stored runs are
+    #[arg(long, value_name = "FOLDER", default_value = "results")]
+    results: PathBuf,
+}
+
+pub(super) fn pin(args: &PinArgs) -> Result<ExitCode, LabError> {
+    if let Some(plan) = &args.remove {
+        let was = stored::unpin(&args.results, plan)?;
+        print_line(&format!("{plan} has no baseline any more; it was {was}"))?;
+    } else if let Some(run) = &args.run {
+        let run = stored::find(&args.results, run);
+        let (plan, before) = stored::pin(&args.results, &run)?;
+        let instead = before.map(|run| format!(", instead of {run}")).unwrap_or_default();
+        print_line(&format!("baseline of {plan}: {}{instead}", run.display()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Draw what the servers of a plan reached over the stored runs.
+///
+/// The page has the highest rate with its interval, and leases per processor second, by run and commit.
+///
+/// Exit codes: 0 drawn; 1 the page cannot be written; 2 there is no run of that plan, or no such folder.
+#[derive(Debug, clap::Args)]
+pub(super) struct TrendArgs {
+    /// The name of a plan
+    plan: String,
+    /// Draw these servers only [default: all]
+    #[arg(long = "server", value_name = "NAME", value_delimiter = ',')]
+    servers: Vec<String>,
+    /// Only the last so many runs
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    last: Option<u32>,
+    /// Where the page goes [default: trend-PLAN.html in the results folder]
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Where stored runs are
+    #[arg(long, value_name = "FOLDER", default_value = "results")]
+    results: PathBuf,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn trend(args: &TrendArgs) -> Result<ExitCode, LabError> {
+    let found = stored::list(&args.results, &[])?;
+    let most = args.last.map(|last| last as usize);
+    let trend = stored::trend(&args.results, &found, &args.plan, &args.servers, most)?;
+    let page = args.html.clone().unwrap_or_else(|| {
+        // A plan's name is made of letters, digits and dashes, as all that names folders.
+        args.results.join(format!("trend-{}.html", trend.plan))
+    });
+    stored::write_trend(&trend, &page)?;
+    if args.json {
+        print_json(&trend)?;
+    } else {
+        print(&stored::trend_lines(&trend))?;
+        print_line(&format!("page: {}", page.display()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

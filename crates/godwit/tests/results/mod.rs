@@ -1,0 +1,66 @@
+//! Result folders made for a test, and `godwit lab` called in them.
+
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use measure::summary::Summary;
+
+pub(crate) const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
+
+/// A folder of its own per test, in which results are made and `godwit lab` is called.
+pub(crate) struct Place(pub(crate) PathBuf);
+
+impl Place {
+    /// An empty folder.
+    pub(crate) fn new(name: &str) -> Self {
+        let path =
+            std::env::temp_dir().join(format!("godwit-results-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a folder");
+        Self(path)
+    }
+
+    /// A result folder with a summary that `change` has changed.
+    pub(crate) fn result(&self, name: &str, change: impl FnOnce(&mut Summary)) -> String {
+        let text = include_str!("../../../measure/tests/data/summary.json");
+        let mut summary: Summary = serde_json::from_str(text).expect("a summary");
+        for result in &mut summary.results {
+            result.segmentation = Some(true);
+        }
+        if let Some(noise) = &mut summary.noise {
+            noise.typical_percent = 3.0;
+        }
+        change(&mut summary);
+        self.file(name, &serde_json::to_string(&summary).expect("JSON"))
+    }
+
+    /// A result folder whose summary is this text.
+    pub(crate) fn file(&self, name: &str, summary: &str) -> String {
+        std::fs::create_dir_all(self.0.join(name)).expect("a folder");
+        std::fs::write(self.0.join(name).join("summary.json"), summary).expect("a file");
+        name.to_owned()
+    }
+
+    /// What `godwit lab` with these words does.
+    pub(crate) fn lab(&self, words: &[&str]) -> Output {
+        let mut command = Command::new("timeout");
+        command.args(["-k", "1", "60", GODWIT, "lab"]).args(words);
+        command.current_dir(&self.0).stdin(Stdio::null()).output().expect("timeout starts")
+    }
+
+    /// Whether there is such a file or folder.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.0.join(path).exists()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Exit code, standard output, standard error.
+pub(crate) fn said(output: &Output) -> (Option<i32>, String, String) {
+    let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}

@@ -1,0 +1,34 @@
+//! Stored runs whose Godwit reaches a share of what it can.
+
+use measure::summary::Summary;
+
+use crate::results::Place;
+
+/// A result with its report below `results`, begun in the year that its name begins with and built from
+/// `commit`. The limit responder was the same in all rounds.
+pub(crate) fn stored(place: &Place, name: &str, share: f64, commit: &str) {
+    let mut whole = Summary::default();
+    place.result(&format!("results/{name}"), |summary| {
+        let last = name.rsplit('/').next().unwrap_or(name);
+        commit.clone_into(&mut summary.environment.commit);
+        summary.started = format!("{}-01-01T00:00:00Z", &last[..4]);
+        slow_down(summary, share);
+        whole = summary.clone();
+    });
+    let page = measure::report::render(&whole);
+    std::fs::write(place.0.join(format!("results/{name}/report.html")), page).expect("a page");
+}
+
+/// Makes Godwit reach that share.
+pub(crate) fn slow_down(summary: &mut Summary, share: f64) {
+    let godwit = &mut summary.results[0];
+    for round in &mut godwit.rounds {
+        round.leases_per_s *= share;
+        round.leases_per_cpu_s = round.leases_per_cpu_s.map(|rate| rate * share);
+    }
+    godwit.leases_per_s = godwit.leases_per_s.map(|rate| rate * share);
+    if let Some(limit) = &mut summary.limit {
+        let first = limit.rounds[0];
+        limit.rounds.iter_mut().for_each(|round| round.leases_per_s = first.leases_per_s);
+    }
+}

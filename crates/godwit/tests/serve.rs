@@ -1,0 +1,206 @@
+//! `godwit lab serve` as a user meets it, in headless Chromium: stored runs are listed, filtered, pinned,
+//! compared and opened, and a run that goes on is followed until its report is there.
+//!
+//! What needs the browser is skipped where Chromium is not installed, unless `GODWIT_REQUIRE_TOOLS=1`.
+
+mod chromium;
+mod results;
+#[path = "results/runs.rs"]
+mod runs;
+#[path = "results/slower.rs"]
+mod slower;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+
+use chromium::Browser;
+use results::{GODWIT, Place, said};
+use runs::runs_plan;
+use slower::stored;
+
+/// A server that ends with its test.
+struct Server {
+    child: Child,
+    /// With a slash at its end.
+    url: String,
+}
+
+impl Server {
+    fn start(place: &Place) -> Self {
+        let mut command = Command::new(GODWIT);
+        command.args(["lab", "serve", "--port", "0"]).current_dir(&place.0);
+        let mut child =
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("godwit starts");
+        let mut url = String::new();
+        let stdout = child.stdout.take().expect("it is piped");
+        BufReader::new(stdout).read_line(&mut url).expect("a line");
+        let url = url.trim().to_owned();
+        assert!(url.starts_with("http://127.0.0.1:"), "{url}");
+        Self { child, url }
+    }
+
+    fn address(&self) -> &str {
+        self.url.trim_start_matches("http://").trim_end_matches('/')
+    }
+
+    /// What is answered to a request of these lines.
+    fn raw(&self, lines: &str) -> String {
+        let mut stream = TcpStream::connect(self.address()).expect("it listens");
+        stream.write_all(lines.as_bytes()).expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("it answers in text");
+        answer
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Sends a signal to a process that the test has started.
+fn signal(name: &str, child: &Child) {
+    let kill = format!("kill -s {name} {}", child.id());
+    assert!(Command::new("sh").args(["-c", &kill]).status().expect("sh").success());
+}
+
+#[test]
+fn it_listens_on_this_machine_only_and_ends_when_told() {
+    let place = Place::new("serve-plain");
+    let (code, _, err) = said(&place.lab(&["serve", "--port", "0"]));
+    assert_eq!(code, Some(2));
+    assert!(err.contains("there is no folder results"), "{err}");
+    stored(&place, "2024-a", 1.0, "aaaa");
+    let mut server = Server::start(&place);
+    let get = |host: &str| {
+        let head = format!("GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        server.raw(&head).lines().next().unwrap_or_default().to_owned()
+    };
+    assert_eq!(get(server.address()), "HTTP/1.1 200 OK");
+    assert_eq!(get("evil.example"), "HTTP/1.1 421 Misdirected Request");
+    let (_, port) = server.address().rsplit_once(':').expect("a port");
+    let (code, _, err) = said(&place.lab(&["serve", "--port", port]));
+    assert_eq!(code, Some(1));
+    assert!(err.contains(&format!("cannot listen on 127.0.0.1:{port}")), "{err}");
+    let form = "run=2024-a&token=guessed";
+    let post = format!(
+        "POST /pin HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{form}",
+        server.address(),
+        form.len()
+    );
+    assert!(server.raw(&post).starts_with("HTTP/1.1 403 Forbidden"));
+    assert!(!place.has("results/baselines.json"));
+    signal("TERM", &server.child);
+    assert_eq!(server.child.wait().expect("it ends").code(), Some(0));
+}
+
+#[test]
+fn runs_are_listed_filtered_pinned_and_compared_in_a_browser() {
+    let Some(program) = chromium::chromium() else { return };
+    let place = Place::new("serve-list");
+    stored(&place, "2024-whole", 1.0, "aaaa");
+    stored(&place, "2025-half", 0.5, "bbbb");
+    let server = Server::start(&place);
+    let mut browser = Browser::start(&program, "list");
+    browser.open(&server.url);
+    let rows = "[...document.querySelectorAll('#runs tbody tr')].filter(row => !row.hidden)";
+    assert_eq!(
+        browser.run(&format!("{rows}.map(row => row.dataset.run).join()")),
+        "2025-half,2024-whole"
+    );
+
+    browser.run(
+        "const field = document.querySelector('#filter input'); field.value = 'WHOLE godwit'; \
+         field.dispatchEvent(new Event('input')); 0",
+    );
+    assert_eq!(browser.run(&format!("{rows}.map(row => row.dataset.run).join()")), "2024-whole");
+    browser.run("document.querySelector('#filter').requestSubmit(); 0");
+    browser.wait_for(&format!("location.search === '?q=WHOLE+godwit' && {rows}.length === 1"));
+
+    browser.run("document.querySelector('tr[data-run=\"2024-whole\"] button').click(); 0");
+    let pinned = "document.querySelector('tr[data-run=\"2024-whole\"] button[aria-pressed=true]')";
+    browser.wait_for(&format!("{pinned} !== null && {rows}.length === 2"));
+    assert!(place.has("results/baselines.json"));
+
+    browser.run(
+        "document.querySelector('input[name=b][value=\"2025-half\"]').click(); \
+         document.querySelector('#margin').value = '10'; \
+         document.querySelector('#pair').requestSubmit(); 0",
+    );
+    browser.wait_for("document.querySelector('[data-gate=regressed]') !== null");
+    assert!(
+        browser.run("document.querySelectorAll('[data-chart=ratios] .mark').length").as_u64()
+            > Some(2)
+    );
+
+    browser.open(&server.url);
+    browser
+        .run("document.querySelector('tr[data-run=\"2025-half\"] a[href^=\"/trend\"]').click(); 0");
+    let marks = "document.querySelectorAll('[data-chart=trend-rate-godwit] svg.wide .mark').length";
+    browser.wait_for(&format!("{marks} === 2"));
+
+    browser.open(&server.url);
+    browser.run("document.querySelector('tr[data-run=\"2024-whole\"] a').click(); 0");
+    browser.wait_for("document.querySelectorAll('[data-chart=\"load-curve\"] .mark').length > 2");
+    // A stored page has no origin, so that its scripts cannot ask this server for anything.
+    assert_eq!(browser.run("self.origin"), "null");
+
+    browser.resize(360);
+    browser.open(&server.url);
+    assert_eq!(browser.run("document.documentElement.scrollWidth <= 360"), true);
+    browser.run(&format!("{pinned}.click(); 0"));
+    browser.wait_for(&format!("{rows}.length === 2 && {pinned} === null"));
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn a_run_that_goes_on_is_followed_until_its_report_is_there() {
+    let Some(program) = chromium::chromium() else { return };
+    let place = Place::new("serve-live");
+    std::fs::create_dir_all(place.0.join("results")).expect("a folder");
+    let plan = runs_plan(&place.0, 100);
+    let server = Server::start(&place);
+    let mut browser = Browser::start(&program, "live");
+    let mut command = Command::new(GODWIT);
+    command.args(["lab", "run", &plan, "--server", "godwit", "--time-budget", "600"]);
+    let mut child = command
+        .current_dir(&place.0)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("godwit starts");
+    let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
+    let second = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("round 2 of 100")));
+    assert!(second.is_some(), "a second run begins");
+    let rest = std::thread::spawn(move || lines.for_each(drop));
+
+    browser.open(&server.url);
+    assert_eq!(browser.run("document.querySelectorAll('#runs tbody tr').length"), 1);
+    assert!(said(&place.lab(&["list", "running"])).1.contains("running"));
+    browser.run("document.querySelector('a.follow').click(); 0");
+    browser
+        .wait_for("document.querySelector('#so-far [data-chart=\"load-curve\"] .mark') !== null");
+    // What it says and what it draws changes while nobody touches the page.
+    browser.run("window.same = true; window.first = document.querySelector('#now').textContent; 0");
+    browser.wait_for("window.same && document.querySelector('#now').textContent !== window.first");
+    browser.run("window.drawn = document.querySelector('#so-far').firstElementChild; 0");
+    browser.wait_for(
+        "window.same && document.querySelector('#so-far').firstElementChild !== window.drawn",
+    );
+    assert!(browser.run("document.querySelectorAll('#told li').length").as_u64() > Some(1));
+
+    signal("INT", &child);
+    browser.wait_for(
+        "location.pathname.endsWith('/report.html') \
+         && document.querySelectorAll('[data-chart=runs] .mark').length > 0",
+    );
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    rest.join().expect("the reader ends");
+    browser.open(&server.url);
+    assert_eq!(browser.run("document.querySelector('a.follow') === null"), true);
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}

@@ -1,0 +1,84 @@
+//! Which commit this program was built from.
+//!
+//! A build script could tell, but it would have every test built anew after every commit. The program's
+//! own file tells as well: it lies in the work tree that it was built from, and git remembers where HEAD
+//! was when it was written.
+
+use std::env;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The variable for builds outside of a work tree, read at the build and when a plan is run.
+const VARIABLE: &str = "GODWIT_COMMIT";
+
+/// The commit, 12 digits, or what the variable says; empty when nobody knows.
+pub(crate) fn commit() -> String {
+    let said = env::var(VARIABLE).ok().or_else(|| option_env!("GODWIT_COMMIT").map(str::to_owned));
+    said.filter(|commit| !commit.is_empty()).or_else(of_own_file).unwrap_or_default()
+}
+
+fn of_own_file() -> Option<String> {
+    let file = env::current_exe().ok()?;
+    let written = fs::metadata(&file).ok()?.modified().ok()?;
+    head_at(file.parent()?, written)
+}
+
+/// Where HEAD was at a time, in the work tree around `folder`; `None` when there is none or it does not
+/// remember.
+fn head_at(folder: &Path, time: SystemTime) -> Option<String> {
+    let seconds = time.duration_since(UNIX_EPOCH).ok()?.as_secs();
+    // Measuring as root, in a folder of somebody else, is no reason to say nothing.
+    let output = Command::new("git")
+        .args(["-c", "safe.directory=*", "-C"])
+        .arg(folder)
+        .args(["rev-parse", "--verify", "--short=12", &format!("HEAD@{{{seconds}}}")])
+        .output()
+        .ok()?;
+    let commit = String::from_utf8(output.stdout).ok()?.trim().to_owned();
+    // It warns when it remembers nothing as old, and names its oldest.
+    let is_sure = output.status.success() && output.stderr.is_empty();
+    (is_sure && !commit.is_empty()).then_some(commit)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_program_is_of_the_commit_that_was_there_when_it_was_written() {
+        let folder = env::temp_dir().join(format!("godwit-commit-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let git = |date: u64, words: &[&str]| {
+            let date = format!("{date} +0000");
+            let output = Command::new("git")
+                .arg("-C")
+                .arg(&folder)
+                .args(["-c", "user.name=t", "-c", "user.email=t@example.org"])
+                .args(words)
+                .env("GIT_COMMITTER_DATE", &date)
+                .env("GIT_AUTHOR_DATE", &date)
+                .env("GIT_CEILING_DIRECTORIES", env::temp_dir())
+                .output()
+                .expect("git is installed");
+            assert!(output.status.success(), "{output:?}");
+            String::from_utf8(output.stdout).unwrap().trim().to_owned()
+        };
+        let at = |seconds| head_at(&folder, UNIX_EPOCH + Duration::from_secs(seconds));
+        assert_eq!(at(1_700_000_000), None, "no work tree");
+        git(1_700_000_000, &["init", "-q"]);
+        let mut commits = Vec::new();
+        for date in [1_700_000_100, 1_700_000_200] {
+            git(date, &["commit", "-q", "--allow-empty", "-m", "x"]);
+            commits.push(git(date, &["rev-parse", "--short=12", "HEAD"]));
+        }
+        assert_eq!(at(1_700_000_150).as_ref(), commits.first());
+        assert_eq!(at(1_700_000_250).as_ref(), commits.last());
+        assert_ne!(commits[0], commits[1]);
+        assert_eq!(at(1_700_000_050), None, "older than all that is remembered");
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

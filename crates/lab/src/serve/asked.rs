@@ -1,0 +1,77 @@
+//! What a browser asks for: the parts of a request that an answer depends on.
+
+use hyper::Method;
+
+/// A request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Asked {
+    pub(super) method: Method,
+    /// Without the query, decoded.
+    pub(super) path: String,
+    /// Of the query, decoded.
+    pub(super) query: Fields,
+    /// Of the form that was sent, decoded; empty of what sends none.
+    pub(super) form: Fields,
+    /// Whom the browser thinks it asks.
+    pub(super) host: String,
+    /// Which page asks; `None` where the browser does not tell.
+    pub(super) origin: Option<String>,
+}
+
+/// Names and values in the order in which they came.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Fields(Vec<(String, String)>);
+
+impl Fields {
+    /// From `a=1&b=2`, with `+` for a space and `%41` for octets. `None` when that is no text.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let pairs = text.split('&').filter(|pair| !pair.is_empty());
+        let decoded = pairs.map(|pair| {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            Some((decoded(&name.replace('+', " "))?, decoded(&value.replace('+', " "))?))
+        });
+        decoded.collect::<Option<_>>().map(Self)
+    }
+
+    /// The first value of this name that says something.
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        let named = self.0.iter().filter(|(other, _)| other == name);
+        named.map(|(_, value)| value.as_str()).find(|value| !value.is_empty())
+    }
+}
+
+/// `text` with `%41` read as octets; `None` when that is no text.
+pub(super) fn decoded(text: &str) -> Option<String> {
+    let mut octets = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(octet) = rest.next() {
+        if octet == b'%' {
+            let digit = |octet: Option<u8>| char::from(octet?).to_digit(16);
+            octets.push((digit(rest.next())? * 16 + digit(rest.next())?) as u8);
+        } else {
+            octets.push(octet);
+        }
+    }
+    String::from_utf8(octets).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queries_are_read_as_browsers_write_them() {
+        let fields = Fields::parse("q=a+b%20c&margin=&run=x%2Fy&q=second&flag").unwrap();
+        assert_eq!(fields.get("q"), Some("a b c"));
+        assert_eq!(fields.get("run"), Some("x/y"));
+        assert_eq!(
+            (fields.get("margin"), fields.get("flag"), fields.get("no")),
+            (None, None, None)
+        );
+        assert_eq!(Fields::parse(""), Some(Fields::default()));
+        for odd in ["q=%", "q=%4", "q=%zz", "q=%ff", "%+1=2"] {
+            assert_eq!(Fields::parse(odd), None, "{odd}");
+        }
+        assert_eq!(decoded("/results/%C3%A9+"), Some("/results/é+".to_owned()));
+    }
+}

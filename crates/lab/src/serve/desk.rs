@@ -1,0 +1,229 @@
+//! What is answered to what. Knows no socket: requests come as values, answers go as values.
+
+use std::path::PathBuf;
+
+use hyper::{Method, StatusCode};
+use measure::report::served::{ListPage, LivePage, report_of, words_at};
+use measure::report::{render_comparison, render_list, render_live, render_trend};
+use serde_json::json;
+
+use super::asked::{Asked, Fields};
+use super::files;
+use crate::compare::{self, CompareSettings, GateSettings, margin_percent};
+use crate::error::LabError;
+use crate::folder;
+use crate::journal::{self, Entry, Told};
+use crate::stored;
+
+const HTML: &str = "text/html; charset=utf-8";
+const JSON: &str = "application/json";
+const TEXT: &str = "text/plain; charset=utf-8";
+
+/// What a browser gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Answer {
+    pub(super) status: StatusCode,
+    pub(super) kind: &'static str,
+    pub(super) octets: Vec<u8>,
+    /// Where to go instead.
+    pub(super) elsewhere: Option<String>,
+    /// Whether somebody else may have written it.
+    pub(super) is_foreign: bool,
+}
+
+impl Answer {
+    fn of(kind: &'static str, octets: impl Into<Vec<u8>>) -> Self {
+        let octets = octets.into();
+        Self { status: StatusCode::OK, kind, octets, elsewhere: None, is_foreign: false }
+    }
+
+    pub(super) fn refusal(status: StatusCode, words: &str) -> Self {
+        Self { status, ..Self::of(TEXT, format!("{words}\n")) }
+    }
+
+    fn to_list() -> Self {
+        let elsewhere = Some("/".to_owned());
+        Self { status: StatusCode::SEE_OTHER, elsewhere, ..Self::of(TEXT, "") }
+    }
+}
+
+/// Who answers.
+#[derive(Debug)]
+pub(super) struct Desk {
+    results: PathBuf,
+    /// How this server is called by who means it.
+    hosts: [String; 2],
+    token: String,
+}
+
+impl Desk {
+    pub(super) fn new(results: PathBuf, port: u16, token: String) -> Self {
+        let hosts = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
+        Self { results, hosts, token }
+    }
+
+    /// The answer to a request.
+    pub(super) fn answer(&self, asked: &Asked) -> Answer {
+        if !self.hosts.contains(&asked.host) {
+            let words = format!("This is {}, not {}.", self.hosts[0], asked.host);
+            return Answer::refusal(StatusCode::MISDIRECTED_REQUEST, &words);
+        }
+        let answered = match asked.method {
+            Method::GET | Method::HEAD => self.shown(asked),
+            Method::POST => self.changed(asked),
+            _ => {
+                let words = "Only GET and POST are understood.";
+                return Answer::refusal(StatusCode::METHOD_NOT_ALLOWED, words);
+            }
+        };
+        answered.unwrap_or_else(|error| {
+            let status = match error {
+                LabError::Usage(_) => StatusCode::BAD_REQUEST,
+                LabError::Failed(_) | LabError::Interrupted => StatusCode::INTERNAL_SERVER_ERROR,
+            };
+            Answer::refusal(status, &error.to_string())
+        })
+    }
+
+    fn shown(&self, asked: &Asked) -> Result<Answer, LabError> {
+        match asked.path.as_str() {
+            "/" => self.list(&asked.query),
+            "/compare" => self.compare(&asked.query),
+            "/trend" => self.trend(&asked.query),
+            "/live" => self.live(&asked.query),
+            "/progress" => self.progress(&asked.query),
+            path => Ok(self.file(path)),
+        }
+    }
+
+    /// A change is made for who brings the token that our pages have, and for nobody else's page.
+    fn changed(&self, asked: &Asked) -> Result<Answer, LabError> {
+        let is_ours = |origin: &String| self.hosts.iter().any(|h| *origin == format!("http://{h}"));
+        let is_same_token = asked.form.get("token") == Some(self.token.as_str());
+        if !is_same_token || !asked.origin.as_ref().is_none_or(is_ours) {
+            let words = "This form is not from a page of this server. Load the list anew.";
+            return Ok(Answer::refusal(StatusCode::FORBIDDEN, words));
+        }
+        match asked.path.as_str() {
+            "/pin" => stored::pin(&self.results, &self.run(&asked.form, "run")?.1).map(|_| ()),
+            "/unpin" => stored::unpin(&self.results, named(&asked.form, "plan")?).map(|_| ()),
+            _ => return Ok(not_found()),
+        }?;
+        Ok(Answer::to_list())
+    }
+
+    fn list(&self, query: &Fields) -> Result<Answer, LabError> {
+        let query = query.get("q").unwrap_or_default();
+        let words: Vec<String> = query.split_whitespace().map(str::to_owned).collect();
+        let found = stored::list(&self.results, &words)?;
+        let results = self.results.to_string_lossy();
+        let page = ListPage { results: &results, query, token: &self.token, found: &found };
+        Ok(Answer::of(HTML, render_list(&page)))
+    }
+
+    fn compare(&self, query: &Fields) -> Result<Answer, LabError> {
+        let (name_b, b) = self.run(query, "b")?;
+        let (name_a, a) = match query.get("a") {
+            Some(_) => self.run(query, "a").map(|(id, folder)| (id.to_owned(), folder))?,
+            None => {
+                let baseline = stored::baseline_of(&self.results, &b)?;
+                let id = baseline.strip_prefix(&self.results).unwrap_or(&baseline);
+                (format!("{} (the baseline)", id.display()), baseline)
+            }
+        };
+        let gate = match query.get("margin").map(margin_percent) {
+            Some(Err(why)) => return Err(LabError::Usage(format!("the margin is {why}"))),
+            Some(Ok(margin_percent)) => Some(GateSettings { margin_percent, servers: Vec::new() }),
+            None => None,
+        };
+        let settings = CompareSettings { a, b, force: false, html: None, gate };
+        let comparison = compare::judged(&settings, (&name_a, name_b))?;
+        Ok(Answer::of(HTML, render_comparison(&comparison)))
+    }
+
+    fn trend(&self, query: &Fields) -> Result<Answer, LabError> {
+        let plan = named(query, "plan")?;
+        let servers: Vec<String> = query.get("server").map(str::to_owned).into_iter().collect();
+        let found = stored::list(&self.results, &[])?;
+        let trend = stored::trend(&self.results, &found, plan, &servers, None)?;
+        Ok(Answer::of(HTML, render_trend(&trend)))
+    }
+
+    fn live(&self, query: &Fields) -> Result<Answer, LabError> {
+        let (id, folder, told) = self.told(query)?;
+        // Trials are counted first: one that ends meanwhile is asked about again.
+        let trials = journal::trials_done(&folder);
+        let summary = if trials == 0 {
+            measure::summary::digest(&told.run, &[])
+        } else {
+            journal::so_far(&folder, &told)?
+        };
+        let lines: Vec<(f64, String)> =
+            told.entries.iter().map(|entry| (entry.at_s, entry.words.clone())).collect();
+        let now = now(&told.entries);
+        let is_running = told.is_running;
+        let (summary, told) = (&summary, &lines[..]);
+        let page = LivePage { id, summary, trials, told, now, is_running };
+        Ok(Answer::of(HTML, render_live(&page)))
+    }
+
+    fn progress(&self, query: &Fields) -> Result<Answer, LabError> {
+        let (id, folder, told) = self.told(query)?;
+        let from = query.get("from").unwrap_or("0").parse::<usize>();
+        let from = from.map_err(|e| LabError::Usage(format!("from: {e}")))?;
+        let lines: Vec<String> = told
+            .entries
+            .iter()
+            .skip(from)
+            .map(|entry| words_at(entry.at_s, &entry.words))
+            .collect();
+        let seen = json!({
+            "lines": lines,
+            "next": told.entries.len(),
+            "now": now(&told.entries),
+            "trials": journal::trials_done(&folder),
+            "is_running": told.is_running,
+            "has_report": folder.join(folder::REPORT).is_file(),
+            "report": report_of(id),
+        });
+        Ok(Answer::of(JSON, seen.to_string()))
+    }
+
+    fn file(&self, path: &str) -> Answer {
+        let found =
+            path.strip_prefix("/results/").and_then(|path| files::read(&self.results, path));
+        match found {
+            Some(found) => Answer { is_foreign: true, ..Answer::of(found.kind, found.octets) },
+            None => not_found(),
+        }
+    }
+
+    /// A run that tells what it does.
+    fn told<'f>(&self, query: &'f Fields) -> Result<(&'f str, PathBuf, Told), LabError> {
+        let (id, folder) = self.run(query, "run")?;
+        let told = journal::read(&folder);
+        let told = told.ok_or_else(|| LabError::Usage(format!("{id} tells nothing of itself")))?;
+        Ok((id, folder, told))
+    }
+
+    /// The run that a field names, and its folder.
+    fn run<'f>(&self, fields: &'f Fields, field: &str) -> Result<(&'f str, PathBuf), LabError> {
+        let id = named(fields, field)?;
+        let folder = files::folder(&self.results, id);
+        let none = || LabError::Usage(format!("there is no run {id}"));
+        Ok((id, folder.ok_or_else(none)?))
+    }
+}
+
+fn named<'f>(fields: &'f Fields, field: &str) -> Result<&'f str, LabError> {
+    fields.get(field).ok_or_else(|| LabError::Usage(format!("`{field}` is not named")))
+}
+
+fn not_found() -> Answer {
+    Answer::refusal(StatusCode::NOT_FOUND, "There is nothing here.")
+}
+
+/// What a run told last.
+fn now(entries: &[Entry]) -> &str {
+    entries.last().map_or("", |entry| entry.words.as_str())
+}

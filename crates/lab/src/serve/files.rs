@@ -1,0 +1,68 @@
+//! Files of stored runs, as they are.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+/// A file with what a browser is told of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stored {
+    pub(super) kind: &'static str,
+    pub(super) octets: Vec<u8>,
+}
+
+/// The file at `below` in the results folder; `None` when there is none, or it lies elsewhere.
+pub(super) fn read(results: &Path, below: &str) -> Option<Stored> {
+    let path = inside(results, below)?;
+    let octets = path.is_file().then(|| fs::read(&path).ok()).flatten()?;
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    let kind = match extension {
+        "html" => "text/html; charset=utf-8",
+        "json" => "application/json",
+        "txt" | "out" | "err" | "conf" | "csv" | "jsonl" => "text/plain; charset=utf-8",
+        _ => "application/octet-stream",
+    };
+    Some(Stored { kind, octets })
+}
+
+/// The folder of the run `id`; `None` when there is none, or it lies elsewhere.
+pub(super) fn folder(results: &Path, id: &str) -> Option<PathBuf> {
+    inside(results, id).filter(|path| path.is_dir())
+}
+
+/// What lies at `below` in the results folder, links followed: they may lead elsewhere, and that is not
+/// shown.
+fn inside(results: &Path, below: &str) -> Option<PathBuf> {
+    let below = Path::new(below);
+    let is_plain = below.components().all(|part| matches!(part, Component::Normal(_)));
+    if !is_plain || below.as_os_str().is_empty() {
+        return None;
+    }
+    let path = results.join(below).canonicalize().ok()?;
+    path.starts_with(results.canonicalize().ok()?).then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_outside_of_the_folder_is_shown() {
+        let place = std::env::temp_dir().join(format!("godwit-files-{}", std::process::id()));
+        let results = place.join("results");
+        fs::create_dir_all(results.join("run")).unwrap();
+        fs::write(place.join("secret.json"), "{}").unwrap();
+        fs::write(results.join("run/report.html"), "<p>").unwrap();
+        std::os::unix::fs::symlink(place.join("secret.json"), results.join("link.json")).unwrap();
+        let found = read(&results, "run/report.html").unwrap();
+        assert_eq!((found.kind, &found.octets[..]), ("text/html; charset=utf-8", &b"<p>"[..]));
+        let secret = place.join("secret.json");
+        let absolute = secret.to_str().unwrap();
+        for odd in
+            ["../secret.json", "run/../../secret.json", absolute, "link.json", "", ".", "run"]
+        {
+            assert_eq!(read(&results, odd), None, "{odd}");
+        }
+        assert!(folder(&results, "run").is_some() && folder(&results, "..").is_none());
+        fs::remove_dir_all(place).unwrap();
+    }
+}

@@ -1,0 +1,177 @@
+//! `godwit lab serve`: stored runs in a browser on this machine: list, filter, pin, compare, follow.
+//!
+//! It listens on 127.0.0.1 only. Any page that a browser on this machine shows can send requests there,
+//! so a request must name this server as its host, which a foreign name that resolves to this machine
+//! does not, and a change must bring back a token that only our pages have. Stored pages are shown in a
+//! sandbox: they come from folders that others may have filled.
+
+mod asked;
+mod desk;
+mod files;
+mod stream;
+
+use std::convert::Infallible;
+use std::fs::File;
+use std::io::Read as _;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{LocalSet, spawn_local};
+
+use crate::error::LabError;
+use asked::{Asked, Fields, decoded};
+use desk::{Answer, Desk};
+use stream::Stream;
+
+/// How often the wish to end is looked for.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long a connection may last; browsers open another one.
+const CONNECTION: Duration = Duration::from_secs(300);
+/// Octets that a form may have.
+const FORM_MAX_BYTES: usize = 16 << 10;
+/// Octets of a request's head.
+const HEAD_MAX_BYTES: usize = 16 << 10;
+
+/// What the user asked for.
+#[derive(Clone, Debug)]
+pub struct ServeSettings {
+    /// The folder of stored runs.
+    pub results: PathBuf,
+    /// The port on 127.0.0.1; 0 for any.
+    pub port: u16,
+}
+
+/// Serves until `stop` is set; `ready` is told the address.
+///
+/// # Errors
+/// There is no such folder, the port is in use, or the system lacks something.
+pub fn serve(
+    settings: &ServeSettings,
+    stop: &AtomicBool,
+    ready: &mut dyn FnMut(SocketAddr) -> Result<(), LabError>,
+) -> Result<(), LabError> {
+    let results = &settings.results;
+    if !results.is_dir() {
+        return Err(LabError::Usage(format!("there is no folder {}", results.display())));
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| LabError::cannot("serve", e))?;
+    LocalSet::new().block_on(&runtime, async {
+        let wanted = SocketAddr::from((Ipv4Addr::LOCALHOST, settings.port));
+        let listener = TcpListener::bind(wanted)
+            .await
+            .map_err(|e| LabError::cannot(format!("listen on {wanted}"), e))?;
+        let address =
+            listener.local_addr().map_err(|e| LabError::cannot("listen on 127.0.0.1", e))?;
+        let desk = Rc::new(Desk::new(results.clone(), address.port(), token()?));
+        ready(address)?;
+        spawn_local(accept(listener, desk));
+        while !stop.load(Ordering::Acquire) {
+            tokio::time::sleep(LOOK).await;
+        }
+        Ok(())
+    })
+}
+
+/// What a page must bring back: random, of the kernel's.
+fn token() -> Result<String, LabError> {
+    let mut octets = [0; 16];
+    File::open("/dev/urandom")
+        .and_then(|mut file| file.read_exact(&mut octets))
+        .map_err(|e| LabError::cannot("read /dev/urandom", e))?;
+    Ok(octets.iter().map(|octet| format!("{octet:02x}")).collect())
+}
+
+async fn accept(listener: TcpListener, desk: Rc<Desk>) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                spawn_local(connection(stream, Rc::clone(&desk)));
+            }
+            // For want of something, which may come back.
+            Err(_) => tokio::time::sleep(LOOK).await,
+        }
+    }
+}
+
+/// One connection to its end. The browser's errors are answered; one that goes away is nobody's to be told
+/// about.
+async fn connection(stream: TcpStream, desk: Rc<Desk>) {
+    let service = service_fn(move |request| respond(request, Rc::clone(&desk)));
+    let connection = http1::Builder::new()
+        .header_read_timeout(None)
+        .max_buf_size(HEAD_MAX_BYTES)
+        .serve_connection(Stream(stream), service);
+    let _ = tokio::time::timeout(CONNECTION, connection).await;
+}
+
+async fn respond(
+    request: Request<Incoming>,
+    desk: Rc<Desk>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let answer = match asked(request).await {
+        Some(asked) => desk.answer(&asked),
+        None => Answer::refusal(StatusCode::BAD_REQUEST, "This is no request that is understood."),
+    };
+    Ok(response(answer))
+}
+
+/// The parts of a request; `None` when it is none that a browser sends.
+async fn asked(request: Request<Incoming>) -> Option<Asked> {
+    let text = |headers: &HeaderMap, name: HeaderName| {
+        headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
+    };
+    let (parts, body) = request.into_parts();
+    let body = Limited::new(body, FORM_MAX_BYTES).collect().await.ok()?.to_bytes();
+    Some(Asked {
+        path: decoded(parts.uri.path())?,
+        query: Fields::parse(parts.uri.query().unwrap_or_default())?,
+        form: Fields::parse(std::str::from_utf8(&body).ok()?)?,
+        host: text(&parts.headers, header::HOST)?,
+        origin: text(&parts.headers, header::ORIGIN),
+        method: parts.method,
+    })
+}
+
+fn response(answer: Answer) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from(answer.octets)));
+    *response.status_mut() = answer.status;
+    let headers = response.headers_mut();
+    let always = [
+        (header::CONTENT_TYPE, answer.kind),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        // With less, browsers would not tell where a form comes from.
+        (header::REFERRER_POLICY, "same-origin"),
+    ];
+    for (name, value) in always {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    if answer.is_foreign {
+        let sandbox = HeaderValue::from_static("sandbox allow-scripts");
+        headers.insert(header::CONTENT_SECURITY_POLICY, sandbox);
+    }
+    if let Some(place) = answer.elsewhere.and_then(|place| HeaderValue::try_from(place).ok()) {
+        headers.insert(header::LOCATION, place);
+    }
+    if answer.status == StatusCode::METHOD_NOT_ALLOWED {
+        headers.insert(header::ALLOW, HeaderValue::from_static("GET, HEAD, POST"));
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,194 @@
+//! What is answered to whom, without a socket.
+
+use std::fs;
+use std::path::PathBuf;
+
+use hyper::{Method, StatusCode};
+use measure::record::Run;
+use measure::summary::Summary;
+
+use super::asked::{Asked, Fields};
+use super::desk::{Answer, Desk};
+use crate::journal::{Journal, Kind};
+
+const HOST: &str = "127.0.0.1:8067";
+const TOKEN: &str = "0123456789abcdef";
+
+/// A results folder with two runs, and its desk.
+struct Place {
+    results: PathBuf,
+    desk: Desk,
+}
+
+impl Place {
+    fn new(name: &str) -> Self {
+        let results =
+            std::env::temp_dir().join(format!("godwit-desk-{name}-{}", std::process::id()));
+        for run in ["a", "b"] {
+            let text = include_str!("../../../measure/tests/data/summary.json");
+            let mut summary: Summary = serde_json::from_str(text).unwrap();
+            for result in &mut summary.results {
+                result.segmentation = Some(true);
+            }
+            summary.noise.iter_mut().for_each(|noise| noise.typical_percent = 3.0);
+            "mine".clone_into(&mut summary.plan.name);
+            let folder = results.join(run);
+            fs::create_dir_all(&folder).unwrap();
+            let text = serde_json::to_string(&summary).unwrap();
+            fs::write(folder.join("summary.json"), text).unwrap();
+            fs::write(folder.join("report.html"), "<p>the report").unwrap();
+        }
+        let desk = Desk::new(results.clone(), 8067, TOKEN.to_owned());
+        Self { results, desk }
+    }
+
+    fn get(&self, target: &str) -> Answer {
+        self.desk.answer(&get(target))
+    }
+
+    fn post(&self, path: &str, form: &str, origin: Option<&str>) -> Answer {
+        let asked = Asked {
+            method: Method::POST,
+            form: Fields::parse(form).unwrap(),
+            origin: origin.map(str::to_owned),
+            ..get(path)
+        };
+        self.desk.answer(&asked)
+    }
+
+    fn has_baselines(&self) -> bool {
+        self.results.join("baselines.json").exists()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.results);
+    }
+}
+
+fn get(target: &str) -> Asked {
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    Asked {
+        method: Method::GET,
+        path: path.to_owned(),
+        query: Fields::parse(query).unwrap(),
+        form: Fields::default(),
+        host: HOST.to_owned(),
+        origin: None,
+    }
+}
+
+fn text(answer: &Answer) -> String {
+    String::from_utf8(answer.octets.clone()).unwrap()
+}
+
+#[test]
+fn a_name_that_is_not_this_servers_is_not_answered() {
+    let place = Place::new("host");
+    for (host, status) in [
+        (HOST, StatusCode::OK),
+        ("localhost:8067", StatusCode::OK),
+        ("evil.example:8067", StatusCode::MISDIRECTED_REQUEST),
+        ("127.0.0.1", StatusCode::MISDIRECTED_REQUEST),
+        ("127.0.0.1:8068", StatusCode::MISDIRECTED_REQUEST),
+    ] {
+        let answer = place.desk.answer(&Asked { host: host.to_owned(), ..get("/") });
+        assert_eq!(answer.status, status, "{host}");
+    }
+}
+
+#[test]
+fn only_our_own_pages_change_anything() {
+    let place = Place::new("token");
+    let right = format!("token={TOKEN}&run=a");
+    let ours = Some("http://127.0.0.1:8067");
+    for (form, origin) in [
+        ("run=a", ours),
+        ("token=&run=a", ours),
+        ("token=0123456789abcdee&run=a", ours),
+        (right.as_str(), Some("http://evil.example")),
+        (right.as_str(), Some("null")),
+        (right.as_str(), Some("https://127.0.0.1:8067")),
+    ] {
+        assert_eq!(place.post("/pin", form, origin).status, StatusCode::FORBIDDEN, "{form}");
+        assert!(!place.has_baselines(), "{form} {origin:?}");
+    }
+    let in_query = Asked { method: Method::POST, ..get(&format!("/pin?{right}")) };
+    assert_eq!(place.desk.answer(&in_query).status, StatusCode::FORBIDDEN);
+    assert_eq!(place.get(&format!("/pin?{right}")).status, StatusCode::NOT_FOUND);
+    let answer = place.post("/pin", &right, ours);
+    assert_eq!((answer.status, answer.elsewhere.as_deref()), (StatusCode::SEE_OTHER, Some("/")));
+    assert!(place.has_baselines());
+    assert!(text(&place.get("/?q=pinned")).contains("data-run=\"a\""));
+    assert!(!text(&place.get("/?q=pinned")).contains("data-run=\"b\""));
+    let answer = place.post("/unpin", &format!("token={TOKEN}&plan=mine"), None);
+    assert_eq!(answer.status, StatusCode::SEE_OTHER);
+    assert!(!text(&place.get("/?q=pinned")).contains("data-run"));
+    assert_eq!(place.post("/else", &right, ours).status, StatusCode::NOT_FOUND);
+}
+
+#[test]
+fn runs_are_compared_and_drawn() {
+    let place = Place::new("compare");
+    assert!(text(&place.get("/compare?a=a&b=b")).contains("data-chart=\"ratios\""));
+    let judged = text(&place.get("/compare?a=a&b=b&margin=50"));
+    assert!(judged.contains("data-gate="), "{judged}");
+    for (target, words) in [
+        ("/compare?b=b", "no run of mine is pinned"),
+        ("/compare?a=a", "`b` is not named"),
+        ("/compare?a=a&b=none", "there is no run none"),
+        ("/compare?a=a&b=../b", "there is no run ../b"),
+        ("/compare?a=a&b=b&margin=100", "the margin is not from 0 to below 100"),
+        ("/trend?plan=other", "there is no run of other"),
+        ("/live?run=a", "a tells nothing of itself"),
+    ] {
+        let answer = place.get(target);
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{target}");
+        assert!(text(&answer).contains(words), "{target}: {}", text(&answer));
+    }
+    assert!(text(&place.get("/trend?plan=mine")).contains("data-chart=\"trend-rate-godwit\""));
+}
+
+#[test]
+fn stored_files_are_shown_as_foreign_and_nothing_else_is() {
+    let place = Place::new("files");
+    let answer = place.get("/results/a/report.html");
+    assert_eq!((answer.status, answer.is_foreign), (StatusCode::OK, true));
+    assert_eq!(text(&answer), "<p>the report");
+    assert!(!place.get("/").is_foreign);
+    let outside = format!("/results/{}", place.results.join("a/report.html").display());
+    for target in ["/results/../desk", "/results/", "/results/a", &outside, "/etc/passwd", "/x"] {
+        assert_eq!(place.get(target).status, StatusCode::NOT_FOUND, "{target}");
+    }
+    let put = Asked { method: Method::PUT, ..get("/") };
+    assert_eq!(place.desk.answer(&put).status, StatusCode::METHOD_NOT_ALLOWED);
+}
+
+#[test]
+fn a_run_that_goes_on_tells_what_it_does() {
+    let place = Place::new("live");
+    let folder = place.results.join("running");
+    fs::create_dir_all(&folder).unwrap();
+    let mut run = Run::default();
+    "<b>mine".clone_into(&mut run.plan.title);
+    let mut journal = Journal::new(&folder, &run);
+    journal.note(1.0, Kind::Step, "first");
+    let seen = |from: usize| -> serde_json::Value {
+        let answer = place.get(&format!("/progress?run=running&from={from}"));
+        serde_json::from_slice(&answer.octets).unwrap()
+    };
+    assert_eq!(seen(0)["lines"], serde_json::json!(["[  1 s] first"]));
+    journal.note(2.0, Kind::Done, "second");
+    let more = seen(1);
+    assert_eq!(more["lines"], serde_json::json!(["[  2 s] second"]));
+    assert_eq!((&more["next"], &more["now"]), (&2.into(), &"second".into()));
+    assert_eq!((&more["is_running"], &more["has_report"]), (&true.into(), &false.into()));
+    let page = text(&place.get("/live?run=running"));
+    assert!(page.contains("No trial is over yet") && page.contains("&lt;b&gt;mine"), "{page}");
+    assert!(text(&place.get("/?q=running")).contains("/live?run=running"));
+    drop(journal);
+    assert_eq!(seen(0)["is_running"], false);
+    fs::write(folder.join("report.html"), "").unwrap();
+    assert_eq!(seen(0)["report"], "/results/running/report.html");
+}

@@ -1,0 +1,103 @@
+//! The baseline of each plan: a small file in the results folder.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::compare;
+use crate::error::LabError;
+use crate::folder;
+
+/// The file's name.
+const FILE: &str = "baselines.json";
+/// Value of `schema` in it.
+const SCHEMA: &str = "godwit.baselines.v1";
+
+/// Which run is the baseline of which plan.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Baselines {
+    schema: String,
+    /// Name of the plan to path of the run below the results folder.
+    pub(super) baselines: BTreeMap<String, String>,
+}
+
+impl Baselines {
+    /// Reads the file of a results folder; empty when there is none.
+    pub(super) fn read(results: &Path) -> Result<Self, LabError> {
+        let path = results.join(FILE);
+        if !path.exists() {
+            return Ok(Self { schema: SCHEMA.to_owned(), baselines: BTreeMap::new() });
+        }
+        let read: Self = folder::read_json(&path)?;
+        if read.schema != SCHEMA {
+            let (path, found) = (path.display(), read.schema);
+            let message = format!("{path} is not what it should be: its schema is {found}");
+            return Err(LabError::Usage(message));
+        }
+        Ok(read)
+    }
+
+    fn write(&self, results: &Path) -> Result<(), LabError> {
+        folder::write_json(&results.join(FILE), self)
+    }
+}
+
+/// Makes `run`, a result folder below `results`, the baseline of its plan; the plan's name, and the
+/// run that was it before.
+///
+/// # Errors
+/// The folder has no result or lies elsewhere, or the file cannot be read or written.
+pub fn pin(results: &Path, run: &Path) -> Result<(String, Option<String>), LabError> {
+    let summary = compare::read(run)?;
+    let id = id(results, run)?;
+    let mut all = Baselines::read(results)?;
+    let before = all.baselines.insert(summary.plan.name.clone(), id.clone());
+    all.write(results)?;
+    Ok((summary.plan.name, before.filter(|before| *before != id)))
+}
+
+/// Takes the baseline of `plan` away; which run it was.
+///
+/// # Errors
+/// The plan has none, or the file cannot be read or written.
+pub fn unpin(results: &Path, plan: &str) -> Result<String, LabError> {
+    let mut all = Baselines::read(results)?;
+    let was = all.baselines.remove(plan).ok_or_else(|| none_of(results, plan))?;
+    all.write(results)?;
+    Ok(was)
+}
+
+/// The folder of the baseline of the plan that `run` is of.
+///
+/// # Errors
+/// `run` has no result, or its plan has no baseline.
+pub fn baseline_of(results: &Path, run: &Path) -> Result<PathBuf, LabError> {
+    let plan = compare::read(run)?.plan.name;
+    let all = Baselines::read(results)?;
+    let id = all.baselines.get(&plan).ok_or_else(|| none_of(results, &plan))?;
+    Ok(results.join(id))
+}
+
+fn none_of(results: &Path, plan: &str) -> LabError {
+    LabError::Usage(format!(
+        "no run of {plan} is pinned in {}; `godwit lab pin RUN` makes one the baseline, \
+         `godwit lab list {plan}` shows which there are",
+        results.display()
+    ))
+}
+
+/// What a run is called: its path below the results folder.
+fn id(results: &Path, run: &Path) -> Result<String, LabError> {
+    let real = |path: &Path| {
+        path.canonicalize()
+            .map_err(|e| LabError::Usage(format!("cannot use the folder {}: {e}", path.display())))
+    };
+    let (results, run) = (real(results)?, real(run)?);
+    let is_plain = |path: &&Path| path.components().all(|c| matches!(c, Component::Normal(_)));
+    let below = run.strip_prefix(&results).ok().filter(is_plain).and_then(Path::to_str);
+    below.filter(|id| !id.is_empty()).map(str::to_owned).ok_or_else(|| {
+        let (run, results) = (run.display(), results.display());
+        LabError::Usage(format!("{run} does not lie below the results folder {results}"))
+    })
+}

@@ -1,0 +1,216 @@
+//! Finding stored runs, and the list for the terminal.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use measure::record::{Environment, RUN_SCHEMA};
+use measure::stored::{
+    Head, RunKind, STORED_SCHEMA, StoredFigure, StoredRun, StoredRuns, StoredState,
+};
+use measure::suite::SuiteSummary;
+use measure::summary::SUMMARY_SCHEMA;
+use serde::Deserialize;
+
+use super::baselines::Baselines;
+use crate::bench::grouped;
+use crate::error::LabError;
+use crate::folder;
+use crate::journal;
+use crate::suite::SUITE;
+
+/// What a regression of DCCP keeps, as far as a list needs it.
+#[derive(Deserialize)]
+struct RegressionHead {
+    schema: String,
+    plan: RegressionPlanHead,
+    started: String,
+    duration_s: f64,
+    environment: Environment,
+}
+
+#[derive(Deserialize)]
+struct RegressionPlanHead {
+    name: String,
+    title: String,
+}
+
+/// All runs below `results` that match every one of `words`, newest first. A folder that cannot be read
+/// is told in the list and does not end it.
+///
+/// # Errors
+/// There is no such folder, or the file of baselines cannot be read.
+pub fn list(results: &Path, words: &[String]) -> Result<StoredRuns, LabError> {
+    if !results.is_dir() {
+        return Err(LabError::Usage(format!("there is no folder {}", results.display())));
+    }
+    let baselines = Baselines::read(results)?;
+    let mut found = StoredRuns { schema: STORED_SCHEMA.to_owned(), ..StoredRuns::default() };
+    for name in folders(results) {
+        let path = results.join(&name);
+        collect(&path, &name, &mut found);
+        if path.join(SUITE).is_file() || !path.join(folder::TRIALS).is_dir() {
+            for part in folders(&path) {
+                collect(&path.join(&part), &format!("{name}/{part}"), &mut found);
+            }
+        }
+    }
+    for run in &mut found.runs {
+        run.is_baseline = baselines.baselines.get(&run.plan) == Some(&run.id);
+    }
+    found.runs.retain(|run| run.matches(words));
+    found.runs.sort_by(|a, b| (&b.started, &b.id).cmp(&(&a.started, &a.id)));
+    Ok(found)
+}
+
+/// Names of the folders in a folder.
+fn folders(path: &Path) -> Vec<String> {
+    let entries = fs::read_dir(path).into_iter().flatten().flatten();
+    let folders = entries.filter(|entry| entry.path().is_dir());
+    let mut names: Vec<String> =
+        folders.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    names
+}
+
+/// The run in a folder, if it is one.
+fn collect(path: &Path, id: &str, found: &mut StoredRuns) {
+    match read(path, id) {
+        Ok(run) => found.runs.extend(run),
+        Err(error) => found.unreadable.push(error.to_string()),
+    }
+}
+
+fn read(path: &Path, id: &str) -> Result<Option<StoredRun>, LabError> {
+    let summary = path.join(folder::SUMMARY);
+    if summary.is_file() {
+        let head: Head = folder::read_json(&summary)?;
+        if head.schema == SUMMARY_SCHEMA {
+            return Ok(Some(head.line(id)));
+        }
+        let (file, found) = (summary.display(), head.schema);
+        let message = format!("{file} is not what it should be: its schema is {found}");
+        return Err(LabError::Usage(message));
+    }
+    let suite = path.join(SUITE);
+    if suite.is_file() {
+        let SuiteSummary { name, title, started, duration_s, .. } = folder::read_json(&suite)?;
+        let kind = RunKind::Suite;
+        let line = StoredRun { kind, plan: name, title, started, duration_s, ..unfinished(id) };
+        return Ok(Some(StoredRun { state: StoredState::Done, ..line }));
+    }
+    let run = path.join(folder::RUN);
+    if run.is_file() {
+        let head: RegressionHead = folder::read_json(&run)?;
+        if head.schema == RUN_SCHEMA {
+            return Ok(Some(without_report(path, id)));
+        }
+        return Ok(Some(StoredRun {
+            kind: RunKind::Regression,
+            state: StoredState::Done,
+            plan: head.plan.name,
+            title: head.plan.title,
+            started: head.started,
+            duration_s: head.duration_s,
+            commit: head.environment.commit,
+            godwit: head.environment.godwit,
+            ..unfinished(id)
+        }));
+    }
+    let is_run = path.join(folder::TRIALS).is_dir() || journal::read(path).is_some();
+    Ok(is_run.then(|| without_report(path, id)))
+}
+
+/// A run that goes on or was killed: what it has told of itself.
+fn without_report(path: &Path, id: &str) -> StoredRun {
+    let line = unfinished(id);
+    let Some(told) = journal::read(path) else { return line };
+    let is_running = told.is_running;
+    StoredRun {
+        state: if is_running { StoredState::Running } else { StoredState::Unfinished },
+        plan: told.run.plan.name,
+        title: told.run.plan.title,
+        started: told.run.started,
+        commit: told.run.environment.commit,
+        godwit: told.run.environment.godwit,
+        ..line
+    }
+}
+
+/// All that the name of a folder tells.
+fn unfinished(id: &str) -> StoredRun {
+    let name = id.rsplit('/').next().unwrap_or(id);
+    let (time, plan) = name.split_once('-').unwrap_or(("", name));
+    StoredRun {
+        id: id.to_owned(),
+        state: StoredState::Unfinished,
+        plan: plan.to_owned(),
+        started: folder::expanded(time).unwrap_or_default(),
+        ..StoredRun::default()
+    }
+}
+
+/// The list for the terminal.
+#[must_use]
+pub fn table(found: &StoredRuns) -> String {
+    let mut text = String::new();
+    for run in &found.runs {
+        let mut facts = vec![run.started.replace('T', " ")];
+        facts.push(match run.state {
+            StoredState::Done => measure::report::format::seconds(run.duration_s),
+            StoredState::Running => "running".to_owned(),
+            StoredState::Unfinished => "unfinished".to_owned(),
+        });
+        if !run.commit.is_empty() {
+            facts.push(format!("commit {}", run.commit));
+        }
+        if run.is_baseline {
+            facts.push("pinned".to_owned());
+        }
+        let mark = if run.is_baseline { '*' } else { ' ' };
+        let _ = writeln!(text, "{mark} {}  {}", run.id, facts.join(", "));
+        for figure in &run.servers {
+            let _ = writeln!(text, "{}", line(figure, &run.yields));
+        }
+    }
+    if found.runs.is_empty() {
+        text.push_str("no run\n");
+    }
+    for sentence in &found.unreadable {
+        let _ = writeln!(text, "note: {sentence}");
+    }
+    text
+}
+
+/// One server of a run.
+pub(super) fn line(figure: &StoredFigure, yields: &str) -> String {
+    let name = match figure.variant.as_str() {
+        "" => figure.server.clone(),
+        variant => format!("{} ({variant})", figure.server),
+    };
+    let sign = if figure.is_at_least { "≥ " } else { "" };
+    let rate = figure
+        .leases_per_s
+        .map_or_else(|| "none".to_owned(), |r| format!("{sign}{} {yields}/s", grouped(r)));
+    let range = match (figure.low, figure.high) {
+        (Some(low), Some(high)) => format!("{} to {}", grouped(low), grouped(high)),
+        _ => String::new(),
+    };
+    format!("    {name:<40} {rate:>20}  {range}").trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_folder_tells_time_and_plan() {
+        let run = unfinished("20261123T120000Z-all/20261123T120102Z-dhcp4-quick");
+        assert_eq!(
+            (run.plan.as_str(), run.started.as_str()),
+            ("dhcp4-quick", "2026-11-23T12:01:02Z")
+        );
+        let run = unfinished("mine");
+        assert_eq!((run.plan.as_str(), run.started.as_str()), ("mine", ""));
+    }
+}

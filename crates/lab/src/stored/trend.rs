@@ -1,0 +1,63 @@
+//! What the servers of a plan reached over stored runs: a page, and lines for the terminal.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use measure::stored::{StoredRuns, Trend};
+
+use super::list::line;
+use crate::error::LabError;
+use crate::folder;
+
+/// The runs of `plan` among those found in `results`, with the figures of `servers`, or of all when none
+/// is named; the last `most` of them when that is said.
+///
+/// # Errors
+/// There is no finished run of the plan, or none with such a server.
+pub fn trend(
+    results: &Path,
+    found: &StoredRuns,
+    plan: &str,
+    servers: &[String],
+    most: Option<usize>,
+) -> Result<Trend, LabError> {
+    let mut trend = Trend::of(plan, servers, &found.runs).ok_or_else(|| {
+        let with = match servers {
+            [] => String::new(),
+            servers => format!(" with {}", servers.join(", ")),
+        };
+        let results = results.display();
+        LabError::Usage(format!(
+            "there is no run of {plan}{with} in {results}; `godwit lab list` shows which there are"
+        ))
+    })?;
+    let surplus = most.map_or(0, |most| trend.runs.len().saturating_sub(most));
+    trend.runs.drain(..surplus);
+    Ok(trend)
+}
+
+/// Draws a trend into a file.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write_trend(trend: &Trend, path: &Path) -> Result<(), LabError> {
+    folder::write_text(path, &measure::report::render_trend(trend))
+}
+
+/// A trend for the terminal, oldest run first.
+#[must_use]
+pub fn trend_lines(trend: &Trend) -> String {
+    let mut text = String::new();
+    for run in &trend.runs {
+        let commit = match run.commit.as_str() {
+            "" => String::new(),
+            commit => format!(", commit {commit}"),
+        };
+        let other = if trend.is_like_last(run) { "" } else { ", another plan or machine" };
+        let _ = writeln!(text, "{}{commit}{other}", run.id);
+        for figure in &run.servers {
+            let _ = writeln!(text, "{}", line(figure, &run.yields));
+        }
+    }
+    text
+}

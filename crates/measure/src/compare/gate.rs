@@ -1,0 +1,294 @@
+//! Whether the second of two results is worse than the first by more than a margin: a verdict that a
+//! merge may hang on, so it says no more than the intervals carry.
+//!
+//! Judged are the highest rate and leases per processor second, as shares of the limit responder's where
+//! both results have those: what made the whole machine slower must not be taken for the server's doing.
+//! Latencies have no interval and are not judged.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Comparison, ServerComparison};
+use crate::statistics::RatioInterval;
+
+/// What the data says of a figure and a margin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GateVerdict {
+    /// The whole interval lies within the margin.
+    Held,
+    /// The interval reaches across the margin, or there is none.
+    #[default]
+    Undecided,
+    /// The whole interval lies beyond the margin.
+    Regressed,
+}
+
+impl GateVerdict {
+    /// In words.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Held => "held",
+            Self::Undecided => "undecided",
+            Self::Regressed => "regressed",
+        }
+    }
+}
+
+/// What is judged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GateFigure {
+    /// The highest rate.
+    #[default]
+    Rate,
+    /// The same as a share of the limit responder's.
+    ShareOfLimit,
+    /// Leases per processor second.
+    PerCpuSecond,
+    /// The same as a share of the limit responder's.
+    PerCpuShareOfLimit,
+}
+
+impl GateFigure {
+    /// In words.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Rate => "highest rate",
+            Self::ShareOfLimit => "highest rate as share of the limit's",
+            Self::PerCpuSecond => "per CPU-second",
+            Self::PerCpuShareOfLimit => "per CPU-second as share of the limit's",
+        }
+    }
+}
+
+/// One figure of one server.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GateLine {
+    /// The server.
+    pub server: String,
+    /// Which figure of it.
+    pub figure: GateFigure,
+    /// Second over first, as measured; `None` when there is no ratio.
+    pub ratio: Option<RatioInterval>,
+    /// What that says.
+    pub verdict: GateVerdict,
+    /// The same with its figures, for people.
+    pub words: String,
+}
+
+/// Two results judged by a margin.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Gate {
+    /// A loss up to this is none, percent of the first result's figure.
+    pub margin_percent: f64,
+    /// Regressed when a line is; else undecided when a line is; else held.
+    pub verdict: GateVerdict,
+    /// Every figure that was judged.
+    pub lines: Vec<GateLine>,
+}
+
+/// Judges `servers` of `comparison` (all when none is named) by a margin in percent, 0 to below 100.
+///
+/// # Errors
+/// A named server that is not in both results, or nothing that could be judged; in words.
+pub fn judge(
+    comparison: &Comparison,
+    margin_percent: f64,
+    servers: &[String],
+) -> Result<Gate, String> {
+    let known = |name: &String| comparison.servers.iter().any(|of| of.server == *name);
+    if let Some(name) = servers.iter().find(|name| !known(name)) {
+        let names: Vec<&str> = comparison.servers.iter().map(|of| of.server.as_str()).collect();
+        return Err(format!("{name} is not in both results, which have {}", names.join(", ")));
+    }
+    let is_judged = |of: &&ServerComparison| servers.is_empty() || servers.contains(&of.server);
+    let lines: Vec<GateLine> = comparison
+        .servers
+        .iter()
+        .filter(is_judged)
+        .flat_map(|of| lines_of(of, margin_percent))
+        .collect();
+    let verdict = lines.iter().map(|line| line.verdict).max();
+    let verdict = verdict.ok_or_else(|| "there is no figure to judge".to_owned())?;
+    Ok(Gate { margin_percent, verdict, lines })
+}
+
+fn lines_of(server: &ServerComparison, margin_percent: f64) -> Vec<GateLine> {
+    let has_interval = |of: &RatioInterval| of.pairs > 1;
+    let (figure, ratio) = match server.of_limit.filter(has_interval) {
+        Some(share) => (GateFigure::ShareOfLimit, Some(share)),
+        None => (GateFigure::Rate, server.leases_per_s),
+    };
+    let open = Open { is_at_most: server.a.is_at_least, is_at_least: server.b.is_at_least };
+    let mut lines = vec![line(server, figure, ratio, open, margin_percent)];
+    let (figure, ratio) = match server.cpu_of_limit.filter(has_interval) {
+        Some(share) => (GateFigure::PerCpuShareOfLimit, Some(share)),
+        None => (GateFigure::PerCpuSecond, server.leases_per_cpu_s),
+    };
+    if ratio.is_some() {
+        lines.push(line(server, figure, ratio, Open::default(), margin_percent));
+    }
+    lines
+}
+
+/// On which sides a ratio is open, because a search ended before the server failed.
+#[derive(Clone, Copy, Default)]
+struct Open {
+    /// The first result's figure may be larger.
+    is_at_most: bool,
+    /// The second result's figure may be larger.
+    is_at_least: bool,
+}
+
+fn line(
+    server: &ServerComparison,
+    figure: GateFigure,
+    ratio: Option<RatioInterval>,
+    open: Open,
+    margin_percent: f64,
+) -> GateLine {
+    let line =
+        |verdict, words| GateLine { server: server.server.clone(), figure, ratio, verdict, words };
+    let Some(of) = ratio.filter(|of| of.pairs > 1) else {
+        let words = "has no interval: more than one run or round is needed".to_owned();
+        return line(GateVerdict::Undecided, words);
+    };
+    let least_kept = 1.0 - margin_percent / 100.0;
+    let low = if open.is_at_most { 0.0 } else { of.low };
+    let high = if open.is_at_least { f64::INFINITY } else { of.high };
+    let range = format!("{:.3} ({:.3} to {:.3}) times", of.ratio, of.low, of.high);
+    let percent = |ratio: f64| (1.0 - ratio) * 100.0;
+    if high < least_kept {
+        let at_least = percent(of.high);
+        let words = format!("{range}: a loss of at least {at_least:.1} %");
+        return line(GateVerdict::Regressed, words);
+    }
+    if low >= least_kept {
+        let words = if of.low >= 1.0 {
+            format!("{range}: no loss")
+        } else {
+            format!("{range}: a loss of at most {:.1} %", percent(of.low))
+        };
+        return line(GateVerdict::Held, words);
+    }
+    let side = match (open.is_at_most, open.is_at_least) {
+        (true, true) => "neither result saw the server fail, so both rates are lower bounds",
+        (true, false) => "A did not see the server fail, so its rate is a lower bound",
+        (false, true) => "B did not see the server fail, so its rate is a lower bound",
+        (false, false) => "the interval is too wide",
+    };
+    let words = format!("{range}: may be within the margin or beyond it, {side}");
+    line(GateVerdict::Undecided, words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::Figures;
+
+    fn interval(low: f64, high: f64) -> Option<RatioInterval> {
+        Some(RatioInterval { ratio: (low * high).sqrt(), low, high, pairs: 9 })
+    }
+
+    fn server(name: &str, rate: Option<RatioInterval>) -> ServerComparison {
+        ServerComparison {
+            server: name.to_owned(),
+            leases_per_s: rate,
+            ..ServerComparison::default()
+        }
+    }
+
+    fn gate(servers: Vec<ServerComparison>, margin_percent: f64) -> Gate {
+        let comparison = Comparison { servers, ..Comparison::default() };
+        judge(&comparison, margin_percent, &[]).unwrap()
+    }
+
+    #[test]
+    fn only_a_whole_interval_beyond_the_margin_is_a_regression() {
+        use GateVerdict::{Held, Regressed, Undecided};
+        for (low, high, margin, verdict) in [
+            (0.80, 0.89, 10.0, Regressed),
+            (0.80, 0.91, 10.0, Undecided),
+            (0.91, 0.97, 10.0, Held),
+            (0.91, 0.97, 5.0, Undecided),
+            (0.91, 0.97, 2.0, Regressed),
+            (0.91, 0.97, 0.0, Regressed),
+            (1.01, 1.30, 0.0, Held),
+            (0.50, 1.50, 10.0, Undecided),
+        ] {
+            let gate = gate(vec![server("godwit", interval(low, high))], margin);
+            assert_eq!(gate.verdict, verdict, "{low} to {high} by {margin}: {gate:?}");
+        }
+        let of =
+            |low, high| gate(vec![server("s", interval(low, high))], 10.0).lines[0].words.clone();
+        assert_eq!(of(0.8, 0.8), "0.800 (0.800 to 0.800) times: a loss of at least 20.0 %");
+        assert_eq!(of(0.95, 1.2), "1.068 (0.950 to 1.200) times: a loss of at most 5.0 %");
+        assert!(of(0.5, 1.5).ends_with("the interval is too wide"), "{}", of(0.5, 1.5));
+    }
+
+    #[test]
+    fn lower_bounds_leave_open_what_they_do_not_say() {
+        use GateVerdict::{Held, Regressed, Undecided};
+        for (a, b, low, high, verdict) in [
+            (false, true, 0.7, 0.8, Undecided),
+            (false, true, 0.95, 1.0, Held),
+            (true, false, 0.7, 0.8, Regressed),
+            (true, false, 0.95, 1.0, Undecided),
+            (true, true, 0.7, 0.8, Undecided),
+            (true, true, 1.0, 1.1, Undecided),
+        ] {
+            let side = |is_at_least| Figures { is_at_least, ..Figures::default() };
+            let server =
+                ServerComparison { a: side(a), b: side(b), ..server("s", interval(low, high)) };
+            let gate = gate(vec![server], 10.0);
+            assert_eq!(gate.verdict, verdict, "{a} {b}: {gate:?}");
+            assert_eq!(gate.lines[0].words.contains("lower bound"), verdict == Undecided);
+        }
+    }
+
+    #[test]
+    fn a_ratio_without_an_interval_is_no_verdict() {
+        let lone = RatioInterval { ratio: 0.5, low: 0.5, high: 0.5, pairs: 1 };
+        for ratio in [Some(lone), None] {
+            let gate = gate(vec![server("s", ratio)], 10.0);
+            assert_eq!(gate.verdict, GateVerdict::Undecided);
+            assert!(gate.lines[0].words.contains("no interval"), "{gate:?}");
+        }
+    }
+
+    #[test]
+    fn the_share_of_the_limit_stands_for_the_rate_and_the_worst_line_for_all() {
+        let both = ServerComparison {
+            of_limit: interval(0.98, 1.02),
+            leases_per_cpu_s: interval(0.6, 0.7),
+            ..server("both", interval(0.5, 0.6))
+        };
+        let other = ServerComparison {
+            leases_per_cpu_s: interval(0.6, 0.7),
+            cpu_of_limit: interval(0.98, 1.02),
+            ..server("other", interval(0.98, 1.02))
+        };
+        let gate = gate(vec![both.clone(), other], 10.0);
+        let figures: Vec<_> = gate.lines.iter().map(|l| (l.figure, l.verdict)).collect();
+        assert_eq!(
+            figures,
+            [
+                (GateFigure::ShareOfLimit, GateVerdict::Held),
+                (GateFigure::PerCpuSecond, GateVerdict::Regressed),
+                (GateFigure::Rate, GateVerdict::Held),
+                (GateFigure::PerCpuShareOfLimit, GateVerdict::Held),
+            ]
+        );
+        assert_eq!(gate.verdict, GateVerdict::Regressed);
+        let comparison =
+            Comparison { servers: vec![both, server("other", None)], ..Comparison::default() };
+        let of = |name: &str| judge(&comparison, 10.0, &[name.to_owned()]);
+        assert_eq!(of("other").unwrap().lines.len(), 1);
+        assert_eq!(of("kea").unwrap_err(), "kea is not in both results, which have both, other");
+        assert!(judge(&Comparison::default(), 10.0, &[]).is_err());
+    }
+}

@@ -1,0 +1,303 @@
+//! What each server of a plan reached over stored runs: the highest rate with its interval, and leases
+//! per processor second, run by run.
+
+use maud::{Markup, html};
+
+use super::plot::{self, Axis, Frame, Mark, Size};
+use super::scale::Scale;
+use super::{figure, format, page};
+use crate::stored::{StoredFigure, StoredRun, Trend};
+
+/// Share of the drawn range that is left free above and below.
+const MARGIN: f64 = 0.12;
+
+/// The window's title.
+pub(super) fn title(trend: &Trend) -> String {
+    format!("{} over time — godwit", trend.plan)
+}
+
+/// All of the page.
+pub(super) fn body(trend: &Trend) -> Markup {
+    let count = trend.runs.len();
+    html! {
+        header {
+            div {
+                p class="kicker" { "godwit lab trend · " (trend.plan) }
+                h1 { (trend.title) }
+                p class="facts" {
+                    (count) @if count == 1 { " run" } @else { " runs" }
+                    @if let (Some(first), Some(last)) = (trend.runs.first(), trend.runs.last()) {
+                        ", " (day(first)) " to " (day(last)) " · " (last.machine)
+                    }
+                }
+            }
+            (page::theme_button())
+        }
+        main {
+            (caveats(trend))
+            @for (index, server) in trend.servers().iter().enumerate() {
+                @for quantity in [Quantity::Rate, Quantity::PerCpu] {
+                    (chart(trend, server, index, quantity))
+                }
+            }
+        }
+        footer { p { (trend.schema) } }
+    }
+}
+
+/// What a reader must know before believing a slope.
+fn caveats(trend: &Trend) -> Markup {
+    let others = trend.runs.iter().filter(|run| !trend.is_like_last(run)).count();
+    html! {
+        section class="notes" {
+            ul {
+                li {
+                    "Runs were not measured in turn: what changed the machine between them is in the "
+                    "slope. `godwit lab compare` judges two of them, and looks for that first."
+                }
+                @if others > 0 {
+                    li {
+                        (others) " of " (trend.runs.len()) " runs had another plan or machine than the "
+                        "last one. Their marks are hollow and no line leads to them."
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Quantity {
+    Rate,
+    PerCpu,
+}
+
+impl Quantity {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Rate => "rate",
+            Self::PerCpu => "per-cpu",
+        }
+    }
+
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Rate => "highest rate",
+            Self::PerCpu => "per CPU-second",
+        }
+    }
+
+    /// Figure, lower and upper end.
+    fn of(self, figure: &StoredFigure) -> Option<(f64, f64, f64)> {
+        let (value, low, high) = match self {
+            Self::Rate => (figure.leases_per_s?, figure.low, figure.high),
+            Self::PerCpu => (figure.leases_per_cpu_s?, figure.cpu_low, figure.cpu_high),
+        };
+        Some((value, low.unwrap_or(value), high.unwrap_or(value)))
+    }
+}
+
+/// One run in a chart.
+struct Point<'t> {
+    index: usize,
+    run: &'t StoredRun,
+    figure: &'t StoredFigure,
+    value: f64,
+    low: f64,
+    high: f64,
+    /// Whether it may be joined with the last run.
+    is_joined: bool,
+}
+
+fn points<'t>(trend: &'t Trend, server: &str, quantity: Quantity) -> Vec<Point<'t>> {
+    let point = |(index, run): (usize, &'t StoredRun)| {
+        let figure = run.servers.iter().find(|figure| figure.server == server)?;
+        let (value, low, high) = quantity.of(figure)?;
+        Some(Point { index, run, figure, value, low, high, is_joined: trend.is_like_last(run) })
+    };
+    trend.runs.iter().enumerate().filter_map(point).collect()
+}
+
+fn chart(trend: &Trend, server: &str, index: usize, quantity: Quantity) -> Markup {
+    let points = points(trend, server, quantity);
+    let is_rate = quantity == Quantity::Rate;
+    html! {
+        @if !points.is_empty() {
+            (figure(
+                &format!("trend-{}-{server}", quantity.name()),
+                &format!("{server}: {}", quantity.words()),
+                &html! {
+                    "Whiskers: " @if is_rate && points.iter().any(|p| !p.figure.is_interval) {
+                        "95 % intervals, of runs in rounds the lowest and highest round. "
+                    } @else { "95 % intervals, where there are any. " }
+                    @if is_rate && points.iter().any(|p| p.run.is_baseline) {
+                        "The level line is the baseline. "
+                    }
+                    "The axis does not begin at 0."
+                },
+                &html! {},
+                &html! {
+                    @for size in Size::BOTH { (drawing(trend, &points, index, quantity, size)) }
+                },
+                &table(trend, &points),
+            ))
+        }
+    }
+}
+
+fn drawing(
+    trend: &Trend,
+    points: &[Point<'_>],
+    series: usize,
+    quantity: Quantity,
+    size: Size,
+) -> Markup {
+    let (width, left, labels) = match size {
+        Size::Wide => (960.0, 58.0, 12),
+        Size::Narrow => (380.0, 50.0, 4),
+    };
+    let low = points.iter().map(|point| point.low).fold(f64::INFINITY, f64::min);
+    let high = points.iter().map(|point| point.high).fold(0.0, f64::max);
+    let reach = ((high - low) * MARGIN).max(high * 0.02).max(1.0);
+    let count = trend.runs.len();
+    let frame = Frame {
+        width,
+        height: 250.0,
+        left,
+        right: 16.0,
+        top: 34.0,
+        bottom: 58.0,
+        x: Scale::Linear { max: count as f64 },
+        y: Scale::between((low - reach).max(0.0), high + reach, 4),
+    };
+    let class = plot::series_class(series);
+    let at = |point: &Point<'_>| (frame.at_x(point.index as f64 + 0.5), frame.at_y(point.value));
+    let joined: Vec<(f64, f64)> = points.iter().filter(|p| p.is_joined).map(at).collect();
+    let baseline = points.iter().find(|p| p.run.is_baseline && quantity == Quantity::Rate);
+    let c = format::coordinate;
+    let content = html! {
+        (frame.axes(
+            &Axis { title: "", ticks: 1, format: |_| String::new() },
+            &Axis { title: "per second", ticks: 4, format: format::axis_rate },
+        ))
+        (labels_below(trend, &frame, labels))
+        @if let Some(point) = baseline {
+            @let y = c(at(point).1);
+            line class={ "level " (class) } x1=(c(frame.left)) y1=(y) x2=(c(frame.end())) y2=(y) {}
+        }
+        @if joined.len() > 1 { (plot::line(&class, &joined)) }
+        @for point in points { (mark(&frame, point, &class, series, &trend.yields, quantity)) }
+    };
+    let name = format!("{}, run by run", quantity.words());
+    frame.svg(size.class(), &name, "xy", &content)
+}
+
+/// The commit of a run, or its day where that is not known, below its place; not more than `most`.
+fn labels_below(trend: &Trend, frame: &Frame, most: usize) -> Markup {
+    let every = trend.runs.len().div_ceil(most).max(1);
+    let c = format::coordinate;
+    html! {
+        @for (index, run) in trend.runs.iter().enumerate().rev().step_by(every) {
+            @let x = c(frame.at_x(index as f64 + 0.5));
+            text class="tick" x=(x) y=(c(frame.floor() + 18.0)) text-anchor="middle" {
+                (short(&run.commit))
+            }
+            text class="tick" x=(x) y=(c(frame.floor() + 34.0)) text-anchor="middle" {
+                (day(run).get(5..).unwrap_or_default())
+            }
+        }
+    }
+}
+
+fn mark(
+    frame: &Frame,
+    point: &Point<'_>,
+    class: &str,
+    shape: usize,
+    yields: &str,
+    quantity: Quantity,
+) -> Markup {
+    let c = format::coordinate;
+    let x = frame.at_x(point.index as f64 + 0.5);
+    let (from, to) = (frame.at_y(point.low), frame.at_y(point.high));
+    let is_open = quantity == Quantity::Rate && point.figure.is_at_least;
+    let rate = |rate: f64| format::trimmed(rate, 1);
+    let mark = Mark {
+        class: &if point.is_joined { class.to_owned() } else { format!("{class} beyond") },
+        shape,
+        at: (x, frame.at_y(point.value)),
+        data: &[
+            ("run", point.run.id.clone()),
+            ("commit", point.run.commit.clone()),
+            ("rate", rate(point.value)),
+            ("low", rate(point.low)),
+            ("high", rate(point.high)),
+        ],
+        title: format!(
+            "{}{}{} {yields}/s\n{} to {}\n{}\n{}",
+            point.run.id,
+            if is_open { "\n≥ " } else { "\n" },
+            format::whole(point.value),
+            format::whole(point.low),
+            format::whole(point.high),
+            commit(point.run),
+            point.figure.variant
+        ),
+    };
+    html! {
+        @if point.high > point.low {
+            line class={ "whisker " (class) } x1=(c(x)) y1=(c(from)) x2=(c(x)) y2=(c(to)) {}
+            @for y in [from, to] {
+                line class={ "whisker " (class) } x1=(c(x - 5.0)) y1=(c(y)) x2=(c(x + 5.0)) y2=(c(y)) {}
+            }
+        }
+        (mark.draw())
+    }
+}
+
+fn commit(run: &StoredRun) -> String {
+    match run.commit.as_str() {
+        "" => "commit not known".to_owned(),
+        commit => format!("commit {commit}"),
+    }
+}
+
+/// As many letters of a commit as fit below a mark.
+fn short(commit: &str) -> &str {
+    commit.get(..7).unwrap_or(commit)
+}
+
+/// The day on which a run began.
+fn day(run: &StoredRun) -> &str {
+    run.started.get(..10).unwrap_or_default()
+}
+
+fn table(trend: &Trend, points: &[Point<'_>]) -> Markup {
+    html! {
+        table {
+            thead {
+                tr {
+                    th { "run" } th { "commit" } th { "variant" } th.n { (trend.yields) "/s" }
+                    th.n { "from" } th.n { "to" } th { "" }
+                }
+            }
+            tbody {
+                @for point in points.iter().rev() {
+                    tr {
+                        td { (point.run.id) }
+                        td { (point.run.commit) }
+                        td { (point.figure.variant) }
+                        td.n { (format::whole(point.value)) }
+                        td.n { (format::whole(point.low)) }
+                        td.n { (format::whole(point.high)) }
+                        td {
+                            @if point.run.is_baseline { "baseline " }
+                            @if !point.is_joined { "other plan or machine" }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

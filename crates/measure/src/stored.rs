@@ -1,0 +1,320 @@
+//! Stored runs as lines of a list: when, which plan, which commit, which servers and what they
+//! reached. Finding them in folders belongs to the lab.
+
+use serde::{Deserialize, Serialize};
+
+use crate::plan::Plan;
+use crate::record::Environment;
+use crate::statistics::MeanInterval;
+use crate::summary::{Limit, ServerResult};
+
+/// Value of `schema` in a [`StoredRuns`].
+pub const STORED_SCHEMA: &str = "godwit.stored.v1";
+
+/// What kind of run it was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunKind {
+    /// A plan with servers.
+    #[default]
+    Plan,
+    /// Several plans, with a front page over them.
+    Suite,
+    /// A regression of DCCP.
+    Regression,
+}
+
+/// How far a run got.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StoredState {
+    /// It ended and has its report.
+    #[default]
+    Done,
+    /// It goes on.
+    Running,
+    /// It has no report and does not go on: it was killed.
+    Unfinished,
+}
+
+/// One stored run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StoredRun {
+    /// The path of its folder below the results folder; what it is called by.
+    pub id: String,
+    /// What kind it is.
+    pub kind: RunKind,
+    /// How far it got.
+    pub state: StoredState,
+    /// The plan's name.
+    pub plan: String,
+    /// A hash of what decides figures in the plan; empty of what is no plan.
+    pub plan_hash: String,
+    /// The plan's title.
+    pub title: String,
+    /// When it began, RFC 3339; empty when unknown.
+    pub started: String,
+    /// How long it took, seconds.
+    pub duration_s: f64,
+    /// The commit that Godwit was built from; empty when unknown.
+    pub commit: String,
+    /// Godwit's version.
+    pub godwit: String,
+    /// The machine in words: processors, kernel, topology.
+    pub machine: String,
+    /// What rates count, e.g. `leases`.
+    pub yields: String,
+    /// One entry per server.
+    pub servers: Vec<StoredFigure>,
+    /// What kernel and generator could do at most, per second.
+    pub limit_per_s: Option<f64>,
+    /// Whether it is the baseline of its plan.
+    pub is_baseline: bool,
+}
+
+/// What a run found about one server.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StoredFigure {
+    /// The server.
+    pub server: String,
+    /// The variant that the figures are of.
+    pub variant: String,
+    /// The highest rate; `None` when none was confirmed.
+    pub leases_per_s: Option<f64>,
+    /// True when it is "at least".
+    pub is_at_least: bool,
+    /// Lower end: of the 95 % interval where there is one, else the lowest round.
+    pub low: Option<f64>,
+    /// Upper end, likewise.
+    pub high: Option<f64>,
+    /// True when `low` and `high` are a 95 % interval.
+    pub is_interval: bool,
+    /// Leases per processor second.
+    pub leases_per_cpu_s: Option<f64>,
+    /// Lower end of its 95 % interval, where there is one.
+    pub cpu_low: Option<f64>,
+    /// Upper end, likewise.
+    pub cpu_high: Option<f64>,
+}
+
+/// All stored runs, newest first.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StoredRuns {
+    /// [`STORED_SCHEMA`].
+    pub schema: String,
+    /// The runs.
+    pub runs: Vec<StoredRun>,
+    /// What could not be read, a sentence each.
+    pub unreadable: Vec<String>,
+}
+
+/// Value of `schema` in a [`Trend`].
+pub const TREND_SCHEMA: &str = "godwit.trend.v1";
+
+/// Runs of one plan, oldest first.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Trend {
+    /// [`TREND_SCHEMA`].
+    pub schema: String,
+    /// The plan's name.
+    pub plan: String,
+    /// The title of the last run.
+    pub title: String,
+    /// What rates count, e.g. `leases`.
+    pub yields: String,
+    /// The runs.
+    pub runs: Vec<StoredRun>,
+}
+
+impl Trend {
+    /// The finished runs of `plan` among `runs`; `servers` only, when some are named. `None` when
+    /// there is no such run.
+    #[must_use]
+    pub fn of(plan: &str, servers: &[String], runs: &[StoredRun]) -> Option<Self> {
+        let is_meant = |run: &&StoredRun| run.plan == plan && !run.servers.is_empty();
+        let mut runs: Vec<StoredRun> = runs.iter().filter(is_meant).cloned().collect();
+        for run in &mut runs {
+            run.servers.retain(|of| servers.is_empty() || servers.contains(&of.server));
+        }
+        runs.retain(|run| !run.servers.is_empty());
+        runs.sort_by(|a, b| (&a.started, &a.id).cmp(&(&b.started, &b.id)));
+        let last = runs.last()?;
+        Some(Self {
+            schema: TREND_SCHEMA.to_owned(),
+            plan: plan.to_owned(),
+            title: last.title.clone(),
+            yields: last.yields.clone(),
+            runs,
+        })
+    }
+
+    /// Every server, those of the last run first.
+    #[must_use]
+    pub fn servers(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for figure in self.runs.iter().rev().flat_map(|run| &run.servers) {
+            if !names.contains(&figure.server.as_str()) {
+                names.push(&figure.server);
+            }
+        }
+        names
+    }
+
+    /// Whether a run had the plan and the machine of the last one, so that a line may join them.
+    #[must_use]
+    pub fn is_like_last(&self, run: &StoredRun) -> bool {
+        let is_like =
+            |last: &StoredRun| (&last.plan_hash, &last.machine) == (&run.plan_hash, &run.machine);
+        self.runs.last().is_some_and(is_like)
+    }
+}
+
+/// What a list needs of a summary; the rest of the file is passed over.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Head {
+    /// What the file calls itself.
+    pub schema: String,
+    title: String,
+    started: String,
+    duration_s: f64,
+    results: Vec<ServerResult>,
+    limit: Option<Limit>,
+    plan: Plan,
+    environment: Environment,
+}
+
+impl Head {
+    /// The line of the run `id`.
+    #[must_use]
+    pub fn line(self, id: &str) -> StoredRun {
+        let Environment { cpus, cpu_model, kernel, topology, .. } = &self.environment;
+        StoredRun {
+            id: id.to_owned(),
+            plan_hash: crate::compare::plan_hash(&self.plan),
+            title: self.title,
+            started: self.started,
+            duration_s: self.duration_s,
+            machine: format!("{cpus} × {cpu_model}, Linux {kernel}, {topology}"),
+            yields: self.plan.protocol.yields().to_owned(),
+            servers: self.results.iter().map(StoredFigure::of).collect(),
+            limit_per_s: self.limit.map(|limit| limit.leases_per_s),
+            plan: self.plan.name,
+            commit: self.environment.commit,
+            godwit: self.environment.godwit,
+            ..StoredRun::default()
+        }
+    }
+}
+
+impl StoredFigure {
+    fn of(result: &ServerResult) -> Self {
+        let (low, high, is_interval) = result.range();
+        let per_cpu = result.mean_per_cpu.filter(MeanInterval::has_interval);
+        Self {
+            server: result.server.clone(),
+            variant: result.variant.clone(),
+            leases_per_s: result.leases_per_s,
+            is_at_least: result.is_at_least,
+            low,
+            high,
+            is_interval,
+            leases_per_cpu_s: result.leases_per_cpu_s,
+            cpu_low: per_cpu.map(|mean| mean.low),
+            cpu_high: per_cpu.map(|mean| mean.high),
+        }
+    }
+}
+
+impl StoredRun {
+    /// Whether every one of `words` is part of its name, plan, title, commit or of a server's name,
+    /// whatever their case; `pinned`, `running` and `unfinished` stand for runs that are so.
+    #[must_use]
+    pub fn matches(&self, words: &[String]) -> bool {
+        let mut text = [&self.id, &self.plan, &self.title, &self.commit]
+            .map(|part| part.to_lowercase())
+            .join("\n");
+        for figure in &self.servers {
+            text.push('\n');
+            text.push_str(&figure.server.to_lowercase());
+        }
+        if self.is_baseline {
+            text.push_str("\npinned");
+        }
+        match self.state {
+            StoredState::Done => {}
+            StoredState::Running => text.push_str("\nrunning"),
+            StoredState::Unfinished => text.push_str("\nunfinished"),
+        }
+        words.iter().all(|word| text.contains(&word.to_lowercase()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::statistics::trimmed_interval;
+    use crate::summary::Summary;
+
+    fn head(summary: &Summary) -> Head {
+        serde_json::from_str(&serde_json::to_string(summary).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_line_is_that_of_the_summary() {
+        let mut summary = Summary { title: "A plan".to_owned(), ..Summary::default() };
+        summary.plan.name = "dhcp4-quick".to_owned();
+        summary.environment.commit = "0123abc".to_owned();
+        let mean = trimmed_interval(&[8.5, 9.0, 9.5, 9.0, 9.2], 1).unwrap();
+        summary.results = vec![
+            ServerResult {
+                server: "godwit".to_owned(),
+                leases_per_s: Some(9.0),
+                leases_per_s_low: Some(1.0),
+                leases_per_s_high: Some(99.0),
+                mean: Some(mean),
+                ..ServerResult::default()
+            },
+            ServerResult {
+                server: "kea".to_owned(),
+                leases_per_s_low: Some(1.0),
+                leases_per_s_high: Some(2.0),
+                ..ServerResult::default()
+            },
+        ];
+        let line = head(&summary).line("r");
+        assert_eq!(
+            (line.id.as_str(), line.plan.as_str(), line.commit.as_str()),
+            ("r", "dhcp4-quick", "0123abc")
+        );
+        let [godwit, kea] = &line.servers[..] else { panic!("two servers") };
+        assert_eq!(
+            (godwit.low, godwit.high, godwit.is_interval),
+            (Some(mean.low), Some(mean.high), true)
+        );
+        assert_eq!((kea.low, kea.high, kea.is_interval), (Some(1.0), Some(2.0), false));
+        assert_eq!(kea.leases_per_s, None);
+    }
+
+    #[test]
+    fn all_words_must_be_there() {
+        let run = StoredRun {
+            id: "20260314T150926Z-dhcp4-quick".to_owned(),
+            commit: "0123abc".to_owned(),
+            servers: vec![StoredFigure {
+                server: "isc-dhcpd".to_owned(),
+                ..StoredFigure::default()
+            }],
+            is_baseline: true,
+            ..StoredRun::default()
+        };
+        let matches =
+            |words: &str| run.matches(&words.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        assert!(matches("QUICK 0123 dhcpd pinned") && matches(""));
+        assert!(!matches("quick kea") && !matches("unfinished"));
+    }
+}
