@@ -27,6 +27,7 @@ mod samples;
 pub mod stored;
 pub mod subject;
 pub mod suite;
+pub mod target;
 pub mod terms;
 
 pub use error::LabError;
