@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Subcommand, ValueEnum};
+use lab::target::{Running, Words};
 use lab::{LabError, Progress, RunSettings, SuiteSettings};
 use measure::Plan;
 use measure::plan::Topology;
@@ -78,6 +79,18 @@ struct RunArgs {
     /// {relay_port} are filled in, of DNS {zone} {address} {port} {folder}
     #[arg(long, value_name = "COMMAND")]
     server_command: Option<String>,
+    /// Measure a server that runs already, at this address; the lab starts none and sees nothing of its
+    /// processors
+    #[arg(long, value_name = "ADDRESS[:PORT]")]
+    target: Option<String>,
+    /// With --target: the address of the relay that the generator plays, to which the server answers
+    /// [default: this machine's towards the server, and port 67 or 547]
+    #[arg(long, value_name = "ADDRESS[:PORT]", requires = "target")]
+    relay: Option<String>,
+    /// With --target: addresses in the server's pool; so many clients come, then the first ones come again
+    /// [default: the plan's server.pool_size]
+    #[arg(long, value_name = "COUNT", requires = "target", value_parser = clap::value_parser!(u32).range(2..))]
+    pool_size: Option<u32>,
     /// How generator and server are connected [default: the plan's]
     #[arg(long, value_name = "HOW")]
     topology: Option<TopologyArg>,
@@ -178,8 +191,10 @@ fn run_plan(args: &RunArgs) -> Result<ExitCode, LabError> {
         return regression::run(args, &plan);
     }
     let (godwit, command_line) = own_program()?;
+    let mut plan = plan(args)?;
     let settings = RunSettings {
-        plan: plan(args)?,
+        running: running(args, &mut plan)?,
+        plan,
         server_command: args.server_command.clone(),
         results: args.results.clone(),
         godwit,
@@ -208,6 +223,7 @@ fn run_suite(args: &RunArgs, suite: Suite) -> Result<ExitCode, LabError> {
     let flags = [
         ("--server", !args.servers.is_empty()),
         ("--server-command", args.server_command.is_some()),
+        ("--target", args.target.is_some()),
         ("--time-budget", args.time_budget.is_some()),
         ("--runs", args.runs.is_some()),
     ];
@@ -293,6 +309,29 @@ fn plan(args: &RunArgs) -> Result<Plan, LabError> {
         plan.time_budget_s = f64::from(seconds);
     }
     Ok(plan)
+}
+
+/// The server that runs already, where one is to be measured; `plan` is cut to what it can be asked.
+fn running(args: &RunArgs, plan: &mut Plan) -> Result<Option<Running>, LabError> {
+    let Some(server) = &args.target else { return Ok(None) };
+    let flags = [
+        ("--server", !args.servers.is_empty(), "names servers that the lab starts"),
+        ("--server-command", args.server_command.is_some(), "is a server that the lab starts"),
+        ("--topology", args.topology.is_some(), "is for servers that the lab starts"),
+    ];
+    let given: Vec<String> = flags
+        .iter()
+        .filter(|(_, is_given, _)| *is_given)
+        .map(|(flag, _, why)| format!("{flag} {why}"))
+        .collect();
+    if !given.is_empty() {
+        return Err(LabError::Usage(format!(
+            "--target {server} is one server, which runs already: {}",
+            given.join("; ")
+        )));
+    }
+    let (relay, pool_size) = (args.relay.clone(), args.pool_size);
+    Running::of(&Words { server: server.clone(), relay, pool_size }, plan).map(Some)
 }
 
 fn report(args: &ReportArgs) -> Result<ExitCode, LabError> {

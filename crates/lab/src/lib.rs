@@ -32,6 +32,7 @@ pub mod serve;
 pub mod stored;
 pub mod subject;
 pub mod suite;
+pub mod target;
 pub mod terms;
 
 pub use error::LabError;

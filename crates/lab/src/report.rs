@@ -201,7 +201,10 @@ fn line(result: &ServerResult, width: usize) -> String {
         _ => String::new(),
     };
     let per_cpu = result.leases_per_cpu_s.map(grouped).unwrap_or_default();
-    let memory = format!("{} MiB", result.rss_bytes >> 20);
+    let memory = match result.rss_bytes {
+        0 => String::new(),
+        octets => format!("{} MiB", octets >> 20),
+    };
     format!("{name:<width$} {rate:>12} {rounds:>20} {per_cpu:>14} {memory:>10}")
 }
 

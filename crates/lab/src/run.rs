@@ -20,7 +20,8 @@ use crate::leases::Verified;
 use crate::progress::Progress;
 use crate::report;
 use crate::runner::{self, Outcomes};
-use crate::subject::{self, Subject};
+use crate::subject::{self, Kind, Subject};
+use crate::target::Running;
 
 /// What the user asked for.
 #[derive(Clone, Debug)]
@@ -29,6 +30,8 @@ pub struct RunSettings {
     pub plan: Plan,
     /// A server by command, with placeholders.
     pub server_command: Option<String>,
+    /// A server that runs already and is measured in place of the plan's.
+    pub running: Option<Running>,
     /// The folder for result folders.
     pub results: PathBuf,
     /// This binary, which is also generator, limit responder and server.
@@ -62,11 +65,7 @@ pub fn run(
     progress: &mut Progress,
 ) -> Result<Finished, LabError> {
     let plan = &settings.plan;
-    let subjects = subject::subjects(plan, &plan.servers, settings.server_command.as_deref())?;
-    let (subjects, left_out) = with_stores(subjects)?;
-    for subject in &subjects {
-        driver::require(subject, Family::of(plan.protocol))?;
-    }
+    let (subjects, left_out) = subjects(settings)?;
     let began = Calendar::now();
     let folder = folder::choose(&settings.results, began, &plan.name)?;
     progress.tell(&folder, &first_words(settings, began));
@@ -102,6 +101,7 @@ fn measured(
             subjects: &subjects,
             godwit: settings.godwit.clone(),
             folder: folder.clone(),
+            running: settings.running.as_ref(),
             stop,
         },
         progress,
@@ -148,6 +148,20 @@ fn measured(
     Ok(Finished { folder, summary, leases, shortfalls, is_interrupted: outcomes.is_interrupted })
 }
 
+/// What is measured, all of it installed, and a sentence for each database that is not.
+fn subjects(settings: &RunSettings) -> Result<(Vec<Subject>, Vec<String>), LabError> {
+    let plan = &settings.plan;
+    let all = match &settings.running {
+        Some(running) => vec![Subject::running(running.server)],
+        None => subject::subjects(plan, &plan.servers, settings.server_command.as_deref())?,
+    };
+    let (subjects, left_out) = with_stores(all)?;
+    for subject in &subjects {
+        driver::require(subject, Family::of(plan.protocol))?;
+    }
+    Ok((subjects, left_out))
+}
+
 /// The subjects whose databases are installed, and a sentence for each database that is not.
 fn with_stores(subjects: Vec<Subject>) -> Result<(Vec<Subject>, Vec<String>), LabError> {
     let missing = |subject: &Subject| driver::engine(subject.store).and_then(Engine::missing);
@@ -169,7 +183,7 @@ fn with_stores(subjects: Vec<Subject>) -> Result<(Vec<Subject>, Vec<String>), La
 /// Raw files that belong to no trial.
 fn files(subjects: &[Subject], protocol: Protocol) -> Vec<String> {
     let mut files = vec![folder::RUN.to_owned(), folder::LEASES.to_owned()];
-    for subject in subjects {
+    for subject in subjects.iter().filter(|subject| !matches!(subject.kind, Kind::Running(_))) {
         let configuration = driver::configuration_name(subject, protocol);
         for name in configuration.into_iter().chain(["server.out", "server.err"]) {
             files.push(format!("{}/{}/{name}", folder::SERVERS, subject.file_name()));

@@ -4,17 +4,14 @@ use counters::{CpuTimes, TICKS_PER_S, advance};
 use measure::record::{CpuSample, Sample};
 use testbed::sampler::Reading;
 
-/// The position of the server among the targets of a sampler; the generator joins after it.
-const SERVER: usize = 0;
-const GENERATOR: usize = 1;
-
-/// One sample per pair of neighboring readings. Times count from the beginning of the run.
-pub(crate) fn samples_of(readings: &[Reading]) -> Vec<Sample> {
+/// One sample per pair of neighboring readings. Times count from the beginning of the run. The server is
+/// the first target of the sampler when it `has_server`; the generator joins after it.
+pub(crate) fn samples_of(readings: &[Reading], has_server: bool) -> Vec<Sample> {
     let mut busy = vec![0.0; readings.first().map_or(0, |first| first.cpus.len())];
     readings
         .windows(2)
         .map(|pair| {
-            let mut sample = sample(&pair[0], &pair[1]);
+            let mut sample = sample(&pair[0], &pair[1], has_server);
             let first = &readings[0];
             for (cpu, busy) in sample.cpus.iter_mut().zip(&mut busy) {
                 cpu.busy_s = more_busy(first, &pair[1], cpu.cpu, busy);
@@ -42,7 +39,7 @@ fn seconds(now: u64, was: u64) -> f64 {
 }
 
 /// Everything but the used time of the processors.
-fn sample(before: &Reading, after: &Reading) -> Sample {
+fn sample(before: &Reading, after: &Reading, has_server: bool) -> Sample {
     let side = |index: usize| {
         let (was, is) = (before.sides.get(index).copied(), after.sides.get(index).copied());
         let is = is.unwrap_or_default();
@@ -50,8 +47,8 @@ fn sample(before: &Reading, after: &Reading) -> Sample {
         let drops = is.socket_drops.saturating_sub(was.unwrap_or_default().socket_drops);
         (is.resident_bytes, drops)
     };
-    let (server_rss_bytes, server_socket_drops) = side(SERVER);
-    let (generator_rss_bytes, generator_socket_drops) = side(GENERATOR);
+    let (server_rss_bytes, server_socket_drops) = if has_server { side(0) } else { (0, 0) };
+    let (generator_rss_bytes, generator_socket_drops) = side(usize::from(has_server));
     Sample {
         at_s: after.at.as_secs_f64(),
         interval_s: after.at.saturating_sub(before.at).as_secs_f64(),
@@ -113,7 +110,7 @@ mod tests {
             reading(1200, 118, 513, &[9, 0], 5),
             reading(1300, 118, 520, &[9, 0], 5),
         ];
-        let samples = samples_of(&readings);
+        let samples = samples_of(&readings, true);
         assert_eq!(samples.len(), 3);
         let busy: Vec<f64> = samples.iter().map(|s| (s.cpus[0].busy_s * 1e3).round()).collect();
         // 110 ms idle within 100 ms is the kernel's rounding; the sum is right all the same.
@@ -122,6 +119,9 @@ mod tests {
         assert_eq!((samples[0].server_socket_drops, samples[0].generator_socket_drops), (2, 4));
         assert_eq!((samples[1].server_socket_drops, samples[1].generator_socket_drops), (0, 0));
         assert_eq!((samples[0].softnet_drops, samples[1].softnet_drops), (0, 2));
+        let alone = &samples_of(&readings, false)[0];
+        assert_eq!((alone.server_socket_drops, alone.generator_socket_drops), (0, 2));
+        assert_eq!((alone.server_rss_bytes, alone.generator_rss_bytes), (0, 4096));
         assert!((samples[1].at_s - 1.2).abs() < 1e-9 && (samples[1].interval_s - 0.1).abs() < 1e-9);
     }
 }

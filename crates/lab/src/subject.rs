@@ -1,5 +1,7 @@
 //! What is measured: the lines of the result and the ways of running that stand behind them.
 
+use std::net::SocketAddr;
+
 use measure::Plan;
 use measure::plan::{Durability, Feature, Sharing, Store};
 use measure::record::LIMIT_SERVER;
@@ -10,6 +12,9 @@ use crate::terms::Terms;
 
 /// The name under which a server given by `--server-command` stands in the result.
 pub const COMMAND_SERVER: &str = "command";
+
+/// The name under which a server that the lab did not start stands in the result.
+pub const TARGET_SERVER: &str = "target";
 
 /// How a subject is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +34,8 @@ pub enum Kind {
     Dns(DnsServer),
     /// Any command, with placeholders.
     Command(String),
+    /// It ran before the lab came, at this address.
+    Running(SocketAddr),
     /// The plain responder.
     Limit,
 }
@@ -57,6 +64,12 @@ impl Subject {
         let (server, variant) = (server.to_owned(), variant.to_owned());
         let (store, sharing, feature) = (Store::Memfile, Sharing::Open, Feature::Plain);
         Self { server, variant, kind, store, sharing, feature }
+    }
+
+    /// The server that runs at `address` already.
+    #[must_use]
+    pub fn running(address: SocketAddr) -> Self {
+        Self::new(TARGET_SERVER, &address.to_string(), Kind::Running(address))
     }
 
     fn on(self, (store, sharing): (Store, Sharing)) -> Self {

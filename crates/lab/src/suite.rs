@@ -124,6 +124,7 @@ fn run_part(
     let settings = RunSettings {
         plan,
         server_command: None,
+        running: None,
         results: folder.to_owned(),
         godwit: settings.godwit.clone(),
         command_line: settings.command_line.clone(),

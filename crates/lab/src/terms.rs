@@ -71,6 +71,10 @@ impl Terms {
             Kind::Kea { .. } if subject.store.is_database() => {
                 Self { population: whole.population, ..whole.slow(u32::MAX) }
             }
+            // One address of its pool has the client that asks whether it answers.
+            Kind::Running(_) => {
+                Self { population: whole.population.saturating_sub(1).max(1), ..whole }
+            }
             Kind::Godwit(_) | Kind::Kea { .. } | Kind::Dns(_) | Kind::Command(_) | Kind::Limit => {
                 whole
             }

@@ -7,8 +7,9 @@ mod simulated;
 use std::fs;
 use std::path::PathBuf;
 
+use measure::record::{NETWORK, SampleDigest};
 use measure::report::render;
-use measure::summary::{Summary, digest};
+use measure::summary::{Summary, TrialRow, digest};
 use simulated::{Lab, MODELS, full, quick, small};
 
 fn data(name: &str) -> PathBuf {
@@ -69,6 +70,35 @@ fn names_and_commands_cannot_become_markup() {
     assert_eq!(page.matches("<script").count(), 2);
     assert_eq!(page.matches("</script>").count(), 2);
     assert!(!page.contains("<!--") && !page.contains("alert(1)<"));
+}
+
+#[test]
+fn of_a_server_that_is_not_seen_the_page_claims_nothing() {
+    let mut lab = Lab::new(small().plan);
+    lab.measure(&MODELS[1..2]);
+    for trial in &mut lab.trials {
+        trial.server_cpus.clear();
+        for sample in &mut trial.samples {
+            sample.cpus.retain(|cpu| trial.generator_cpus.contains(&cpu.cpu));
+            (sample.server_rss_bytes, sample.server_socket_drops) = (0, 0);
+        }
+        trial.digest = SampleDigest::of_samples(&trial.samples, &[], &trial.generator_cpus);
+    }
+    let mut run = lab.run();
+    run.environment.topology = NETWORK.to_owned();
+    let summary = digest(&run, &lab.trials);
+    let result = &summary.results[0];
+    assert!(result.leases_per_s.is_some() && result.latency_half.is_some());
+    assert_eq!((result.leases_per_cpu_s, result.rss_bytes), (None, 0));
+    assert!(result.curve.iter().all(|point| point.server_cpus_busy.is_none()));
+    let unseen = |row: &TrialRow| (row.server_cpu_s, row.server_load, row.server_socket_drops);
+    assert!(summary.trials.iter().all(|row| unseen(row) == (None, None, None)));
+    let page = render(&summary);
+    assert!(page.contains("One server was measured, which ran already"));
+    assert!(page.contains("data-chart=\"cpu\"") && page.contains("<td class=\"n\">–</td>"));
+    for claim in ["data-chart=\"memory\"", "per CPU-second</dt>", "among them"] {
+        assert!(!page.contains(claim), "{claim}");
+    }
 }
 
 #[test]

@@ -58,6 +58,11 @@ pub enum Topology {
         /// The veth end in the generator's namespace.
         client_interface: String,
     },
+    /// This machine's network as it is, with a server somewhere on it that was not started here.
+    Network {
+        /// The interface that has the generator's address.
+        interface: String,
+    },
 }
 
 impl Topology {
@@ -102,7 +107,7 @@ impl Topology {
     /// interface and would answer messages meant for others. `number` counts those of a run, from 0.
     ///
     /// # Errors
-    /// On loopback, with more of them than there are letters, and when `ip` refuses.
+    /// Where there are no namespaces, with more of them than there are letters, and when `ip` refuses.
     pub fn with_further_server(
         &self,
         run: &mut Run,
@@ -166,11 +171,11 @@ impl Topology {
         }
     }
 
-    /// The namespace of `side`; `None` on loopback.
+    /// The namespace of `side`; `None` on loopback and on the network as it is.
     #[must_use]
     pub fn namespace(&self, side: Side) -> Option<&str> {
         match (self, side) {
-            (Self::Loopback, _) => None,
+            (Self::Loopback | Self::Network { .. }, _) => None,
             (Self::Namespaces { server, .. }, Side::Server) => Some(server),
             (Self::Namespaces { client, .. }, Side::Client) => Some(client),
         }
@@ -181,6 +186,7 @@ impl Topology {
     pub fn interface(&self, side: Side) -> &str {
         match (self, side) {
             (Self::Loopback, _) => "lo",
+            (Self::Network { interface }, _) => interface,
             (Self::Namespaces { .. }, Side::Server) => INTERFACE,
             (Self::Namespaces { client_interface, .. }, Side::Client) => client_interface,
         }

@@ -89,6 +89,7 @@ fn refuse_flags(args: &RunArgs) -> Result<(), LabError> {
     let flags = [
         ("--server", !args.servers.is_empty(), servers),
         ("--server-command", args.server_command.is_some(), servers),
+        ("--target", args.target.is_some(), servers),
         ("--topology", args.topology.is_some(), "makes its own network"),
         ("--time-budget", args.time_budget.is_some(), "takes as long as `seconds` and `runs` say"),
     ];

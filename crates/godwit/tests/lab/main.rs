@@ -1,9 +1,12 @@
 //! `godwit lab` as a user meets it: messages, exit codes, and what is left behind (nothing).
 
+#[path = "../common/mod.rs"]
+mod common;
 mod dns;
 mod features;
 mod profile;
 mod regression;
+mod target;
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -56,11 +59,15 @@ impl Place {
 
     /// Runs to the end; the bound only ends a broken build.
     fn lab(&self, words: &[&str]) -> Output {
-        let mut command = Command::new("timeout");
-        command.args(["-k", "1", "300", GODWIT, "lab"]).args(words);
+        self.lab_by(Command::new("env"), words)
+    }
+
+    /// The same, started by `wrapper`.
+    fn lab_by(&self, mut wrapper: Command, words: &[&str]) -> Output {
+        wrapper.args(["timeout", "-k", "1", "300", GODWIT, "lab"]).args(words);
         // Databases of a run have their folders here.
-        command.env("TMPDIR", &self.0);
-        command.current_dir(&self.0).stdin(Stdio::null()).output().expect("timeout starts")
+        wrapper.env("TMPDIR", &self.0);
+        wrapper.current_dir(&self.0).stdin(Stdio::null()).output().expect("it starts")
     }
 
     /// Result folders, finished or not.

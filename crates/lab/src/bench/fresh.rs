@@ -5,9 +5,10 @@
 
 use std::path::PathBuf;
 
-use testbed::{ChildProcess, Side};
+use testbed::Side;
 
-use super::{ProcessBench, STOP_GRACE};
+use super::ProcessBench;
+use super::service::Service;
 use crate::driver::{self, features};
 use crate::error::LabError;
 use crate::leases::{self, Verified};
@@ -16,20 +17,23 @@ impl ProcessBench<'_> {
     /// Ends the server at `position` in peace and looks for every lease given in its file; lists and
     /// lease files are removed unless something is missing.
     fn end_server(&mut self, position: usize) {
+        if self.services[position].started.is_none() {
+            return;
+        }
         // A lease that has ended leaves its address to others.
         let is_one_owner_due =
             self.origin.elapsed().as_secs_f64() < f64::from(self.plan.server.lease_time_s);
         let label = self.services[position].subject.label();
         self.progress.step(&format!("ending {label}"));
         for half in self.halves(position) {
-            self.services[half].process.stop(STOP_GRACE);
+            self.services[half].stop();
         }
         // Made for the run, and large.
         let reservations = self.services[position].folder.join(features::RESERVATIONS_FILE);
         let _ = std::fs::remove_file(reservations);
         let lists = std::mem::take(&mut self.services[position].lists);
         let service = &self.services[position];
-        let Some(lease_file) = &service.prepared.lease_file else { return };
+        let Some(lease_file) = service.lease_file() else { return };
         self.progress.step(&format!("verifying the leases of {label}"));
         let written = self.write_leases(service).map_err(|e| e.to_string());
         match written.and_then(|()| leases::verify(&label, &lists, lease_file)) {
@@ -43,7 +47,7 @@ impl ProcessBench<'_> {
                         let _ = std::fs::remove_file(path);
                     }
                 } else {
-                    set_aside(&rows, service.generation);
+                    set_aside(&rows, service);
                 }
                 self.verified.push(found);
             }
@@ -69,8 +73,8 @@ impl ProcessBench<'_> {
             self.end_server(position);
             let service = &self.services[position];
             self.empty_store(&service.store)?;
-            if let Some(lease_file) = &service.prepared.lease_file {
-                set_aside(&lease_file.companions(), service.generation);
+            if let Some(lease_file) = service.lease_file() {
+                set_aside(&lease_file.companions(), service);
             }
             for half in self.halves(position) {
                 self.start_process_anew(half)?;
@@ -89,17 +93,19 @@ impl ProcessBench<'_> {
         let cpu = Some(self.processors.server);
         let command = topology.command(Side::Server, cpu, prepared.command.clone());
         let service = &mut self.services[position];
-        let name = service.next_name();
-        service.process = ChildProcess::start(&command, &name, &service.folder)?;
-        (service.prepared, service.command, service.next_client) = (prepared, command, 0);
-        service.keep_to_share()?;
-        self.run.note_group(self.services[position].process.pid())?;
+        service.next_client = 0;
+        if let Some(started) = &mut service.started {
+            (started.prepared, started.command) = (prepared, command);
+            started.again(&service.folder)?;
+            self.run.note_group(started.process.pid())?;
+        }
         self.wait_until_it_answers(position)
     }
 }
 
 /// Lease files of a run that someone will want to look at make room for those of the next.
-fn set_aside(files: &[PathBuf], generation: u32) {
+fn set_aside(files: &[PathBuf], service: &Service) {
+    let generation = service.started.as_ref().map_or(0, |started| started.generation);
     for file in files {
         let mut name = std::ffi::OsString::from(format!("run-{generation}-"));
         name.push(file.file_name().unwrap_or_default());

@@ -6,7 +6,8 @@ use measure::plan::Feature;
 use measure::record::Purpose;
 use testbed::{CommandLine, Side};
 
-use super::{ProcessBench, Service, avalanche, perfdhcp, restart};
+use super::service::Service;
+use super::{ProcessBench, avalanche, perfdhcp, restart};
 use crate::driver::features;
 use crate::family::Version;
 use crate::runner::Request;
@@ -63,7 +64,7 @@ impl ProcessBench<'_> {
         }
         let mut list = None;
         let is_kept = service.subject.feature.used_per_10_000().is_none();
-        if service.prepared.lease_file.is_some() && is_kept {
+        if service.lease_file().is_some() && is_kept {
             let path = folder.join(LIST);
             command = command.args(["--leases", &path.to_string_lossy()]);
             list = Some(path);
@@ -86,8 +87,7 @@ impl ProcessBench<'_> {
         }
         let (feature, version) = (service.subject.feature, self.family.version());
         if version == Version::V6 && !features::has_links(feature) {
-            let link = self.family.link(self.relay.ip());
-            command = command.args(["--link-address", &link.to_string()]);
+            command = command.args(["--link-address", &self.link.to_string()]);
         }
         let words = features::generator_words(feature, version);
         command = command.args(words.iter().map(String::as_str));
@@ -96,7 +96,7 @@ impl ProcessBench<'_> {
         if !waits && quiet_s > 0.0 {
             command = command.args(["--quiet-s", &quiet_s.to_string()]);
         }
-        if service.prepared.reads_frames {
+        if service.reads_frames() {
             command = command.args(["--segmentation", "off"]);
         }
         if service.subject.is_limit() { command.arg("--echo") } else { command }

@@ -7,12 +7,13 @@ mod perfdhcp;
 mod poll;
 mod profile;
 mod restart;
+mod service;
 mod set_up;
 mod settle;
 mod stores;
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,14 +22,12 @@ use std::time::{Duration, Instant};
 use measure::Plan;
 use measure::plan::Feature;
 use measure::record::{
-    FlushCost, LoadRecord, Polls, Purpose, SampleDigest, Start, TRIAL_SCHEMA, Trial, VoidReason,
+    FlushCost, LoadRecord, NETWORK, Purpose, SampleDigest, Start, TRIAL_SCHEMA, Trial, VoidReason,
 };
-use testbed::process::describe;
-use testbed::{ChildProcess, CommandLine, Database, Quota, Run, Sampler, Side, Target, Topology};
+use testbed::{ChildProcess, CommandLine, Database, Run, Sampler, Side, Topology};
 
 pub use set_up::BenchSettings;
 
-use crate::driver::{Prepared, StorePlace};
 use crate::error::LabError;
 use crate::family::Family;
 use crate::folder;
@@ -37,70 +36,13 @@ use crate::profiler::{Recording, Samples};
 use crate::progress::Progress;
 use crate::runner::{Bench, Ran, Request};
 use crate::samples::samples_of;
-use crate::subject::Subject;
-use crate::terms::Terms;
 use poll::Poller;
 use profile::Profiler;
 use restart::DatabaseRestart;
-use settle::Waits;
+use service::{Service, last_words};
 
-/// How long a server may take to end when asked politely.
-const STOP_GRACE: Duration = Duration::from_secs(5);
 /// What a generator may take beyond its trial and the deadline before it is given up.
 const GENERATOR_GRACE: Duration = Duration::from_secs(15);
-
-/// A server that runs.
-#[derive(Debug)]
-struct Service {
-    subject: Subject,
-    terms: Terms,
-    /// Its own folder.
-    folder: PathBuf,
-    prepared: Prepared,
-    /// Where it keeps its leases.
-    store: StorePlace,
-    /// The second server on the same database, which takes half of the load.
-    partner: Option<usize>,
-    address: SocketAddr,
-    /// Where it and its generator meet.
-    topology: Topology,
-    /// As it was started, namespace and processor included.
-    command: CommandLine,
-    /// What keeps it to its share of a processor.
-    quota: Option<Quota>,
-    /// When its first process was started.
-    began: Instant,
-    process: ChildProcess,
-    /// Number of the first client that has not been played yet.
-    next_client: u32,
-    /// Lists of the leases that clients were given.
-    lists: Vec<PathBuf>,
-    waits: Waits,
-    /// Times that it was started.
-    generation: u32,
-    /// What it told who asked for its statistics.
-    polls: Polls,
-}
-
-impl Service {
-    /// The name of the output of its next process.
-    fn next_name(&mut self) -> String {
-        self.generation += 1;
-        format!("server-{}", self.generation)
-    }
-
-    /// Keeps its process, just started, to its share of a processor.
-    fn keep_to_share(&self) -> Result<(), LabError> {
-        match &self.quota {
-            Some(quota) => Ok(quota.hold(self.process.pid())?),
-            None => Ok(()),
-        }
-    }
-
-    fn target(&self, side: Side, pid: u32, address: SocketAddr) -> Target {
-        Target { pid, address, interface: self.topology.interface(side).to_owned() }
-    }
-}
 
 /// Processors: which side has which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,6 +69,8 @@ pub struct ProcessBench<'a> {
     family: Family,
     /// Where the generator is; for DHCP it plays the relay there.
     relay: SocketAddr,
+    /// The address by which DHCP servers tell the subnet of what comes from there.
+    link: IpAddr,
     topology: Topology,
     // Servers end before the register takes their namespaces away.
     services: Vec<Service>,
@@ -164,7 +108,7 @@ impl Bench for ProcessBench<'_> {
         let label = self.services[request.subject].subject.label();
         let words = format!("{} {label}: {}/s", step_words(request), grouped(request.rate_per_s));
         self.progress.step(&words);
-        let flush_us = self.flush_us(self.services[request.subject].subject.store)?;
+        let flush_us = self.flush_us(request.subject)?;
         let mut wait_s = 0.0;
         for position in self.halves(request.subject) {
             match self.settle(position)? {
@@ -180,7 +124,7 @@ impl Bench for ProcessBench<'_> {
         let before = Trial { wait_s, flush_us, ..Trial::default() };
         let trial = self.measure(&Request { dwell_s, ..*request }, before)?;
         for position in self.halves(request.subject) {
-            if !matches!(self.services[position].process.ended(), Ok(None)) {
+            if self.services[position].has_ended() {
                 return Ok(self.gone(position));
             }
         }
@@ -212,12 +156,7 @@ impl ProcessBench<'_> {
         let service = &self.services[request.subject];
         let seed = self.plan.trial_seed(request.number);
         let (generator, list) = self.generator(request, seed, &folder);
-        let sampler = Sampler::start(
-            self.origin,
-            Duration::from_millis(u64::from(self.plan.sampling_interval_ms)),
-            vec![self.processors.server, self.processors.generator],
-            vec![service.target(Side::Server, service.process.pid(), service.address)],
-        );
+        let (sampler, server_pid) = (self.sampler(service), service.pid());
         let poller = (service.subject.feature == Feature::PolledSubnets)
             .then(|| Poller::start(&service.topology, service.address));
         let start_s = self.elapsed_s();
@@ -226,7 +165,7 @@ impl ProcessBench<'_> {
         let (ended, meanwhile) = self.wait_for_generator(request, &mut process, recording)?;
         let end_s = self.elapsed_s();
         let polls = poller.map(Poller::finish).transpose()?;
-        let samples = samples_of(&sampler.finish());
+        let samples = samples_of(&sampler.finish(), server_pid.is_some());
         if self.stop.load(Ordering::Acquire) {
             return Err(LabError::Interrupted);
         }
@@ -236,9 +175,9 @@ impl ProcessBench<'_> {
         polls.iter().for_each(|polls| service.polls.add(*polls));
         service.next_client = service.terms.next_clients(service.next_client, request).1;
         service.lists.extend(list.filter(|path| path.exists()));
-        let cpus = |cpu: usize| vec![cpu as u32];
-        let (server_cpus, generator_cpus) =
-            (cpus(self.processors.server), cpus(self.processors.generator));
+        let server_cpus: Vec<u32> =
+            server_pid.map(|_| self.processors.server as u32).into_iter().collect();
+        let generator_cpus = vec![self.processors.generator as u32];
         let digest = SampleDigest::of_samples(&samples, &server_cpus, &generator_cpus);
         let void = match &load {
             Some(load) => self.plan.void.judge(load, &digest),
@@ -264,6 +203,18 @@ impl ProcessBench<'_> {
         Ok(trial)
     }
 
+    /// Begins to read what the machine says of itself and, where it is the lab's, of `service`.
+    fn sampler(&self, service: &Service) -> Sampler {
+        let server = service.pid().map(|pid| service.target(Side::Server, pid, service.address));
+        let cpus = service.pid().map(|_| self.processors.server);
+        Sampler::start(
+            self.origin,
+            Duration::from_millis(u64::from(self.plan.sampling_interval_ms)),
+            cpus.into_iter().chain([self.processors.generator]).collect(),
+            server.into_iter().collect(),
+        )
+    }
+
     /// `before` with what is asked for.
     fn heading(&self, request: &Request, seed: u64, before: Trial) -> Trial {
         let subject = &self.services[request.subject].subject;
@@ -282,8 +233,10 @@ impl ProcessBench<'_> {
 
     fn commands(&self, position: usize, generator: &CommandLine) -> BTreeMap<String, String> {
         let halves = self.halves(position).into_iter().zip(["server", "second server"]);
-        let servers =
-            halves.map(|(at, role)| (role.to_owned(), self.services[at].command.to_string()));
+        let servers = halves.filter_map(|(at, role)| {
+            let started = self.services[at].started.as_ref()?;
+            Some((role.to_owned(), started.command.to_string()))
+        });
         servers.chain([("generator".to_owned(), generator.to_string())]).collect()
     }
 
@@ -361,10 +314,9 @@ impl ProcessBench<'_> {
     fn gone(&mut self, subject: usize) -> Ran {
         let service = &mut self.services[subject];
         let label = service.subject.label();
-        let how = match service.process.ended().ok().flatten() {
-            Some(status) => {
-                format!("{label} ended by itself: {}", last_words(&service.process, status))
-            }
+        let how = match service.ended().ok().flatten() {
+            Some(status) => format!("{label} ended by itself: {}", service.obituary(status)),
+            None if service.started.is_none() => format!("{label} does not answer any more"),
             None => format!("{label} does not answer any more, not even when started again"),
         };
         self.progress.say(&format!("warning: {how}"));
@@ -407,16 +359,17 @@ impl ProcessBench<'_> {
     /// Versions of the servers by label.
     #[must_use]
     pub fn versions(&self) -> BTreeMap<String, String> {
-        let known = self.services.iter().filter(|s| !s.prepared.version.is_empty());
-        known.map(|s| (s.subject.label(), s.prepared.version.clone())).collect()
+        let known = self.services.iter().filter(|service| !service.version().is_empty());
+        known.map(|service| (service.subject.label(), service.version().to_owned())).collect()
     }
 
-    /// `veth` or `loopback`.
+    /// `veth`, `loopback` or `network`.
     #[must_use]
     pub fn topology_name(&self) -> &'static str {
         match self.topology {
             Topology::Loopback => "loopback",
             Topology::Namespaces { .. } => "veth",
+            Topology::Network { .. } => NETWORK,
         }
     }
 
@@ -430,12 +383,6 @@ impl ProcessBench<'_> {
         self.databases.clear();
         self.run.end().map_err(|sentences| LabError::Failed(sentences.join("\n")))
     }
-}
-
-/// "exited with code 1: the last line that it wrote".
-fn last_words(process: &ChildProcess, status: ExitStatus) -> String {
-    let words = process.last_words(3);
-    if words.is_empty() { describe(status) } else { format!("{}: {words}", describe(status)) }
 }
 
 /// A share as percent, with the digits that small limits on losses need.

@@ -37,7 +37,7 @@ impl Poller {
     pub(super) fn start(topology: &Topology, address: SocketAddr) -> Self {
         let (going, gone) = channel();
         let namespace = match topology {
-            Topology::Loopback => None,
+            Topology::Loopback | Topology::Network { .. } => None,
             Topology::Namespaces { client, .. } => Some(client.clone()),
         };
         let thread = std::thread::spawn(move || {

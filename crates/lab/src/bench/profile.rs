@@ -59,7 +59,8 @@ impl ProcessBench<'_> {
         let pids: Vec<u32> = self
             .halves(request.subject)
             .into_iter()
-            .flat_map(|position| process_tree(self.services[position].process.pid()))
+            .filter_map(|position| self.services[position].pid())
+            .flat_map(process_tree)
             .collect();
         let sampling = (&self.plan.profile).into();
         let attached = perf.attach(sampling, &pids, folder.join(DATA));

@@ -14,14 +14,16 @@ use testbed::topology::{NamespaceSettings, allowed_cpus, free_port};
 use testbed::{ChildProcess, Quota, Registry, Run, Side, Topology};
 
 use super::profile::Profiler;
+use super::service::{Service, Started};
 use super::settle::Waits;
-use super::{ProcessBench, Processors, Service};
+use super::{ProcessBench, Processors};
 use crate::driver::{self, Place, StorePlace};
 use crate::error::LabError;
 use crate::family::Family;
 use crate::folder;
 use crate::progress::Progress;
-use crate::subject::Subject;
+use crate::subject::{Kind, Subject};
+use crate::target::Running;
 use crate::terms::Terms;
 
 /// What a bench is built from.
@@ -35,6 +37,8 @@ pub struct BenchSettings<'a> {
     pub godwit: PathBuf,
     /// The result folder, not there yet.
     pub folder: PathBuf,
+    /// The server that ran before the lab came, where that is what is measured.
+    pub running: Option<&'a Running>,
     /// Set when the user wants the run to end.
     pub stop: &'a AtomicBool,
 }
@@ -50,24 +54,26 @@ impl<'a> ProcessBench<'a> {
         settings: BenchSettings<'a>,
         progress: &'a mut Progress,
     ) -> Result<Self, LabError> {
-        let BenchSettings { plan, subjects, godwit, folder, stop } = settings;
+        let BenchSettings { plan, subjects, godwit, folder, running, stop } = settings;
         let origin = Instant::now();
         let mut run = Registry::open()?.begin()?;
         run.note_folder(&folder)?;
         folder::create(&folder)?;
         let mut warnings = Vec::new();
-        let processors = choose_processors(&mut warnings)?;
+        let processors = choose_processors(running.is_none(), &mut warnings)?;
         progress.step("building the topology");
         let family = Family::of(plan.protocol);
-        let topology = choose_topology(plan, subjects, processors, &mut run, &mut warnings)?;
-        let relay = match topology {
-            Topology::Loopback if family.relay_port == 0 => SocketAddr::new(family.loopback, 0),
-            Topology::Loopback => loopback_address(family)?,
-            Topology::Namespaces { .. } => SocketAddr::new(family.relay, family.relay_port),
+        let (topology, relay, link) = if let Some(running) = running {
+            warnings.extend_from_slice(&running.notes);
+            (running.topology(), running.relay, running.relay.ip())
+        } else {
+            if plan.protocol.is_dhcp() && plan.server.pool_size > family.largest_pool {
+                warnings.push(format!("The pool is cut to {} addresses.", family.largest_pool));
+            }
+            let topology = choose_topology(plan, subjects, processors, &mut run, &mut warnings)?;
+            let relay = relay_in(&topology, family)?;
+            (topology, relay, family.link(relay.ip()))
         };
-        if plan.protocol.is_dhcp() && plan.server.pool_size > family.largest_pool {
-            warnings.push(format!("The pool is cut to {} addresses.", family.largest_pool));
-        }
         let mut bench = Self {
             plan,
             folder,
@@ -75,6 +81,7 @@ impl<'a> ProcessBench<'a> {
             processors,
             family,
             relay,
+            link,
             topology,
             services: Vec::new(),
             subjects: subjects.len(),
@@ -106,12 +113,15 @@ impl<'a> ProcessBench<'a> {
     /// Starts one more server, with tables of its own unless there is a store for it.
     fn start(&mut self, subject: &Subject, store: Option<StorePlace>) -> Result<(), LabError> {
         let position = self.services.len();
-        let service = self.service(position, subject, store)?;
-        let began = service.began;
+        let service = match subject.kind {
+            Kind::Running(address) => self.running(subject, address),
+            _ => self.service(position, subject, store)?,
+        };
+        let began = service.started.as_ref().map(|started| (started.began, started.process.pid()));
         self.services.push(service);
         self.wait_until_it_answers(position)?;
-        let status = format!("/proc/{}/status", self.services[position].process.pid());
-        let status = testbed::proc::read(status);
+        let Some((began, pid)) = began else { return Ok(()) };
+        let status = testbed::proc::read(format!("/proc/{pid}/status"));
         self.starts.push(Start {
             server: subject.server.clone(),
             variant: subject.variant.clone(),
@@ -119,6 +129,24 @@ impl<'a> ProcessBench<'a> {
             rss_bytes: parse_resident_bytes(&status).unwrap_or(0),
         });
         Ok(())
+    }
+
+    /// The server at `address`, which ran before the lab came.
+    fn running(&self, subject: &Subject, address: SocketAddr) -> Service {
+        Service {
+            subject: subject.clone(),
+            terms: Terms::of(subject, self.plan),
+            folder: self.folder.clone(),
+            store: StorePlace::Memfile,
+            partner: None,
+            address,
+            topology: self.topology.clone(),
+            started: None,
+            next_client: 0,
+            lists: Vec::new(),
+            waits: Waits::default(),
+            polls: Polls::default(),
+        }
     }
 
     fn service(
@@ -136,10 +164,10 @@ impl<'a> ProcessBench<'a> {
         };
         let topology = self.topology_for(position, subject)?;
         let address = match topology {
-            Topology::Loopback => loopback_address(self.family)?,
             Topology::Namespaces { .. } => {
                 SocketAddr::new(self.family.server(position), self.family.port)
             }
+            Topology::Loopback | Topology::Network { .. } => loopback_address(self.family)?,
         };
         let terms = Terms::of(subject, self.plan);
         let prepared =
@@ -166,19 +194,14 @@ impl<'a> ProcessBench<'a> {
             subject: subject.clone(),
             terms,
             folder,
-            prepared,
             store,
             partner: None,
             address,
             topology,
-            command,
-            quota,
-            began,
-            process,
+            started: Some(Started { prepared, command, quota, began, process, generation: 1 }),
             next_client: 0,
             lists: Vec::new(),
             waits: Waits::default(),
-            generation: 1,
             polls: Polls::default(),
         })
     }
@@ -266,23 +289,32 @@ fn namespace_settings(
     }
 }
 
+/// Where the generator is in `topology`.
+fn relay_in(topology: &Topology, family: Family) -> Result<SocketAddr, LabError> {
+    match topology {
+        Topology::Namespaces { .. } => Ok(SocketAddr::new(family.relay, family.relay_port)),
+        _ if family.relay_port == 0 => Ok(SocketAddr::new(family.loopback, 0)),
+        _ => loopback_address(family),
+    }
+}
+
 fn loopback_address(family: Family) -> Result<SocketAddr, LabError> {
     Ok(SocketAddr::new(family.loopback, free_port(family.loopback)?))
 }
 
 /// The generator gets the first processor, where most interrupts are, the server the last one; the
 /// lab itself keeps off the server's.
-fn choose_processors(warnings: &mut Vec<String>) -> Result<Processors, LabError> {
+fn choose_processors(has_server: bool, warnings: &mut Vec<String>) -> Result<Processors, LabError> {
     let cpus = allowed_cpus();
     let (first, last) = (cpus[0], cpus[cpus.len() - 1]);
-    if cpus.len() == 1 {
+    if cpus.len() > 1 {
+        pin_self(if cpus.len() > 2 || !has_server { cpus[1] } else { first })?;
+    } else if has_server {
         warnings.push(
             "One processor only: server and generator share it, so neither rates nor processor \
              seconds are the server's alone."
                 .to_owned(),
         );
-    } else {
-        pin_self(if cpus.len() > 2 { cpus[1] } else { first })?;
     }
     Ok(Processors { server: last, generator: first })
 }

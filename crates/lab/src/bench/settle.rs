@@ -6,20 +6,24 @@
 //! begins when the server answers the last thing that it was asked; a server that does not come back
 //! is started again.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use measure::Plan;
 use measure::plan::Feature;
-use testbed::{ChildProcess, Side};
+use testbed::Side;
 
-use super::{ProcessBench, STOP_GRACE, last_words};
+use super::ProcessBench;
 use crate::driver;
 use crate::error::LabError;
 use crate::probe::{Probe, Question};
 
 /// How long a server may take until it answers after its start.
 const START_PATIENCE: Duration = Duration::from_secs(20);
+/// How long one may take that runs before the lab comes.
+const THERE_PATIENCE: Duration = Duration::from_secs(5);
 /// How long one whose configuration or leases are large may take.
 const LARGE_PATIENCE: Duration = Duration::from_secs(180);
 /// How long it may take to work off a trial, after which it is started again.
@@ -66,8 +70,12 @@ impl ProcessBench<'_> {
     /// what it was given: for DHCP by taking the lease for the client that asks.
     pub(super) fn wait_until_it_answers(&mut self, position: usize) -> Result<(), LabError> {
         let mut probe = self.probe()?;
-        let is_plain = self.services[position].subject.feature == Feature::Plain;
-        let patience = if is_plain { START_PATIENCE } else { LARGE_PATIENCE };
+        let service = &self.services[position];
+        let patience = match service.subject.feature {
+            _ if service.started.is_none() => THERE_PATIENCE,
+            Feature::Plain => START_PATIENCE,
+            _ => LARGE_PATIENCE,
+        };
         let has_answered = self.answers(position, &mut probe, patience)?;
         let service = &mut self.services[position];
         if has_answered {
@@ -83,14 +91,13 @@ impl ProcessBench<'_> {
             };
         }
         let (label, address) = (service.subject.label(), service.address);
-        Err(LabError::Failed(match service.process.ended().ok().flatten() {
-            Some(status) => {
-                format!("{label} did not start: {}", last_words(&service.process, status))
-            }
+        Err(LabError::Failed(match service.ended().ok().flatten() {
+            Some(status) => format!("{label} did not start: {}", service.obituary(status)),
+            None if service.started.is_none() => unanswered(service.address, self.relay, self.plan),
             None => format!(
                 "{label} does not answer on UDP {address} after {} s; its last words: {}",
                 patience.as_secs(),
-                service.process.last_words(1)
+                service.last_words(1)
             ),
         }))
     }
@@ -102,7 +109,8 @@ impl ProcessBench<'_> {
         let began = Instant::now();
         let mut probe = self.probe()?;
         if !self.answers(position, &mut probe, SETTLE_PATIENCE)? {
-            if !matches!(self.services[position].process.ended(), Ok(None)) {
+            let service = &mut self.services[position];
+            if service.started.is_none() || service.has_ended() {
                 return Ok(None);
             }
             self.restart(position)?;
@@ -122,23 +130,20 @@ impl ProcessBench<'_> {
             service.subject.label(),
             SETTLE_PATIENCE.as_secs()
         ));
-        service.process.stop(STOP_GRACE);
+        service.stop();
         service.waits.restarts += 1;
-        let name = service.next_name();
-        service.process = ChildProcess::start(&service.command, &name, &service.folder)?;
-        service.keep_to_share()?;
-        self.run.note_group(service.process.pid())?;
+        if let Some(started) = &mut service.started {
+            started.again(&service.folder)?;
+            self.run.note_group(started.process.pid())?;
+        }
         Ok(())
     }
 
     fn probe(&self) -> Result<Probe, LabError> {
         let namespace = self.topology.namespace(Side::Client);
         let path = namespace.map(|name| Path::new("/run/netns").join(name));
-        let question = if self.family.protocol.is_dhcp() {
-            Question::Dhcp(self.family.link(self.relay.ip()))
-        } else {
-            Question::Dns
-        };
+        let question =
+            if self.family.protocol.is_dhcp() { Question::Dhcp(self.link) } else { Question::Dns };
         Probe::open(self.relay, question, path.as_deref())
     }
 
@@ -151,17 +156,28 @@ impl ProcessBench<'_> {
     ) -> Result<bool, LabError> {
         let until = Instant::now() + patience;
         let (service, stop) = (&mut self.services[position], self.stop);
-        let process = &mut service.process;
-        let has_answered = probe.wait_for_answer(service.address, || {
-            stop.load(Ordering::Acquire)
-                || Instant::now() >= until
-                || !matches!(process.ended(), Ok(None))
+        let address = service.address;
+        let has_answered = probe.wait_for_answer(address, || {
+            stop.load(Ordering::Acquire) || Instant::now() >= until || service.has_ended()
         })?;
         if stop.load(Ordering::Acquire) {
             return Err(LabError::Interrupted);
         }
         Ok(has_answered)
     }
+}
+
+/// What may be wrong with a server that runs and does not answer.
+fn unanswered(server: SocketAddr, relay: SocketAddr, plan: &Plan) -> String {
+    let patience_s = THERE_PATIENCE.as_secs();
+    if !plan.protocol.is_dhcp() {
+        return format!("no answer came from UDP {server} to {relay} within {patience_s} s");
+    }
+    format!(
+        "no {} came from UDP {server} to the relay {relay} within {patience_s} s: the server must have \
+         a subnet for that relay with free addresses, and send to it at that port; see --relay",
+        plan.protocol.messages()[1]
+    )
 }
 
 #[cfg(test)]

@@ -156,10 +156,12 @@ impl ProcessBench<'_> {
         Ok(())
     }
 
-    /// What flushing costs on the disk of `store`, microseconds; measured again when it is old. 0 where
-    /// nothing is kept on a disk.
-    pub(super) fn flush_us(&mut self, store: Store) -> Result<f64, LabError> {
-        if !self.family.protocol.is_dhcp() {
+    /// What flushing costs on the disk of the store of the server at `position`, microseconds; measured
+    /// again when it is old. 0 where nothing is kept on a disk of this machine.
+    pub(super) fn flush_us(&mut self, position: usize) -> Result<f64, LabError> {
+        let service = &self.services[position];
+        let store = service.subject.store;
+        if !self.family.protocol.is_dhcp() || service.started.is_none() {
             return Ok(0.0);
         }
         let now_s = self.origin.elapsed().as_secs_f64();

@@ -89,6 +89,9 @@ pub fn prepare(subject: &Subject, place: &Place) -> Result<Prepared, LabError> {
         Kind::Dnsmasq => dnsmasq::prepare(place),
         Kind::Command(template) => command::prepare(template, place),
         Kind::Dns(server) => dns::prepare(*server, place),
+        Kind::Running(_) => {
+            Err(LabError::Failed("a server that runs already is not to be started".to_owned()))
+        }
         Kind::Limit if !place.family.protocol.is_dhcp() => dns::prepare(DnsServer::Echo, place),
         Kind::Limit => Ok(Prepared {
             command: CommandLine::new(place.godwit.to_string_lossy()).args([
@@ -117,7 +120,7 @@ pub fn needs_own_link(subject: &Subject) -> bool {
 pub fn has_data(subject: &Subject, protocol: Protocol) -> bool {
     match subject.kind {
         Kind::Limit | Kind::Dns(DnsServer::Echo | DnsServer::Dumresp) => false,
-        Kind::Command(_) => protocol.is_dhcp(),
+        Kind::Command(_) | Kind::Running(_) => protocol.is_dhcp(),
         _ => true,
     }
 }
@@ -130,7 +133,7 @@ pub fn configuration_name(subject: &Subject, protocol: Protocol) -> Option<&'sta
         Kind::Godwit(_) | Kind::Kea { .. } | Kind::Command(_) => Some(CONFIGURATION),
         Kind::IscDhcpd => Some(isc_dhcpd::CONFIGURATION),
         Kind::Dns(server) => server.configuration_name(),
-        Kind::Dnsmasq | Kind::Limit => None,
+        Kind::Dnsmasq | Kind::Limit | Kind::Running(_) => None,
     }
 }
 
@@ -144,7 +147,7 @@ pub fn require(subject: &Subject, family: Family) -> Result<(), LabError> {
         require_program(program, package)?;
     }
     match &subject.kind {
-        Kind::Godwit(_) | Kind::Limit => Ok(()),
+        Kind::Godwit(_) | Kind::Limit | Kind::Running(_) => Ok(()),
         Kind::Kea { .. } => kea::program(family.version()).map(drop),
         Kind::IscDhcpd => isc_dhcpd::program().map(drop),
         Kind::Dnsmasq => dnsmasq::program().map(drop),

@@ -15,7 +15,7 @@ pub use polls::Polls;
 pub use restart::{LoadTimeline, Restart};
 pub use sample::{CpuSample, Sample, SampleDigest};
 pub use trial::{
-    Environment, FlushCost, LIMIT_SERVER, Purpose, RUN_SCHEMA, Run, SearchEnd, Start, TRIAL_SCHEMA,
-    Trial,
+    Environment, FlushCost, LIMIT_SERVER, NETWORK, Purpose, RUN_SCHEMA, Run, SearchEnd, Start,
+    TRIAL_SCHEMA, Trial,
 };
 pub use void::{VoidReason, VoidRules};

@@ -13,6 +13,8 @@ use crate::search::Stop;
 pub const TRIAL_SCHEMA: &str = "godwit.trial.v1";
 /// Value of `schema` in a [`Run`].
 pub const RUN_SCHEMA: &str = "godwit.run.v1";
+/// Topology of an [`Environment`] whose server ran already, somewhere on the network.
+pub const NETWORK: &str = "network";
 /// Name of the plain responder that marks what kernel and generator can do at most.
 pub const LIMIT_SERVER: &str = "limit";
 
@@ -103,7 +105,8 @@ pub struct Trial {
     pub end_s: f64,
     /// The exact command lines, role (`server`, `generator`) to words as a shell would take them.
     pub commands: BTreeMap<String, String>,
-    /// Processors that the server was given.
+    /// Processors that the server was given; empty when they are not this machine's, and nothing is
+    /// known of what the server used.
     pub server_cpus: Vec<u32>,
     /// Processors that the generator was given.
     pub generator_cpus: Vec<u32>,
@@ -133,6 +136,12 @@ pub struct Trial {
 }
 
 impl Trial {
+    /// Whether what the server used was seen: its processors, its memory, its sockets.
+    #[must_use]
+    pub const fn sees_server(&self) -> bool {
+        !self.server_cpus.is_empty()
+    }
+
     /// True when the trial says nothing about the server.
     #[must_use]
     pub fn is_void(&self) -> bool {
@@ -277,7 +286,7 @@ pub struct Environment {
     pub memory_bytes: u64,
     /// Hypervisor, when one is known; empty otherwise.
     pub virtualization: String,
-    /// How server and generator were connected: `veth` or `loopback`.
+    /// How server and generator were connected: `veth`, `loopback` or [`NETWORK`].
     pub topology: String,
     /// Godwit's version.
     pub godwit: String,

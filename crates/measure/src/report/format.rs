@@ -28,6 +28,12 @@ pub fn whole(value: f64) -> String {
     text
 }
 
+/// `value` as `shown` has it, or a dash where it is not known.
+#[must_use]
+pub fn known<T>(value: Option<T>, shown: impl FnOnce(T) -> String) -> String {
+    value.map_or_else(|| "–".to_owned(), shown)
+}
+
 /// A rate in three significant digits: `174,000`, `9,810`, `12.3`.
 #[must_use]
 pub fn rate(value: f64) -> String {

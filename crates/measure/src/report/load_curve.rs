@@ -255,7 +255,7 @@ pub(super) fn table(summary: &Summary) -> Markup {
                             td.n { (format::duration_us(point.latency.p50_us)) }
                             td.n { (format::duration_us(point.latency.p99_us)) }
                             td.n { (format::duration_us(point.latency.p999_us)) }
-                            td.n { (format::trimmed(point.server_cpus_busy, 2)) }
+                            td.n { (format::known(point.server_cpus_busy, |busy| format::trimmed(busy, 2))) }
                             td.n { (point.trials) }
                         }
                     }

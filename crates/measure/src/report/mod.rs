@@ -241,6 +241,13 @@ fn charts(summary: &Summary) -> Markup {
         }
         (processor_load(summary))
         (profile::figure(summary))
+        (over_the_run(summary))
+    }
+}
+
+/// Processors and memory over the run, as far as they were seen.
+fn over_the_run(summary: &Summary) -> Markup {
+    html! {
         @if !summary.timeline.is_empty() {
             (figure(
                 "cpu",
@@ -250,6 +257,8 @@ fn charts(summary: &Summary) -> Markup {
                 &timeline::chart(summary, timeline::Quantity::Cpu),
                 &timeline::table(summary),
             ))
+        }
+        @if summary.timeline.iter().any(|point| point.server_rss_bytes > 0) {
             (figure(
                 "memory",
                 "Memory over the run",

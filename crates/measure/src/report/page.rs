@@ -4,6 +4,7 @@ use maud::{Markup, html};
 
 use super::{format, plot, ratios, runs};
 use crate::plan::{DroppedRuns, Plan, QUERY, QUERY_FRAME_BYTES, Unconfirmed};
+use crate::record::NETWORK;
 use crate::statistics::RatioInterval;
 use crate::summary::{LatencyAt, Ratio, ServerResult, Summary};
 
@@ -240,17 +241,12 @@ pub(super) fn method(summary: &Summary) -> Markup {
                 }
             }
             @if plan.has_runs() { (runs_method(plan)) }
-            p {
-                "Servers take turns, every second turn backwards where the plan says so, with "
-                "the limit responder among them: a plain program that answers from the same socket "
-                "calls without knowing anything. Machines drift, so the ratio of rounds measured side "
-                "by side is the result; absolute rates hold for this machine and hour."
-                @if !plan.has_runs() {
-                    " The interval is Student's on the logarithms of the pairs' ratios, widened by the "
-                    "factor to which the search tells rates apart ("
-                    (number(((search.resolution() - 1.0) * 100.0).round())) " %)."
+            @if summary.environment.topology == NETWORK {
+                p {
+                    "One server was measured, which ran already, over the network between it and the "
+                    "generator: the figures are of both, on this machine and in this hour."
                 }
-            }
+            } @else { (turns(plan)) }
             p {
                 "A trial is void when its generator could not keep the schedule (more than "
                 (number(plan.void.late_sends_percent)) " % late), lost answers in its own socket ("
@@ -260,6 +256,24 @@ pub(super) fn method(summary: &Summary) -> Markup {
                 "repeated, counted per server, and enter no figure. Percentiles come from whole "
                 "histograms and are never averaged. Of several variants of a server the best one "
                 "stands for it."
+            }
+        }
+    }
+}
+
+/// How servers that are measured side by side take turns.
+fn turns(plan: &Plan) -> Markup {
+    let number = |value: f64| format::trimmed(value, 2);
+    html! {
+        p {
+            "Servers take turns, every second turn backwards where the plan says so, with "
+            "the limit responder among them: a plain program that answers from the same socket "
+            "calls without knowing anything. Machines drift, so the ratio of rounds measured side "
+            "by side is the result; absolute rates hold for this machine and hour."
+            @if !plan.has_runs() {
+                " The interval is Student's on the logarithms of the pairs' ratios, widened by the "
+                "factor to which the search tells rates apart ("
+                (number(((plan.search.resolution() - 1.0) * 100.0).round())) " %)."
             }
         }
     }

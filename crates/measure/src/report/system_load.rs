@@ -7,6 +7,7 @@ use super::format;
 use super::load_curve::achieved_title;
 use super::plot::{self, Axis, Frame, Label, Mark, Size};
 use super::scale::Scale;
+use super::tables::server_drops;
 use crate::plan::{Protocol, mbit_per_s};
 use crate::summary::{Summary, TrialRow};
 
@@ -26,6 +27,7 @@ fn series(summary: &Summary) -> Vec<Series<'_>> {
                 && row.variant == result.variant
                 && row.void.is_empty()
                 && row.purpose.is_at_a_rate()
+                && row.server_load.is_some()
         };
         let mut rows: Vec<&TrialRow> = summary.trials.iter().filter(is_drawn).collect();
         rows.sort_by(|a, b| a.offered_per_s.total_cmp(&b.offered_per_s));
@@ -78,8 +80,13 @@ fn drawing(frame: &Frame, size: Size, series: &[Series<'_>], summary: &Summary) 
     frame.svg(size.class(), "Answers against the load of the server's processors", "xy", &content)
 }
 
+/// The load of a trial that is drawn, 0 to 1.
+fn load(row: &TrialRow) -> f64 {
+    row.server_load.unwrap_or_default()
+}
+
 fn place(frame: &Frame, row: &TrialRow) -> (f64, f64) {
-    (frame.at_x(row.server_load * 100.0), frame.at_y(row.achieved_per_s))
+    (frame.at_x(load(row) * 100.0), frame.at_y(row.achieved_per_s))
 }
 
 /// The rate that was offered, in both units where it is DNS.
@@ -107,14 +114,14 @@ fn mark(
             ("server", series.name.to_owned()),
             ("offered", format::trimmed(row.offered_per_s, 1)),
             ("achieved", format::trimmed(row.achieved_per_s, 1)),
-            ("load", format::trimmed(row.server_load, 3)),
+            ("load", format::trimmed(load(row), 3)),
         ],
         title: format!(
             "{}\noffered {}\nachieved {}/s\nload {}\nlate or lost {}",
             series.name,
             offered(row, protocol),
             format::whole(row.achieved_per_s),
-            format::percent(row.server_load),
+            format::percent(load(row)),
             format::percent(row.loss),
         ),
     }
@@ -159,10 +166,10 @@ pub(super) fn table(summary: &Summary) -> Markup {
                             td.n { (offered(row, protocol)) }
                             td.n { (format::whole(row.achieved_per_s)) }
                             td.n { (format::percent(row.loss)) }
-                            td.n { (format::percent(row.server_load)) }
+                            td.n { (format::percent(load(row))) }
                             td.n { (format::duration_us(row.p50_us)) }
                             td.n { (format::duration_us(row.p99_us)) }
-                            td.n { (format::whole(row.server_socket_drops as f64)) }
+                            td.n { (server_drops(row)) }
                         }
                     }
                 }

@@ -61,9 +61,9 @@ fn trial(row: &TrialRow) -> Markup {
             td.n { (format::percent(row.loss)) }
             td.n { (format::duration_us(row.p50_us)) }
             td.n { (format::duration_us(row.p99_us)) }
-            td.n { (format::trimmed(row.server_cpu_s, 2)) " s" }
+            td.n { (format::known(row.server_cpu_s, |cpu_s| format::trimmed(cpu_s, 2) + " s")) }
             td.n { (format::percent(row.steal_share)) }
-            td.n { (format::whole(row.server_socket_drops as f64)) }
+            td.n { (server_drops(row)) }
             td {
                 @if is_void {
                     "void: "
@@ -75,6 +75,11 @@ fn trial(row: &TrialRow) -> Markup {
             }
         }
     }
+}
+
+/// Datagrams dropped at the server's sockets.
+pub(super) fn server_drops(row: &TrialRow) -> String {
+    format::known(row.server_socket_drops, |drops| format::whole(drops as f64))
 }
 
 /// Why trials were void, per server.

@@ -22,6 +22,13 @@ struct Stretch<'s> {
     points: &'s [TimePoint],
 }
 
+impl Stretch<'_> {
+    /// Whether what the server used was seen.
+    fn is_seen(&self) -> bool {
+        self.row.server_cpu_s.is_some()
+    }
+}
+
 fn stretches(summary: &Summary) -> Vec<Stretch<'_>> {
     summary
         .timeline
@@ -38,6 +45,15 @@ fn stretches(summary: &Summary) -> Vec<Stretch<'_>> {
         .collect()
 }
 
+/// Processors that the server kept busy; 0 where they were not seen, and nothing is to be drawn.
+fn server_cpus(point: &TimePoint) -> f64 {
+    point.server_cpus_busy.unwrap_or_default()
+}
+
+fn generator_cpus(point: &TimePoint) -> f64 {
+    point.generator_cpus_busy
+}
+
 fn mib(point: &TimePoint) -> f64 {
     point.server_rss_bytes as f64 / f64::from(1 << 20)
 }
@@ -46,7 +62,7 @@ fn mib(point: &TimePoint) -> f64 {
 pub(super) fn chart(summary: &Summary, quantity: Quantity) -> Markup {
     let stretches = stretches(summary);
     let most = summary.timeline.iter().fold(0.0_f64, |most, point| match quantity {
-        Quantity::Cpu => most.max(point.server_cpus_busy).max(point.generator_cpus_busy).max(1.0),
+        Quantity::Cpu => most.max(server_cpus(point)).max(point.generator_cpus_busy).max(1.0),
         Quantity::Memory => most.max(mib(point)),
     });
     html! {
@@ -77,9 +93,7 @@ fn drawing(frame: &Frame, size: Size, quantity: Quantity, stretches: &[Stretch<'
         points.iter().map(|point| (frame.at_x(point.at_s), frame.at_y(read(point)))).collect()
     };
     let (title, name, read): (_, _, fn(&TimePoint) -> f64) = match quantity {
-        Quantity::Cpu => {
-            ("processors busy", "Processors over the run", |point| point.server_cpus_busy)
-        }
+        Quantity::Cpu => ("processors busy", "Processors over the run", server_cpus),
         Quantity::Memory => ("server memory, MiB", "Memory over the run", mib),
     };
     let ticks = if size == Size::Wide { 10 } else { 5 };
@@ -90,16 +104,21 @@ fn drawing(frame: &Frame, size: Size, quantity: Quantity, stretches: &[Stretch<'
         ))
         @if quantity == Quantity::Cpu {
             @for stretch in stretches {
-                (plot::line("generator", &place(|point| point.generator_cpus_busy, stretch.points)))
+                (plot::line("generator", &place(generator_cpus, stretch.points)))
                 (plot::line("stolen", &place(|point| point.stolen_cpus, stretch.points)))
             }
         }
-        @for stretch in stretches {
+        @for stretch in stretches.iter().filter(|stretch| stretch.is_seen()) {
             (plot::area(&stretch.class, &place(read, stretch.points), frame.floor()))
         }
-        @for stretch in stretches {
+        @for stretch in stretches.iter().filter(|of| of.is_seen() || quantity == Quantity::Cpu) {
+            @let (class, read) = if stretch.is_seen() {
+                (stretch.class.as_str(), read)
+            } else {
+                ("generator", generator_cpus as fn(&TimePoint) -> f64)
+            };
             (plot::stretch(
-                &stretch.class,
+                class,
                 &place(read, stretch.points),
                 &[
                     ("server", stretch.row.server.clone()),
@@ -123,11 +142,12 @@ fn words(stretch: &Stretch<'_>, quantity: Quantity) -> String {
         row.purpose.name(),
         format::whole(row.offered_per_s)
     );
+    let server_busy = stretch.is_seen().then(|| mean(server_cpus));
     match quantity {
         Quantity::Cpu => format!(
             "{head}\nserver {} processors\ngenerator {}\nstolen {}",
-            format::trimmed(mean(|point| point.server_cpus_busy), 2),
-            format::trimmed(mean(|point| point.generator_cpus_busy), 2),
+            format::known(server_busy, |busy| format::trimmed(busy, 2)),
+            format::trimmed(mean(generator_cpus), 2),
             format::trimmed(mean(|point| point.stolen_cpus), 2),
         ),
         Quantity::Memory => {
@@ -137,12 +157,19 @@ fn words(stretch: &Stretch<'_>, quantity: Quantity) -> String {
     }
 }
 
+/// Whether what a server used was seen in any of its trials.
+fn is_seen(summary: &Summary, server: &str) -> bool {
+    summary.trials.iter().any(|row| row.server == server && row.server_cpu_s.is_some())
+}
+
 /// Which color is whose.
 pub(super) fn legend(summary: &Summary, quantity: Quantity) -> Markup {
     html! {
         p class="legend" {
             @for (index, result) in summary.results.iter().enumerate() {
-                span class={ "key " (plot::series_class(index)) } { (result.server) }
+                @if is_seen(summary, &result.server) {
+                    span class={ "key " (plot::series_class(index)) } { (result.server) }
+                }
             }
             @if summary.limit.is_some() { span class={ "key " (LIMIT_CLASS) } { "limit" } }
             @if quantity == Quantity::Cpu {
@@ -175,16 +202,17 @@ pub(super) fn table(summary: &Summary) -> Markup {
                     @let mean = |read: fn(&TimePoint) -> f64| {
                         format::trimmed(stretch.points.iter().map(read).sum::<f64>() / count, 2)
                     };
+                    @let is_seen = stretch.is_seen();
                     @let rss = stretch.points.iter().map(|point| point.server_rss_bytes).max();
                     tr {
                         td.n { (stretch.row.number) }
                         td { (stretch.row.server) }
                         td.n { (format::trimmed(stretch.row.start_s, 1)) " s" }
                         td.n { (format::trimmed(stretch.row.end_s, 1)) " s" }
-                        td.n { (mean(|point| point.server_cpus_busy)) }
-                        td.n { (mean(|point| point.generator_cpus_busy)) }
+                        td.n { (format::known(is_seen.then(|| mean(server_cpus)), |busy| busy)) }
+                        td.n { (mean(generator_cpus)) }
                         td.n { (mean(|point| point.stolen_cpus)) }
-                        td.n { (format::bytes(rss.unwrap_or(0))) }
+                        td.n { (format::known(rss.filter(|_| is_seen), format::bytes)) }
                     }
                 }
             }

@@ -44,7 +44,10 @@ fn point(group: &[&Trial]) -> CurvePoint {
         loss: loss(loads()),
         trials: group.len() as u32,
         latency: latency(loads()),
-        server_cpus_busy: busy(cpu_s, group.iter().map(|t| t.end_s - t.start_s).sum()),
+        server_cpus_busy: group
+            .iter()
+            .all(|trial| trial.sees_server())
+            .then(|| busy(cpu_s, group.iter().map(|t| t.end_s - t.start_s).sum())),
     }
 }
 

@@ -210,8 +210,8 @@ pub struct CurvePoint {
     pub trials: u32,
     /// Latency from when an exchange was due, from the histograms put together.
     pub latency: LatencySummary,
-    /// Processors that the server kept busy.
-    pub server_cpus_busy: f64,
+    /// Processors that the server kept busy; `None` when they were not seen.
+    pub server_cpus_busy: Option<f64>,
 }
 
 /// One server against another.
@@ -293,15 +293,15 @@ pub struct TrialRow {
     pub p50_us: f64,
     /// 99 % latency, microseconds.
     pub p99_us: f64,
-    /// Processor seconds of the server.
-    pub server_cpu_s: f64,
+    /// Processor seconds of the server; `None` when they were not seen.
+    pub server_cpu_s: Option<f64>,
     /// The share of the server's processors that was used while exchanges came due, 0 to 1; stolen
-    /// time counts neither as used nor as there.
-    pub server_load: f64,
+    /// time counts neither as used nor as there. `None` when they were not seen.
+    pub server_load: Option<f64>,
     /// Share of the processors' time that was stolen, 0 to 1.
     pub steal_share: f64,
-    /// Datagrams dropped at the server's sockets.
-    pub server_socket_drops: u64,
+    /// Datagrams dropped at the server's sockets; `None` when they were not seen.
+    pub server_socket_drops: Option<u64>,
     /// Whether the criterion was met (never of a void trial).
     pub meets: bool,
     /// Why it is void; empty when it counts.
@@ -338,8 +338,8 @@ pub struct TimePoint {
     pub at_s: f64,
     /// Number of the trial that was running.
     pub trial: u32,
-    /// Processors that the server kept busy.
-    pub server_cpus_busy: f64,
+    /// Processors that the server kept busy; `None` when they were not seen.
+    pub server_cpus_busy: Option<f64>,
     /// Processors that the generator kept busy.
     pub generator_cpus_busy: f64,
     /// Processors' worth of time that was stolen.

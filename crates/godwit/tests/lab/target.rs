@@ -1,0 +1,200 @@
+//! The same for servers that run before the lab comes.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use super::common::link::Link;
+use super::common::{ServerProcess, TempFolder, configuration, configuration6, free_port};
+use super::{Place, refused, said};
+
+/// Addresses in the pools of the servers below.
+const POOL: &str = "65534";
+
+/// Measures by `plan` what `words` say, in a lab that is started by `wrapper`; summary and page.
+fn measured(place: &Place, wrapper: Command, plan: &str, words: &[&str]) -> (Value, String) {
+    // How fast this machine is now is not for these tests.
+    place.more(plan, "");
+    let all = [&["run", plan, "--pool-size", POOL, "--json"][..], words].concat();
+    let output = place.lab_by(wrapper, &all);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("JSON only");
+    let page = std::fs::read_to_string(place.results()[0].join("report.html")).expect("a page");
+    (summary, page)
+}
+
+/// What may not be claimed of a server that the lab does not see is not there.
+fn is_silent_about_the_server(summary: &Value, page: &str, target: &str) {
+    assert_eq!(summary["environment"]["topology"], "network");
+    assert_eq!(summary["limit"], Value::Null);
+    for list in ["starts", "flushes", "ratios"] {
+        assert!(summary[list].as_array().is_none_or(Vec::is_empty), "{list}: {summary}");
+    }
+    let [result] = &summary["results"].as_array().expect("a list")[..] else {
+        panic!("one server: {summary}")
+    };
+    assert_eq!((&result["server"], &result["variant"]), (&"target".into(), &target.into()));
+    assert!(result["leases_per_s"].as_f64() > Some(0.0), "{result}");
+    assert!(result["latency_max"]["latency"]["p99_us"].as_f64() > Some(0.0), "{result}");
+    assert_eq!((&result["leases_per_cpu_s"], &result["rss_bytes"]), (&Value::Null, &0.into()));
+    let points = result["curve"].as_array().expect("a list");
+    assert!(!points.is_empty());
+    assert!(points.iter().all(|point| point["server_cpus_busy"].is_null()), "{points:?}");
+    for trial in summary["trials"].as_array().expect("a list") {
+        for unseen in ["server_cpu_s", "server_load", "server_socket_drops"] {
+            assert!(trial[unseen].is_null(), "{unseen}: {trial}");
+        }
+    }
+    let seen = summary["timeline"].as_array().expect("a list");
+    let of_generator = |point: &&Value| point["generator_cpus_busy"].as_f64() > Some(0.0);
+    assert!(seen.iter().any(|point| of_generator(&point)), "the generator's processor is seen");
+    assert!(seen.iter().all(|point| point["server_cpus_busy"].is_null()));
+    assert!(page.contains(&format!("The server at {target} ran already")), "{page}");
+    assert!(page.contains("data-chart=\"load-curve\"") && page.contains("data-chart=\"latency\""));
+    assert!(page.contains("data-chart=\"cpu\"") && !page.contains("data-chart=\"memory\""));
+}
+
+/// Exchanges that were due in all trials, and leases that clients were given.
+fn ledger(place: &Place) -> (u64, u64) {
+    let trials = std::fs::read_dir(place.results()[0].join("trials")).expect("a folder");
+    let records = trials.map(|trial| {
+        let path = trial.expect("an entry").path().join("trial.json");
+        let text = std::fs::read_to_string(path).expect("a record");
+        serde_json::from_str::<Value>(&text).expect("JSON")["load"].take()
+    });
+    records.fold((0, 0), |(due, leases), load| {
+        let count = |value: &Value| value.as_u64().expect("a count");
+        (due + count(&load["exchanges"]["due"]), leases + count(&load["leases"]))
+    })
+}
+
+/// Addresses in the lease file of a server.
+fn addresses(file: &Path) -> u64 {
+    let text = std::fs::read_to_string(file).expect("the lease file");
+    let first = |line: &str| line.split(',').next().map(str::to_owned);
+    text.lines().skip(1).filter_map(first).collect::<BTreeSet<String>>().len() as u64
+}
+
+#[test]
+fn a_server_that_runs_is_measured_and_left_running() {
+    let (place, folder) = (Place::new("target"), TempFolder::new("lab-target"));
+    let config = configuration(folder.path(), "none", 1);
+    let mut server = ServerProcess::start(&config, folder.path());
+    let target = format!("127.0.0.1:{}", server.port);
+    let relay = format!("127.0.0.1:{}", server.relay_port);
+    let words = ["--target", &target, "--relay", &relay];
+    let (summary, page) = measured(&place, Command::new("env"), "tiny", &words);
+    is_silent_about_the_server(&summary, &page, &target);
+    assert!(!server.has_ended(), "it is not the lab's to end");
+    server.stop();
+    let (due, given) = ledger(&place);
+    let kept = addresses(&folder.path().join("leases.csv"));
+    // One is the client's that asks whether the server answers. What came too late was given, too.
+    assert!(given > 0 && (given + 1..=due + 1).contains(&kept), "{given} of {due}, kept {kept}");
+    let folder = place.results()[0].clone();
+    let again = place.lab(&["report", &folder.to_string_lossy(), "--json"]);
+    let again: Value = serde_json::from_slice(&again.stdout).expect("JSON only");
+    assert_eq!(again, summary, "what is not known stays unknown when it is judged again");
+}
+
+#[test]
+fn a_dhcpv6_server_that_runs_is_measured() {
+    let (place, folder) = (Place::new("target6"), TempFolder::new("lab-target6"));
+    place.plan("tiny6", "protocol = \"dhcp6\"");
+    let subnet = "{ \"id\": 1, \"subnet\": \"2001:db8::/32\", \
+                  \"relay\": { \"ip-addresses\": [ \"::1\" ] }, \
+                  \"pools\": [ { \"pool\": \"2001:db8:1::/112\" } ] }";
+    let config = configuration6(folder.path(), "\"lo/::1\"", "", subnet);
+    let ports = [free_port(), free_port()];
+    let env = || Command::new("env");
+    let server = ServerProcess::launch_on(env(), "dhcp6", ports, &config, folder.path());
+    let target = format!("[::1]:{}", server.port);
+    let relay = format!("[::1]:{}", server.relay_port);
+    let words = ["--target", &target, "--relay", &relay];
+    let (summary, page) = measured(&place, env(), "tiny6", &words);
+    is_silent_about_the_server(&summary, &page, &target);
+    server.stop();
+}
+
+#[test]
+fn a_server_on_another_machine_is_measured_from_the_address_towards_it() {
+    let Some(link) = Link::new(['j', 'k']) else { return };
+    link.join("sv0", "cv0", "10.66.0.1/16");
+    link.ip_at_client("addr add 10.66.0.2/16 dev cv0");
+    let (place, folder) = (Place::new("target-far"), TempFolder::new("lab-target-far"));
+    let config = configuration(folder.path(), "none", 1);
+    let text = std::fs::read_to_string(&config).expect("it was written here");
+    let text = text.replace("lo/127.0.0.1", "sv0/10.66.0.1").replace("127.0.0.0/8", "10.66.0.0/16");
+    let text = text.replace("127.1.0.1 - 127.1.255.254", "10.66.1.0 - 10.66.255.254");
+    std::fs::write(&config, text).expect("the test's folder can be written");
+    let at_server = link.at_server();
+    let server = ServerProcess::start_on_standard_ports(at_server, "dhcp4", &config, folder.path());
+    let (summary, page) = measured(&place, link.at_client(), "tiny", &["--target", "10.66.0.1"]);
+    is_silent_about_the_server(&summary, &page, "10.66.0.1:67");
+    let commands = &summary["trials"][0]["commands"];
+    let generator = commands["generator"].as_str().expect("its command line");
+    assert!(generator.contains("--relay 10.66.0.2:67"), "{generator}");
+    assert!(commands["server"].is_null(), "{commands}");
+    server.stop();
+}
+
+#[test]
+fn a_server_that_goes_away_falls_short_and_is_not_started_again() {
+    let (place, folder) = (Place::new("target-gone"), TempFolder::new("lab-target-gone"));
+    let config = configuration(folder.path(), "none", 1);
+    let server = ServerProcess::start(&config, folder.path());
+    let [target, relay] = [server.port, server.relay_port].map(|port| format!("127.0.0.1:{port}"));
+    let mut lab = place.godwit(&["lab", "run", "tiny", "--target", &target, "--relay", &relay]);
+    let mut child = lab.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
+    // A trial has ended, and others follow.
+    let first = lines.next().expect("a line").expect("text");
+    assert!(first.contains("search"), "{first}");
+    server.kill();
+    let said: Vec<String> = lines.map(|line| line.expect("text")).collect();
+    assert_eq!(child.wait().expect("it ends").code(), Some(3), "{said:?}");
+    let sentence = format!("target ({target}) does not answer any more");
+    assert!(said.iter().any(|line| line.ends_with(&sentence)), "{said:?}");
+    assert!(!said.iter().any(|line| line.contains("started again")), "{said:?}");
+}
+
+#[test]
+fn what_makes_no_sense_with_a_server_that_runs_is_refused_in_one_message() {
+    let place = Place::new("no-target");
+    let with = |plan: &str, more: &[&str], code| {
+        refused(&place, &[&["run", plan, "--target", "127.0.0.1:9"][..], more].concat(), code)
+    };
+    let flags = with("tiny", &["--server", "godwit,kea", "--topology", "veth"], 2);
+    assert!(flags.contains("--server names") && flags.contains("--topology is for"), "{flags}");
+    place.plan("demanding", "");
+    place.more(
+        "demanding",
+        "[server]\nfeatures = [\"plain\", \"not-persisted\"]\nprocessor_share = 0.5\n",
+    );
+    let output = place.lab(&["run", "demanding", "--target", "::1"]);
+    let all = said(&output);
+    assert_eq!((output.status.code(), place.results().len()), (Some(2), 0), "{all}");
+    for part in ["--target ::1: the plan is for DHCPv4", "(plain, not-persisted)", "share (0.5)"] {
+        assert!(all.contains(part), "{part}: {all}");
+    }
+    let full = place.lab(&["run", "dhcp4-full", "--target", "127.0.0.1:9"]);
+    assert_eq!(full.status.code(), Some(2));
+    assert!(said(&full).contains("runs.count (9)"), "{}", said(&full));
+    let suite = with("speed", &[], 2);
+    assert!(suite.contains("--target: speed is a suite"), "{suite}");
+    let alone = place.lab(&["run", "tiny", "--relay", "127.0.0.1"]);
+    assert_eq!(alone.status.code(), Some(2));
+    assert!(said(&alone).contains("--target"), "{}", said(&alone));
+}
+
+#[test]
+fn a_server_that_does_not_answer_is_told_with_what_it_needs() {
+    let place = Place::new("silent");
+    let [target, relay] = [free_port(), free_port()].map(|port| format!("127.0.0.1:{port}"));
+    let silent = refused(&place, &["run", "tiny", "--target", &target, "--relay", &relay], 1);
+    let sentence = format!("no OFFER came from UDP {target} to the relay {relay} within 5 s");
+    assert!(silent.contains(&sentence), "{silent}");
+}

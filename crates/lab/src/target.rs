@@ -1,0 +1,295 @@
+//! A server that runs already and that the lab did not start: what `--target` says of it, what of a plan
+//! cannot be measured on it, and from where it is loaded.
+
+use std::net::{IpAddr, SocketAddr};
+
+use measure::Plan;
+use measure::plan::{Feature, Restarts, Sharing, Store};
+use testbed::Topology;
+
+use crate::error::LabError;
+use crate::family::{Family, Version};
+use crate::subject::TARGET_SERVER;
+
+/// What the user says of a server that runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Words {
+    /// Its address, with a port or without.
+    pub server: String,
+    /// The address of the relay that the generator plays, with a port or without; `None` for this
+    /// machine's own towards the server.
+    pub relay: Option<String>,
+    /// Addresses in its pool; `None` for as many as the plan would give a server.
+    pub pool_size: Option<u32>,
+}
+
+/// A server that runs, and the place from which it is loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Running {
+    /// Where it takes messages.
+    pub server: SocketAddr,
+    /// Where the generator is; for DHCP it plays the relay there.
+    pub relay: SocketAddr,
+    /// The interface that has the relay's address.
+    pub interface: String,
+    /// What the reader of the report must know.
+    pub notes: Vec<String>,
+}
+
+impl Running {
+    /// The server of which `words` speak, with `plan` cut to what can be measured on it.
+    ///
+    /// # Errors
+    /// Everything in `words` and in the plan that makes no sense, at once; or there is no way to the server.
+    pub fn of(words: &Words, plan: &mut Plan) -> Result<Self, LabError> {
+        let family = Family::of(plan.protocol);
+        let mut problems = Vec::new();
+        let server = address(&words.server, family.port, family);
+        let server = server.map_err(|why| problems.push(format!("--target {why}"))).ok();
+        let relay = words.relay.as_deref().map(|text| address(text, family.relay_port, family));
+        let relay = relay.transpose().map_err(|why| problems.push(format!("--relay {why}"))).ok();
+        problems.extend(unfit(plan));
+        if words.pool_size.is_some() && !plan.protocol.is_dhcp() {
+            problems.push("--pool-size: DNS servers have no pools".to_owned());
+        }
+        if let (Some(server), Some(Some(relay))) = (server, relay)
+            && server.is_ipv4() != relay.is_ipv4()
+        {
+            problems.push(format!("--relay {relay} is not of the IP version of {server}"));
+        }
+        let (Some(server), Some(relay), true) = (server, relay, problems.is_empty()) else {
+            return Err(LabError::Usage(format!(
+                "{} cannot be measured on a server that runs already:\n  {}",
+                plan.name,
+                problems.join("\n  ")
+            )));
+        };
+        let relay = match relay {
+            Some(relay) => relay,
+            None => own_address(server, family.relay_port)?,
+        };
+        let notes = cut(plan, words.pool_size, server);
+        Ok(Self { server, relay, interface: interface_of(relay)?, notes })
+    }
+
+    /// Where it and its generator meet.
+    #[must_use]
+    pub fn topology(&self) -> Topology {
+        Topology::Network { interface: self.interface.clone() }
+    }
+}
+
+/// `text` as an address with a port, `port` when it has none.
+fn address(text: &str, port: u16, family: Family) -> Result<SocketAddr, String> {
+    let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
+    let parsed = match bare.parse::<IpAddr>() {
+        Ok(ip) => SocketAddr::new(ip, port),
+        Err(_) => text.parse::<SocketAddr>().map_err(|_| {
+            format!("{text}: not an address, nor one with a port (192.0.2.7:67, [2001:db8::7]:547)")
+        })?,
+    };
+    let ip = parsed.ip();
+    let is_broadcast = matches!(ip, IpAddr::V4(v4) if v4.is_broadcast());
+    if ip.is_unspecified() || ip.is_multicast() || is_broadcast {
+        return Err(format!("{text}: not the address of one machine"));
+    }
+    let version = if ip.is_ipv4() { Version::V4 } else { Version::V6 };
+    if family.protocol.is_dhcp() && version != family.version() {
+        let (name, wanted) = match family.version() {
+            Version::V4 => ("DHCPv4", "IPv4"),
+            Version::V6 => ("DHCPv6", "IPv6"),
+        };
+        return Err(format!("{text}: the plan is for {name}, which has {wanted} addresses"));
+    }
+    Ok(parsed)
+}
+
+/// What of `plan` needs a server that the lab starts, a sentence each.
+fn unfit(plan: &Plan) -> Vec<String> {
+    let server = &plan.server;
+    let mut found = Vec::new();
+    if plan.names_features() {
+        let names: Vec<&str> = server.features.iter().map(|feature| feature.name()).collect();
+        found.push(format!(
+            "server.features ({}) are configurations, and its configuration is its own",
+            names.join(", ")
+        ));
+    }
+    if server.stores != [Store::Memfile] {
+        let names: Vec<&str> = server.stores.iter().map(|store| store.name()).collect();
+        found.push(format!(
+            "server.stores ({}): it keeps its leases where it does",
+            names.join(", ")
+        ));
+    }
+    if server.sharing != [Sharing::Open] {
+        let names: Vec<&str> = server.sharing.iter().map(|sharing| sharing.name()).collect();
+        found.push(format!("server.sharing ({}): no database of it is known", names.join(", ")));
+    }
+    if plan.restart.database != Restarts::None {
+        found.push("restart.database: no database of it can be ended".to_owned());
+    }
+    if server.processor_share < 1.0 {
+        found.push(format!(
+            "server.processor_share ({}): its processors are not the lab's",
+            server.processor_share
+        ));
+    }
+    if plan.has_runs() {
+        found.push(format!(
+            "runs.count ({}): every run starts its servers anew and without leases, which the lab \
+             cannot do with it; plans with rounds, as {}-quick, can be measured",
+            plan.runs.count,
+            plan.protocol.name()
+        ));
+    }
+    found
+}
+
+/// Takes from `plan` what is only for servers that the lab starts; what the reader of the report must know.
+fn cut(plan: &mut Plan, pool_size: Option<u32>, server: SocketAddr) -> Vec<String> {
+    let mut notes = vec![format!(
+        "The server at {server} ran already and was measured as it is: the lab did not start it and \
+         does not see its processors, its memory, its sockets and its leases, so nothing is said of \
+         them, and of what bounds its rate only what its clients and the generator's machine show."
+    )];
+    if plan.blocks.limit {
+        plan.blocks.limit = false;
+        notes.push(
+            "There is no limit responder, which would have to run on the server's machine: that a rate \
+             is the server's and not the network's does not follow from this result."
+                .to_owned(),
+        );
+    }
+    if !plan.profile.fractions.is_empty() {
+        plan.profile.fractions.clear();
+        notes.push("Nothing was profiled: the server is not one that the lab started.".to_owned());
+    }
+    plan.servers = vec![TARGET_SERVER.to_owned()];
+    plan.server.features = vec![Feature::Plain];
+    if let Some(size) = pool_size {
+        plan.server.pool_size = size;
+        // The client that asks whether the server answers has one.
+        plan.clients.count = plan.clients.count.min(size.saturating_sub(1)).max(1);
+    }
+    notes
+}
+
+/// This machine's address towards `server`.
+fn own_address(server: SocketAddr, port: u16) -> Result<SocketAddr, LabError> {
+    let route = netio::route::to(server).map_err(|e| LabError::Failed(e.to_string()))?;
+    Ok(SocketAddr::new(route.local, port))
+}
+
+/// The interface of this machine that has the address of `relay`.
+fn interface_of(relay: SocketAddr) -> Result<String, LabError> {
+    let all = netio::interface::list().map_err(|e| LabError::cannot("list interfaces", e))?;
+    let has_it = |interface: &netio::interface::Interface| {
+        interface.addresses.contains(&relay.ip())
+            || interface.is_loopback && relay.ip().is_loopback()
+    };
+    let found = all.into_iter().find(has_it);
+    found.map(|interface| interface.name).ok_or_else(|| {
+        LabError::Usage(format!("--relay {}: no interface of this machine has it", relay.ip()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use measure::plan::Protocol;
+
+    use super::*;
+
+    fn words(server: &str) -> Words {
+        Words { server: server.to_owned(), ..Words::default() }
+    }
+
+    fn said(words: &Words, plan: &mut Plan) -> String {
+        let error = Running::of(words, plan).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        error.to_string()
+    }
+
+    #[test]
+    fn ports_are_the_protocols_where_none_is_named() {
+        let of = |protocol, server: &str, relay: Option<&str>| {
+            let mut plan = Plan { protocol, ..Plan::default() };
+            let words = Words { relay: relay.map(str::to_owned), ..words(server) };
+            let found = Running::of(&words, &mut plan).unwrap();
+            assert_eq!(found.interface, "lo");
+            (found.server.to_string(), found.relay.to_string())
+        };
+        let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
+        for (found, wanted) in [
+            (of(Protocol::Dhcp4, "127.0.0.1", None), pair("127.0.0.1:67", "127.0.0.1:67")),
+            (
+                of(Protocol::Dhcp4, "127.0.0.1:6767", Some("127.0.0.2:6768")),
+                pair("127.0.0.1:6767", "127.0.0.2:6768"),
+            ),
+            (of(Protocol::Dhcp6, "::1", None), pair("[::1]:547", "[::1]:547")),
+            (of(Protocol::Dhcp6, "[::1]", Some("[::1]:6768")), pair("[::1]:547", "[::1]:6768")),
+            (of(Protocol::Dns, "127.0.0.1", None), pair("127.0.0.1:53", "127.0.0.1:0")),
+            (of(Protocol::Dns, "[::1]:5300", None), pair("[::1]:5300", "[::1]:0")),
+        ] {
+            assert_eq!(found, wanted);
+        }
+    }
+
+    #[test]
+    fn addresses_that_are_none_are_refused() {
+        for (server, why) in [
+            ("dhcp.example", "not an address"),
+            ("0.0.0.0", "not the address of one machine"),
+            ("255.255.255.255", "not the address of one machine"),
+            ("239.1.1.1", "not the address of one machine"),
+            ("::1", "the plan is for DHCPv4, which has IPv4 addresses"),
+        ] {
+            let said = said(&words(server), &mut Plan::default());
+            assert!(said.contains(&format!("--target {server}: {why}")), "{said}");
+        }
+        let far = Words { relay: Some("203.0.113.9".to_owned()), ..words("127.0.0.1") };
+        assert!(said(&far, &mut Plan::default()).contains("no interface of this machine has it"));
+    }
+
+    #[test]
+    fn all_that_a_plan_wants_of_its_own_servers_is_refused_at_once() {
+        let mut plan = Plan { name: "x".to_owned(), ..Plan::default() };
+        plan.server.features = vec![Feature::Plain, Feature::NotPersisted];
+        plan.server.stores = vec![Store::Mysql];
+        plan.server.sharing = vec![Sharing::TwoServers];
+        plan.server.processor_share = 0.5;
+        plan.restart.database = Restarts::Both;
+        plan.runs.count = 9;
+        let said = said(&words("nowhere"), &mut plan);
+        for part in [
+            "x cannot be measured on a server that runs already:",
+            "--target nowhere: not an address",
+            "server.features (plain, not-persisted)",
+            "server.stores (mysql)",
+            "server.sharing (two-servers)",
+            "server.processor_share (0.5)",
+            "restart.database",
+            "runs.count (9)",
+            "dhcp4-quick",
+        ] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_plan_keeps_its_load_and_loses_what_is_for_servers_of_the_lab() {
+        let servers = vec!["godwit".to_owned(), "kea".to_owned()];
+        let mut plan = Plan { servers, ..Plan::default() };
+        plan.profile.fractions = vec![0.5];
+        let before = plan.clone();
+        let words = Words { pool_size: Some(1_000), ..words("127.0.0.1") };
+        let found = Running::of(&words, &mut plan).unwrap();
+        assert_eq!(found.notes.len(), 3, "{:?}", found.notes);
+        assert!(!plan.blocks.limit && plan.profile.fractions.is_empty());
+        assert_eq!((plan.servers, plan.server.pool_size), (vec!["target".to_owned()], 1_000));
+        assert_eq!(
+            (plan.clients.count, plan.search, plan.curve),
+            (999, before.search, before.curve)
+        );
+    }
+}
