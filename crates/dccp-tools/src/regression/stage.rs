@@ -73,6 +73,14 @@ fn ip(words: &str) -> Result<String, TestbedError> {
     CommandLine::new("ip").args(words.split(' ')).run()
 }
 
+/// Tells the first end which hardware address the second one, `address`, has.
+fn neighbour(here: (&str, &str), there: (&str, &str), address: &str) -> Result<(), TestbedError> {
+    let shown = ip(&format!("-n {} -br link show dev {}", there.0, there.1))?;
+    let mac = shown.split_ascii_whitespace().nth(2).unwrap_or_default();
+    ip(&format!("-n {} neigh replace {address} lladdr {mac} dev {}", here.0, here.1))?;
+    Ok(())
+}
+
 impl Stage {
     /// Makes the namespaces and joins them, over IPv4 or over IPv6.
     pub(crate) fn set(is_v6: bool) -> Result<Self, ToolError> {
@@ -118,6 +126,18 @@ impl Stage {
             // Nobody else can have the address: nothing is gained by asking around first.
             let (address, flag) = if self.is_v6 { (v6, " nodad") } else { (v4, "") };
             ip(&format!("-n {name} addr add {address} dev {end}{flag}"))?;
+        }
+        // Who is next to whom is known: where a link loses much, questions for it would be lost, too, and
+        // the kernel calls the other end unreachable after three.
+        for neighbours in pairs.chunks(2) {
+            let [(one, one_end, one_has, _), (two, two_end, two_has, _)] = neighbours else {
+                continue;
+            };
+            let address = |has: &[&'static str; 2]| {
+                has[usize::from(self.is_v6)].split('/').next().unwrap_or("")
+            };
+            neighbour((one, one_end), (two, two_end), address(two_has))?;
+            neighbour((two, two_end), (one, one_end), address(one_has))?;
         }
         let (routes, forward) = if self.is_v6 {
             (
@@ -231,7 +251,8 @@ impl Stage {
         match ended {
             Ok(Some(status)) if status.success() => {}
             Ok(Some(status)) => {
-                let what = format!("{} without a whole result", describe(status));
+                let why = read_failures(&self.folder.join("client.out"));
+                let what = format!("{} without a whole result{why}", describe(status));
                 return Err(failed(&client, &what));
             }
             _ => return Err(failed(&client, "did not end in time")),
@@ -248,6 +269,15 @@ impl Stage {
 fn failed(child: &ChildProcess, what: &str) -> ToolError {
     let words = child.last_words(3);
     ToolError::Failed(format!("the {} {what}: {words}", child.name()))
+}
+
+/// Why flows ended before their time, as the client's document says; empty when it does not.
+fn read_failures(path: &Path) -> String {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    let flows = document["flows"].as_array().into_iter().flatten();
+    let failures = flows.filter_map(|flow| flow["failure"].as_str());
+    failures.map(|failure| format!(" ({failure})")).collect()
 }
 
 /// What the receiver read of each flow, as the client's document says.
