@@ -17,7 +17,7 @@ pub struct Args {
     /// Packet text
     #[arg(value_name = "PACKET", conflicts_with = "input", required_unless_present_any = ["input", "example"])]
     pub(crate) packet: Option<String>,
-    /// Packet file, `-` for the standard input, or a capture (*.pcap*) to be sent with its times
+    /// Packet file, `-` for the standard input, or a capture (*.pcap*, pcapng too) to be sent with its times
     #[arg(short = 'i', long = "in", short_alias = 'c', alias = "conf", value_name = "FILE")]
     pub(crate) input: Option<String>,
     /// Interface to send by, or a capture (*.pcap*) or packet file (*.cfg*) to write
