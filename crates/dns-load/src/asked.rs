@@ -19,7 +19,7 @@ const PLAIN_BYTES: u16 = 512;
 /// The flags.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Asking {
-    /// File of queries, or a capture of them (classic pcap), `-` for the standard input
+    /// File of queries, or a capture of them (pcap or pcapng), `-` for the standard input
     #[arg(long, short = 'd', value_name = "FILE", conflicts_with = "query")]
     queries: Option<PathBuf>,
     /// Ask the queries of a capture when they were asked there, or with --rate as much slower or faster

@@ -2,6 +2,8 @@
 //! and by a receiver; files in and out; what is said of mistakes.
 
 mod common;
+#[path = "trafgen/segmentation.rs"]
+mod segmentation;
 
 use std::fs;
 use std::path::PathBuf;
@@ -57,12 +59,19 @@ impl Link {
 
     /// A socket that sees what arrives.
     fn receiver(&self) -> FrameReceiver {
-        let path = PathBuf::from(format!("/run/netns/{}", self.0));
-        let open = || {
-            netio::namespace::enter(&path).expect("root may");
+        self.enter(|| {
             FrameReceiver::open(&interface::named("in0").expect("it is there")).expect("root may")
+        })
+    }
+
+    /// What `open` gives inside of the namespace.
+    fn enter<T: Send>(&self, open: impl FnOnce() -> T + Send) -> T {
+        let path = PathBuf::from(format!("/run/netns/{}", self.0));
+        let inside = || {
+            netio::namespace::enter(&path).expect("root may");
+            open()
         };
-        std::thread::scope(|scope| scope.spawn(open).join()).expect("it opens")
+        std::thread::scope(|scope| scope.spawn(inside).join()).expect("it opens")
     }
 
     /// Runs `godwit trafgen --json`; its last line.
@@ -147,6 +156,8 @@ fn every_path_sends_as_many_frames_as_it_says() {
         assert_eq!(drain(&mut receiver, 82), 3_001, "{words}: {report}");
         assert_eq!(report["unsent"], 0);
         assert_eq!(report["late"].is_object(), words.starts_with("-b"), "{words}");
+        assert_eq!(report["gaps"].is_object(), words.starts_with("-b"), "{words}");
+        assert!(report["segmentation"].is_null(), "{words}");
         // What is chosen where nothing else is asked for.
         let best = if has_af_xdp { "xdp" } else { "ring" };
         let path = words.split(' ').skip_while(|word| *word != "--path").nth(1).unwrap_or(best);

@@ -8,14 +8,16 @@ use testbed::CommandLine;
 
 use crate::commit::commit;
 
-/// Kernel settings that decide how many packets survive a burst.
-const SETTINGS: [&str; 6] = [
+/// Kernel settings that decide how many packets survive a burst, and whether connections are tracked,
+/// which costs each packet.
+const SETTINGS: [&str; 7] = [
     "net.core.rmem_max",
     "net.core.wmem_max",
     "net.core.rmem_default",
     "net.core.netdev_max_backlog",
     "net.core.netdev_budget",
     "net.ipv4.udp_mem",
+    "net.netfilter.nf_conntrack_count",
 ];
 
 /// The machine, with `topology` and the versions of the servers filled in.

@@ -1,8 +1,8 @@
 //! From the testbed's readings (counters since boot) to records (amounts per interval).
 
-use counters::{CpuTimes, TICKS_PER_S, advance};
-use measure::record::{CpuSample, Sample};
-use testbed::sampler::Reading;
+use counters::{CpuTimes, InterfaceCounters, TICKS_PER_S, Traffic, advance};
+use measure::record::{CpuSample, Sample, SideCounts, TrafficCounts};
+use testbed::sampler::{Reading, SideReading};
 
 /// One sample per pair of neighboring readings. Times count from the beginning of the run. The server is
 /// the first target of the sampler when it `has_server`; the generator joins after it.
@@ -45,10 +45,12 @@ fn sample(before: &Reading, after: &Reading, has_server: bool) -> Sample {
         let is = is.unwrap_or_default();
         // A target that ended shows zeros: that is no step back of its counters.
         let drops = is.socket_drops.saturating_sub(was.unwrap_or_default().socket_drops);
-        (is.resident_bytes, drops)
+        (is.resident_bytes, drops, counts(was, &is))
     };
-    let (server_rss_bytes, server_socket_drops) = if has_server { side(0) } else { (0, 0) };
-    let (generator_rss_bytes, generator_socket_drops) = side(usize::from(has_server));
+    let (server_rss_bytes, server_socket_drops, server_counts) =
+        if has_server { side(0) } else { Default::default() };
+    let (generator_rss_bytes, generator_socket_drops, generator_counts) =
+        side(usize::from(has_server));
     Sample {
         at_s: after.at.as_secs_f64(),
         interval_s: after.at.saturating_sub(before.at).as_secs_f64(),
@@ -59,7 +61,37 @@ fn sample(before: &Reading, after: &Reading, has_server: bool) -> Sample {
         generator_socket_drops,
         softnet_drops: advance(before.softnet.dropped, after.softnet.dropped).unwrap_or(0),
         softnet_squeezes: advance(before.softnet.squeezed, after.softnet.squeezed).unwrap_or(0),
+        server_counts,
+        generator_counts,
     }
+}
+
+/// What one side counted from one reading to the next. Its processes have counted since they were
+/// started, its network since long before: of that nothing is known until it has been seen twice.
+fn counts(was: Option<SideReading>, is: &SideReading) -> SideCounts {
+    let none = InterfaceCounters::default();
+    let first = was.unwrap_or_default();
+    let mut counts = SideCounts {
+        user_s: seconds(is.user_ticks, first.user_ticks),
+        system_s: seconds(is.system_ticks, first.system_ticks),
+        ..SideCounts::default()
+    };
+    // An interface that is not there, or not yet entered, shows zeros.
+    if first.interface == none || is.interface == none {
+        return counts;
+    }
+    let amounts = is.interface.since(&first.interface).amounts;
+    (counts.received, counts.sent) = (traffic(amounts.received), traffic(amounts.sent));
+    let more = |was: u64, is: u64| advance(was, is).unwrap_or(0);
+    counts.no_port = more(first.udp.no_port, is.udp.no_port);
+    counts.receive_full = more(first.udp.receive_full, is.udp.receive_full);
+    counts.send_full = more(first.udp.send_full, is.udp.send_full);
+    counts
+}
+
+fn traffic(of: Traffic) -> TrafficCounts {
+    let Traffic { bytes, packets, errors, drops } = of;
+    TrafficCounts { packets, bytes, errors, drops }
 }
 
 fn cpu_sample(before: &Reading, now: &CpuTimes) -> Option<CpuSample> {
@@ -77,10 +109,33 @@ fn cpu_sample(before: &Reading, now: &CpuTimes) -> Option<CpuSample> {
 mod tests {
     use std::time::Duration;
 
-    use counters::Softnet;
-    use testbed::sampler::SideReading;
+    use counters::{Softnet, UdpCounters};
 
     use super::*;
+
+    #[test]
+    fn what_a_side_counts_begins_when_its_network_was_seen() {
+        let traffic = |packets| Traffic { packets, bytes: packets * 85, errors: 1, drops: 2 };
+        let reading = |packets, no_port, user_ticks| SideReading {
+            user_ticks,
+            system_ticks: user_ticks * 2,
+            interface: InterfaceCounters { received: traffic(packets), sent: traffic(packets + 1) },
+            udp: UdpCounters { no_port, ..UdpCounters::default() },
+            ..SideReading::default()
+        };
+        let first = counts(None, &reading(1_000, 50, 10));
+        assert_eq!((first.received.packets, first.no_port, first.user_s), (0, 0, 0.1));
+        let next = counts(Some(reading(1_000, 50, 10)), &reading(1_400, 57, 13));
+        assert_eq!((next.received.packets, next.received.bytes), (400, 34_000));
+        assert_eq!((next.sent.packets, next.received.drops, next.no_port), (400, 0, 7));
+        assert_eq!((next.user_s, next.system_s, next.process_s()), (0.03, 0.06, 0.09));
+        // It has ended: nothing went back.
+        let ended = counts(Some(reading(1_400, 57, 13)), &SideReading::default());
+        assert!(ended.is_empty(), "{ended:?}");
+        // Read before it had entered its network, where the interface is another one's.
+        let outside = SideReading { interface: InterfaceCounters::default(), ..reading(0, 3, 1) };
+        assert_eq!(counts(Some(outside), &reading(9, 40, 1)).no_port, 0);
+    }
 
     #[test]
     fn counters_become_amounts_per_interval() {

@@ -36,7 +36,7 @@ fn of_capture(
     Ok(times_ns)
 }
 
-/// Gives `take` every UDP datagram to one of `ports` in the classic pcap file `file`, in its order: when it
+/// Gives `take` every UDP datagram to one of `ports` in the capture `file` (pcap or pcapng), in its order: when it
 /// was captured, nanoseconds since 1970, and what it carries.
 ///
 /// # Errors
@@ -89,7 +89,7 @@ fn payload_to<'p>(octets: &'p [u8], link_type: u32, ports: &[u16]) -> Option<&'p
 }
 
 fn of_leases(file: &[u8]) -> Result<Vec<u64>, String> {
-    let other = || "is neither a classic pcap file nor a lease file of Kea".to_owned();
+    let other = || "is neither a capture nor a lease file of Kea".to_owned();
     let text = str::from_utf8(file).map_err(|_| other())?;
     let mut lines = text.lines();
     let head: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();

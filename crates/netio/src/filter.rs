@@ -174,6 +174,15 @@ pub fn set_broadcasts(socket: &UdpSocket, broadcasts: Broadcasts) -> io::Result<
     attach(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &udp_program(broadcasts))
 }
 
+/// Has `socket` drop whatever comes from now on: its port is taken, which is all that it is for.
+///
+/// # Errors
+///
+/// What `setsockopt(2)` reports.
+pub fn take_nothing(socket: &UdpSocket) -> io::Result<()> {
+    attach(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &nothing())
+}
+
 /// Gives `program` to the kernel by `option`.
 pub(crate) fn attach(
     socket: &impl AsFd,

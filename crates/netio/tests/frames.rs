@@ -4,8 +4,11 @@
 use std::net::{Ipv4Addr, UdpSocket};
 use std::process::Command;
 
-use netio::frame::{PendingChecksum, Train, transmit_queues};
-use netio::{FrameReceiver, FrameSender, PollFd, RingSize, XdpSender, interface, namespace, poll};
+use netio::frame::{PendingChecksum, Train, TrainKind, transmit_queues};
+use netio::{
+    FrameReceiver, FrameSender, PollFd, RingSize, SendBatch, UdpOptions, XdpSender, interface,
+    namespace, poll,
+};
 
 const NEAR: &str = "near0";
 const FAR: &str = "far0";
@@ -98,6 +101,32 @@ fn a_checksum_that_was_left_to_a_device_is_named() {
         // Behind Ethernet and IPv4 header; the field of UDP.
         assert_eq!(checksum, Some(PendingChecksum { start: 34, offset: 6 }));
         assert_eq!((&octets[42..], train), (&b"hello"[..], None));
+    });
+}
+
+#[test]
+fn a_train_is_sent_as_one_was_received_and_single_frames_beside_it() {
+    on_a_link(|| {
+        let (mut near, mut far) = (receiver(NEAR), receiver(FAR));
+        let socket = netio::UdpSocket::open(&UdpOptions::at((OURS, 0))).unwrap();
+        let mut batch = SendBatch::new(4, 100, true);
+        for octet in 0..3 {
+            batch.slot().unwrap()[..100].fill(octet);
+            batch.commit(100, (THEIRS, 9), None);
+        }
+        assert_eq!(batch.flush(&socket).sent, 3);
+        let (octets, checksum, train) = wait_for(&mut far);
+        assert_eq!((octets.len(), checksum), (342, Some(PendingChecksum { start: 34, offset: 6 })));
+        assert_eq!(train, Some(Train { kind: TrainKind::Udp, payload_bytes: 100 }));
+        let mut out = FrameSender::open_for_trains(&interface::named(FAR).unwrap()).unwrap();
+        out.slot().unwrap()[..342].copy_from_slice(&octets);
+        out.commit_train(342, 34, 100);
+        assert_eq!(out.free(), 63);
+        assert_eq!(out.flush().sent, 1);
+        assert_eq!(wait_for(&mut near), (octets, checksum, train));
+        let single = numbered(1, 80);
+        send(&mut out, &single);
+        assert_eq!(wait_for(&mut near), (single, None, None));
     });
 }
 

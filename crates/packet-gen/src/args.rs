@@ -17,7 +17,7 @@ pub struct Args {
     /// Packet text
     #[arg(value_name = "PACKET", conflicts_with = "input", required_unless_present_any = ["input", "example"])]
     pub(crate) packet: Option<String>,
-    /// Packet file, `-` for the standard input, or a capture (*.pcap*) to be sent with its times
+    /// Packet file, `-` for the standard input, or a capture (*.pcap*, pcapng too) to be sent with its times
     #[arg(short = 'i', long = "in", short_alias = 'c', alias = "conf", value_name = "FILE")]
     pub(crate) input: Option<String>,
     /// Interface to send by, or a capture (*.pcap*) or packet file (*.cfg*) to write
@@ -50,6 +50,11 @@ pub struct Args {
     /// How frames get into the interface: ring (PACKET_TX_RING), sendmmsg, xdp (AF_XDP), or auto
     #[arg(long, value_name = "PATH", default_value = "auto")]
     pub(crate) path: PathKind,
+    /// Send frames in turn of one UDP/IP flow and one length as segments of one large datagram, which
+    /// the interface or the kernel cuts up; figures are labelled. Goes by sendmmsg, through the
+    /// queueing discipline
+    #[arg(long)]
+    pub(crate) segmentation: bool,
     /// Size of the ring of each processor: KiB, MiB or GiB
     #[arg(short = 'S', long = "ring-size", value_name = "SIZE", default_value = "512KiB", value_parser = ring_bytes)]
     pub(crate) ring_bytes: usize,

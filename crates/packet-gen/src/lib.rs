@@ -12,10 +12,12 @@
 mod args;
 mod decode;
 mod error;
+mod flows;
 mod input;
 pub mod language;
 mod output;
 pub mod pace;
+mod pacer;
 mod packet;
 mod path;
 mod random;
@@ -23,6 +25,7 @@ mod report;
 mod run;
 mod send;
 mod stream;
+mod train;
 mod worker;
 
 use std::process::ExitCode;
@@ -33,7 +36,7 @@ pub use error::GeneratorError;
 pub use packet::Packet;
 pub use path::PathKind;
 pub use random::LibcRandom;
-pub use report::{Lateness, Processor, Report, SCHEMA};
+pub use report::{Gaps, Lateness, Processor, Report, SCHEMA, Segmentation};
 pub use stream::Stream;
 
 impl Args {

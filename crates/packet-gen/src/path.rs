@@ -9,7 +9,11 @@ use netio::interface::Interface;
 use netio::{FrameRing, FrameSender, NetError, PollFd, RingSize, Sent, XdpSender, poll};
 
 use crate::error::GeneratorError;
+use crate::flows::Flows;
+use crate::train::Trains;
 
+/// Frames of a batch.
+const BATCH: usize = 64;
 /// Octets of a slot of a ring unless frames are longer.
 const SLOT_BYTES: usize = 2_048;
 /// Octets of a slot that are the kernel's.
@@ -92,6 +96,7 @@ impl PathOptions {
 pub(crate) enum Path {
     Ring { ring: FrameRing, uses_queue: bool },
     Plain { sender: Box<FrameSender>, uses_queue: bool },
+    Trains(Box<Trains>),
     Xdp(Box<XdpSender>),
 }
 
@@ -144,6 +149,19 @@ impl Path {
         Ok(Self::Plain { sender: Box::new(sender), uses_queue })
     }
 
+    /// A way for each thread, of whose frames `flows` are, that sends frames of one flow as segments.
+    /// They go through the queueing discipline: past it the kernel drops what the interface cannot cut up.
+    pub(crate) fn open_trains(
+        interface: &Interface,
+        flows: Vec<Flows>,
+    ) -> Result<Vec<Self>, NetError> {
+        let open = |flows| {
+            let sender = FrameSender::open_for_trains(interface)?;
+            Ok(Self::Trains(Box::new(Trains::new(sender, flows))))
+        };
+        flows.into_iter().map(open).collect()
+    }
+
     /// By the queue that has the thread's number.
     fn xdp(interface: &Interface, options: PathOptions, thread: u32) -> Result<Self, NetError> {
         let slot_bytes = options.longest_bytes.next_power_of_two().max(SLOT_BYTES);
@@ -156,32 +174,61 @@ impl Path {
         match self {
             Self::Ring { ring, .. } => ring.mtu_bytes(),
             Self::Plain { sender, .. } => sender.mtu_bytes(),
+            Self::Trains(trains) => trains.sender().mtu_bytes(),
             Self::Xdp(sender) => sender.mtu_bytes(),
         }
     }
 
     /// Frames that can wait at a time.
-    pub(crate) const fn room(&self) -> usize {
+    pub(crate) fn room(&self) -> usize {
         match self {
             Self::Ring { ring, .. } => ring.slots(),
             Self::Plain { .. } => 1_024,
+            Self::Trains(trains) => trains.room(),
             Self::Xdp(sender) => sender.slots(),
         }
     }
 
-    pub(crate) fn slot(&mut self) -> Option<&mut [u8]> {
+    /// Frames of a batch when nothing waits for its time.
+    pub(crate) const fn batch(&self) -> usize {
         match self {
-            Self::Ring { ring, .. } => ring.slot(),
-            Self::Plain { sender, .. } => sender.slot(),
-            Self::Xdp(sender) => sender.slot(),
+            Self::Trains(_) => BATCH * 16,
+            _ => BATCH,
         }
     }
 
-    pub(crate) fn commit(&mut self, len: usize) {
+    /// Whether a frame of packet `index` of the thread's can be taken now.
+    pub(crate) fn has_room(&mut self, index: usize) -> bool {
         match self {
-            Self::Ring { ring, .. } => ring.commit(len),
-            Self::Plain { sender, .. } => sender.commit(len),
-            Self::Xdp(sender) => sender.commit(len),
+            Self::Ring { ring, .. } => ring.slot().is_some(),
+            Self::Plain { sender, .. } => sender.free() > 0,
+            Self::Trains(trains) => trains.has_room(index),
+            Self::Xdp(sender) => sender.slot().is_some(),
+        }
+    }
+
+    /// Takes a frame of packet `index` of the thread's; there has to be room.
+    pub(crate) fn push(&mut self, index: usize, frame: &[u8]) {
+        let slot = match self {
+            Self::Ring { ring, .. } => ring.slot(),
+            Self::Plain { sender, .. } => sender.slot(),
+            Self::Trains(trains) => return trains.push(index, frame),
+            Self::Xdp(sender) => sender.slot(),
+        };
+        slot.expect("the caller has asked for room")[..frame.len()].copy_from_slice(frame);
+        match self {
+            Self::Ring { ring, .. } => ring.commit(frame.len()),
+            Self::Plain { sender, .. } => sender.commit(frame.len()),
+            Self::Trains(_) => {}
+            Self::Xdp(sender) => sender.commit(frame.len()),
+        }
+    }
+
+    /// Datagrams that have left with frames as their segments.
+    pub(crate) const fn datagrams(&self) -> u64 {
+        match self {
+            Self::Trains(trains) => trains.datagrams(),
+            _ => 0,
         }
     }
 
@@ -189,15 +236,18 @@ impl Path {
         match self {
             Self::Ring { ring, .. } => ring.flush(),
             Self::Plain { sender, .. } => Ok(sender.flush()),
+            Self::Trains(trains) => trains.flush(),
             Self::Xdp(sender) => sender.flush(),
         }
     }
 
-    /// Waits until frames may be taken again, for a millisecond at most.
-    pub(crate) fn wait(&mut self) -> io::Result<()> {
+    /// Waits until a frame of packet `index` of the thread's may be taken again, for a millisecond at
+    /// most.
+    pub(crate) fn wait(&mut self, index: usize) -> io::Result<()> {
         let ready = match self {
             Self::Ring { ring, .. } => poll(&mut [PollFd::writable(ring)], Some(WAIT_NS))?,
             Self::Plain { sender, .. } => poll(&mut [PollFd::writable(&**sender)], Some(WAIT_NS))?,
+            Self::Trains(trains) => poll(&mut [PollFd::writable(trains.sender())], Some(WAIT_NS))?,
             Self::Xdp(sender) => {
                 if sender.invalid()? > 0 {
                     return Err(io::Error::other("the kernel finds frames invalid"));
@@ -206,7 +256,7 @@ impl Path {
             }
         };
         // A queue that drops says that it could be written to.
-        if ready > 0 && self.slot().is_none() {
+        if ready > 0 && !self.has_room(index) {
             poll(&mut [], Some(SHORT_WAIT_NS))?;
         }
         Ok(())
@@ -218,6 +268,7 @@ impl fmt::Display for Path {
         let (name, uses_queue) = match self {
             Self::Ring { uses_queue, .. } => ("ring (PACKET_TX_RING)", *uses_queue),
             Self::Plain { uses_queue, .. } => ("sendmmsg", *uses_queue),
+            Self::Trains(_) => ("sendmmsg, segmented (UDP)", true),
             Self::Xdp(_) => ("xdp (AF_XDP, copied)", false),
         };
         let queue = if uses_queue { "through" } else { "past" };

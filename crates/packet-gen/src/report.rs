@@ -38,6 +38,11 @@ pub struct Report {
     pub unsent: u64,
     /// How late frames left, when they had a time; in the total only.
     pub late: Option<Lateness>,
+    /// What lay between frames that had a time; in the total only.
+    pub gaps: Option<Gaps>,
+    /// What carried the frames when they were segments of larger datagrams: all other figures are not to
+    /// be mixed with those of plain frames.
+    pub segmentation: Option<Segmentation>,
     /// By processor.
     pub processors: Vec<Processor>,
 }
@@ -51,6 +56,42 @@ pub struct Lateness {
     pub p99_us: f64,
     /// The latest.
     pub max_us: f64,
+}
+
+/// What lay between the moments at which a thread handed one frame and the next to the kernel, in
+/// microseconds; frames of one system call have the same moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Gaps {
+    /// Half of the gaps are at most this.
+    pub median_us: f64,
+    /// 90 of 100.
+    pub p90_us: f64,
+    /// 99 of 100.
+    pub p99_us: f64,
+    /// The longest.
+    pub max_us: f64,
+    /// Share of the gaps that lie inside of bursts of more than four frames. A frame is in a burst with
+    /// the one before when less than half the time lay between them that should have.
+    pub burst_share: f64,
+    /// Frames of the longest burst.
+    pub longest_burst: u64,
+}
+
+/// Datagrams that carried frames as segments, single frames included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Segmentation {
+    /// Datagrams that have left, since the start. Counters of the interface show these where it cuts
+    /// them up itself or hands them on whole, and frames where the kernel does it before.
+    pub datagrams: u64,
+    /// Frames for each of them.
+    pub frames_per_datagram: f64,
+}
+
+impl fmt::Display for Segmentation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { datagrams, frames_per_datagram } = self;
+        write!(f, "{datagrams} datagrams of {frames_per_datagram:.1} segments")
+    }
 }
 
 /// What one thread sent.
@@ -70,13 +111,15 @@ impl Report {
     /// One line for an interval.
     #[must_use]
     pub fn line(&self) -> String {
+        let segmented = self.segmentation.map(|carried| format!(", segmented: {carried}"));
         format!(
-            "{:.1} s: {} packets, {:.0} pps, {:.3} Mbit/s, stalled {}",
+            "{:.1} s: {} packets, {:.0} pps, {:.3} Mbit/s, stalled {}{}",
             self.elapsed_s,
             self.sent,
             self.rate_pps,
             self.rate_bps / 1e6,
-            self.stalled
+            self.stalled,
+            segmented.unwrap_or_default()
         )
     }
 }
@@ -94,6 +137,9 @@ impl fmt::Display for Report {
             let megabits = self.rate_bps / 1e6;
             writeln!(f, "{:12.0} packets per second, {megabits:.3} Mbit/s", self.rate_pps)?;
         }
+        if let Some(carried) = self.segmentation {
+            writeln!(f, "SEGMENTED: sent as {carried}; counters of interfaces may show these")?;
+        }
         if self.stalled > 0 {
             writeln!(f, "{:12} times a full queue was waited for", self.stalled)?;
         }
@@ -107,6 +153,19 @@ impl fmt::Display for Report {
             writeln!(
                 f,
                 "late by {median_us:.1} us (half), {p99_us:.1} us (99 %), {max_us:.1} us at most"
+            )?;
+        }
+        if let Some(gaps) = self.gaps {
+            writeln!(
+                f,
+                "gaps of {:.1} us (half), {:.1} us (90 %), {:.1} us (99 %), {:.1} us at most\n\
+                 {:.3} % of them in bursts of more than 4 packets, the longest of {}",
+                gaps.median_us,
+                gaps.p90_us,
+                gaps.p99_us,
+                gaps.max_us,
+                gaps.burst_share * 100.0,
+                gaps.longest_burst
             )?;
         }
         Ok(())
@@ -125,5 +184,24 @@ mod tests {
                         500000 usec on CPU1 (7 packets)\n";
         assert_eq!(report.to_string(), expected);
         assert!(!report.to_string().contains("REFUSED"));
+    }
+
+    #[test]
+    fn figures_of_segments_are_never_told_without_the_word() {
+        let plain = Report { sent: 640, ..Report::default() };
+        assert!(!plain.to_string().contains("SEGMENTED") && !plain.line().contains("segmented"));
+        let segmentation = Some(Segmentation { datagrams: 10, frames_per_datagram: 64.0 });
+        let segmented = Report { segmentation, ..plain };
+        assert!(segmented.to_string().contains("SEGMENTED: sent as 10 datagrams of 64.0 segments"));
+        assert!(segmented.line().ends_with(", segmented: 10 datagrams of 64.0 segments"));
+    }
+
+    #[test]
+    fn gaps_are_told_with_their_bursts() {
+        let gaps =
+            Gaps { median_us: 10.0, burst_share: 0.0123, longest_burst: 9, ..Gaps::default() };
+        let text = Report { gaps: Some(gaps), ..Report::default() }.to_string();
+        let last = "1.230 % of them in bursts of more than 4 packets, the longest of 9\n";
+        assert!(text.contains("gaps of 10.0 us (half)") && text.ends_with(last), "{text}");
     }
 }

@@ -89,6 +89,7 @@ pub(crate) fn run(args: &Args) -> Result<(), GeneratorError> {
         let message = "where to? -o takes an interface or a file; --dry-run shows the frames";
         return Err(GeneratorError::Usage(message.to_owned()));
     }
+    check_segmentation(args, &output)?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let settings = Settings {
         quirks: args.quirks,
@@ -129,6 +130,20 @@ pub(crate) fn run(args: &Args) -> Result<(), GeneratorError> {
     };
     announce(args, &input)?;
     say(&format!("\n{:12} packets outgoing\n{:12} bytes outgoing\n", written.0, written.1))
+}
+
+fn check_segmentation(args: &Args, output: &Output) -> Result<(), GeneratorError> {
+    let message = match output {
+        _ if !args.segmentation => return Ok(()),
+        Output::Capture(_) | Output::Text(_) => {
+            "--segmentation sends by an interface; files have the frames themselves"
+        }
+        _ if [PathKind::Ring, PathKind::Xdp].contains(&args.path) => {
+            "--segmentation goes by sendmmsg, not by another --path"
+        }
+        _ => return Ok(()),
+    };
+    Err(GeneratorError::Usage(message.to_owned()))
 }
 
 fn defines(given: &[String]) -> Result<Vec<(String, String)>, GeneratorError> {
@@ -233,6 +248,7 @@ fn send(
             uses_queue: args.uses_queue,
             longest_bytes,
         },
+        segments: args.segmentation,
         interval_s: args.interval.or_else(|| args.json.then_some(1.0)),
     };
     announce(args, input)?;

@@ -4,7 +4,6 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use base::Histogram;
 use base::time::NS_PER_S;
 use netio::interface::Interface;
 use netio::signal::Signals;
@@ -13,9 +12,10 @@ use netio::{Clock, PollFd, Waker, poll};
 use crate::error::GeneratorError;
 use crate::language::Program;
 use crate::pace::Schedule;
+use crate::pacer::{Kept, Pacer};
 use crate::path::{Path, PathOptions};
 use crate::random::LibcRandom;
-use crate::report::{Lateness, Processor, Report, SCHEMA};
+use crate::report::{Processor, Report, SCHEMA, Segmentation};
 use crate::stream::Stream;
 use crate::worker::{Done, Progress, Worker};
 
@@ -37,6 +37,8 @@ pub(crate) struct Sending<'a> {
     pub(crate) same_streams: bool,
     pub(crate) is_shuffled: bool,
     pub(crate) path: PathOptions,
+    /// Frames in turn of one flow leave as segments of larger datagrams.
+    pub(crate) segments: bool,
     pub(crate) interval_s: Option<f64>,
 }
 
@@ -52,7 +54,7 @@ pub(crate) fn run(
     mut tell: impl FnMut(&Report) -> Result<(), GeneratorError>,
 ) -> Result<Report, GeneratorError> {
     let threads = streams(sending)?;
-    let paths = Path::open_all(sending.interface, sending.path, threads.len() as u32)?;
+    let paths = paths(sending, &threads)?;
     check_lengths(sending, &paths[0])?;
     let shown = paths[0].to_string();
     let progress: Vec<Progress> = threads.iter().map(|_| Progress::default()).collect();
@@ -68,11 +70,8 @@ pub(crate) fn run(
             let worker = Worker {
                 path,
                 stream,
-                schedule: &sending.schedule,
-                index: index as u64,
-                threads: count,
+                pacer: Pacer::new(&sending.schedule, index as u64, count, start_ns),
                 quota: sending.count.map(|frames| share(frames, index as u64, count)),
-                start_ns,
                 stop: &stop,
                 progress: &progress[index],
             };
@@ -100,6 +99,18 @@ pub(crate) fn run(
     })?;
     let done = results.into_iter().collect::<io::Result<Vec<Done>>>().map_err(cannot())?;
     Ok(reporter.total(&done))
+}
+
+/// The way of each thread.
+fn paths(sending: &Sending<'_>, threads: &[(u32, Stream)]) -> Result<Vec<Path>, GeneratorError> {
+    let (interface, options) = (sending.interface, sending.path);
+    if !sending.segments {
+        return Path::open_all(interface, options, threads.len() as u32);
+    }
+    let flows = threads.iter().map(|(_, stream)| stream.flows()).collect::<Result<_, _>>();
+    let flows =
+        flows.map_err(|problem| GeneratorError::Usage(format!("--segmentation: {problem}")))?;
+    Ok(Path::open_trains(interface, flows)?)
 }
 
 /// Frames that thread `index` of `count` sends of `frames` in all.
@@ -181,7 +192,7 @@ struct Reporter<'a> {
     last: Report,
     progress: &'a [Progress],
     cpus: &'a [u32],
-    is_paced: bool,
+    segments: bool,
     start_ns: u64,
     next_ns: Option<u64>,
 }
@@ -202,8 +213,8 @@ impl<'a> Reporter<'a> {
             seed: sending.seed,
             ..Report::default()
         };
-        let is_paced = sending.schedule.is_paced();
-        Self { last, progress, cpus, is_paced, start_ns, next_ns: None }
+        let segments = sending.segments;
+        Self { last, progress, cpus, segments, start_ns, next_ns: None }
     }
 
     /// Reports if it is time; when it will be the next time.
@@ -249,6 +260,11 @@ impl<'a> Reporter<'a> {
             processors,
             ..self.last.clone()
         };
+        let datagrams = sum(|progress| &progress.datagrams);
+        report.segmentation = self.segments.then(|| Segmentation {
+            datagrams,
+            frames_per_datagram: report.sent as f64 / datagrams.max(1) as f64,
+        });
         let seconds = (elapsed_s - self.last.elapsed_s).max(1e-9);
         report.rate_pps = (report.sent - self.last.sent) as f64 / seconds;
         report.rate_bps = (report.sent_bytes - self.last.sent_bytes) as f64 * 8.0 / seconds;
@@ -264,21 +280,13 @@ impl<'a> Reporter<'a> {
         for (processor, done) in report.processors.iter_mut().zip(done) {
             processor.elapsed_s = done.elapsed_ns as f64 / NS_PER_S as f64;
         }
-        if self.is_paced {
-            report.late = lateness(done);
+        let mut kept = Kept::new();
+        for done in done {
+            kept.merge(&done.kept);
         }
+        (report.late, report.gaps) = (kept.lateness(), kept.gaps());
         report
     }
-}
-
-fn lateness(done: &[Done]) -> Option<Lateness> {
-    let (first, rest) = done.split_first()?;
-    let mut all: Histogram = first.late_ns.clone();
-    for done in rest {
-        all.merge(&done.late_ns);
-    }
-    let us = |quantile| all.quantile(quantile).map(|ns| ns as f64 / 1e3);
-    Some(Lateness { median_us: us(0.5)?, p99_us: us(0.99)?, max_us: us(1.0)? })
 }
 
 #[cfg(test)]

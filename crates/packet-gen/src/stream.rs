@@ -3,6 +3,7 @@
 //! Budget: a packet without changes costs nothing; otherwise one random number per random octet, and
 //! 0.3 ns per octet that a checksum covers. Nothing is allocated after construction.
 
+use crate::flows::Flows;
 use crate::language::Program;
 use crate::packet::{Change, FieldChange, Packet};
 use crate::random::LibcRandom;
@@ -38,6 +39,20 @@ impl Stream {
         self.packets.len()
     }
 
+    /// The index of the packet that the next frame is of.
+    pub(crate) const fn next_index(&self) -> usize {
+        self.next
+    }
+
+    /// Which of its frames can be segments of one datagram.
+    ///
+    /// # Errors
+    ///
+    /// What keeps packets from being segments.
+    pub(crate) fn flows(&self) -> Result<Flows, String> {
+        Flows::of(&self.packets, self.is_shuffled)
+    }
+
     /// Octets of the longest frame.
     #[must_use]
     pub fn longest_bytes(&self) -> usize {
@@ -46,6 +61,11 @@ impl Stream {
 
     /// The next frame; `None` only when no packet takes part.
     pub fn frame(&mut self) -> Option<&[u8]> {
+        self.numbered_frame().map(|(_, frame)| frame)
+    }
+
+    /// The next frame with the index of its packet among those that take part.
+    pub(crate) fn numbered_frame(&mut self) -> Option<(usize, &[u8])> {
         let count = self.packets.len();
         let index = self.next;
         let packet = self.packets.get_mut(index)?;
@@ -59,13 +79,13 @@ impl Stream {
         } else {
             index + 1
         };
-        Some(&self.packets[index].octets)
+        Some((index, &self.packets[index].octets))
     }
 }
 
 /// Makes the next frame of `packet`: counters, random octets, checksums among the elements, then fields
 /// of headers and their checksums.
-fn change(packet: &mut Packet, random: &mut LibcRandom) {
+pub(crate) fn change(packet: &mut Packet, random: &mut LibcRandom) {
     let Packet { octets, counters, randoms, sums, fields, header_sums, .. } = packet;
     for counter in counters {
         octets[counter.at] = counter.next();

@@ -8,15 +8,13 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use base::Histogram;
 use netio::{Clock, poll};
 
-use crate::pace::Schedule;
+use crate::pacer::{Kept, Pacer, Turn};
 use crate::path::Path;
 use crate::stream::Stream;
 
-/// Frames of a batch: when nothing waits for its time, and when frames do.
-const BATCH: usize = 64;
+/// Frames of a batch when frames wait for their time.
 const PACED_BATCH: usize = 16;
 /// Closer than this to the next frame a thread spins instead of sleeping.
 const SPIN_NS: u64 = 100_000;
@@ -34,6 +32,8 @@ pub(crate) struct Progress {
     pub(crate) refused: AtomicU64,
     /// Times that a full queue was waited for.
     pub(crate) stalled: AtomicU64,
+    /// Datagrams that have left with frames as their segments.
+    pub(crate) datagrams: AtomicU64,
 }
 
 /// What a thread has done in the end.
@@ -41,8 +41,8 @@ pub(crate) struct Progress {
 pub(crate) struct Done {
     /// Handed over and not known to have left.
     pub(crate) unsent: u64,
-    /// By how much frames were late, in nanoseconds.
-    pub(crate) late_ns: Histogram,
+    /// How frames kept their times.
+    pub(crate) kept: Kept,
     pub(crate) elapsed_ns: u64,
 }
 
@@ -50,13 +50,9 @@ pub(crate) struct Done {
 pub(crate) struct Worker<'a> {
     pub(crate) path: Path,
     pub(crate) stream: Stream,
-    pub(crate) schedule: &'a Schedule,
-    /// This thread takes frames `index`, `index + threads`, ... of the schedule.
-    pub(crate) index: u64,
-    pub(crate) threads: u64,
+    pub(crate) pacer: Pacer<'a>,
     /// Frames of this thread; `None` for no end.
     pub(crate) quota: Option<u64>,
-    pub(crate) start_ns: u64,
     pub(crate) stop: &'a AtomicBool,
     pub(crate) progress: &'a Progress,
 }
@@ -72,7 +68,6 @@ impl Worker<'_> {
     /// Sends until the quota or the schedule is exhausted, or `stop` is set.
     pub(crate) fn run(mut self) -> io::Result<Done> {
         let mut lens: VecDeque<u32> = VecDeque::with_capacity(self.path.room());
-        let mut late_ns = Histogram::up_to(60_000_000_000);
         let mut taken = 0_u64;
         let mut stops_ns = None;
         let unsent = loop {
@@ -81,7 +76,7 @@ impl Worker<'_> {
                 self.quota = Some(taken);
                 stops_ns = Some(now_ns + DRAIN_NS);
             }
-            let filled = self.fill(now_ns, &mut taken, &mut lens, &mut late_ns);
+            let filled = self.fill(now_ns, &mut taken, &mut lens);
             let left = self.flush(&mut lens)?;
             if left == 0 {
                 if self.quota == Some(taken) {
@@ -96,45 +91,36 @@ impl Worker<'_> {
                 self.hold(left, &filled)?;
             }
         };
-        Ok(Done { unsent, late_ns, elapsed_ns: Clock::mono_ns() - self.start_ns })
+        let elapsed_ns = Clock::mono_ns() - self.pacer.start_ns();
+        Ok(Done { unsent, kept: self.pacer.finish(), elapsed_ns })
     }
 
     /// Writes frames that are due into free slots.
-    fn fill(
-        &mut self,
-        now_ns: u64,
-        taken: &mut u64,
-        lens: &mut VecDeque<u32>,
-        late_ns: &mut Histogram,
-    ) -> Filled {
-        let is_paced = self.schedule.is_paced();
-        let batch = if is_paced { PACED_BATCH } else { BATCH };
+    fn fill(&mut self, now_ns: u64, taken: &mut u64, lens: &mut VecDeque<u32>) -> Filled {
+        let batch = if self.pacer.is_paced() { PACED_BATCH } else { self.path.batch() };
         let mut filled = Filled { count: 0, waits_until_ns: None };
         while filled.count < batch && self.quota != Some(*taken) {
-            if is_paced {
-                let number = *taken * self.threads + self.index;
-                let Some(due_ns) = self.schedule.due_ns(number) else {
-                    self.quota = Some(*taken);
-                    break;
-                };
-                let due_ns = self.start_ns.saturating_add(due_ns);
-                if due_ns > now_ns {
+            let due_ns = match self.pacer.turn(*taken, now_ns) {
+                Turn::Send { due_ns } => due_ns,
+                Turn::Wait { due_ns } => {
                     filled.waits_until_ns = Some(due_ns);
                     break;
                 }
-                if self.path.slot().is_some() {
-                    late_ns.record(now_ns - due_ns);
+                Turn::End => {
+                    self.quota = Some(*taken);
+                    break;
                 }
+            };
+            if !self.path.has_room(self.stream.next_index()) {
+                break;
             }
-            let Some(slot) = self.path.slot() else { break };
-            let Some(frame) = self.stream.frame() else {
+            let Some((index, frame)) = self.stream.numbered_frame() else {
                 self.quota = Some(*taken);
                 break;
             };
-            slot[..frame.len()].copy_from_slice(frame);
-            let len = frame.len();
-            self.path.commit(len);
-            lens.push_back(len as u32);
+            self.path.push(index, frame);
+            lens.push_back(frame.len() as u32);
+            self.pacer.left(due_ns, now_ns);
             *taken += 1;
             filled.count += 1;
         }
@@ -152,15 +138,17 @@ impl Worker<'_> {
         add(&self.progress.sent, sent.sent as u64);
         add(&self.progress.sent_bytes, bytes);
         add(&self.progress.refused, sent.refused as u64);
+        self.progress.datagrams.store(self.path.datagrams(), Ordering::Relaxed);
         Ok(sent.left)
     }
 
     /// Frames wait in the path and none could be added: a full queue, or the end of a batch.
     fn hold(&mut self, left: usize, filled: &Filled) -> io::Result<()> {
-        if self.path.slot().is_none() {
+        let next = self.stream.next_index();
+        if !self.path.has_room(next) {
             let stalled = self.progress.stalled.load(Ordering::Relaxed);
             self.progress.stalled.store(stalled + 1, Ordering::Relaxed);
-            return self.path.wait();
+            return self.path.wait(next);
         }
         match filled.waits_until_ns {
             Some(due_ns) => sleep_towards(due_ns.min(Clock::mono_ns() + SPIN_NS / 2)),

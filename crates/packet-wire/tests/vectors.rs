@@ -198,6 +198,17 @@ fn every_kind_of_pcap_file_is_read_back_also_by_tshark() {
 }
 
 #[test]
+fn a_capture_that_editcap_turned_into_pcapng_has_the_same_records() {
+    let [classic, newer] =
+        ["udp.pcap", "udp.pcapng"].map(|name| std::fs::read(vector(name)).unwrap());
+    let [classic, newer] = [&classic, &newer].map(|file| pcap::Reader::new(file).unwrap());
+    assert_eq!(newer.link_type(), classic.link_type());
+    let newer: Vec<_> = newer.map(Result::unwrap).collect();
+    assert_eq!(newer, classic.map(Result::unwrap).collect::<Vec<_>>());
+    assert!(newer.len() > 1);
+}
+
+#[test]
 fn a_cut_capture_ends_in_an_error_or_at_a_record() {
     let file = std::fs::read(vector("udp.pcap")).unwrap();
     let whole = pcap::Reader::new(&file).unwrap().count();

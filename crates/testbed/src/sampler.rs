@@ -9,8 +9,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use counters::{
-    CpuTimes, InterfaceCounters, Softnet, drops_at, parse_interface, parse_resident_bytes,
-    parse_softnet, parse_stat, parse_udp_rows,
+    CpuTimes, InterfaceCounters, Softnet, UdpCounters, drops_at, parse_interface,
+    parse_resident_bytes, parse_softnet, parse_stat, parse_udp_counters, parse_udp_rows,
 };
 
 use crate::proc;
@@ -31,12 +31,16 @@ pub struct Target {
 pub struct SideReading {
     /// Resident memory of the process tree, bytes; 0 when the process is not there.
     pub resident_bytes: u64,
-    /// Processor time of the process tree so far, clock ticks.
-    pub used_ticks: u64,
+    /// Processor time of the process tree in its programs so far, clock ticks.
+    pub user_ticks: u64,
+    /// Processor time of the kernel on its behalf so far, clock ticks.
+    pub system_ticks: u64,
     /// Datagrams dropped at the sockets of the address so far.
     pub socket_drops: u64,
     /// Counters of the interface.
     pub interface: InterfaceCounters,
+    /// Counters of UDP in the network of the process.
+    pub udp: UdpCounters,
 }
 
 /// The machine at one moment. All counters since boot, or since the thing was made.
@@ -136,7 +140,10 @@ fn read_side(target: &Target) -> SideReading {
     for pid in proc::process_tree(target.pid) {
         let status = proc::read(format!("/proc/{pid}/status"));
         side.resident_bytes += parse_resident_bytes(&status).unwrap_or(0);
-        side.used_ticks += proc::process_stat(pid).map_or(0, |stat| stat.used_ticks());
+        if let Some(stat) = proc::process_stat(pid) {
+            side.user_ticks += stat.user_ticks;
+            side.system_ticks += stat.system_ticks;
+        }
     }
     let network = PathBuf::from(format!("/proc/{}/net", target.pid));
     let table = if target.address.is_ipv6() { "udp6" } else { "udp" };
@@ -144,6 +151,8 @@ fn read_side(target: &Target) -> SideReading {
     side.socket_drops = drops_at(&rows, target.address).0;
     let devices = proc::read(network.join("dev"));
     side.interface = parse_interface(&devices, &target.interface).unwrap_or_default();
+    let read = |name: &str| proc::read(network.join(name));
+    side.udp = parse_udp_counters(&read("snmp"), &read("snmp6"));
     side
 }
 
@@ -177,6 +186,8 @@ mod tests {
         assert_eq!(first.sides[0].socket_drops, 0);
         assert!(last.sides[0].socket_drops > 0, "{last:?}");
         assert!(last.sides[0].resident_bytes > 0);
+        let (was, is) = (first.sides[0].udp.receive_full, last.sides[0].udp.receive_full);
+        assert!(is > was, "{last:?}");
         let packets = |reading: &Reading| reading.sides[0].interface.received.packets;
         assert!(packets(last) >= packets(first) + 4_000);
         assert!(!last.cpus.is_empty());

@@ -10,7 +10,7 @@ use netio::stdout;
 
 use super::capacity::Capacity;
 use super::faults::{Faults, Share, with_share};
-use super::{Report, Responder, Settings};
+use super::{FrameResponder, Report, Responder, Settings};
 use crate::failed;
 
 /// The flags.
@@ -19,6 +19,10 @@ pub struct Args {
     /// The address and port to answer on
     #[arg(long, short = 'l', value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8053")]
     listen: SocketAddr,
+    /// Take queries for that address off this interface itself and answer in frames (AF_PACKET), past
+    /// UDP of the kernel; takes root, or CAP_NET_RAW
+    #[arg(long, value_name = "INTERFACE", conflicts_with_all = ["threads", "capacity", "delay"])]
+    interface: Option<String>,
     /// Threads, each with its own socket (SO_REUSEPORT)
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
     threads: u32,
@@ -109,6 +113,12 @@ impl Args {
 
     /// Answers until a signal comes and prints what was done.
     pub(crate) fn run(&self) -> ExitCode {
+        if self.interface.is_some()
+            && (self.listen.ip().is_unspecified() || self.listen.port() == 0)
+        {
+            let message = "--interface answers for one address and port: say which by --listen";
+            return failed(message, 2);
+        }
         match self.try_run().and_then(|report| self.print(&report)) {
             Ok(()) => ExitCode::SUCCESS,
             Err(message) => failed(&message, 1),
@@ -118,6 +128,12 @@ impl Args {
     fn try_run(&self) -> Result<Report, String> {
         let signals = Signals::install()
             .map_err(|error| format!("cannot install signal handlers: {error}"))?;
+        if let Some(name) = &self.interface {
+            let responder =
+                FrameResponder::open(self.settings(), name).map_err(|error| error.to_string())?;
+            eprintln!("dns echo: answering on {}", self.listen);
+            return responder.run(signals.stop()).map_err(|error| error.to_string());
+        }
         let responder = Responder::open(self.settings()).map_err(|error| error.to_string())?;
         eprintln!("dns echo: answering on {}", responder.address());
         responder.run(signals.stop()).map_err(|error| error.to_string())

@@ -1,6 +1,7 @@
 //! The baseline responder: every query back with QR set, AA, TC, RA, Z, AD, CD and the response code
 //! cleared, as dns-echo does. It reads no name and finds no record: what it reaches is the limit of
-//! kernel and generator. It answers over UDP and, by one thread more, over TCP. Its faults, drawn from a
+//! kernel and generator. It answers over UDP and, by one thread more, over TCP; or, on an interface
+//! itself, frames. Its faults, drawn from a
 //! seed, are there to test generators; its ledger says what it did.
 //!
 //! Budget: that of `netio::responder` and two copies of the query; nothing is allocated but for answers
@@ -9,6 +10,7 @@
 mod args;
 mod capacity;
 mod faults;
+mod frames;
 mod report;
 mod respond;
 mod tcp;
@@ -26,6 +28,7 @@ use netio::{NetError, UdpOptions, UdpSocket};
 pub use args::Args;
 pub use capacity::{Bucket, Capacity};
 pub use faults::{Faults, Share};
+pub use frames::FrameResponder;
 pub use report::{Report, SCHEMA};
 pub use respond::{Counts, Echo};
 pub use tcp::TcpCounts;

@@ -31,6 +31,8 @@ pub struct Report {
     pub version: &'static str,
     /// Where it answered.
     pub listen: String,
+    /// The interface whose frames it answered; `None` for sockets.
+    pub interface: Option<String>,
     /// Threads.
     pub threads: u32,
     /// It never slept.
@@ -71,7 +73,7 @@ pub struct Report {
     pub held_at_end: u64,
     /// Datagrams too long to be taken.
     pub too_long: u64,
-    /// Datagrams that the kernel dropped at the sockets.
+    /// Datagrams that the kernel dropped at the sockets; of an interface, frames of any kind.
     pub socket_drops: u64,
     /// Of all that, what went over TCP.
     pub tcp: TcpCounts,
@@ -84,6 +86,7 @@ impl Report {
             schema: SCHEMA,
             version: env!("CARGO_PKG_VERSION"),
             listen: address.to_string(),
+            interface: None,
             threads: settings.threads,
             busy: settings.busy,
             seed: settings.seed,

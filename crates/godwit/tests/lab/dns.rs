@@ -52,6 +52,53 @@ fn the_echo_is_measured_with_nothing_but_the_binary() {
     assert_eq!(processes_in(&place.0), Vec::<String>::new());
 }
 
+/// The records of all trials of a result.
+fn trials(result: &Path) -> Vec<Value> {
+    let entries = std::fs::read_dir(result.join("trials")).expect("the trials").flatten();
+    let read = |entry: std::fs::DirEntry| {
+        let text = std::fs::read_to_string(entry.path().join("trial.json")).expect("a record");
+        serde_json::from_str(&text).expect("JSON")
+    };
+    entries.map(read).collect()
+}
+
+#[test]
+fn the_interface_counts_what_generator_and_server_count() {
+    if !is_root() {
+        return;
+    }
+    let ramp = "[ramp]\nfirst_mbit_s = 1.0\nstep_mbit_s = 1.0\nlast_mbit_s = 2.0\ndwell_s = 0.4\n";
+    let place = place("counted", ramp);
+    let output = place.lab(&["run", "dns", "--json", "--topology", "veth"]);
+    // On a busy machine steps may be left out, or no rate be confirmed.
+    assert!([Some(0), Some(3)].contains(&output.status.code()), "{}", said(&output));
+    let mut trials = trials(&place.results()[0]);
+    trials.retain(|trial| trial["load"].is_object());
+    assert!(!trials.is_empty(), "{}", said(&output));
+    for trial in &trials {
+        let (messages, counts) = (&trial["load"]["messages"], &trial["digest"]["server_counts"]);
+        let drops = ["softnet_drops", "server_socket_drops"].map(|of| &trial["digest"][of]);
+        if drops.iter().any(|drops| **drops != 0) {
+            continue;
+        }
+        // To the packet, as nothing else is on the link of this server and its generator.
+        assert_eq!(counts["received"]["packets"], messages["sent"], "{trial}");
+        assert_eq!(counts["sent"]["packets"], counts["received"]["packets"], "{trial}");
+        let frame = counts["received"]["bytes"].as_u64().zip(messages["sent"].as_u64());
+        assert!(frame.is_some_and(|(bytes, frames)| bytes == frames * 85), "{trial}");
+    }
+    let summary = summary(&output);
+    let rows = summary["trials"].as_array().expect("a list");
+    assert!(rows.iter().any(|row| row["kernel"]["generator"].is_object()), "{rows:?}");
+    for row in rows.iter().filter(|row| row["kernel"].is_object()) {
+        assert!(row["kernel"]["server"]["sent"]["packets"].as_u64() > Some(0), "{row}");
+        let notes = row["notes"].as_array().map_or(&[][..], Vec::as_slice);
+        assert!(!notes.contains(&Value::from("counters_differ")), "{row}");
+    }
+    let page = std::fs::read_to_string(place.results()[0].join("report.html")).expect("a page");
+    assert!(page.contains("What the kernel counted") && page.contains("id=\"kernel\""));
+}
+
 #[test]
 fn a_server_that_drops_at_every_rate_is_not_called_slow() {
     let place = place("drops", "");

@@ -10,6 +10,11 @@ pub const QUERY: &str = "www.google.com AAAA";
 /// EDNS without options. By it Mbit/s become queries per second.
 pub const QUERY_FRAME_BYTES: f64 = 85.0;
 
+/// Preamble, check sequence and the gap between frames of Ethernet, octets.
+pub const WIRE_BYTES: f64 = 24.0;
+/// What Gigabit Ethernet carries each way, octets per second.
+pub const GIGABIT_BYTES_PER_S: f64 = 125e6;
+
 /// Of so many steps of a ramp a quick look has one.
 const QUICK_STEPS: f64 = 2.0;
 /// Trials of a quick look are shorter by this factor.

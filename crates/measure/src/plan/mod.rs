@@ -14,7 +14,9 @@ mod stores;
 
 use serde::{Deserialize, Serialize};
 
-pub use dns::{DnsPlan, QUERY, QUERY_FRAME_BYTES, RampPlan, mbit_per_s};
+pub use dns::{
+    DnsPlan, GIGABIT_BYTES_PER_S, QUERY, QUERY_FRAME_BYTES, RampPlan, WIRE_BYTES, mbit_per_s,
+};
 pub use features::Feature;
 pub(crate) use keys::key;
 pub use keys::{KEYS, Key, Takes};

@@ -7,6 +7,7 @@ mod load;
 mod polls;
 mod restart;
 mod sample;
+mod side;
 mod trial;
 mod void;
 
@@ -14,6 +15,7 @@ pub use load::{ExchangeCounts, LOAD_SCHEMA, LatencySummary, LoadRecord, MessageC
 pub use polls::Polls;
 pub use restart::{LoadTimeline, Restart};
 pub use sample::{CpuSample, Sample, SampleDigest};
+pub use side::{SideCounts, TrafficCounts};
 pub use trial::{
     Environment, FlushCost, LIMIT_SERVER, NETWORK, Purpose, RUN_SCHEMA, Run, SearchEnd, Start,
     TRIAL_SCHEMA, Trial,

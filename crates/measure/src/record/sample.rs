@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::SideCounts;
+
 /// The state of the machine over one sampling interval. Amounts are those of the interval, not
 /// since the start.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -26,6 +28,12 @@ pub struct Sample {
     pub softnet_drops: u64,
     /// Times that a processor left packets for later (`/proc/net/softnet_stat`, third column).
     pub softnet_squeezes: u64,
+    /// What the kernel counted on the server's side.
+    #[serde(skip_serializing_if = "SideCounts::is_empty")]
+    pub server_counts: SideCounts,
+    /// The same of the generator's, while the generator was there.
+    #[serde(skip_serializing_if = "SideCounts::is_empty")]
+    pub generator_counts: SideCounts,
 }
 
 /// How one processor spent an interval, seconds.
@@ -69,6 +77,13 @@ pub struct SampleDigest {
     pub softnet_drops: u64,
     /// Times that a processor left packets for later.
     pub softnet_squeezes: u64,
+    /// What the kernel counted on the server's side.
+    #[serde(skip_serializing_if = "SideCounts::is_empty")]
+    pub server_counts: SideCounts,
+    /// The same of the generator's, from when it was first seen until it ended: what it sent in its
+    /// first and last interval may be missing.
+    #[serde(skip_serializing_if = "SideCounts::is_empty")]
+    pub generator_counts: SideCounts,
 }
 
 impl SampleDigest {
@@ -96,6 +111,8 @@ impl SampleDigest {
             digest.generator_socket_drops += sample.generator_socket_drops;
             digest.softnet_drops += sample.softnet_drops;
             digest.softnet_squeezes += sample.softnet_squeezes;
+            digest.server_counts.add(&sample.server_counts);
+            digest.generator_counts.add(&sample.generator_counts);
         }
         if elapsed_s > 0.0 {
             digest.steal_share = digest.steal_s / elapsed_s;
@@ -106,6 +123,7 @@ impl SampleDigest {
 
 #[cfg(test)]
 mod tests {
+    use super::super::TrafficCounts;
     use super::*;
 
     #[test]
@@ -117,17 +135,24 @@ mod tests {
             idle_s: 1.0 - busy_s - steal_s,
             softirq_s: 0.0,
         };
+        let counts = |packets, user_s| SideCounts {
+            sent: TrafficCounts { packets, ..TrafficCounts::default() },
+            user_s,
+            ..SideCounts::default()
+        };
         let samples = [
             Sample {
                 cpus: vec![cpu(0, 0.5, 0.25), cpu(1, 0.125, 0.0)],
                 server_rss_bytes: 10,
                 softnet_drops: 3,
+                server_counts: counts(7, 0.25),
                 ..Sample::default()
             },
             Sample {
                 cpus: vec![cpu(0, 0.25, 0.25), cpu(1, 0.5, 0.0)],
                 server_rss_bytes: 7,
                 softnet_drops: 1,
+                server_counts: counts(5, 0.5),
                 ..Sample::default()
             },
         ];
@@ -137,6 +162,8 @@ mod tests {
         assert_eq!(digest.steal_s, 0.5);
         assert_eq!(digest.steal_share, 0.125);
         assert_eq!((digest.server_rss_bytes, digest.softnet_drops), (10, 4));
+        assert_eq!(digest.server_counts, counts(12, 0.75));
+        assert!(digest.generator_counts.is_empty());
         assert_eq!(SampleDigest::of_samples(&[], &[0], &[1]), SampleDigest::default());
     }
 }

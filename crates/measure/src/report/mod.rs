@@ -9,6 +9,7 @@ mod comparison;
 mod flame;
 pub mod format;
 pub mod goals;
+mod kernel;
 mod latency;
 mod load_curve;
 pub mod over_time;
@@ -69,6 +70,7 @@ pub fn render(summary: &Summary) -> String {
             (page::warnings(summary))
             (charts(summary))
             (tables::trials(summary))
+            (kernel::section(summary))
             (tables::flushes(summary))
             (tables::environment(summary))
             (tables::commands(summary))
@@ -281,7 +283,8 @@ fn processor_load(summary: &Summary) -> Markup {
                     "A mark per trial, joined by the rate that was offered. Hollow marks missed the "
                     "criterion; marks that crowd are a server that answers no more however much it is "
                     "offered. Load is the used share of the server's processors, interrupts included, "
-                    "stolen time left out."
+                    "stolen time left out. Level lines, where they are in reach: what Gigabit Ethernet "
+                    "carries of queries, and of answers of the size that was seen."
                 },
                 &html! {},
                 &system_load::chart(summary),

@@ -4,11 +4,12 @@
 use maud::{Markup, html};
 
 use super::format;
+use super::kernel;
 use super::load_curve::achieved_title;
 use super::plot::{self, Axis, Frame, Label, Mark, Size};
 use super::scale::Scale;
 use super::tables::server_drops;
-use crate::plan::{Protocol, mbit_per_s};
+use crate::plan::{GIGABIT_BYTES_PER_S, Protocol, QUERY_FRAME_BYTES, WIRE_BYTES, mbit_per_s};
 use crate::summary::{Summary, TrialRow};
 
 /// One server's trials, by the rate that was offered.
@@ -68,6 +69,7 @@ fn drawing(frame: &Frame, size: Size, series: &[Series<'_>], summary: &Summary) 
             &Axis { title: "load of the server's processors, %", ticks: 5, format: format::whole },
             &Axis { title: achieved_title(protocol), ticks, format: format::axis_rate },
         ))
+        (ceilings(frame, summary))
         @for series in series {
             @let places: Vec<(f64, f64)> = series.rows.iter().map(|row| place(frame, row)).collect();
             (plot::line(&series.class, &places))
@@ -83,6 +85,32 @@ fn drawing(frame: &Frame, size: Size, series: &[Series<'_>], summary: &Summary) 
 /// The load of a trial that is drawn, 0 to 1.
 fn load(row: &TrialRow) -> f64 {
     row.server_load.unwrap_or_default()
+}
+
+/// Level lines at what Gigabit Ethernet carries: queries one way, answers as large as those that were
+/// seen the other way. Where they are above the chart they are not what bounds a rate.
+fn ceilings(frame: &Frame, summary: &Summary) -> Markup {
+    let answers = summary.trials.iter().filter_map(|row| {
+        let sent = row.kernel?.server.sent;
+        (sent.packets > 0).then(|| sent.bytes as f64 / sent.packets as f64)
+    });
+    // On loopback both ways are counted together, and without their headers; of groups only one has some.
+    let is_known = summary.environment.topology == "veth" && !summary.plan.dns.segmentation;
+    let largest = answers.fold(0.0, f64::max);
+    let answers = (is_known && largest > 0.0).then_some(("answers", largest));
+    let lines = [("queries", QUERY_FRAME_BYTES)].into_iter().chain(answers);
+    let lines = lines.map(|(of, bytes)| (of, GIGABIT_BYTES_PER_S / (bytes + WIRE_BYTES)));
+    html! {
+        @for (of, rate) in lines.filter(|(_, rate)| *rate <= frame.y.range().1) {
+            @let y = frame.at_y(rate);
+            @let (at, above) = (format::coordinate(y), format::coordinate(y - 5.0));
+            line class="level limit" x1=(format::coordinate(frame.left)) y1=(at)
+                x2=(format::coordinate(frame.end())) y2=(at) {}
+            text class="region" x=(format::coordinate(frame.left + 6.0)) y=(above) {
+                "Gigabit Ethernet: " (format::whole(rate)) " " (of) "/s"
+            }
+        }
+    }
 }
 
 fn place(frame: &Frame, row: &TrialRow) -> (f64, f64) {
@@ -117,12 +145,17 @@ fn mark(
             ("load", format::trimmed(load(row), 3)),
         ],
         title: format!(
-            "{}\noffered {}\nachieved {}/s\nload {}\nlate or lost {}",
+            "{}\noffered {}\nachieved {}/s\nload {}\nlate or lost {}{}",
             series.name,
             offered(row, protocol),
             format::whole(row.achieved_per_s),
             format::percent(load(row)),
             format::percent(row.loss),
+            if row.notes.is_empty() {
+                String::new()
+            } else {
+                format!("\n{}", kernel::words(&row.notes))
+            },
         ),
     }
     .draw()
@@ -156,6 +189,7 @@ pub(super) fn table(summary: &Summary) -> Markup {
                     th.n { "p50" }
                     th.n { "p99" }
                     th.n { "server drops" }
+                    th { "notes" }
                 }
             }
             tbody {
@@ -170,10 +204,55 @@ pub(super) fn table(summary: &Summary) -> Markup {
                             td.n { (format::duration_us(row.p50_us)) }
                             td.n { (format::duration_us(row.p99_us)) }
                             td.n { (server_drops(row)) }
+                            td { (kernel::words(&row.notes)) }
                         }
                     }
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Purpose, SideCounts, TrafficCounts};
+    use crate::summary::{KernelCounts, Note, ServerResult};
+
+    /// A trial at a rate that is all answered, with answers of 113 octets.
+    fn summary(rate: f64) -> Summary {
+        let sent = TrafficCounts { packets: 10, bytes: 1_130, ..TrafficCounts::default() };
+        let server = SideCounts { sent, ..SideCounts::default() };
+        let row = TrialRow {
+            server: "knot".to_owned(),
+            purpose: Purpose::Ramp,
+            offered_per_s: rate,
+            achieved_per_s: rate,
+            kernel: Some(KernelCounts { server, ..KernelCounts::default() }),
+            notes: vec![Note::InterruptBound],
+            ..TrialRow::default()
+        };
+        let result = ServerResult { server: "knot".to_owned(), ..ServerResult::default() };
+        let mut summary =
+            Summary { results: vec![result], trials: vec![row], ..Summary::default() };
+        summary.plan.protocol = Protocol::Dns;
+        summary.environment.topology = "veth".to_owned();
+        summary
+    }
+
+    #[test]
+    fn the_ceilings_of_both_ways_are_drawn_where_they_are_in_reach() {
+        let drawn = chart(&summary(1_300_000.0)).into_string();
+        for words in ["Ethernet: 1,146,789 queries/s", "Ethernet: 912,409 answers/s"] {
+            // For a screen and for a phone.
+            assert_eq!(drawn.matches(words).count(), 2, "{words}: {drawn}");
+        }
+        assert!(drawn.contains("processor full of interrupts"), "{drawn}");
+        assert!(!chart(&summary(300_000.0)).into_string().contains("Gigabit"));
+        let mut on_loopback = summary(1_300_000.0);
+        on_loopback.environment.topology = "loopback".to_owned();
+        let drawn = chart(&on_loopback).into_string();
+        assert!(drawn.contains("queries/s") && !drawn.contains("912,409"), "{drawn}");
+        assert!(table(&on_loopback).into_string().contains("full of interrupts"));
     }
 }

@@ -72,6 +72,7 @@ fn trial(row: &TrialRow) -> Markup {
                         (reason)
                     }
                 } @else if row.meets { "met" } @else { "missed" }
+                @for note in &row.notes { span.dim { "; " (note) } }
             }
         }
     }

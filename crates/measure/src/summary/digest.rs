@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     AvalancheResult, Limit, Ratio, Round, RunFigure, SUMMARY_SCHEMA, ServerProfile, ServerResult,
-    Summary, curve, restarts, rows, runs, server,
+    Summary, curve, notes, restarts, rows, runs, server,
 };
 use crate::plan::Plan;
 use crate::record::{LIMIT_SERVER, Purpose, Run, Trial};
@@ -66,10 +66,11 @@ pub fn digest(run: &Run, trials: &[Trial]) -> Summary {
         environment: run.environment.clone(),
         commands: rows::commands(run, &ordered),
         warnings: run.warnings.clone(),
-        trials: ordered.iter().map(|trial| rows::row(trial, loss_percent)).collect(),
+        trials: ordered.iter().map(|trial| rows::row(trial, run)).collect(),
         timeline: rows::timeline(&ordered),
         files: files.into_iter().collect(),
     };
+    notes::compare(&mut summary);
     let found = warnings(&summary);
     summary.warnings.extend(found);
     summary
@@ -273,6 +274,7 @@ fn warnings(summary: &Summary) -> Vec<String> {
                 result.voids, result.trials
             ));
         }
+        notes::warnings(&summary.trials, result, &mut warnings);
         if result.share_of_limit.is_some_and(|share| share > LIMIT_WARNING_SHARE) {
             warnings.push(format!(
                 "{name}: within reach of the limit responder, so kernel and generator bound its \

@@ -5,6 +5,8 @@
 
 mod curve;
 mod digest;
+mod kernel;
+mod notes;
 mod restarts;
 mod rows;
 mod runs;
@@ -15,6 +17,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use digest::digest;
+pub use kernel::KernelCounts;
+pub use notes::Note;
 pub use restarts::RestartResult;
 pub use runs::{DroppedAs, RunFigure, RunState};
 
@@ -306,6 +310,12 @@ pub struct TrialRow {
     pub meets: bool,
     /// Why it is void; empty when it counts.
     pub void: Vec<VoidReason>,
+    /// What the kernel counted meanwhile; `None` in records of versions that did not count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<KernelCounts>,
+    /// What spoils its figures, or says where load was lost; of plans of DNS.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
     /// The generator's seed.
     pub seed: u64,
     /// Command lines by role.

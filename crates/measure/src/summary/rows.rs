@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Command, TimePoint, TrialRow};
+use super::{Command, KernelCounts, TimePoint, TrialRow, notes};
 use crate::record::{Run, Sample, Trial};
 
 /// Most points of a time line; a screen is hardly wider.
@@ -12,7 +12,7 @@ const TIME_POINTS: usize = 900;
 const STARTING_SAMPLES: usize = 2;
 
 /// A trial as a line of a table.
-pub(super) fn row(trial: &Trial, loss_percent: f64) -> TrialRow {
+pub(super) fn row(trial: &Trial, run: &Run) -> TrialRow {
     let latency = trial.load.as_ref().map(|load| load.latency_due).unwrap_or_default();
     TrialRow {
         number: trial.number,
@@ -31,8 +31,10 @@ pub(super) fn row(trial: &Trial, loss_percent: f64) -> TrialRow {
         server_load: trial.sees_server().then(|| thousandths(server_load(trial))),
         steal_share: trial.digest.steal_share,
         server_socket_drops: trial.sees_server().then_some(trial.digest.server_socket_drops),
-        meets: trial.meets(loss_percent),
+        meets: trial.meets(run.plan.search.loss_percent),
         void: trial.void.clone(),
+        kernel: KernelCounts::of(trial),
+        notes: notes::of_trial(trial, run),
         seed: trial.seed,
         commands: trial.commands.clone(),
     }

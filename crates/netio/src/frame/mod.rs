@@ -11,11 +11,13 @@
 mod receive;
 mod ring;
 mod send;
+mod train;
 mod xdp;
 
-pub use receive::{Frame, FrameReceiver, PendingChecksum, Train, TrainKind};
+pub use receive::{Frame, FrameReceiver};
 pub use ring::{FrameRing, RingSize};
 pub use send::FrameSender;
+pub use train::{PendingChecksum, Train, TrainKind};
 pub use xdp::{XDP_FRAME_BYTES_MAX, XdpSender, transmit_queues};
 
 use std::io;

@@ -1,6 +1,7 @@
-//! The classic pcap file (draft-ietf-opsawg-pcap): both byte orders, microseconds and nanoseconds.
-//! Not pcapng.
+//! Capture files: the classic pcap file (draft-ietf-opsawg-pcap) in both byte orders, of microseconds and
+//! nanoseconds, read and written; pcapng (draft-ietf-opsawg-pcapng) read.
 
+mod blocks;
 mod reader;
 mod writer;
 
@@ -56,23 +57,32 @@ impl Resolution {
 /// Why a file could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PcapError {
-    /// It does not begin as a classic pcap file does.
+    /// It begins neither as a classic pcap file nor as pcapng does.
     Magic,
-    /// A version other than 2.
+    /// A version other than 2, or 1 of pcapng.
     Version,
     /// It ends inside a header or a packet.
     Truncated,
     /// A record claims more octets than any packet has, or more than were on the wire.
     Length,
+    /// A packet of an interface that was not described (pcapng).
+    Interface,
+    /// Packets of several link types (pcapng).
+    LinkTypes,
+    /// Time stamps in a unit that does not fit 64 bits (pcapng).
+    Resolution,
 }
 
 impl fmt::Display for PcapError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Magic => "not a classic pcap file",
-            Self::Version => "a pcap version other than 2",
+            Self::Magic => "neither a pcap nor a pcapng file",
+            Self::Version => "a version of pcap that is not known",
             Self::Truncated => "the file ends inside a record",
             Self::Length => "a record with an impossible length",
+            Self::Interface => "a packet of an interface that is not described",
+            Self::LinkTypes => "a capture of interfaces of different link types",
+            Self::Resolution => "an interface with an impossible unit of time",
         })
     }
 }

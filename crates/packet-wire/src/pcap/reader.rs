@@ -1,7 +1,8 @@
-//! Reading: a file header, then records until the end.
+//! Reading: a file header, then records until the end; or the blocks of pcapng.
 
 use base::time::NS_PER_S;
 
+use super::blocks::{self, Blocks};
 use super::{
     ByteOrder, FILE_HEADER_LEN, MAGIC_NS, MAGIC_US, PcapError, RECORD_HEADER_LEN, Resolution,
     SNAP_LEN,
@@ -21,19 +22,38 @@ pub struct Record<'a> {
 /// The records of a file in memory, in order. The first error ends them.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
-    rest: &'a [u8],
-    order: ByteOrder,
-    resolution: Resolution,
+    records: Records<'a>,
     link_type: u32,
 }
 
+/// What is left of a file, by its format.
+#[derive(Clone, Debug)]
+enum Records<'a> {
+    Classic(Classic<'a>),
+    Blocks(Blocks<'a>),
+}
+
+/// The records of a classic file.
+#[derive(Clone, Debug)]
+struct Classic<'a> {
+    rest: &'a [u8],
+    order: ByteOrder,
+    resolution: Resolution,
+}
+
 impl<'a> Reader<'a> {
-    /// Reads the file header.
+    /// Reads the file header; of pcapng, up to the first interface.
     ///
     /// # Errors
     ///
-    /// [`PcapError::Truncated`], [`PcapError::Magic`], [`PcapError::Version`].
+    /// [`PcapError::Truncated`], [`PcapError::Magic`], [`PcapError::Version`]; of pcapng also
+    /// [`PcapError::Length`] and [`PcapError::Resolution`].
     pub fn new(file: &'a [u8]) -> Result<Self, PcapError> {
+        if file.starts_with(&blocks::MAGIC) {
+            let blocks = Blocks::new(file)?;
+            let link_type = blocks.link_type();
+            return Ok(Self { records: Records::Blocks(blocks), link_type });
+        }
         let (header, rest) = file.split_at_checked(FILE_HEADER_LEN).ok_or(PcapError::Truncated)?;
         let magic = word(header, 0, ByteOrder::Big);
         let (order, resolution) = match (magic, magic.swap_bytes()) {
@@ -52,7 +72,8 @@ impl<'a> Reader<'a> {
         }
         // The upper bits tell of frame check sequences, not of the link.
         let link_type = word(header, 20, order) & 0xffff;
-        Ok(Self { rest, order, resolution, link_type })
+        let records = Records::Classic(Classic { rest, order, resolution });
+        Ok(Self { records, link_type })
     }
 
     /// What the packets are ([`super::LINK_ETHERNET`], [`super::LINK_RAW_IP`] and many others).
@@ -61,16 +82,29 @@ impl<'a> Reader<'a> {
         self.link_type
     }
 
-    /// Byte order of the file.
+    /// Byte order of the file; of pcapng that of its first section.
     #[must_use]
     pub const fn byte_order(&self) -> ByteOrder {
-        self.order
+        match &self.records {
+            Records::Classic(classic) => classic.order,
+            Records::Blocks(blocks) => blocks.order(),
+        }
     }
 
-    /// Unit of the file's time stamps.
+    /// Unit of the file's time stamps; nanoseconds of pcapng, whose interfaces have units of their own.
     #[must_use]
     pub const fn resolution(&self) -> Resolution {
-        self.resolution
+        match &self.records {
+            Records::Classic(classic) => classic.resolution,
+            Records::Blocks(_) => Resolution::Nanoseconds,
+        }
+    }
+}
+
+impl<'a> Classic<'a> {
+    /// The next packet; `None` at the end.
+    fn next_record(&mut self) -> Result<Option<Record<'a>>, PcapError> {
+        if self.rest.is_empty() { Ok(None) } else { self.record().map(Some) }
     }
 
     fn record(&mut self) -> Result<Record<'a>, PcapError> {
@@ -92,19 +126,22 @@ impl<'a> Iterator for Reader<'a> {
     type Item = Result<Record<'a>, PcapError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.rest.is_empty() {
-            return None;
-        }
-        let record = self.record();
+        let record = match &mut self.records {
+            Records::Classic(classic) => classic.next_record(),
+            Records::Blocks(blocks) => blocks.record(),
+        };
         if record.is_err() {
-            self.rest = &[];
+            match &mut self.records {
+                Records::Classic(classic) => classic.rest = &[],
+                Records::Blocks(blocks) => blocks.end(),
+            }
         }
-        Some(record)
+        record.transpose()
     }
 }
 
 /// The word at `at`, which lies inside `octets`.
-fn word(octets: &[u8], at: usize, order: ByteOrder) -> u32 {
+pub(super) fn word(octets: &[u8], at: usize, order: ByteOrder) -> u32 {
     let word = [octets[at], octets[at + 1], octets[at + 2], octets[at + 3]];
     match order {
         ByteOrder::Big => u32::from_be_bytes(word),

@@ -1,0 +1,266 @@
+//! The responder on an interface itself (`packet(7)`): queries are taken out of frames and answered in
+//! frames, in batches, past UDP of the kernel.
+//!
+//! Budget: one `recvmmsg`, one `sendmmsg` and one clock reading per up to 64 frames; nothing is allocated
+//! after construction.
+
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use base::{Random, Writer};
+use netio::responder::ResponderCounts;
+use netio::{
+    Clock, Frame, FrameReceiver, FrameSender, NetError, PollFd, UdpOptions, UdpSocket, filter,
+    interface, poll,
+};
+use packet_wire::ethernet::MacAddress;
+use packet_wire::{ethernet, ipv4, ipv6, protocol, udp};
+
+use super::report::Lane;
+use super::respond::Output;
+use super::{Echo, Report, Settings};
+
+/// How often a silent responder looks at its stop flag.
+const STOP_CHECK_NS: u64 = 20_000_000;
+/// How long a full queue is waited for before answers are given up.
+const STALL_NS: u64 = 1_000_000;
+/// Answers to one query at most.
+const ANSWERS_MAX: usize = 2;
+
+/// The responder's frame sockets, open and not answered yet.
+pub struct FrameResponder {
+    settings: Settings,
+    /// The interface's name.
+    name: String,
+    mac: Option<MacAddress>,
+    input: FrameReceiver,
+    output: FrameSender,
+    /// Has the port where the kernel has the address, so that it does not call it unreachable.
+    _quiet: Option<UdpSocket>,
+    counts: ResponderCounts,
+}
+
+impl FrameResponder {
+    /// Opens the sockets on the interface called `name`. Answers come from `settings.listen`, which need
+    /// not be an address of this machine; there is one thread, and faults that hold answers back do not
+    /// happen.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such interface, or the kernel refuses a socket: `EPERM` without the right to it
+    /// (`CAP_NET_RAW`), `EADDRINUSE` when somebody else answers there.
+    pub fn open(settings: Settings, name: &str) -> Result<Self, NetError> {
+        let found = interface::named(name).map_err(NetError::on("find the interface", name))?;
+        let quiet = match UdpSocket::open(&UdpOptions::at(settings.listen)) {
+            Ok(socket) => {
+                let listen = settings.listen.to_string();
+                filter::take_nothing(&socket).map_err(NetError::on("filter", listen))?;
+                Some(socket)
+            }
+            Err(error) if error.cause().kind() == ErrorKind::AddrNotAvailable => None,
+            Err(error) => return Err(error),
+        };
+        let input = FrameReceiver::open(&found)?;
+        let mut output = FrameSender::open(&found)?;
+        output.bypass_queue().map_err(NetError::on("bypass the queueing discipline of", name))?;
+        let mac = found.mac.map(MacAddress);
+        let counts = ResponderCounts::default();
+        Ok(Self { settings, name: name.to_owned(), mac, input, output, _quiet: quiet, counts })
+    }
+
+    /// Answers until `stop` is set.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel reports for the interface or the processor.
+    pub fn run(mut self, stop: &AtomicBool) -> Result<Report, NetError> {
+        let random = Random::from_seed(self.settings.seed).fork(0);
+        let mut echo = Echo::new(self.settings.faults, random);
+        netio::thread::sharpen("dns-echo-frames", self.settings.cpus.first().copied())?;
+        let cannot = NetError::on("answer on", self.name.clone());
+        self.answer(&mut echo, stop).map_err(cannot)?;
+        let mut report = Report::new(&self.settings, self.settings.listen);
+        report.interface = Some(self.name);
+        report.add(Lane { socket: self.counts, echo: echo.counts(), held: echo.held() });
+        Ok(report)
+    }
+
+    fn answer(&mut self, echo: &mut Echo, stop: &AtomicBool) -> io::Result<()> {
+        while !stop.load(Ordering::Relaxed) {
+            let places = self.input.receive()?;
+            let now_ns = Clock::mono_ns();
+            for place in 0..places {
+                self.take(place, now_ns, echo)?;
+            }
+            self.flush()?;
+            if places == 0 && !self.settings.busy {
+                poll(&mut [PollFd::readable(&self.input)], Some(STOP_CHECK_NS))?;
+            }
+        }
+        self.counts.too_long = self.input.truncated();
+        self.counts.socket_drops = self.input.take_drops()?;
+        Ok(())
+    }
+
+    /// Answers what is in frame `place` of the last call.
+    fn take(&mut self, place: usize, now_ns: u64, echo: &mut Echo) -> io::Result<()> {
+        let listen = self.settings.listen;
+        let frame = self.input.frame(place);
+        let Some(queries) = frame.and_then(|frame| Queries::of(frame, listen)) else {
+            return Ok(());
+        };
+        for query in queries.payload.chunks(queries.each_bytes) {
+            if self.output.free() < ANSWERS_MAX {
+                flush(&mut self.output, &mut self.counts)?;
+            }
+            self.counts.received += 1;
+            let source = self.mac.unwrap_or(queries.ethernet.destination);
+            let mut answers =
+                Answers { output: &mut self.output, queries: &queries, listen, source };
+            echo.take_query(now_ns, queries.source, query, &mut answers);
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        flush(&mut self.output, &mut self.counts)
+    }
+}
+
+/// Sends what waits; what finds no room for a while is given up.
+fn flush(output: &mut FrameSender, counts: &mut ResponderCounts) -> io::Result<()> {
+    let mut result = output.flush();
+    let mut count = |sent: usize, refused: usize| {
+        counts.sends.sent += sent as u64;
+        counts.sends.refused += refused as u64;
+    };
+    count(result.sent, result.refused);
+    if result.left > 0 {
+        poll(&mut [PollFd::writable(&*output)], Some(STALL_NS))?;
+        result = output.flush();
+        count(result.sent, result.refused + output.discard());
+    }
+    Ok(())
+}
+
+/// What a frame for the responder carries: one datagram, or a train of them that the kernel has put
+/// together.
+struct Queries<'f> {
+    ethernet: ethernet::Header,
+    source: SocketAddr,
+    payload: &'f [u8],
+    /// Octets of each query but the last.
+    each_bytes: usize,
+}
+
+impl<'f> Queries<'f> {
+    /// `None` for what is not for `listen`, or damaged.
+    fn of(frame: Frame<'f>, listen: SocketAddr) -> Option<Self> {
+        let (ethernet, packet) = ethernet::Header::parse(frame.octets).ok()?;
+        let (source, destination, datagram): (IpAddr, IpAddr, &[u8]) = match ethernet.ether_type {
+            ethernet::TYPE_IPV4 => {
+                let (ip, datagram) = ipv4::Header::parse(packet).ok()?;
+                let is_whole = ip.protocol == protocol::UDP && !ip.is_fragment();
+                is_whole.then_some((ip.source.into(), ip.destination.into(), datagram))?
+            }
+            ethernet::TYPE_IPV6 => {
+                let (ip, datagram) = ipv6::Header::parse(packet).ok()?;
+                let is_udp = ip.next_header == protocol::UDP;
+                is_udp.then_some((ip.source.into(), ip.destination.into(), datagram))?
+            }
+            _ => return None,
+        };
+        let (header, payload) = udp::Header::parse(datagram).ok()?;
+        // A checksum that was left to a device is right when the device makes it.
+        let is_for_us = (destination, header.destination_port) == (listen.ip(), listen.port())
+            && (frame.checksum.is_some() || udp::is_checksum_right(source, destination, datagram));
+        let each_bytes = frame.train.map_or(payload.len(), |train| train.payload_bytes).max(1);
+        let source = SocketAddr::new(source, header.source_port);
+        is_for_us.then_some(Self { ethernet, source, payload, each_bytes })
+    }
+}
+
+/// Where answers to the queries of one frame go.
+struct Answers<'a> {
+    output: &'a mut FrameSender,
+    queries: &'a Queries<'a>,
+    listen: SocketAddr,
+    source: MacAddress,
+}
+
+impl Output for Answers<'_> {
+    fn push(&mut self, destination: SocketAddr, len: usize, write: impl FnOnce(&mut [u8])) -> bool {
+        let Some(slot) = self.output.slot() else { return false };
+        let asked = self.queries.ethernet;
+        let ethernet = ethernet::Header { destination: asked.source, source: self.source, ..asked };
+        let ip_bytes = if self.listen.is_ipv4() { ipv4::HEADER_LEN } else { ipv6::HEADER_LEN };
+        let payload_at = ethernet.len() + ip_bytes + udp::HEADER_LEN;
+        let (headers, payload) = slot[..payload_at + len].split_at_mut(payload_at);
+        write(payload);
+        let mut writer = Writer::new(headers);
+        ethernet.emit(&mut writer);
+        let datagram_bytes = udp::HEADER_LEN + len;
+        match (self.listen.ip(), destination.ip()) {
+            (IpAddr::V4(from), IpAddr::V4(to)) => {
+                ipv4::Header::new(protocol::UDP, from, to).emit(datagram_bytes, &mut writer);
+            }
+            (IpAddr::V6(from), IpAddr::V6(to)) => {
+                ipv6::Header::new(protocol::UDP, from, to).emit(datagram_bytes, &mut writer);
+            }
+            // Whoever asked is of the family of the address that was asked.
+            _ => return false,
+        }
+        writer.put(&udp::header_for(self.listen, destination, payload));
+        self.output.commit(payload_at + len);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use netio::frame::{PendingChecksum, Train, TrainKind};
+
+    /// A frame with `payload` from 10.0.0.1:4000 to `to`.
+    fn frame(to: &str, payload: &[u8]) -> Vec<u8> {
+        let (from, to): (std::net::SocketAddrV4, std::net::SocketAddrV4) =
+            ("10.0.0.1:4000".parse().unwrap(), to.parse().unwrap());
+        let endpoints = packet_wire::frame::Endpoints {
+            source_mac: MacAddress([2, 0, 0, 0, 0, 1]),
+            destination_mac: MacAddress([2, 0, 0, 0, 0, 5]),
+            source: from,
+            destination: to,
+        };
+        let at = packet_wire::frame::HEADROOM;
+        let mut octets = vec![0; at + payload.len()];
+        octets[at..].copy_from_slice(payload);
+        packet_wire::frame::seal(&mut octets, payload.len(), &endpoints);
+        octets
+    }
+
+    fn plain(octets: &[u8]) -> Frame<'_> {
+        Frame { octets, checksum: None, train: None }
+    }
+
+    #[test]
+    fn only_sound_datagrams_for_the_address_and_port_are_queries() {
+        let listen = "10.0.0.2:53".parse().unwrap();
+        let mut octets = frame("10.0.0.2:53", b"abcdefg");
+        let queries = Queries::of(plain(&octets), listen).unwrap();
+        assert_eq!((queries.payload, queries.each_bytes), (&b"abcdefg"[..], 7));
+        assert_eq!(queries.source, "10.0.0.1:4000".parse().unwrap());
+        for other in ["10.0.0.2:54", "10.0.0.3:53"] {
+            assert!(Queries::of(plain(&frame(other, b"x")), listen).is_none(), "{other}");
+        }
+        *octets.last_mut().unwrap() ^= 1;
+        assert!(Queries::of(plain(&octets), listen).is_none(), "a wrong checksum");
+        let train = Train { kind: TrainKind::Udp, payload_bytes: 3 };
+        let pending = PendingChecksum { start: 34, offset: 6 };
+        let whole = Frame { octets: &octets, checksum: Some(pending), train: Some(train) };
+        assert_eq!(Queries::of(whole, listen).unwrap().each_bytes, 3);
+        for cut in 0..octets.len() {
+            assert!(Queries::of(plain(&octets[..cut]), listen).is_none(), "{cut}");
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The responder on an interface itself, loaded over a veth pair: the ledgers of both sides agree.
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use base::time::NS_PER_S;
+use dns_load::echo::{self, Faults, FrameResponder, Share};
+use dns_load::{Limits, Report, Settings, Workload, run};
+use dns_wire::Query;
+use load::Rate;
+use netio::namespace;
+
+const QUERIES: u64 = 2_000;
+const QUERY: Query = Query { recursion_desired: true, edns: None };
+
+/// A new namespace with a veth pair for this thread, at whose far end nobody has the address that is
+/// asked; false, said, where that is not possible.
+fn enter_a_link() -> bool {
+    if Command::new("ip").arg("-V").output().is_err() || namespace::enter_new().is_err() {
+        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "no namespace can be made");
+        println!("skipped: making a network namespace needs root and iproute2");
+        return false;
+    }
+    let script = "echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6; \
+                  ip link add out0 type veth peer name in0; \
+                  ip link set in0 address 02:00:00:00:00:05 up; ip link set out0 up; \
+                  ip addr add 10.9.0.1/24 dev out0; \
+                  ip neigh replace 10.9.0.2 lladdr 02:00:00:00:00:05 dev out0";
+    Command::new("sh").args(["-ec", script]).status().unwrap().success()
+}
+
+/// One run of generator and responder.
+fn both(faults: Faults, segmentation: bool) -> (Report, echo::Report) {
+    let listen = "10.9.0.2:53".parse().unwrap();
+    let settings =
+        echo::Settings { listen, threads: 1, cpus: Vec::new(), busy: false, seed: 7, faults };
+    let responder = FrameResponder::open(settings, "in0").unwrap();
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let echo = scope.spawn(|| responder.run(&stop).unwrap());
+        let workload = Workload::parse("queries", b"www.google.com AAAA\n", QUERY).unwrap();
+        let rate = Rate::per_second(4.0 * QUERIES as f64).unwrap();
+        let settings = Settings {
+            duration_ns: NS_PER_S / 4,
+            limits: Limits { deadline_ns: NS_PER_S, grace_ns: NS_PER_S },
+            linger_ns: NS_PER_S / 4,
+            segmentation,
+            ..Settings::new(listen, workload, rate)
+        };
+        let load = run(&settings, &AtomicBool::new(false)).unwrap();
+        stop.store(true, Ordering::Relaxed);
+        (load, echo.join().unwrap())
+    })
+}
+
+#[test]
+fn frames_are_answered_and_both_ledgers_agree() {
+    if !enter_a_link() {
+        return;
+    }
+    // Grouped queries arrive whole, and are answered one by one.
+    for segmentation in [false, true] {
+        let (load, echo) = both(Faults::default(), segmentation);
+        let (queries, messages) = (load.load.exchanges, load.load.messages);
+        assert_eq!((queries.due, queries.on_time), (QUERIES, QUERIES), "{load} {echo}");
+        assert_eq!((messages.sent, messages.received), (echo.received, echo.sent), "{load} {echo}");
+        assert_eq!((echo.answered, echo.refused, echo.socket_drops), (QUERIES, 0, 0));
+        assert_eq!(echo.interface.as_deref(), Some("in0"));
+    }
+    let faults = Faults { drop: Share::ALL, ..Faults::default() };
+    let (load, echo) = both(faults, false);
+    assert_eq!((load.load.exchanges.lost, echo.dropped, echo.sent), (QUERIES, QUERIES, 0));
+}

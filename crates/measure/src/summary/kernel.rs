@@ -1,0 +1,50 @@
+//! What the kernel counted while a trial ran, as part of its row.
+
+use serde::{Deserialize, Serialize};
+
+use crate::record::{SideCounts, Trial};
+
+/// The kernel's counters over a trial.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct KernelCounts {
+    /// The server's side.
+    pub server: SideCounts,
+    /// The generator's side, from when it was first seen until it ended.
+    pub generator: SideCounts,
+    /// Datagrams dropped at the generator's sockets.
+    pub generator_socket_drops: u64,
+    /// Packets dropped at a full processor backlog.
+    pub softnet_drops: u64,
+    /// Times that a processor left packets for later.
+    pub softnet_squeezes: u64,
+    /// Share of the server's processors' time, stolen time left out, that went into software
+    /// interrupts, 0 to 1.
+    pub softirq_share: f64,
+}
+
+impl KernelCounts {
+    /// The counters of a trial; `None` when nobody looked.
+    #[must_use]
+    pub fn of(trial: &Trial) -> Option<Self> {
+        let digest = &trial.digest;
+        let is_known = !(digest.server_counts.is_empty() && digest.generator_counts.is_empty());
+        is_known.then(|| Self {
+            server: digest.server_counts,
+            generator: digest.generator_counts,
+            generator_socket_drops: digest.generator_socket_drops,
+            softnet_drops: digest.softnet_drops,
+            softnet_squeezes: digest.softnet_squeezes,
+            softirq_share: softirq_share(trial),
+        })
+    }
+}
+
+fn softirq_share(trial: &Trial) -> f64 {
+    let cpus = trial.samples.iter().flat_map(|sample| &sample.cpus);
+    let given = cpus.filter(|cpu| trial.server_cpus.contains(&cpu.cpu));
+    let (softirq_s, all_s) = given.fold((0.0, 0.0), |(softirq_s, all_s), cpu| {
+        (softirq_s + cpu.softirq_s, all_s + cpu.busy_s + cpu.idle_s)
+    });
+    if all_s > 0.0 { softirq_s / all_s } else { 0.0 }
+}

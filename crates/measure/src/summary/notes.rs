@@ -1,0 +1,363 @@
+//! What spoils a figure of a DNS server without making its trial void, and where queries were lost: one
+//! word each, found in the record of the trial or by setting trials side by side.
+
+use core::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::{KernelCounts, ServerResult, Summary, TrialRow};
+use crate::plan::{GIGABIT_BYTES_PER_S, WIRE_BYTES};
+use crate::record::{LoadRecord, Run, TrafficCounts, Trial};
+
+/// Share of stolen time from which it is told of.
+const STOLEN_SHARE: f64 = 0.05;
+/// Share of a processor's time in interrupts from which they are what bounds the rate.
+const SOFTIRQ_SHARE: f64 = 0.8;
+/// Load from which a processor has nothing left.
+const BUSY_LOAD: f64 = 0.9;
+/// Share of a server's best rate below which it should not be busy.
+const LOW_RATE_SHARE: f64 = 0.5;
+/// Share by which interface and generator may differ: what else passes a link of namespaces.
+const COUNTERS_SHARE: f64 = 0.001;
+/// Packets by which they may differ in any case.
+const COUNTERS_PACKETS: u64 = 10;
+
+/// One thing to know of a trial's figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Note {
+    /// Queries found the server's receive buffer full.
+    ServerSocketFull,
+    /// Answers found the server's send buffer full.
+    ServerSendFull,
+    /// An interface dropped packets, or failed to send them.
+    InterfaceDrops,
+    /// A processor's backlog was full.
+    BacklogFull,
+    /// Answers found the generator's receive buffer full.
+    GeneratorSocketFull,
+    /// Datagrams came to ports of the generator's network that nobody had, which may cost ICMP
+    /// messages.
+    NoPort,
+    /// Queries were answered with another response code.
+    Refused,
+    /// Answers were not what had been asked for.
+    Wrong,
+    /// Queries were answered more than once.
+    AnsweredTwice,
+    /// Server and generator had the same processor.
+    SharedProcessor,
+    /// The hypervisor took processor time.
+    Stolen,
+    /// Interrupts took nearly all of the server's processor.
+    InterruptBound,
+    /// The server's processor was as busy as can be at a rate far below the server's best.
+    AlwaysBusy,
+    /// Queries left in groups, so that interfaces counted groups.
+    Segmented,
+    /// The server's interface received another number of packets than the generator sent.
+    CountersDiffer,
+    /// More than Gigabit Ethernet carries.
+    BeyondGigabit,
+}
+
+impl Note {
+    /// All notes, in the order in which they are told.
+    pub const ALL: [Self; 16] = [
+        Self::ServerSocketFull,
+        Self::ServerSendFull,
+        Self::InterfaceDrops,
+        Self::BacklogFull,
+        Self::GeneratorSocketFull,
+        Self::NoPort,
+        Self::Refused,
+        Self::Wrong,
+        Self::AnsweredTwice,
+        Self::SharedProcessor,
+        Self::Stolen,
+        Self::InterruptBound,
+        Self::AlwaysBusy,
+        Self::Segmented,
+        Self::CountersDiffer,
+        Self::BeyondGigabit,
+    ];
+
+    /// In words, for a report.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::ServerSocketFull => "queries dropped at the server's full sockets",
+            Self::ServerSendFull => "answers dropped at the server's full sockets",
+            Self::InterfaceDrops => "packets dropped by an interface",
+            Self::BacklogFull => "packets dropped at a full processor backlog",
+            Self::GeneratorSocketFull => "answers dropped at the generator's full sockets",
+            Self::NoPort => "datagrams to ports that nobody had",
+            Self::Refused => "answers with another response code",
+            Self::Wrong => "answers to something else",
+            Self::AnsweredTwice => "queries answered twice",
+            Self::SharedProcessor => "server and generator on the same processor",
+            Self::Stolen => "processor time stolen",
+            Self::InterruptBound => "the server's processor full of interrupts",
+            Self::AlwaysBusy => "busy at a low rate: it polls, or was disturbed",
+            Self::Segmented => "queries sent in groups, which interfaces count as one",
+            Self::CountersDiffer => "the interface's count is not the generator's",
+            Self::BeyondGigabit => "more than Gigabit Ethernet carries",
+        }
+    }
+
+    /// Whether even a rate that met the criterion is not what it seems with it.
+    const fn spoils_rate(self) -> bool {
+        matches!(
+            self,
+            Self::NoPort
+                | Self::AnsweredTwice
+                | Self::AlwaysBusy
+                | Self::CountersDiffer
+                | Self::BeyondGigabit
+        )
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.words())
+    }
+}
+
+/// The notes that a trial's own record gives reason for, in the order of [`Note::ALL`]; none of plans of
+/// other protocols.
+pub(super) fn of_trial(trial: &Trial, run: &Run) -> Vec<Note> {
+    let Some(load) = trial.load.as_ref().filter(|_| !run.plan.protocol.is_dhcp()) else {
+        return Vec::new();
+    };
+    let kernel = KernelCounts::of(trial).unwrap_or_default();
+    let (server, generator) = (&kernel.server, &kernel.generator);
+    let is_veth = run.environment.topology == "veth";
+    let holds = |note: &Note| match note {
+        Note::ServerSocketFull => trial.digest.server_socket_drops > 0,
+        // On loopback the buffers of both sides are counted together.
+        Note::ServerSendFull => is_veth && server.send_full > 0,
+        Note::InterfaceDrops => [server.received, server.sent, generator.received, generator.sent]
+            .iter()
+            .any(|traffic| traffic.drops + traffic.errors > 0),
+        Note::BacklogFull => trial.digest.softnet_drops > 0,
+        Note::GeneratorSocketFull => {
+            trial.digest.generator_socket_drops.max(load.own_socket_drops) > 0
+        }
+        Note::NoPort => is_veth && generator.no_port > 0,
+        Note::Refused => load.exchanges.nak > 0,
+        Note::Wrong => load.exchanges.wrong_client + load.exchanges.invalid > 0,
+        Note::AnsweredTwice => load.exchanges.duplicate_answered > 0,
+        Note::SharedProcessor => {
+            trial.server_cpus.iter().any(|cpu| trial.generator_cpus.contains(cpu))
+        }
+        Note::Stolen => trial.digest.steal_share > STOLEN_SHARE,
+        Note::InterruptBound => kernel.softirq_share > SOFTIRQ_SHARE,
+        Note::AlwaysBusy => false,
+        Note::Segmented => load.segmentation,
+        Note::CountersDiffer => is_veth && do_differ(load, &kernel),
+        Note::BeyondGigabit => is_veth && is_beyond_gigabit(load, &kernel),
+    };
+    Note::ALL.into_iter().filter(holds).collect()
+}
+
+/// Whether the server's interface received another number of packets than the generator sent, which no
+/// known drop explains.
+fn do_differ(load: &LoadRecord, kernel: &KernelCounts) -> bool {
+    let received = kernel.server.received.packets;
+    let is_comparable = received > 0 && !load.segmentation && kernel.softnet_drops == 0;
+    let sent = load.messages.sent;
+    let allowed = COUNTERS_PACKETS.max((sent as f64 * COUNTERS_SHARE) as u64);
+    is_comparable && received.abs_diff(sent) > allowed
+}
+
+/// Whether queries or answers would have needed a faster link than Gigabit Ethernet.
+fn is_beyond_gigabit(load: &LoadRecord, kernel: &KernelCounts) -> bool {
+    let needs = |traffic: TrafficCounts| {
+        let bytes = traffic.bytes as f64 + traffic.packets as f64 * WIRE_BYTES;
+        bytes / load.duration_s > GIGABIT_BYTES_PER_S
+    };
+    // Interfaces count the headers of a group once.
+    let is_known = load.duration_s > 0.0 && !load.segmentation;
+    is_known && (needs(kernel.server.received) || needs(kernel.server.sent))
+}
+
+/// Adds the notes for which trials have to be set side by side.
+pub(super) fn compare(summary: &mut Summary) {
+    if summary.plan.protocol.is_dhcp() {
+        return;
+    }
+    for at in 0..summary.trials.len() {
+        let row = &summary.trials[at];
+        let is_same = |other: &&TrialRow| {
+            (&other.server, &other.variant) == (&row.server, &row.variant) && other.void.is_empty()
+        };
+        let best = summary.trials.iter().filter(is_same).map(|row| row.achieved_per_s);
+        let low = best.fold(0.0, f64::max) * LOW_RATE_SHARE;
+        if row.void.is_empty()
+            && row.server_load.is_some_and(|load| load > BUSY_LOAD)
+            && row.offered_per_s < low
+        {
+            let notes = &mut summary.trials[at].notes;
+            notes.push(Note::AlwaysBusy);
+            notes.sort();
+        }
+    }
+}
+
+/// What to say of the trials of a server that met the criterion all the same.
+pub(super) fn warnings(rows: &[TrialRow], result: &ServerResult, warnings: &mut Vec<String>) {
+    let met: Vec<&TrialRow> = rows
+        .iter()
+        .filter(|row| row.server == result.server && row.meets && row.purpose.is_at_a_rate())
+        .collect();
+    for note in Note::ALL.into_iter().filter(|note| note.spoils_rate()) {
+        let count = met.iter().filter(|row| row.notes.contains(&note)).count();
+        if count > 0 {
+            warnings.push(format!(
+                "{}: {note}, in {count} of the {} trials that met the criterion.",
+                result.server,
+                met.len()
+            ));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Protocol;
+    use crate::record::{
+        CpuSample, ExchangeCounts, MessageCounts, Purpose, Sample, SampleDigest, SideCounts,
+    };
+
+    fn run() -> Run {
+        let mut run = Run::default();
+        run.plan.protocol = Protocol::Dns;
+        run.environment.topology = "veth".to_owned();
+        run
+    }
+
+    /// A second at 1,000 queries of 85 octets a second, all of which were answered with 113.
+    fn clean() -> Trial {
+        let traffic = |packets, frame| TrafficCounts {
+            packets,
+            bytes: packets * frame,
+            ..TrafficCounts::default()
+        };
+        let server = SideCounts {
+            received: traffic(1_000, 85),
+            sent: traffic(1_000, 113),
+            user_s: 0.1,
+            ..SideCounts::default()
+        };
+        Trial {
+            load: Some(LoadRecord {
+                duration_s: 1.0,
+                exchanges: ExchangeCounts {
+                    due: 1_000,
+                    on_time: 1_000,
+                    ..ExchangeCounts::default()
+                },
+                messages: MessageCounts {
+                    sent: 1_000,
+                    received: 1_000,
+                    ..MessageCounts::default()
+                },
+                ..LoadRecord::default()
+            }),
+            digest: SampleDigest { server_counts: server, ..SampleDigest::default() },
+            server_cpus: vec![1],
+            generator_cpus: vec![0],
+            ..Trial::default()
+        }
+    }
+
+    #[test]
+    fn a_clean_trial_has_no_notes_and_every_note_comes_alone() {
+        assert_eq!(of_trial(&clean(), &run()), []);
+        let load = |change: fn(&mut LoadRecord)| {
+            let mut trial = clean();
+            change(trial.load.as_mut().unwrap());
+            trial
+        };
+        let digest = |change: fn(&mut SampleDigest)| {
+            let mut trial = clean();
+            change(&mut trial.digest);
+            trial
+        };
+        let interrupts =
+            CpuSample { cpu: 1, busy_s: 0.9, idle_s: 0.1, softirq_s: 0.85, ..CpuSample::default() };
+        let samples = vec![Sample { cpus: vec![interrupts], ..Sample::default() }];
+        for (note, trial) in [
+            (Note::ServerSocketFull, digest(|of| of.server_socket_drops = 1)),
+            (Note::ServerSendFull, digest(|of| of.server_counts.send_full = 1)),
+            (Note::InterfaceDrops, digest(|of| of.server_counts.sent.drops = 1)),
+            (Note::InterfaceDrops, digest(|of| of.generator_counts.sent.errors = 1)),
+            (Note::BacklogFull, digest(|of| of.softnet_drops = 1)),
+            (Note::GeneratorSocketFull, load(|of| of.own_socket_drops = 1)),
+            (Note::NoPort, digest(|of| of.generator_counts.no_port = 1)),
+            (Note::Refused, load(|of| of.exchanges.nak = 1)),
+            (Note::Wrong, load(|of| of.exchanges.wrong_client = 1)),
+            (Note::AnsweredTwice, load(|of| of.exchanges.duplicate_answered = 1)),
+            (Note::SharedProcessor, Trial { generator_cpus: vec![1], ..clean() }),
+            (Note::Stolen, digest(|of| of.steal_share = 0.06)),
+            (Note::InterruptBound, Trial { samples, ..clean() }),
+            (Note::Segmented, load(|of| of.segmentation = true)),
+            (Note::CountersDiffer, load(|of| of.messages.sent = 1_011)),
+        ] {
+            assert_eq!(of_trial(&trial, &run()), [note]);
+            let dhcp = Run { environment: run().environment, ..Run::default() };
+            assert_eq!(of_trial(&trial, &dhcp), [], "{note} is of DNS");
+        }
+        assert_eq!(of_trial(&load(|of| of.messages.sent = 1_010), &run()), [], "a stray packet");
+        let mut on_loopback = run();
+        on_loopback.environment.topology = "loopback".to_owned();
+        assert_eq!(of_trial(&load(|of| of.messages.sent = 2_000), &on_loopback), []);
+    }
+
+    #[test]
+    fn answers_fill_a_link_before_queries_do() {
+        // 113 octets and 24 of the wire: 912,409 a second fill it, and 1,146,789 queries do.
+        let at = |queries: u64, answers: u64| {
+            let mut trial = clean();
+            let counts = &mut trial.digest.server_counts;
+            (counts.received.packets, counts.received.bytes) = (queries, queries * 85);
+            (counts.sent.packets, counts.sent.bytes) = (answers, answers * 113);
+            trial.load.as_mut().unwrap().messages.sent = queries;
+            of_trial(&trial, &run())
+        };
+        assert_eq!(at(1_146_788, 912_408), []);
+        assert_eq!(at(1_146_790, 912_408), [Note::BeyondGigabit]);
+        assert_eq!(at(912_410, 912_410), [Note::BeyondGigabit]);
+    }
+
+    #[test]
+    fn a_server_that_is_busy_at_a_low_rate_is_told_of() {
+        let row = |server: &str, rate, server_load| TrialRow {
+            server: server.to_owned(),
+            offered_per_s: rate,
+            achieved_per_s: rate,
+            server_load,
+            meets: true,
+            purpose: Purpose::Ramp,
+            ..TrialRow::default()
+        };
+        let mut summary = Summary { plan: run().plan, ..Summary::default() };
+        summary.trials = vec![
+            row("spins", 100.0, Some(0.99)),
+            row("spins", 1_000.0, Some(0.99)),
+            row("sleeps", 100.0, Some(0.1)),
+            row("sleeps", 1_000.0, Some(0.99)),
+        ];
+        compare(&mut summary);
+        let noted: Vec<_> = summary.trials.iter().map(|row| row.notes.len()).collect();
+        assert_eq!(noted, [1, 0, 0, 0]);
+        let result = ServerResult { server: "spins".to_owned(), ..ServerResult::default() };
+        let mut said = Vec::new();
+        warnings(&summary.trials, &result, &mut said);
+        let expected = "spins: busy at a low rate: it polls, or was disturbed, in 1 of the 2 trials \
+                        that met the criterion.";
+        assert_eq!(said, [expected]);
+    }
+}

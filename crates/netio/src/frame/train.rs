@@ -1,0 +1,112 @@
+//! What the kernel and a frame socket tell each other in front of each frame (`struct virtio_net_hdr`,
+//! Virtual I/O Device 1.2 §5.1.6): checksums that are left to a device, and trains of segments.
+
+/// `struct virtio_net_hdr` in front of each frame.
+pub(super) const HEAD_BYTES: usize = 10;
+/// Its flag `VIRTIO_NET_HDR_F_NEEDS_CSUM`.
+const NEEDS_CHECKSUM: u8 = 1;
+/// Its kinds of trains (`VIRTIO_NET_HDR_GSO_…`), without the mark for ECN.
+const KIND_NONE: u8 = 0;
+const KIND_TCP_V4: u8 = 1;
+const KIND_TCP_V6: u8 = 4;
+const KIND_UDP: u8 = 5;
+const KIND_ECN: u8 = 0x80;
+/// Octets of a UDP header, and where its checksum is.
+const UDP_BYTES: usize = 8;
+const UDP_CHECKSUM_AT: usize = 6;
+
+/// A checksum that has to be computed: the field holds the sum of the pseudo-header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PendingChecksum {
+    /// Where in the frame the octets begin that it is computed over, up to the end: the transport
+    /// header.
+    pub start: usize,
+    /// Where in the transport header the field is.
+    pub offset: usize,
+}
+
+/// Segments under one header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Train {
+    /// What the transport header is.
+    pub kind: TrainKind,
+    /// Octets of payload of each segment; the last one may have fewer.
+    pub payload_bytes: usize,
+}
+
+/// The protocols whose segments kernels put together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrainKind {
+    /// TCP.
+    Tcp,
+    /// UDP: equal datagrams (`UDP_SEGMENT`).
+    Udp,
+}
+
+/// What is known of a frame beside its octets.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Placed {
+    pub(super) len: usize,
+    pub(super) checksum: Option<PendingChecksum>,
+    pub(super) train: Option<Train>,
+}
+
+/// What the header says of a frame of `len` octets, to which a tag of `tag_bytes` is added.
+pub(super) fn read_head(head: &[u8; HEAD_BYTES], len: usize, tag_bytes: usize) -> Option<Placed> {
+    let half = |at: usize| usize::from(u16::from_ne_bytes([head[at], head[at + 1]]));
+    let is_pending = head[0] & NEEDS_CHECKSUM != 0;
+    let checksum =
+        is_pending.then(|| PendingChecksum { start: half(6) + tag_bytes, offset: half(8) });
+    let kind = match head[1] & !KIND_ECN {
+        KIND_NONE => None,
+        KIND_TCP_V4 | KIND_TCP_V6 => Some(TrainKind::Tcp),
+        KIND_UDP => Some(TrainKind::Udp),
+        _ => return None,
+    };
+    let train = kind.map(|kind| Train { kind, payload_bytes: half(4) });
+    Some(Placed { len: len + tag_bytes, checksum, train })
+}
+
+/// The header of a train of UDP datagrams of `payload_bytes` each, whose UDP header begins at octet
+/// `transport_at` of the frame.
+pub(super) fn udp_head(transport_at: usize, payload_bytes: usize) -> [u8; HEAD_BYTES] {
+    let mut head = [NEEDS_CHECKSUM, KIND_UDP, 0, 0, 0, 0, 0, 0, 0, 0];
+    let halves = [transport_at + UDP_BYTES, payload_bytes, transport_at, UDP_CHECKSUM_AT];
+    for (place, half) in head[2..].chunks_exact_mut(2).zip(halves) {
+        place.copy_from_slice(&(half as u16).to_ne_bytes());
+    }
+    head
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(flags: u8, kind: u8, halves: [u16; 4]) -> [u8; HEAD_BYTES] {
+        let mut head = [flags, kind, 0, 0, 0, 0, 0, 0, 0, 0];
+        for (place, half) in head[2..].chunks_exact_mut(2).zip(halves) {
+            place.copy_from_slice(&half.to_ne_bytes());
+        }
+        head
+    }
+
+    #[test]
+    fn places_move_behind_a_tag_that_is_put_back() {
+        let plain = read_head(&head(0, 0, [0; 4]), 60, 0).unwrap();
+        assert_eq!((plain.len, plain.checksum, plain.train), (60, None, None));
+        let tagged = read_head(&head(1, 0x81, [54, 1_448, 34, 16]), 9_000, 4).unwrap();
+        assert_eq!(tagged.len, 9_004);
+        assert_eq!(tagged.checksum, Some(PendingChecksum { start: 38, offset: 16 }));
+        let train = Train { kind: TrainKind::Tcp, payload_bytes: 1_448 };
+        assert_eq!(tagged.train, Some(train));
+        assert!(read_head(&head(1, 3, [0; 4]), 9_000, 0).is_none(), "trains of fragments");
+    }
+
+    #[test]
+    fn a_train_that_is_sent_reads_as_one_that_is_received() {
+        assert_eq!(udp_head(34, 43), head(1, 5, [42, 43, 34, 6]));
+        let placed = read_head(&udp_head(54, 1_232), 9_000, 0).unwrap();
+        assert_eq!(placed.checksum, Some(PendingChecksum { start: 54, offset: 6 }));
+        assert_eq!(placed.train, Some(Train { kind: TrainKind::Udp, payload_bytes: 1_232 }));
+    }
+}

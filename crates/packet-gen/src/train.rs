@@ -1,0 +1,185 @@
+//! Frames in turn of one flow as trains: one large datagram that crosses the kernel's stack once and is
+//! cut up by the interface, by the kernel in front of it, or behind the other end of a veth pair.
+//!
+//! Budget: one copy of a frame's payload, and of the headers once in 64 frames; nothing is allocated
+//! after construction.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use netio::{FrameSender, Sent};
+use packet_wire::checksum::{Sum, checksum};
+use packet_wire::{ipv6, protocol, udp};
+
+use crate::flows::{Flow, Flows, NETWORK_AT, UDP_SUM_AT};
+
+/// Frames of a train: `UDP_MAX_SEGMENTS` of older kernels.
+pub(crate) const TRAIN_FRAMES_MAX: usize = 64;
+/// The longest IP packet.
+const PACKET_BYTES_MAX: usize = 65_535;
+
+/// Frames that wait, as trains.
+pub(crate) struct Trains {
+    sender: Box<FrameSender>,
+    flows: Flows,
+    /// The train that frames may still join; its octets are in the sender's next slot.
+    open: Option<Open>,
+    /// Frames of each datagram that was queued and has not left.
+    waiting: VecDeque<u32>,
+    /// Datagrams that have left.
+    datagrams: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Open {
+    flow: Flow,
+    /// Octets of the train so far, and of each frame's payload.
+    len: usize,
+    payload_bytes: usize,
+    frames: usize,
+}
+
+impl Open {
+    fn takes(&self, flow: Flow) -> bool {
+        self.flow.number == flow.number
+            && self.frames < TRAIN_FRAMES_MAX
+            && self.len + self.payload_bytes <= NETWORK_AT + PACKET_BYTES_MAX
+    }
+}
+
+impl Trains {
+    pub(crate) fn new(sender: FrameSender, flows: Flows) -> Self {
+        let waiting = VecDeque::with_capacity(sender.free());
+        Self { sender: Box::new(sender), flows, open: None, waiting, datagrams: 0 }
+    }
+
+    pub(crate) const fn sender(&self) -> &FrameSender {
+        &self.sender
+    }
+
+    /// Frames that can wait at a time.
+    pub(crate) fn room(&self) -> usize {
+        (self.sender.free() + self.waiting.len()) * TRAIN_FRAMES_MAX
+    }
+
+    /// Datagrams that have left.
+    pub(crate) const fn datagrams(&self) -> u64 {
+        self.datagrams
+    }
+
+    /// Whether a frame of packet `index` can be taken now.
+    pub(crate) fn has_room(&self, index: usize) -> bool {
+        let joins = |open: Open| open.takes(self.flows.of_packet(index));
+        self.sender.free() > usize::from(self.open.is_some_and(|open| !joins(open)))
+    }
+
+    /// Takes a frame of packet `index`; there has to be room.
+    pub(crate) fn push(&mut self, index: usize, frame: &[u8]) {
+        let flow = self.flows.of_packet(index);
+        if let Some(open) = self.open.as_mut().filter(|open| open.takes(flow)) {
+            let slot = self.sender.slot().expect("an open train has a slot");
+            let payload = &frame[flow.header_bytes..];
+            slot[open.len..open.len + payload.len()].copy_from_slice(payload);
+            open.len += payload.len();
+            open.frames += 1;
+            return;
+        }
+        self.close();
+        let slot = self.sender.slot().expect("the caller has asked for room");
+        slot[..frame.len()].copy_from_slice(frame);
+        let payload_bytes = frame.len() - flow.header_bytes;
+        self.open = Some(Open { flow, len: frame.len(), payload_bytes, frames: 1 });
+    }
+
+    /// Queues the train that is open; a frame that stayed alone goes as it is.
+    fn close(&mut self) {
+        let Some(Open { flow, len, payload_bytes, frames }) = self.open.take() else { return };
+        self.waiting.push_back(frames as u32);
+        if frames == 1 {
+            return self.sender.commit(len);
+        }
+        let slot = self.sender.slot().expect("an open train has a slot");
+        seal(&mut slot[..len], flow);
+        self.sender.commit_train(len, flow.transport_at, payload_bytes);
+    }
+
+    /// Has the kernel send what waits, never waiting itself; in frames.
+    ///
+    /// # Errors
+    ///
+    /// The kernel refuses a train.
+    pub(crate) fn flush(&mut self) -> io::Result<Sent> {
+        self.close();
+        let Sent { sent, refused, .. } = self.sender.flush();
+        if refused > 0 {
+            let message = "the kernel refuses a datagram to be segmented: it takes Linux 6.2, and \
+                           an interface that is up";
+            return Err(io::Error::other(message));
+        }
+        self.datagrams += sent as u64;
+        let sent = self.waiting.drain(..sent).map(|frames| frames as usize).sum();
+        let left = self.waiting.iter().map(|frames| *frames as usize).sum();
+        Ok(Sent { sent, refused, left })
+    }
+}
+
+/// Makes the headers of a frame those of the whole train: lengths, checksum of the IP header, and the sum
+/// of the pseudo header where the checksum of UDP will be.
+fn seal(train: &mut [u8], flow: Flow) {
+    let datagram_bytes = train.len() - flow.transport_at;
+    let packet_bytes = train.len() - NETWORK_AT;
+    let (headers, datagram) = train.split_at_mut(flow.transport_at);
+    let ip = &mut headers[NETWORK_AT..];
+    let pseudo = if flow.is_v6 {
+        let len = packet_bytes - ipv6::HEADER_LEN;
+        ip[4..6].copy_from_slice(&(len as u16).to_be_bytes());
+        let address = |at: usize| {
+            let octets: [u8; 16] = ip[at..at + 16].try_into().expect("16 octets");
+            Ipv6Addr::from(octets)
+        };
+        Sum::pseudo_v6(address(8), address(24), protocol::UDP, datagram_bytes as u32)
+    } else {
+        ip[2..4].copy_from_slice(&(packet_bytes as u16).to_be_bytes());
+        ip[10..12].fill(0);
+        let sum = checksum(ip);
+        ip[10..12].copy_from_slice(&sum.to_be_bytes());
+        let address = |at: usize| Ipv4Addr::new(ip[at], ip[at + 1], ip[at + 2], ip[at + 3]);
+        Sum::pseudo_v4(address(12), address(16), protocol::UDP, datagram_bytes as u16)
+    };
+    datagram[4..6].copy_from_slice(&(datagram_bytes as u16).to_be_bytes());
+    // What finishes a checksum complements it, which is left to whoever cuts the train up.
+    datagram[UDP_SUM_AT..udp::HEADER_LEN].copy_from_slice(&(!pseudo.finish()).to_be_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::language::{Settings, compile};
+
+    #[test]
+    fn the_headers_of_a_train_are_those_of_the_whole() {
+        for (text, ip_bytes) in
+            [("{ udp(dp=7), \"ab\" }", 20), ("{ ipv6(), udp(dp=7), \"ab\" }", 40)]
+        {
+            let packets = compile(text.as_bytes(), &Settings::default()).unwrap().packets;
+            let flow = Flows::of(&packets, false).unwrap().of_packet(0);
+            let mut train = packets[0].octets.clone();
+            train.extend(b"cdef");
+            seal(&mut train, flow);
+            let ip = &train[NETWORK_AT..];
+            let said = if flow.is_v6 { [ip[4], ip[5]] } else { [ip[2], ip[3]] };
+            let len = if flow.is_v6 { 14 } else { 34 };
+            assert_eq!(u16::from_be_bytes(said), len);
+            assert_eq!(ip[ip_bytes..ip_bytes + 6], [0, 0, 0, 7, 0, 14]);
+            // Completed as a device would, the checksum is right.
+            let sum = checksum(&ip[ip_bytes..]);
+            train[NETWORK_AT + ip_bytes + 6..][..2].copy_from_slice(&sum.to_be_bytes());
+            let whole = Flows::of(
+                &[crate::packet::Packet { octets: train, ..crate::packet::Packet::default() }],
+                false,
+            );
+            assert!(whole.is_ok(), "{whole:?}");
+        }
+    }
+}
