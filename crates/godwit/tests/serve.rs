@@ -184,6 +184,8 @@ fn a_run_that_goes_on_is_followed_until_its_report_is_there() {
     browser.run("document.querySelector('a.follow').click(); 0");
     browser
         .wait_for("document.querySelector('#so-far [data-chart=\"load-curve\"] .mark') !== null");
+    // A whole run is over, so there is a figure.
+    browser.wait_for("document.querySelector('#so-far .card .figure .unit') !== null");
     // What it says and what it draws changes while nobody touches the page.
     browser.run("window.same = true; window.first = document.querySelector('#now').textContent; 0");
     browser.wait_for("window.same && document.querySelector('#now').textContent !== window.first");

@@ -118,13 +118,14 @@ pub(crate) fn trials_done(folder: &Path) -> usize {
     entries.filter(|entry| entry.path().join(folder::TRIAL).is_file()).count()
 }
 
-/// What a run that goes on amounts to so far. Searches are not known before its end: of a plan with runs
-/// there are no means yet.
+/// What a run that goes on amounts to so far. How searches ended is not known before its end, so the runs
+/// of a plan that has some are judged like rounds: by what was confirmed in each.
 ///
 /// # Errors
 /// The records of its trials cannot be read.
 pub(crate) fn so_far(folder: &Path, told: &Told) -> Result<Summary, LabError> {
     let mut run = told.run.clone();
+    run.plan.runs.count = 0;
     let at_s = |entry: Option<&Entry>| entry.map_or(0.0, |entry| entry.at_s);
     run.duration_s = at_s(told.entries.last()) - at_s(told.entries.first());
     Ok(digest(&run, &crate::report::trials(folder)?))
