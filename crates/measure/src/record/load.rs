@@ -236,7 +236,7 @@ mod tests {
         let counts = ExchangeCounts { behind: 10, ..counts };
         assert_eq!(
             (counts.loss(), counts.shortfall()),
-            (0.03, 0.13),
+            (0.03, 0.04),
             "on time, in a queue that grew"
         );
         assert_eq!(ExchangeCounts::default().shortfall(), 0.0);

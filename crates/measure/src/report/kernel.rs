@@ -150,6 +150,7 @@ mod tests {
         let row = |server: &str, rate, packets, notes: &[Note]| TrialRow {
             server: server.to_owned(),
             offered_per_s: rate,
+            server_load: Some(0.5),
             kernel: Some(kernel(packets)),
             notes: notes.to_vec(),
             ..TrialRow::default()
@@ -159,6 +160,7 @@ mod tests {
             row("knot", 900.0, 1_234_567, &[full, wrong]),
             row("knot", 500.0, 2, &[full]),
             row("bind", 500.0, 3, &[]),
+            TrialRow { server_load: None, ..row("elsewhere", 500.0, 7_654_321, &[]) },
         ];
         let text = section(&Summary { trials, ..Summary::default() }).into_string();
         for words in [
@@ -170,5 +172,6 @@ mod tests {
             assert!(text.contains(words), "{words}: {text}");
         }
         assert!(!text.contains("bind: "));
+        assert!(!text.contains("7,654,321"), "what nobody saw: {text}");
     }
 }

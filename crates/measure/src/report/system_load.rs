@@ -228,6 +228,7 @@ mod tests {
             purpose: Purpose::Ramp,
             offered_per_s: rate,
             achieved_per_s: rate,
+            server_load: Some(0.9),
             kernel: Some(KernelCounts { server, ..KernelCounts::default() }),
             notes: vec![Note::InterruptBound],
             ..TrialRow::default()
