@@ -196,6 +196,10 @@ mod tests {
         let name = format!("godwit-netem-socket-{}", std::process::id());
         let path = std::env::temp_dir().join(name);
         drop(UnixListener::bind(&path).unwrap());
+        // A program that another test is about to start holds a copy of it until it starts.
+        while UnixStream::connect(&path).is_ok() {
+            std::thread::yield_now();
+        }
         let open = Listener::open(&path).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, MODE);
         let busy = Listener::open(&path).unwrap_err().to_string();

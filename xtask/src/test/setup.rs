@@ -12,7 +12,7 @@ use super::privilege::Privilege;
 use super::tally::Tally;
 
 /// Debian packages by name, and what needs them.
-pub(crate) const PACKAGES: [(&str, &str); 36] = [
+pub(crate) const PACKAGES: [(&str, &str); 37] = [
     ("iproute2", "namespaces and virtual interfaces"),
     ("util-linux", "giving up privileges, placing processes"),
     ("procps", "looking at processes"),
@@ -29,6 +29,7 @@ pub(crate) const PACKAGES: [(&str, &str); 36] = [
     ("knot", "the same"),
     ("unbound", "the same"),
     ("nsd", "the same"),
+    ("dnsperf", "a DNS client by others"),
     ("pdns-tools", "dumresp, a responder by others"),
     ("kea-admin", "perfdhcp, a client by others"),
     ("mariadb-server", "a database that leases are kept in"),
