@@ -14,6 +14,8 @@ use crate::protocol::Judgment;
 pub enum Event<O> {
     /// The offer is taken up: the second request must be sent.
     TakeUp(O),
+    /// A grant came that is renewed at once: the third request must be sent.
+    Continue,
     /// The grant came: the exchange ended, and the client holds leases.
     Granted {
         /// On time or late.
@@ -29,6 +31,8 @@ pub enum Event<O> {
     Faulty(Fault),
     /// The answer was superfluous.
     Repeated,
+    /// The answer belongs to nothing that was sent.
+    Unmatched,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +104,7 @@ impl<O: Copy> Exchange<O> {
         };
         let end = |class| (Stage::Ended(class), Event::Ended(class));
         let (stage, event) = match judge(self.client, taken) {
+            Judgment::Unmatched => return Event::Unmatched,
             Judgment::OtherClient => end(Class::WrongClient),
             Judgment::Faulty(fault) => (Stage::Ended(Class::Invalid), Event::Faulty(fault)),
             Judgment::Refused(refusal) => (Stage::Ended(Class::Nak), Event::Refused(refusal)),
@@ -109,6 +114,11 @@ impl<O: Copy> Exchange<O> {
             }
             Judgment::Offer(_) if is_late => end(Class::Late),
             Judgment::Offer(offer) => (Stage::AwaitGrant(offer), Event::TakeUp(offer)),
+            Judgment::Continued(_) if is_late => {
+                let class = Class::Late;
+                (Stage::Ended(class), Event::Granted { class, is_moved: false })
+            }
+            Judgment::Continued(offer) => (Stage::AwaitGrant(offer), Event::Continue),
             Judgment::Granted { is_moved } => {
                 let class = if is_late { Class::Late } else { Class::OnTime };
                 (Stage::Ended(class), Event::Granted { class, is_moved })

@@ -37,6 +37,8 @@ impl Limits {
 pub struct Tally {
     /// Datagrams received.
     pub received: u64,
+    /// Octets of those.
+    pub received_bytes: u64,
     /// Received, but no DHCP message.
     pub malformed: u64,
     /// Received, but for no exchange that is watched.
@@ -47,6 +49,8 @@ pub struct Tally {
     pub grants: u64,
     /// Grants of something else than had been offered.
     pub moved: u64,
+    /// Grants that were renewed at once.
+    pub renewed: u64,
     /// Answers to exchanges that had been answered.
     pub repeated: u64,
     /// Exchanges lost while they waited for an offer.
@@ -63,11 +67,13 @@ impl Tally {
     /// Adds the counts of another thread.
     pub fn merge(&mut self, other: &Self) {
         self.received += other.received;
+        self.received_bytes += other.received_bytes;
         self.malformed += other.malformed;
         self.unmatched += other.unmatched;
         self.offers += other.offers;
         self.grants += other.grants;
         self.moved += other.moved;
+        self.renewed += other.renewed;
         self.repeated += other.repeated;
         self.lost_before_offer += other.lost_before_offer;
         self.lost_before_grant += other.lost_before_grant;
@@ -196,10 +202,11 @@ impl<P: Protocol> Population<P> {
         }
     }
 
-    /// Takes in a datagram received at `now_ns`. When it calls for a second request, that is
+    /// Takes in a datagram received at `now_ns`. When it calls for a further message, that is
     /// written into `buffer`.
     pub fn answer(&mut self, now_ns: u64, octets: &[u8], buffer: &mut [u8]) -> Option<Outgoing> {
         self.tally.received += 1;
+        self.tally.received_bytes += octets.len() as u64;
         let Ok(answer) = P::read(octets) else {
             self.tally.malformed += 1;
             return None;
@@ -222,6 +229,12 @@ impl<P: Protocol> Population<P> {
                 let len = self.protocol.second(buffer, &answer, client, secs, offer);
                 return Some(Outgoing { number, len, source: self.protocol.source_of(client) });
             }
+            Event::Continue => {
+                self.tally.renewed += 1;
+                self.note_leases(now_ns, &answer, client);
+                let len = self.protocol.third(buffer, &answer, client);
+                return Some(Outgoing { number, len, source: self.protocol.source_of(client) });
+            }
             Event::Granted { class, is_moved } => {
                 self.tally.grants += 1;
                 self.tally.moved += u64::from(is_moved);
@@ -242,6 +255,7 @@ impl<P: Protocol> Population<P> {
             }
             Event::Faulty(fault) => self.tally.faults[fault.index()] += 1,
             Event::Repeated => self.tally.repeated += 1,
+            Event::Unmatched => self.tally.unmatched += 1,
             Event::Ended(_) => {}
         }
         None

@@ -2,7 +2,8 @@
 //! [`crate::run_report`] need of DHCPv4 or DHCPv6. Everything else is shared.
 //!
 //! An exchange is four messages in both families: a first request, an offer, a second request that
-//! takes the offer up, and the answer that grants.
+//! takes the offer up, and the answer that grants. Clients that renew at once what they were granted
+//! have two more: a third request, and the answer to that.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -27,6 +28,8 @@ pub enum Expect {
 /// What an answer means for the exchange that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judgment<O> {
+    /// It has a transaction identifier that nothing has been sent with.
+    Unmatched,
     /// It is for another client.
     OtherClient,
     /// It breaks the protocol.
@@ -40,6 +43,8 @@ pub enum Judgment<O> {
         /// Something else than what was offered, where the protocol allows that.
         is_moved: bool,
     },
+    /// A grant that the client renews at once.
+    Continued(O),
 }
 
 /// One family's messages as one thread sends and reads them.
@@ -75,6 +80,10 @@ pub trait Protocol: Send {
         secs: u16,
         offer: Self::Offer,
     ) -> usize;
+
+    /// Writes the request by which `client` renews what `answer` granted, which was judged
+    /// [`Judgment::Continued`], into `buffer`; returns its length.
+    fn third(&self, buffer: &mut [u8], answer: &Self::Answer<'_>, client: u32) -> usize;
 
     /// Writes the message by which `client` gives back at once what `answer` granted into `buffer`;
     /// returns its length, `None` where clients keep what they get. It must be one without an answer.

@@ -95,6 +95,7 @@ fn add_up<R: Resource>(lanes: Vec<LaneResult<R>>) -> Sum<R> {
         sum.tally.merge(&lane.finished.tally);
         sum.timeline.merge(&lane.finished.timeline);
         sum.sends.sent += lane.sends.sent;
+        sum.sends.sent_bytes += lane.sends.sent_bytes;
         sum.sends.refused += lane.sends.refused;
         sum.sends.stalled += lane.sends.stalled;
         sum.sends.calls += lane.sends.calls;
@@ -160,6 +161,7 @@ fn stages(names: &Stages, tally: &Tally) -> BTreeMap<&'static str, u64> {
         (names.offers, tally.offers),
         (names.grants, tally.grants),
         ("moved", tally.moved),
+        ("renewed", tally.renewed),
         ("repeated", tally.repeated),
         (names.lost_before_offer, tally.lost_before_offer),
         (names.lost_before_grant, tally.lost_before_grant),
@@ -193,6 +195,8 @@ fn load_record<T: Target, R: Resource>(
             received: sum.tally.received,
             malformed: sum.tally.malformed,
             unmatched: sum.tally.unmatched,
+            sent_bytes: sum.sends.sent_bytes,
+            received_bytes: sum.tally.received_bytes,
         },
         deadline_s: seconds(settings.limits.deadline_ns),
         generator_cpu_s: seconds(sum.cpu_ns),

@@ -161,7 +161,10 @@ impl Kea {
             limits: Limits { deadline_ns: 60 * NS_PER_S, grace_ns: 0 },
             client_offset,
             leases: Some(list.clone()),
-            ..Settings::new(Target { server, access, ask }, Rate::per_second(200.0).unwrap())
+            ..Settings::new(
+                Target { server, access, ask, renews: false },
+                Rate::per_second(200.0).unwrap(),
+            )
         };
         let report = run_report(&settings, &AtomicBool::new(false)).unwrap();
         let exchanges = report.load.exchanges;

@@ -47,7 +47,7 @@ fn settings(server: SocketAddrV6, ask: Ask) -> Settings<Target> {
     Settings {
         duration_ns: 200 * MS,
         limits: Limits { deadline_ns: 60 * NS_PER_S, grace_ns: NS_PER_S },
-        ..Settings::new(Target { server, access, ask }, rate)
+        ..Settings::new(Target { server, access, ask, renews: false }, rate)
     }
 }
 

@@ -7,9 +7,11 @@ mod common;
 use std::net::Ipv4Addr;
 
 use base::Random;
-use common::{FIXED, MS, Outcome, RELAY, Request, play};
+use common::{FIXED, MS, Outcome, RELAY, Request, play, play_as};
+use dhcp_load::Expect;
 use dhcp_load::fault::Fault;
 use dhcp_load::v4::answer::kind;
+use dhcp_load::v4::protocol::Relayed;
 use load::Class;
 
 /// 100 exchanges within one second.
@@ -240,6 +242,74 @@ fn one_address_for_two_clients_is_a_conflict() {
     assert_eq!(outcome.leases.examples.len(), 10);
     assert_eq!(outcome.leases.examples[0].address, "10.128.0.4");
     assert_eq!(outcome.leases.examples[0].second, "02:67:00:00:00:09");
+}
+
+/// A renewal names its address in `ciaddr` (RFC 2131 section 4.3.2).
+fn is_renewal(request: &Request<'_>) -> bool {
+    request.octets[12..16] != [0; 4]
+}
+
+/// 100 exchanges within one second, of clients that renew at once what they get.
+fn renewing(server: impl FnMut(&Request<'_>) -> Vec<(u64, Vec<u8>)>) -> Outcome {
+    play_as(Relayed::new(RELAY, Expect::Dhcp).renewing(true), 100.0, 1_000 * MS, server)
+}
+
+#[test]
+fn a_lease_that_is_renewed_at_once_counts_when_the_renewal_is_acknowledged() {
+    let good = renewing(|request| {
+        if is_renewal(request) {
+            assert_eq!(request.octets[12..16], request.own_address().octets());
+        }
+        vec![(3 * MS, request.good())]
+    });
+    assert_eq!(good.classes(), [100, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(good.requests[&kind::REQUEST], 200);
+    let tally = good.tally;
+    assert_eq!((tally.offers, tally.renewed, tally.grants), (100, 100, 100));
+    assert_eq!((good.leases.leased, good.leases.conflicts), (100, 0));
+    let latency = good.ledger.latency_due();
+    assert_eq!((latency.min(), latency.max()), (Some(9 * MS), Some(9 * MS)));
+
+    let silent =
+        renewing(
+            |request| {
+                if is_renewal(request) { Vec::new() } else { vec![(MS, request.good())] }
+            },
+        );
+    assert_eq!(silent.classes(), [0, 0, 100, 0, 0, 0, 0]);
+    assert_eq!((silent.tally.lost_before_grant, silent.leases.leased), (100, 100));
+
+    // The first grant again is no grant of the renewal.
+    let repeated = renewing(|request| match (request.kind(), is_renewal(request)) {
+        (kind::REQUEST, false) => vec![(MS, request.good()), (2 * MS, request.good())],
+        (_, true) => Vec::new(),
+        _ => vec![(MS, request.good())],
+    });
+    assert_eq!(repeated.classes(), [0, 0, 100, 0, 0, 0, 0]);
+    assert_eq!(repeated.tally.repeated, 100);
+
+    let refused = renewing(|request| {
+        let nak = request.answer(kind::NAK, Ipv4Addr::UNSPECIFIED);
+        vec![(MS, if is_renewal(request) { nak } else { request.good() })]
+    });
+    assert_eq!(refused.classes(), [0, 0, 0, 100, 0, 0, 0]);
+
+    let moved = renewing(|request| {
+        let other = request.answer(kind::ACK, Ipv4Addr::new(10, 1, 1, 1));
+        vec![(MS, if is_renewal(request) { other } else { request.good() })]
+    });
+    assert_eq!(moved.tally.faults[Fault::AddressChanged.index()], 100);
+
+    // Nobody has asked to renew anything yet.
+    let early = renewing(|request| {
+        let mut octets = request.good();
+        octets[4] |= 0x80;
+        vec![(MS, octets)]
+    });
+    assert_eq!((early.classes()[2], early.tally.unmatched), (100, 100));
+
+    let late = renewing(|request| vec![(900 * MS, request.good())]);
+    assert_eq!(late.classes(), [0, 100, 0, 0, 0, 0, 0]);
 }
 
 /// Whatever a server does, every exchange ends in exactly one class.

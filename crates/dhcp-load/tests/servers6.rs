@@ -15,7 +15,7 @@ use common::{MS, play_world};
 use dhcp_load::fault::{Fault, Refusal};
 use dhcp_load::v6::Ask;
 use dhcp_load::v6::answer::kind;
-use v6::{Given, LINKS, Reply, Request, hundred};
+use v6::{Given, LINKS, Reply, Request, hundred, hundred_of, relayed};
 
 const BOTH: Ask = Ask { na: true, pd: true, ias: 1, rapid_commit: false };
 const RAPID: Ask = Ask { rapid_commit: true, ..Ask::ADDRESS };
@@ -36,6 +36,42 @@ fn a_good_server_completes_everything_that_is_asked_for() {
         assert_eq!(outcome.requests[&kind::REQUEST], 100);
         let latency = outcome.ledger.latency_due();
         assert_eq!((latency.min(), latency.max()), (Some(6 * MS), Some(6 * MS)));
+    }
+}
+
+#[test]
+fn a_lease_that_is_renewed_at_once_counts_when_the_renewal_is_answered() {
+    for ask in [Ask::ADDRESS, BOTH, RAPID] {
+        let clients = || relayed(ask).renewing(true);
+        let good = hundred_of(clients(), |request| vec![(3 * MS, request.rapid().octets())]);
+        assert_eq!(good.classes(), [100, 0, 0, 0, 0, 0, 0], "{:?}", good.tally);
+        assert_eq!(good.requests[&kind::RENEW], 100);
+        assert_eq!((good.tally.renewed, good.tally.grants), (100, 100));
+        let each = u64::from(ask.addresses() + ask.prefixes());
+        assert_eq!((good.leases.leased, good.leases.conflicts), (100 * each, 0));
+
+        let silent = hundred_of(clients(), |request| match request.kind() {
+            kind::RENEW => Vec::new(),
+            _ => vec![(MS, request.rapid().octets()), (2 * MS, request.rapid().octets())],
+        });
+        assert_eq!(silent.classes(), [0, 0, 100, 0, 0, 0, 0], "{:?}", silent.tally);
+
+        let refused = hundred_of(clients(), |request| {
+            let mut reply = request.rapid();
+            if request.kind() == kind::RENEW {
+                reply.status = Some(3);
+            }
+            vec![(MS, reply.octets())]
+        });
+        assert_eq!(refused.classes(), [0, 0, 0, 100, 0, 0, 0], "{:?}", refused.tally);
+
+        // Nobody has asked to renew anything yet.
+        let early = hundred_of(clients(), |request| {
+            let mut reply = request.rapid();
+            reply.xid |= 1 << 23;
+            vec![(MS, reply.octets())]
+        });
+        assert_eq!((early.classes()[2], early.tally.unmatched), (100, 100));
     }
 }
 
@@ -268,7 +304,7 @@ fn every_exchange_ends_once_under_any_server() {
     for seed in 0..40 {
         let mut random = Random::from_seed(seed);
         let ask = Ask { ias: 2, rapid_commit: seed % 2 == 0, ..BOTH };
-        let outcome = play_world(v6::relayed(ask), 2_000.0, 1_000 * MS, read_kind, |octets| {
+        let outcome = play_world(relayed(ask), 2_000.0, 1_000 * MS, read_kind, |octets| {
             let request = Request { octets };
             let mut answers = Vec::new();
             while random.chance(9, 10) && answers.len() < 3 {

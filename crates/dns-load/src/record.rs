@@ -193,6 +193,7 @@ fn load_record(settings: &Settings, sum: &Sum, duration_ns: u64) -> LoadRecord {
             received: tally.received,
             malformed: tally.malformed.iter().sum(),
             unmatched: tally.unmatched + tally.foreign,
+            ..MessageCounts::default()
         },
         deadline_s: seconds(settings.limits.deadline_ns),
         generator_cpu_s: seconds(sum.cpu_ns),

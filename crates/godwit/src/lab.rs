@@ -9,6 +9,7 @@ mod top;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Subcommand, ValueEnum};
 use lab::target::{Running, Words};
@@ -45,6 +46,7 @@ enum Command {
     /// Exit code: 0.
     Peers(JsonArgs),
     Limit(LimitArgs),
+    Distance(DistanceArgs),
     Top(top::Args),
     /// Remove what killed runs left: namespaces, temporary folders, processes.
     ///
@@ -162,6 +164,25 @@ struct LimitArgs {
     listen: SocketAddr,
 }
 
+/// Pass on connections of TCP, as if the other end were further away: every octet arrives half a round
+/// trip after it was sent.
+///
+/// Prints the address that it listens at, and ends when it is told to by a signal.
+///
+/// Exit codes: 1 the address cannot be used; 2 bad arguments.
+#[derive(Debug, clap::Args)]
+struct DistanceArgs {
+    /// The address and port to listen at; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: SocketAddr,
+    /// Where connections go
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    to: SocketAddr,
+    /// What a question with its answer takes longer, milliseconds
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(..=60_000))]
+    round_trip_ms: u64,
+}
+
 pub(crate) fn run(args: &Args) -> ExitCode {
     let done = match &args.command {
         Command::Run(args) => run_plan(args),
@@ -174,6 +195,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         Command::Plans(args) => plans(args.json),
         Command::Peers(args) => peers(args.json),
         Command::Limit(args) => limit(args),
+        Command::Distance(args) => distance(args),
         Command::Top(args) => top::run(args),
         Command::Clean => clean(),
     };
@@ -379,6 +401,14 @@ fn limit(args: &LimitArgs) -> Result<ExitCode, LabError> {
         "received {}, sent {}, refused {}, dropped at the socket {}",
         counts.received, counts.sent, counts.refused, counts.socket_drops
     ))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn distance(args: &DistanceArgs) -> Result<ExitCode, LabError> {
+    let round_trip = Duration::from_millis(args.round_trip_ms);
+    lab::distance::run(args.listen, args.to, round_trip, |address| {
+        print_line(&address.to_string())
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -11,6 +11,7 @@
 pub mod bench;
 mod commit;
 pub mod compare;
+pub mod distance;
 pub mod driver;
 mod environment;
 pub mod error;

@@ -10,7 +10,7 @@ use measure::suite::Suite;
 use crate::error::LabError;
 
 /// The plans that Godwit ships: bare name and text.
-pub const SHIPPED: [(&str, &str); 36] = [
+pub const SHIPPED: [(&str, &str); 40] = [
     ("dhcp4-avalanche", include_str!("../../../plans/dhcp4-avalanche.toml")),
     ("dhcp4-chatty", include_str!("../../../plans/dhcp4-chatty.toml")),
     ("dhcp4-classes", include_str!("../../../plans/dhcp4-classes.toml")),
@@ -19,10 +19,13 @@ pub const SHIPPED: [(&str, &str); 36] = [
     ("dhcp4-long", include_str!("../../../plans/dhcp4-long.toml")),
     ("dhcp4-persistence", include_str!("../../../plans/dhcp4-persistence.toml")),
     ("dhcp4-pool", include_str!("../../../plans/dhcp4-pool.toml")),
+    ("dhcp4-queue", include_str!("../../../plans/dhcp4-queue.toml")),
+    ("dhcp4-renewals", include_str!("../../../plans/dhcp4-renewals.toml")),
     ("dhcp4-reservations", include_str!("../../../plans/dhcp4-reservations.toml")),
     ("dhcp4-subnets", include_str!("../../../plans/dhcp4-subnets.toml")),
     ("dhcp4-threads", include_str!("../../../plans/dhcp4-threads.toml")),
     ("dhcp6-classes", include_str!("../../../plans/dhcp6-classes.toml")),
+    ("dhcp4-database-distance", include_str!("../../../plans/dhcp4-database-distance.toml")),
     ("dhcp4-database-restart", include_str!("../../../plans/dhcp4-database-restart.toml")),
     ("dhcp4-full", include_str!("../../../plans/dhcp4-full.toml")),
     ("dhcp4-quick", include_str!("../../../plans/dhcp4-quick.toml")),
@@ -31,6 +34,7 @@ pub const SHIPPED: [(&str, &str); 36] = [
     ("dhcp4-stores", include_str!("../../../plans/dhcp4-stores.toml")),
     ("dhcp6-full", include_str!("../../../plans/dhcp6-full.toml")),
     ("dhcp6-quick", include_str!("../../../plans/dhcp6-quick.toml")),
+    ("dhcp6-renewals", include_str!("../../../plans/dhcp6-renewals.toml")),
     ("dhcp6-smoke", include_str!("../../../plans/dhcp6-smoke.toml")),
     ("dhcp6-stores", include_str!("../../../plans/dhcp6-stores.toml")),
     ("dns-latency", include_str!("../../../plans/dns-latency.toml")),

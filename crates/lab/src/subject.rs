@@ -185,8 +185,12 @@ fn with_features(plan: &Plan, subjects: Vec<Subject>) -> Vec<Subject> {
             lines.push(subject.clone());
             continue;
         }
-        let is_kea = matches!(subject.kind, Kind::Kea { .. });
-        let has = |feature: &&Feature| !is_kea || !feature.is_godwits();
+        let has = |feature: &&Feature| match subject.kind {
+            Kind::Kea { multi_threaded } => {
+                !feature.is_godwits() && (multi_threaded || feature.queue_packets().is_none())
+            }
+            _ => feature.queue_packets().is_none(),
+        };
         for &feature in plan.server.features.iter().filter(has) {
             let server = format!("{}-{}", subject.server, feature.name());
             lines.push(Subject { server, feature, ..subject.clone() });
@@ -372,6 +376,23 @@ mod tests {
             ]
         );
         assert_eq!(lines[1].feature, Feature::Pool99);
+    }
+
+    #[test]
+    fn a_queue_is_of_kea_with_several_threads() {
+        let mut plan = Plan::default();
+        plan.server.features = vec![Feature::Plain, Feature::Queue28];
+        plan.blocks.limit = false;
+        let lines = subjects(&plan, &["godwit".to_owned(), "kea".to_owned()], None).unwrap();
+        assert_eq!(
+            lines.iter().map(Subject::label).collect::<Vec<_>>(),
+            [
+                "godwit-plain (durability none)",
+                "kea-plain (single-threaded)",
+                "kea-plain (multi-threaded)",
+                "kea-queue-28 (multi-threaded)",
+            ]
+        );
     }
 
     #[test]

@@ -85,7 +85,7 @@ impl Terms {
     /// back what they get, so that there is no end of new ones.
     fn with(self, feature: Feature) -> Self {
         let population = match features::room(feature) {
-            _ if feature.used_per_10_000().is_some() => GIVING_BACK,
+            _ if feature.gives_back() => GIVING_BACK,
             room => self.population.min(room.unwrap_or(u32::MAX)),
         };
         Self { population, ..self }

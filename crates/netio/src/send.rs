@@ -47,6 +47,8 @@ pub struct Sent {
 pub struct SendCounts {
     /// Datagrams taken by the kernel.
     pub sent: u64,
+    /// Octets of those.
+    pub sent_bytes: u64,
     /// Datagrams refused for good.
     pub refused: u64,
     /// Flushes stopped by a full send buffer (EAGAIN) or device queue (ENOBUFS).
@@ -272,6 +274,8 @@ impl SendBatch {
                 Ok(count) => {
                     let left = &self.groups[self.next..self.next + count];
                     result.sent += left.iter().map(|group| group.count).sum::<usize>();
+                    self.counts.sent_bytes +=
+                        left.iter().map(|group| group.bytes as u64).sum::<u64>();
                     self.next += count;
                 }
                 Err(error) => match error.raw_os_error().unwrap_or(0) {

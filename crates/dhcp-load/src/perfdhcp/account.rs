@@ -89,19 +89,21 @@ impl Account {
 
     /// Enters how a request ended that was answered with what means `judgment`.
     pub(crate) fn judged<O>(&mut self, judgment: Judgment<O>, is_late: bool) -> Class {
-        let class = match judgment {
-            Judgment::OtherClient => Class::WrongClient,
-            Judgment::Faulty(fault) => {
-                self.faults[fault.index()] += 1;
-                Class::Invalid
-            }
-            Judgment::Refused(refusal) => {
-                self.refusals[refusal.index()] += 1;
-                Class::Nak
-            }
-            Judgment::Offer(_) | Judgment::Granted { .. } if is_late => Class::Late,
-            Judgment::Offer(_) | Judgment::Granted { .. } => Class::OnTime,
-        };
+        let class =
+            match judgment {
+                Judgment::OtherClient | Judgment::Unmatched => Class::WrongClient,
+                Judgment::Faulty(fault) => {
+                    self.faults[fault.index()] += 1;
+                    Class::Invalid
+                }
+                Judgment::Refused(refusal) => {
+                    self.refusals[refusal.index()] += 1;
+                    Class::Nak
+                }
+                Judgment::Offer(_) | Judgment::Granted { .. } | Judgment::Continued(_) => {
+                    if is_late { Class::Late } else { Class::OnTime }
+                }
+            };
         self.ledger.ended(class);
         class
     }

@@ -286,4 +286,4 @@ impl Dialect for Dialect6 {
 
 // The generic exchange of a whole load run numbers with one bit for the stage; here three bits tell
 // the kind, and the lowest one still tells SOLICIT from REQUEST, which the judgment looks at.
-const _: () = assert!(<Clients as Protocol>::XID_BITS == 23 && Dialect6::NUMBER_BITS == 21);
+const _: () = assert!(<Clients as Protocol>::XID_BITS == 22 && Dialect6::NUMBER_BITS == 21);

@@ -45,6 +45,10 @@ pub struct Args {
     /// whether an address is given twice is then not checked, and --leases lists none
     #[arg(long)]
     release: bool,
+    /// Clients renew their leases at once: an exchange has two messages more, and is complete with the
+    /// ACK of the renewal
+    #[arg(long, conflicts_with = "release")]
+    renew: bool,
     #[command(flatten)]
     run: RunArgs,
 }
@@ -62,8 +66,13 @@ impl Args {
     pub fn run(&self) -> ExitCode {
         let (count, step) = (self.links, self.link_step);
         let links = self.link_selection.map(|first| Links { first, count, step });
-        let (second, releases) = (self.second_server, self.release);
-        let target = Target { second, links, releases, ..Target::new(self.server, self.relay) };
+        let target = Target {
+            second: self.second_server,
+            links,
+            releases: self.release,
+            renews: self.renew,
+            ..Target::new(self.server, self.relay)
+        };
         self.run.run(target, (SERVER_PORT, is_discover))
     }
 }

@@ -18,6 +18,18 @@ pub struct Offered {
     pub server: Ipv4Addr,
 }
 
+/// What an exchange took up, and how far it has come with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// What was offered.
+    pub offered: Offered,
+    /// It was granted, and its renewal is under way.
+    pub is_granted: bool,
+}
+
+/// Marks the transaction identifier of a renewal, which names the exchange of its lease but for this.
+const RENEWAL: u32 = 1 << 31;
+
 /// Where clients are, when not on the link of their relay: on one of `count` networks of 256
 /// addresses (RFC 3527), client n on number n modulo `count`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +63,8 @@ pub struct Relayed {
     links: Option<Links>,
     /// Clients give back at once what they get.
     releases: bool,
+    /// Clients renew at once what they get.
+    renews: bool,
 }
 
 impl Relayed {
@@ -58,7 +72,7 @@ impl Relayed {
     #[must_use]
     pub fn new(giaddr: Ipv4Addr, expect: Expect) -> Self {
         let templates = Templates::new(giaddr);
-        Self { giaddr, expect, templates, links: None, releases: false }
+        Self { giaddr, expect, templates, links: None, releases: false, renews: false }
     }
 
     /// The same for clients on other links than the relay's.
@@ -74,6 +88,12 @@ impl Relayed {
     #[must_use]
     pub fn releasing(self, releases: bool) -> Self {
         Self { releases, ..self }
+    }
+
+    /// The same for clients that renew at once what they get, or not.
+    #[must_use]
+    pub fn renewing(self, renews: bool) -> Self {
+        Self { renews, ..self }
     }
 
     /// Writes the client's link into a message of `len` octets, which ends with the relay's option
@@ -163,16 +183,16 @@ fn check_grant(given: Offered, taken: Option<Offered>) -> Result<(), Fault> {
 
 impl Protocol for Relayed {
     type Answer<'a> = Answer<'a>;
-    type Offer = Offered;
+    type Offer = Taken;
     type Resource = Ipv4Addr;
-    const XID_BITS: u32 = 32;
+    const XID_BITS: u32 = 31;
 
     fn message_bytes_max(&self) -> usize {
         self.templates.message_bytes_max()
     }
 
     fn leases_per_exchange(&self) -> u64 {
-        1
+        if self.renews { 2 } else { 1 }
     }
 
     fn source_of(&self, _client: u32) -> usize {
@@ -190,9 +210,17 @@ impl Protocol for Relayed {
         answer: &Answer<'_>,
         client: u32,
         secs: u16,
-        offer: Offered,
+        offer: Taken,
     ) -> usize {
-        let len = self.templates.request(buffer, answer.xid, mac_of(client), secs, offer);
+        let mac = mac_of(client);
+        let len = self.templates.request(buffer, answer.xid, mac, secs, offer.offered);
+        self.select_link(buffer, len, client)
+    }
+
+    fn third(&self, buffer: &mut [u8], answer: &Answer<'_>, client: u32) -> usize {
+        // The server is not named (RFC 2131 section 4.3.2).
+        let held = Offered { address: answer.yiaddr, server: Ipv4Addr::UNSPECIFIED };
+        let len = self.templates.renew(buffer, answer.xid | RENEWAL, mac_of(client), held);
         self.select_link(buffer, len, client)
     }
 
@@ -207,13 +235,34 @@ impl Protocol for Relayed {
     }
 
     fn xid(answer: &Answer<'_>) -> u32 {
-        answer.xid
+        answer.xid & !RENEWAL
     }
 
-    fn judge(&self, answer: &Answer<'_>, client: u32, taken: Option<Offered>) -> Judgment<Offered> {
+    fn judge(&self, answer: &Answer<'_>, client: u32, taken: Option<Taken>) -> Judgment<Taken> {
         let mac = mac_of(client);
         let to = Addressee { mac, giaddr: self.giaddr, checks_client_id: true };
-        judge(answer, to, self.expect, taken)
+        let offered = taken.map(|taken| taken.offered);
+        let is_of_renewal = answer.xid & RENEWAL != 0;
+        if is_of_renewal && !taken.is_some_and(|taken| taken.is_granted) {
+            return Judgment::Unmatched;
+        }
+        let judged = judge(answer, to, self.expect, offered);
+        match (judged, taken) {
+            (Judgment::OtherClient, _) => Judgment::OtherClient,
+            // Whatever comes again for what was granted, the exchange is past it.
+            (_, Some(taken)) if taken.is_granted && !is_of_renewal => Judgment::Offer(taken),
+            (Judgment::Offer(_), _) if is_of_renewal => Judgment::Faulty(Fault::Kind),
+            (Judgment::Offer(offered), _) => Judgment::Offer(Taken { offered, is_granted: false }),
+            (Judgment::Granted { .. }, Some(Taken { offered, .. }))
+                if self.renews && !is_of_renewal =>
+            {
+                Judgment::Continued(Taken { offered, is_granted: true })
+            }
+            (Judgment::Granted { is_moved }, _) => Judgment::Granted { is_moved },
+            (Judgment::Refused(refusal), _) => Judgment::Refused(refusal),
+            (Judgment::Faulty(fault), _) => Judgment::Faulty(fault),
+            (Judgment::Continued(_) | Judgment::Unmatched, _) => Judgment::Unmatched,
+        }
     }
 
     fn leases(&self, answer: &Answer<'_>, client: u32, mut each: impl FnMut(u32, Ipv4Addr, u32)) {

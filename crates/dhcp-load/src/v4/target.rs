@@ -24,13 +24,15 @@ pub struct Target {
     pub links: Option<Links>,
     /// Clients give their leases back at once, with a RELEASE through the relay.
     pub releases: bool,
+    /// Clients renew their leases at once, through the relay.
+    pub renews: bool,
 }
 
 impl Target {
     /// `server`, through `relay`.
     #[must_use]
     pub const fn new(server: SocketAddrV4, relay: SocketAddrV4) -> Self {
-        Self { server, relay, second: None, links: None, releases: false }
+        Self { server, relay, second: None, links: None, releases: false, renews: false }
     }
 
     /// The relay address and port of thread `thread`.
@@ -77,7 +79,8 @@ impl crate::Target for Target {
             socket: UdpSocket::open(&socket_options(relay))?,
             protocol: Relayed::new(*relay.ip(), expect)
                 .on_links(self.links)
-                .releasing(self.releases),
+                .releasing(self.releases)
+                .renewing(self.renews),
             destination: self.server_of(thread).into(),
             sources: Vec::new(),
         })
@@ -93,6 +96,7 @@ impl crate::Target for Target {
                 .push(("link_selection", json!(format!("{first}, {count} links, {step} apart"))));
         }
         settings.push(("release", json!(self.releases)));
+        settings.push(("renew", json!(self.renews)));
         settings.extend(self.second.map(|second| ("second_server", json!(second.to_string()))));
         settings
     }

@@ -71,6 +71,10 @@ pub struct Args {
     /// with a REQUEST as usual
     #[arg(long)]
     rapid_commit: bool,
+    /// Clients renew their leases at once: an exchange has two messages more, and is complete with the
+    /// REPLY to the RENEW
+    #[arg(long)]
+    renew: bool,
     #[command(flatten)]
     run: RunArgs,
 }
@@ -110,6 +114,7 @@ impl Args {
                 ias: self.ias,
                 rapid_commit: self.rapid_commit,
             },
+            renews: self.renew,
         }
     }
 

@@ -4,7 +4,7 @@
 //! association ends it under that status; what was granted beside it is noted all the same.
 //!
 //! Every message has a transaction identifier of its own (RFC 9915 §16.1): twice the exchange's for
-//! the SOLICIT, one more for the REQUEST.
+//! the SOLICIT, one more for the REQUEST, and the REQUEST's with the highest bit for a RENEW.
 //!
 //! A server may grant something else than it advertised (RFC 9915 §18.2.10.1: the client uses what
 //! the REPLY says); that is on time, counted as moved.
@@ -24,7 +24,12 @@ use crate::protocol::{Expect, Judgment, Protocol};
 pub struct Advertised {
     server: u64,
     leased: u64,
+    /// It was granted, and its renewal is under way.
+    is_granted: bool,
 }
+
+/// Marks the transaction identifier of a RENEW.
+const RENEWAL: u32 = 1 << 23;
 
 impl Advertised {
     /// The same offer, to be granted by the server with identifier `server_id`.
@@ -46,6 +51,8 @@ pub struct Clients {
     links: Vec<[u8; 16]>,
     sources: usize,
     templates: Templates,
+    /// Clients renew at once what they get.
+    renews: bool,
 }
 
 /// What the associations of an answer amount to.
@@ -98,7 +105,14 @@ impl Clients {
             links: Vec::new(),
             sources: 1,
             templates: Templates::with(ask, is_relayed, extras),
+            renews: false,
         }
+    }
+
+    /// The same for clients that renew at once what they get, or not.
+    #[must_use]
+    pub fn renewing(self, renews: bool) -> Self {
+        Self { renews, ..self }
     }
 
     /// The same clients, whose associations are numbered from `first_iaid` on, not from 1.
@@ -265,7 +279,7 @@ impl Clients {
         if !self.templates.can_repeat(answer) {
             return Err(Fault::TooLong);
         }
-        Ok(Judgment::Offer(Advertised { server, leased }))
+        Ok(Judgment::Offer(Advertised { server, leased, is_granted: false }))
     }
 }
 
@@ -296,14 +310,15 @@ impl Protocol for Clients {
     type Answer<'a> = Answer<'a>;
     type Offer = Advertised;
     type Resource = Leased;
-    const XID_BITS: u32 = 23;
+    const XID_BITS: u32 = 22;
 
     fn message_bytes_max(&self) -> usize {
         self.templates.message_bytes_max()
     }
 
     fn leases_per_exchange(&self) -> u64 {
-        u64::from(self.ask.addresses()) + u64::from(self.ask.prefixes())
+        let each = u64::from(self.ask.addresses()) + u64::from(self.ask.prefixes());
+        if self.renews { 2 * each } else { each }
     }
 
     fn source_of(&self, client: u32) -> usize {
@@ -332,6 +347,17 @@ impl Protocol for Clients {
         })
     }
 
+    fn third(&self, buffer: &mut [u8], answer: &Answer<'_>, client: u32) -> usize {
+        let (templates, xid) = (&self.templates, answer.xid | 1 | RENEWAL);
+        self.as_client(client, |from| match self.expect {
+            Expect::Dhcp => {
+                let server_id = answer.server_id.unwrap_or_default();
+                templates.request(buffer, kind::RENEW, xid, answer, Some(server_id), from)
+            }
+            Expect::Echo => templates.request_nothing(buffer, xid, from),
+        })
+    }
+
     /// A DHCPv6 server answers a RELEASE, so these clients keep what they get.
     fn give_back(&self, _: &mut [u8], _: &Answer<'_>, _: u32) -> Option<usize> {
         None
@@ -342,7 +368,7 @@ impl Protocol for Clients {
     }
 
     fn xid(answer: &Answer<'_>) -> u32 {
-        answer.xid >> 1
+        (answer.xid & !RENEWAL) >> 1
     }
 
     fn judge(
@@ -351,7 +377,27 @@ impl Protocol for Clients {
         client: u32,
         taken: Option<Advertised>,
     ) -> Judgment<Advertised> {
-        self.as_client(client, |to| self.judge_for(answer, to, taken))
+        let is_of_renewal = answer.xid & RENEWAL != 0;
+        let is_granted = taken.is_some_and(|taken| taken.is_granted);
+        self.as_client(client, |to| match taken {
+            _ if is_of_renewal != is_granted => match (self.check_addressing(answer, to), taken) {
+                (Err(judgment), _) => judgment,
+                // Whatever comes again for what was granted, the exchange is past it.
+                (Ok(()), Some(taken)) if is_granted => Judgment::Offer(taken),
+                (Ok(()), _) => Judgment::Unmatched,
+            },
+            _ if is_granted && self.expect == Expect::Dhcp => self.judge_lease(answer, to, false),
+            taken => match self.judge_for(answer, to, taken) {
+                Judgment::Granted { .. } if self.renews && !is_granted => {
+                    if !self.templates.can_repeat(answer) {
+                        return Judgment::Faulty(Fault::TooLong);
+                    }
+                    let taken = taken.unwrap_or_default();
+                    Judgment::Continued(Advertised { is_granted: true, ..taken })
+                }
+                judgment => judgment,
+            },
+        })
     }
 
     fn leases(

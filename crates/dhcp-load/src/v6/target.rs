@@ -74,6 +74,8 @@ pub struct Target {
     pub access: Access,
     /// What they ask for.
     pub ask: Ask,
+    /// They renew at once what they get.
+    pub renews: bool,
 }
 
 fn higher(relay: SocketAddrV6, by: u32) -> SocketAddrV6 {
@@ -112,7 +114,7 @@ impl Target {
         };
         Ok(Door {
             socket: UdpSocket::open(&socket_options(bind))?,
-            protocol: Clients::new(self.ask, expect, links, relays.len()),
+            protocol: Clients::new(self.ask, expect, links, relays.len()).renewing(self.renews),
             destination: self.server.into(),
             sources,
         })
@@ -139,7 +141,7 @@ impl Target {
         let scope = if is_scoped { interface.index } else { 0 };
         Ok(Door {
             socket,
-            protocol: Clients::new(self.ask, expect, &[], 1),
+            protocol: Clients::new(self.ask, expect, &[], 1).renewing(self.renews),
             destination: SocketAddrV6::new(ip, port, 0, scope).into(),
             sources: Vec::new(),
         })
@@ -208,6 +210,7 @@ impl crate::Target for Target {
             ("ia", json!(ia)),
             ("ias", json!(self.ask.ias)),
             ("rapid_commit", json!(self.ask.rapid_commit)),
+            ("renew", json!(self.renews)),
         ];
         let texts = |all: &[String]| json!(all.join(","));
         match &self.access {

@@ -83,10 +83,19 @@ impl Outcome {
 pub fn play(
     rate: f64,
     duration_ns: u64,
+    server: impl FnMut(&Request<'_>) -> Vec<(u64, Vec<u8>)>,
+) -> Outcome {
+    play_as(Relayed::new(RELAY, Expect::Dhcp), rate, duration_ns, server)
+}
+
+/// The same with exchanges of `protocol`.
+pub fn play_as(
+    protocol: Relayed,
+    rate: f64,
+    duration_ns: u64,
     mut server: impl FnMut(&Request<'_>) -> Vec<(u64, Vec<u8>)>,
 ) -> Outcome {
     let kind = |octets: &[u8]| Request { octets }.kind();
-    let protocol = Relayed::new(RELAY, Expect::Dhcp);
     play_world(protocol, rate, duration_ns, kind, |octets| server(&Request { octets }))
 }
 

@@ -213,7 +213,15 @@ pub fn relayed(ask: Ask) -> Clients {
 }
 
 /// 100 exchanges within one second, each asking for `ask`.
-pub fn hundred(ask: Ask, mut server: impl FnMut(&Request<'_>) -> Vec<(u64, Vec<u8>)>) -> Outcome {
+pub fn hundred(ask: Ask, server: impl FnMut(&Request<'_>) -> Vec<(u64, Vec<u8>)>) -> Outcome {
+    hundred_of(relayed(ask), server)
+}
+
+/// 100 exchanges of `clients` within one second.
+pub fn hundred_of(
+    clients: Clients,
+    mut server: impl FnMut(&Request<'_>) -> Vec<(u64, Vec<u8>)>,
+) -> Outcome {
     let kind = |octets: &[u8]| Request { octets }.kind();
-    play_world(relayed(ask), 100.0, 1_000 * MS, kind, |octets| server(&Request { octets }))
+    play_world(clients, 100.0, 1_000 * MS, kind, |octets| server(&Request { octets }))
 }

@@ -141,7 +141,7 @@ fn a_stale_socket_is_replaced_and_nothing_else_is() {
     drop(UnixListener::bind(&path).unwrap());
     // A program that another test is about to start holds a copy of it until it starts.
     while UnixStream::connect(&path).is_ok() {
-        std::thread::yield_now();
+        thread::yield_now();
     }
     assert!(path.exists(), "a crash leaves the file");
     scene.configure(vec![socket.clone()]).unwrap();

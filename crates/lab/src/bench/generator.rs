@@ -63,7 +63,7 @@ impl ProcessBench<'_> {
             command = command.args(["--timeline-s", restart::INTERVAL_S]);
         }
         let mut list = None;
-        let is_kept = service.subject.feature.used_per_10_000().is_none();
+        let is_kept = !service.subject.feature.gives_back();
         if service.lease_file().is_some() && is_kept {
             let path = folder.join(LIST);
             command = command.args(["--leases", &path.to_string_lossy()]);

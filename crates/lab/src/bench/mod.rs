@@ -76,6 +76,8 @@ pub struct ProcessBench<'a> {
     services: Vec<Service>,
     /// How many services are subjects; those after them are second servers of subjects.
     subjects: usize,
+    /// What stands between servers and databases that are further away.
+    distances: Vec<ChildProcess>,
     databases: Vec<Database>,
     flushes: Vec<FlushCost>,
     starts: Vec<Start>,

@@ -85,6 +85,7 @@ impl<'a> ProcessBench<'a> {
             topology,
             services: Vec::new(),
             subjects: subjects.len(),
+            distances: Vec::new(),
             databases: Vec::new(),
             flushes: Vec::new(),
             starts: Vec::new(),

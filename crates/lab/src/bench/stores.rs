@@ -8,11 +8,12 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use measure::plan::{Sharing, Store};
 use measure::record::FlushCost;
 use testbed::database::{PASSWORD, Settings, USER};
-use testbed::{CommandLine, Database, Engine, Side};
+use testbed::{ChildProcess, CommandLine, Database, Engine, Side};
 
 use super::{ProcessBench, Service};
 use crate::driver::{self, LEASE_FILE, StorePlace};
@@ -26,6 +27,11 @@ const FLUSH_AGE_S: f64 = 50.0;
 const FLUSH_APPENDS: usize = 40;
 /// The tables that Kea 2.2 takes, for all.
 const SCHEMA: &str = "2.2";
+/// What stands before a database that is further away, in the names of files.
+const DISTANCE: &str = "distance";
+/// How long that may take to begin, and how often it is looked for.
+const DISTANCE_LIMIT: Duration = Duration::from_secs(10);
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// Names of disks in records.
 const RESULTS: &str = "results";
 const DATABASES: &str = "databases";
@@ -87,7 +93,10 @@ impl ProcessBench<'_> {
             (_, Some(engine)) => {
                 let name = subject.file_name().replace('-', "_").to_ascii_lowercase();
                 let database = self.database(engine)?;
-                let port = database.port().expect("it listens on loopback");
+                let mut port = database.port().expect("it listens on loopback");
+                if let Some(round_trip_ms) = subject.sharing.round_trip_ms() {
+                    port = self.further_away(port, round_trip_ms, folder)?;
+                }
                 let is_exclusive = subject.sharing == Sharing::Exclusive;
                 StorePlace::Database { engine, name, port, is_exclusive }
             }
@@ -96,6 +105,39 @@ impl ProcessBench<'_> {
         };
         self.make_tables(&place)?;
         Ok(place)
+    }
+
+    /// The port at which the database at `port` seems to be a round trip away. What holds octets back runs
+    /// on the generator's processor, so that the server's has no more to do than with a near one.
+    fn further_away(
+        &mut self,
+        port: u16,
+        round_trip_ms: u32,
+        folder: &Path,
+    ) -> Result<u16, LabError> {
+        let command = CommandLine::new(self.godwit.to_string_lossy())
+            .args(["lab", "distance", "--listen", "127.0.0.1:0"])
+            .args(["--to", &format!("127.0.0.1:{port}")])
+            .args(["--round-trip-ms", &round_trip_ms.to_string()]);
+        let cpu = Some(self.processors.generator);
+        let command = self.topology.command(Side::Server, cpu, command);
+        let mut process = ChildProcess::start(&command, DISTANCE, folder)?;
+        self.run.note_group(process.pid())?;
+        let (said, began) = (folder.join(format!("{DISTANCE}.out")), Instant::now());
+        loop {
+            let text = fs::read_to_string(&said).unwrap_or_default();
+            if let Some(port) = text.strip_suffix('\n').and_then(|line| line.rsplit(':').next()) {
+                self.distances.push(process);
+                let unreadable = || LabError::Failed(format!("{command} said: {text}"));
+                return port.parse().map_err(|_| unreadable());
+            }
+            let is_over = process.ended().is_ok_and(|ended| ended.is_some());
+            if is_over || began.elapsed() > DISTANCE_LIMIT {
+                let words = process.last_words(3);
+                return Err(LabError::Failed(format!("{command} does not begin: {words}")));
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
     }
 
     fn make_tables(&self, place: &StorePlace) -> Result<(), LabError> {

@@ -91,8 +91,11 @@ pub(crate) fn generator_words(feature: Feature, version: Version) -> Vec<String>
         words.extend(["--links".to_owned(), count.to_string()]);
         words.extend(["--link-step".to_owned(), step.to_string()]);
     }
-    if feature.used_per_10_000().is_some() {
+    if feature.gives_back() {
         words.push("--release".to_owned());
+    }
+    if feature == Feature::Renewals {
+        words.push("--renew".to_owned());
     }
     if feature.is_chatty() {
         words.push("--chatty".to_owned());
@@ -180,6 +183,13 @@ pub(super) fn apply(place: &Place, configuration: &mut Value) {
         | Feature::MillionLeases
         | Feature::TenMillionLeases
         | Feature::Chatty
+        | Feature::Renewals
+        | Feature::Releases
+        | Feature::Queue4
+        | Feature::Queue28
+        | Feature::Queue112
+        | Feature::Queue448
+        | Feature::Queue1792
         | Feature::Pool50
         | Feature::Pool90
         | Feature::Pool96
@@ -362,6 +372,8 @@ mod tests {
         let words = |feature, version| generator_words(feature, version).join(" ");
         assert_eq!(words(Feature::Plain, Version::V4), "");
         assert_eq!(words(Feature::Pool99, Version::V4), "--release");
+        assert_eq!(words(Feature::Releases, Version::V4), "--release");
+        assert_eq!(words(Feature::Renewals, Version::V6), "--renew");
         assert_eq!(
             words(Feature::ManySubnets, Version::V4),
             "--link-selection 10.128.0.1 --links 10000 --link-step 1"

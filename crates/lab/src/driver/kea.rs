@@ -38,7 +38,8 @@ pub(super) fn program(version: Version) -> Result<PathBuf, LabError> {
 pub(super) fn prepare(multi_threaded: bool, place: &Place) -> Result<Prepared, LabError> {
     let program = program(place.family.version())?;
     let mut configuration = common_configuration(place);
-    let (threads, queue_packets) = threads(place.store.store());
+    let (threads, best_packets) = threads(place.store.store());
+    let queue_packets = place.feature.queue_packets().unwrap_or(best_packets);
     configuration["multi-threading"] = json!({
         "enable-multi-threading": multi_threaded,
         "thread-pool-size": threads,

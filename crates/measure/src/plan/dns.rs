@@ -117,6 +117,13 @@ impl Protocol {
         matches!(self, Self::Dhcp4 | Self::Dhcp6)
     }
 
+    /// Octets of the Ethernet, IP and UDP headers of one datagram.
+    #[must_use]
+    pub const fn header_bytes(self) -> u64 {
+        let ip = if matches!(self, Self::Dhcp6) { 40 } else { 20 };
+        14 + ip + 8
+    }
+
     /// What is offered, for people: `exchanges` or `queries`.
     #[must_use]
     pub const fn offered(self) -> &'static str {

@@ -63,6 +63,25 @@ pub enum Feature {
     Chatty,
     /// The same, but leases are not renewed in the first quarter of their lifetime (lease caching).
     ChattyCached,
+    /// Every client renews its lease at once: three questions and answers instead of two.
+    Renewals,
+    /// Every client gives its lease back at once (DHCPv4 only).
+    Releases,
+    /// A queue of 4 packets for all threads of Kea (Kea with several threads only).
+    #[serde(rename = "queue-4")]
+    Queue4,
+    /// The same of 28, which its manual found best for memfile.
+    #[serde(rename = "queue-28")]
+    Queue28,
+    /// The same of 112.
+    #[serde(rename = "queue-112")]
+    Queue112,
+    /// The same of 448.
+    #[serde(rename = "queue-448")]
+    Queue448,
+    /// The same of 1,792.
+    #[serde(rename = "queue-1792")]
+    Queue1792,
     /// Half of the pool is in use all the time: every client gives its lease back.
     #[serde(rename = "pool-50")]
     Pool50,
@@ -85,7 +104,7 @@ pub enum Feature {
 
 impl Feature {
     /// All of them.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 38] = [
         Self::Plain,
         Self::EmptyClasses,
         Self::SimpleClasses,
@@ -111,6 +130,13 @@ impl Feature {
         Self::TenMillionLeases,
         Self::Chatty,
         Self::ChattyCached,
+        Self::Renewals,
+        Self::Releases,
+        Self::Queue4,
+        Self::Queue28,
+        Self::Queue112,
+        Self::Queue448,
+        Self::Queue1792,
         Self::Pool50,
         Self::Pool90,
         Self::Pool96,
@@ -148,6 +174,13 @@ impl Feature {
             Self::TenMillionLeases => "ten-million-leases",
             Self::Chatty => "chatty",
             Self::ChattyCached => "chatty-cached",
+            Self::Renewals => "renewals",
+            Self::Releases => "releases",
+            Self::Queue4 => "queue-4",
+            Self::Queue28 => "queue-28",
+            Self::Queue112 => "queue-112",
+            Self::Queue448 => "queue-448",
+            Self::Queue1792 => "queue-1792",
             Self::Pool50 => "pool-50",
             Self::Pool90 => "pool-90",
             Self::Pool96 => "pool-96",
@@ -169,6 +202,32 @@ impl Feature {
                 | Self::Segmentation
                 | Self::TenMillionLeases
         )
+    }
+
+    /// Whether it is measured with DHCPv4 alone.
+    #[must_use]
+    pub const fn is_of_dhcp4(self) -> bool {
+        self.gives_back() || matches!(self, Self::Perfdhcp)
+    }
+
+    /// Whether clients give their leases back at once.
+    #[must_use]
+    pub const fn gives_back(self) -> bool {
+        self.used_per_10_000().is_some() || matches!(self, Self::Releases)
+    }
+
+    /// Packets in the queue of Kea's threads; `None` where Kea has what is best for its store. With a
+    /// figure only Kea is measured, with several threads.
+    #[must_use]
+    pub const fn queue_packets(self) -> Option<u32> {
+        match self {
+            Self::Queue4 => Some(4),
+            Self::Queue28 => Some(28),
+            Self::Queue112 => Some(112),
+            Self::Queue448 => Some(448),
+            Self::Queue1792 => Some(1_792),
+            _ => None,
+        }
     }
 
     /// Whether a million reservations are in the configuration.

@@ -50,7 +50,8 @@ pub(crate) const fn key(
 
 const DURABILITIES: &[&str] = &["none", "interval", "always"];
 const STORES: &[&str] = &["memfile", "mysql", "postgresql", "sqlite"];
-const SHARINGS: &[&str] = &["open", "exclusive", "two-servers"];
+const SHARINGS: &[&str] =
+    &["open", "exclusive", "two-servers", "1-ms-away", "5-ms-away", "20-ms-away"];
 
 const FEATURES: &[&str] = &{
     let mut names = [""; Feature::ALL.len()];
@@ -312,7 +313,7 @@ pub const KEYS: &[Key] = &[
         "server.sharing",
         Takes::Choices(SHARINGS),
         "[\"open\"]",
-        "How servers use a database: open to other writers, exclusive (Godwit only), or two servers on one with the load split between them; each is a line.",
+        "How servers use a database: open to other writers, exclusive (Godwit only), two servers on one with the load split between them, or a round trip away; each is a line.",
     ),
     key(
         "dns.threads",

@@ -205,6 +205,11 @@ impl Check<'_> {
             let help = "leave server.stores and server.sharing out";
             self.problem(self.place("server.features"), message, Some(help.to_owned()));
         }
+        let of_dhcp4 = plan.server.features.iter().find(|feature| feature.is_of_dhcp4());
+        if let Some(feature) = of_dhcp4.filter(|_| plan.protocol == Protocol::Dhcp6) {
+            let message = format!("`{}` is measured with DHCPv4 only", feature.name());
+            self.problem(self.place("server.features"), message, None);
+        }
         let least_s = search.dwell_s + search.confirm_dwell_s;
         if plan.time_budget_s < least_s {
             let message = format!(
@@ -459,6 +464,11 @@ mod tests {
                 "5:15: `search.start_per_s` (9) is above `search.max_per_s` (8)",
                 "8:9: 300 clients do not fit into a pool of 200 addresses",
             ]
+        );
+        let server = "protocol = 'dhcp6'\n[server]\nfeatures = ['plain', 'releases']\n";
+        assert_eq!(
+            problems(&format!("{head}{server}")),
+            ["5:12: `releases` is measured with DHCPv4 only"]
         );
     }
 

@@ -45,7 +45,7 @@ impl Store {
     }
 }
 
-/// How servers use a database.
+/// How servers reach and use a database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sharing {
@@ -56,6 +56,15 @@ pub enum Sharing {
     Exclusive,
     /// Two servers on the same database, half of the load each.
     TwoServers,
+    /// As `Open`, with a round trip of 1 ms between the server and the database.
+    #[serde(rename = "1-ms-away")]
+    Away1Ms,
+    /// The same with 5 ms.
+    #[serde(rename = "5-ms-away")]
+    Away5Ms,
+    /// The same with 20 ms.
+    #[serde(rename = "20-ms-away")]
+    Away20Ms,
 }
 
 impl Sharing {
@@ -66,6 +75,21 @@ impl Sharing {
             Self::Open => "open",
             Self::Exclusive => "exclusive",
             Self::TwoServers => "two-servers",
+            Self::Away1Ms => "1-ms-away",
+            Self::Away5Ms => "5-ms-away",
+            Self::Away20Ms => "20-ms-away",
+        }
+    }
+
+    /// The round trip between a server and its database, milliseconds; `None` where both are on one
+    /// machine.
+    #[must_use]
+    pub const fn round_trip_ms(self) -> Option<u32> {
+        match self {
+            Self::Open | Self::Exclusive | Self::TwoServers => None,
+            Self::Away1Ms => Some(1),
+            Self::Away5Ms => Some(5),
+            Self::Away20Ms => Some(20),
         }
     }
 }

@@ -137,6 +137,32 @@ pub struct MessageCounts {
     pub malformed: u64,
     /// Received and belonging to no open exchange.
     pub unmatched: u64,
+    /// Octets of the datagrams sent, without their headers; 0 when that was not counted.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub sent_bytes: u64,
+    /// The same of those received.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub received_bytes: u64,
+}
+
+impl MessageCounts {
+    /// Megabits per second of Ethernet frames, sent and received, without what is on the wire between
+    /// frames and after them, in `duration_s`; `header_bytes` are those of one datagram, from the frame's
+    /// on. Groups count as the datagrams in them. `None` when octets were not counted.
+    #[must_use]
+    pub fn mbit_per_s(&self, header_bytes: u64, duration_s: f64) -> Option<[f64; 2]> {
+        let rate = |count: u64, bytes: u64| {
+            ((bytes + count * header_bytes) * 8) as f64 / (duration_s * 1e6)
+        };
+        (self.sent_bytes > 0 && duration_s > 0.0)
+            .then(|| [rate(self.sent, self.sent_bytes), rate(self.received, self.received_bytes)])
+    }
+}
+
+/// What records leave out.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A distribution of latencies in a few figures, microseconds. All 0 when `count` is 0.
@@ -271,6 +297,23 @@ mod tests {
         }
         assert!((merged.mean_us / exact.mean_us - 1.0).abs() < 1e-3);
         assert_eq!(LatencySummary::of_entries(&BTreeMap::new()), LatencySummary::default());
+    }
+
+    #[test]
+    fn datagrams_are_counted_as_frames_and_old_records_have_none() {
+        let counts = MessageCounts {
+            sent: 1_000,
+            received: 500,
+            sent_bytes: 258_000,
+            received_bytes: 154_000,
+            ..MessageCounts::default()
+        };
+        // 300 and 350 octets a frame.
+        assert_eq!(counts.mbit_per_s(42, 0.1), Some([24.0, 14.0]));
+        assert_eq!(
+            (counts.mbit_per_s(42, 0.0), MessageCounts::default().mbit_per_s(42, 1.0)),
+            (None, None)
+        );
     }
 
     #[test]

@@ -142,6 +142,13 @@ fn card(index: usize, result: &ServerResult, summary: &Summary) -> Markup {
                 }
                 (latency("p99 at half load", result.latency_half))
                 (latency("p99 at the maximum", result.latency_max))
+                @if let Some(carried) = result.carried_max {
+                    dt { "Mbit/s at the maximum" }
+                    dd title="Ethernet frames to the server and from it, without preamble, checksum and gap" {
+                        (format::trimmed(carried.to_server_mbit_s, 1)) " in, "
+                        (format::trimmed(carried.from_server_mbit_s, 1)) " out"
+                    }
+                }
                 @if let Some(all) = result.avalanche {
                     dt { "all at once" }
                     dd { (format::rate(all.clients as f64)) " clients in " (format::seconds(all.took_s)) }

@@ -112,6 +112,9 @@ pub struct ServerResult {
     pub latency_half: Option<LatencyAt>,
     /// Latency at the highest rate.
     pub latency_max: Option<LatencyAt>,
+    /// What the link carried at the highest rate; `None` when it was not counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub carried_max: Option<Carried>,
     /// The load curve by offered rate.
     pub curve: Vec<CurvePoint>,
     /// All clients at once, where that was tried and all got a lease.
@@ -147,6 +150,17 @@ impl ServerResult {
             None => (self.leases_per_s_low, self.leases_per_s_high, false),
         }
     }
+}
+
+/// What a link carried, megabits per second of Ethernet frames, without what is on the wire between frames
+/// and after them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Carried {
+    /// To the server.
+    pub to_server_mbit_s: f64,
+    /// From the server.
+    pub from_server_mbit_s: f64,
 }
 
 /// Clients that all came at once and sent again until they were served.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{LatencyAt, Round, RunFigure, ServerResult, VariantResult, curve, runs};
+use super::{Carried, LatencyAt, Round, RunFigure, ServerResult, VariantResult, curve, runs};
 use crate::record::{LoadRecord, Purpose, Run, SearchEnd, Trial};
 use crate::search::Stop;
 use crate::statistics::{MeanInterval, lower_median, trimmed_mean};
@@ -73,6 +73,7 @@ pub(super) fn judge(server: &str, trials: &[&Trial], run: &Run) -> ServerResult 
         rss_bytes: best.trials.iter().map(|t| t.digest.server_rss_bytes).max().unwrap_or(0),
         latency_half: best.leases_per_s.and_then(|rate| curve::half(&load_curve, rate)),
         latency_max: latency_at_highest(best, loss_percent),
+        carried_max: carried_at_highest(best, run),
         curve: load_curve,
         avalanche: None,
         rounds: best.rounds.clone(),
@@ -193,8 +194,12 @@ pub(super) fn is_at_least(trials: &[&Trial], rounds: &[Round], loss_percent: f64
     highest > 0.0 && !missed_above
 }
 
-/// Latency of the confirming trials behind the rounds' figures, put together.
-fn latency_at_highest(variant: &Variant<'_>, loss_percent: f64) -> Option<LatencyAt> {
+/// The round whose figure is the highest rate, and what the generator recorded in its confirming
+/// trials.
+fn at_highest<'t>(
+    variant: &Variant<'t>,
+    loss_percent: f64,
+) -> Option<(Round, Vec<&'t LoadRecord>)> {
     let highest = variant.leases_per_s?;
     // A median is a round's own figure; of a mean the nearest run speaks.
     let away = |round: &&Round| (round.leases_per_s - highest).abs();
@@ -204,10 +209,27 @@ fn latency_at_highest(variant: &Variant<'_>, loss_percent: f64) -> Option<Latenc
             && trial.rate_per_s == round.offered_per_s
             && trial.meets(loss_percent)
     });
-    let loads: Vec<&LoadRecord> = confirming.filter_map(|trial| trial.load.as_ref()).collect();
+    Some((*round, confirming.filter_map(|trial| trial.load.as_ref()).collect()))
+}
+
+/// Latency of the confirming trials behind the rounds' figures, put together.
+fn latency_at_highest(variant: &Variant<'_>, loss_percent: f64) -> Option<LatencyAt> {
+    let (round, loads) = at_highest(variant, loss_percent)?;
     Some(LatencyAt {
         offered_per_s: round.offered_per_s,
         latency: curve::latency(loads.iter().copied()),
         loss: curve::loss(loads.into_iter()),
     })
+}
+
+/// What the link carried in the same trials, in the mean.
+fn carried_at_highest(variant: &Variant<'_>, run: &Run) -> Option<Carried> {
+    let (_, loads) = at_highest(variant, run.plan.search.loss_percent)?;
+    let header_bytes = run.plan.protocol.header_bytes();
+    let rates: Vec<[f64; 2]> = loads
+        .iter()
+        .filter_map(|load| load.messages.mbit_per_s(header_bytes, load.duration_s))
+        .collect();
+    let mean = |way: usize| rates.iter().map(|rate| rate[way]).sum::<f64>() / rates.len() as f64;
+    (!rates.is_empty()).then(|| Carried { to_server_mbit_s: mean(0), from_server_mbit_s: mean(1) })
 }

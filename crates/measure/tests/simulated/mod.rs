@@ -275,6 +275,8 @@ impl Lab {
             messages: MessageCounts {
                 sent: due + on_time,
                 received: 2 * on_time,
+                sent_bytes: 262 * due + 274 * on_time,
+                received_bytes: 2 * 290 * on_time,
                 ..Default::default()
             },
             completed_per_s: on_time as f64 / dwell_s,

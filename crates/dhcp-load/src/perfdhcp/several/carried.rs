@@ -129,8 +129,8 @@ pub(crate) struct Carried {
     sending_end_ns: u64,
     end_ns: u64,
     idle_turns: u64,
-    /// Sent, refused, stalled, ungrouped, calls.
-    sends: [u64; 5],
+    /// Sent, octets of those, refused, stalled, ungrouped, calls.
+    sends: [u64; 6],
     socket_drops: u64,
     cpu_ns: u64,
     /// From when the order to begin was read to when it said, nanoseconds; below 0 when it came late.
@@ -140,7 +140,7 @@ pub(crate) struct Carried {
 impl Carried {
     pub(crate) fn of<R: Resource>(outcome: &Outcome<R>, notice_ns: i64) -> Self {
         let done = &outcome.done;
-        let SendCounts { sent, refused, stalled, ungrouped, calls } = done.sends;
+        let SendCounts { sent, sent_bytes, refused, stalled, ungrouped, calls } = done.sends;
         Self {
             accounts: outcome.accounts.iter().map(CarriedAccount::of).collect(),
             untracked: [0, 1].map(|log| outcome.leases[log].untracked()),
@@ -154,7 +154,7 @@ impl Carried {
             sending_end_ns: done.sending_end_ns,
             end_ns: done.end_ns,
             idle_turns: done.idle_turns,
-            sends: [sent, refused, stalled, ungrouped, calls],
+            sends: [sent, sent_bytes, refused, stalled, ungrouped, calls],
             socket_drops: done.socket_drops,
             cpu_ns: done.cpu_ns,
             notice_ns,
@@ -166,7 +166,7 @@ impl Carried {
         let accounts: Option<Vec<Account>> =
             self.accounts.into_iter().map(CarriedAccount::restored).collect();
         let accounts: [Account; Kind::COUNT] = accounts?.try_into().ok()?;
-        let [sent, refused, stalled, ungrouped, calls] = self.sends;
+        let [sent, sent_bytes, refused, stalled, ungrouped, calls] = self.sends;
         let mut outcome = Outcome::none(self.reason);
         for (log, untracked) in outcome.leases.iter_mut().zip(self.untracked) {
             log.add_untracked(untracked);
@@ -175,7 +175,7 @@ impl Carried {
             sending_end_ns: self.sending_end_ns,
             end_ns: self.end_ns,
             idle_turns: self.idle_turns,
-            sends: SendCounts { sent, refused, stalled, ungrouped, calls },
+            sends: SendCounts { sent, sent_bytes, refused, stalled, ungrouped, calls },
             socket_drops: self.socket_drops,
             cpu_ns: self.cpu_ns,
             ..outcome.done
@@ -235,8 +235,8 @@ mod tests {
         for log in &mut outcome.leases {
             log.add_untracked(count());
         }
-        let [a, b, c, d, e] = [(); 5].map(|()| count());
-        outcome.done.sends = SendCounts { sent: a, refused: b, stalled: c, ungrouped: d, calls: e };
+        let [sent, sent_bytes, refused, stalled, ungrouped, calls] = [(); 6].map(|()| count());
+        outcome.done.sends = SendCounts { sent, sent_bytes, refused, stalled, ungrouped, calls };
         let (done, preloaded) = (&mut outcome.done, &mut outcome.preloaded);
         let counts = [
             &mut outcome.received,
