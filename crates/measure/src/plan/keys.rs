@@ -141,7 +141,7 @@ pub const KEYS: &[Key] = &[
         "search.confirmations",
         Takes::Whole(1, 20),
         "5",
-        "Confirming trials tried at most, each at a lower rate than the one before.",
+        "Confirming trials tried at most, each at a lower rate than the one before. When one is met after others were missed, up to three more halve the gap.",
     ),
     key(
         "search.quiet_s",

@@ -4,7 +4,9 @@
 //!
 //! A single miss on a shared machine may be the machine's. So the lowest missed rate is tried a
 //! second time when everything beneath it was met, and no rate is reported that a confirming trial
-//! did not meet.
+//! did not meet. A confirmation that is missed is followed by lower ones in steps that grow; once one is
+//! met, the gap up to the lowest that was missed is halved, so that a missed one or two do not make a
+//! figure much lower than the server is.
 //!
 //! A server that loses the same share at every rate has no highest rate, and is not slow. It is told
 //! from a slow one by what it completes: who completed 19,000 of 20,000 and misses the criterion at
@@ -23,6 +25,8 @@ const MET_BEFORE_DOUBT: u32 = 2;
 /// So many rates in a row, each below what the server completed when more was offered, are missed
 /// by one that loses at every rate. One or two may be the machine's.
 const MISSED_WITHOUT_LOAD: u32 = 3;
+/// Confirmations between the one that was met and the lowest that was missed.
+const RAISES: u32 = 3;
 /// No rate below this is tried, exchanges per second.
 const LEAST_PER_S: f64 = 1.0;
 
@@ -113,6 +117,8 @@ enum Phase {
     Retest { left: u32 },
     /// The longer trial; `attempt` counts from 0.
     Confirm { rate_per_s: f64, attempt: u32 },
+    /// Another longer trial between `confirmed_per_s` and the lowest missed rate, with this many left.
+    Raise { confirmed_per_s: f64, left: u32 },
     /// Over.
     Done(Option<f64>),
 }
@@ -184,6 +190,9 @@ impl Search {
             Phase::Bisect { .. } => ((self.met_per_s * self.barrier()).sqrt(), Purpose::Search),
             Phase::Retest { .. } => (self.barrier(), Purpose::Search),
             Phase::Confirm { rate_per_s, .. } => (rate_per_s, Purpose::Confirm),
+            Phase::Raise { confirmed_per_s, .. } => {
+                ((confirmed_per_s * self.barrier()).sqrt(), Purpose::Confirm)
+            }
             Phase::Done(rate_per_s) => return Step::Done(self.found(rate_per_s)),
         };
         let dwell_s = match purpose {
@@ -223,6 +232,13 @@ impl Search {
         self.weigh(probe.rate_per_s, outcome, completed_per_s);
         match self.phase {
             Phase::Confirm { rate_per_s, attempt } => self.confirmed(rate_per_s, attempt, outcome),
+            Phase::Raise { left, .. } if outcome == Outcome::Met => {
+                self.raise(probe.rate_per_s, left - 1);
+            }
+            Phase::Raise { confirmed_per_s, left } => {
+                self.bar(probe.rate_per_s, outcome);
+                self.raise(confirmed_per_s, left - 1);
+            }
             _ if outcome == Outcome::Met => self.met(probe.rate_per_s),
             _ => self.missed(probe.rate_per_s, outcome == Outcome::Void),
         }
@@ -256,11 +272,14 @@ impl Search {
 
     /// Ends the search before its time: what was met so far goes to confirmation at once, or the
     /// search is over when nothing was. One that is confirming goes on with that when it is told
-    /// for the first time, and is over when it was told before.
+    /// for the first time, and is over when it was told before or has confirmed a rate already.
     pub fn hurry(&mut self) {
         let was_hurried = self.is_hurried;
         self.is_hurried |= self.result().is_none();
         match self.phase {
+            Phase::Raise { confirmed_per_s, .. } => {
+                self.phase = Phase::Done(Some(confirmed_per_s));
+            }
             Phase::Confirm { .. } if was_hurried => self.phase = Phase::Done(None),
             Phase::Confirm { .. } | Phase::Done(_) => {}
             _ => self.confirm_or_end(),
@@ -363,11 +382,10 @@ impl Search {
 
     fn confirmed(&mut self, rate_per_s: f64, attempt: u32, outcome: Outcome) {
         if outcome == Outcome::Met {
-            self.phase = Phase::Done(Some(rate_per_s));
+            self.raise(rate_per_s, if attempt > 0 { RAISES } else { 0 });
             return;
         }
-        let is_void = outcome == Outcome::Void;
-        self.barriers.push(Barrier { rate_per_s, is_void, is_certain: true, met_since: 0 });
+        self.bar(rate_per_s, outcome);
         let attempt = attempt + 1;
         let back_off = self.plan.width_percent / 100.0 * f64::from(1 << attempt.min(16)) / 2.0;
         let lower = rate_per_s * (1.0 - back_off.min(0.5));
@@ -376,6 +394,25 @@ impl Search {
         } else {
             Phase::Confirm { rate_per_s: lower, attempt }
         };
+    }
+
+    /// Goes on above a rate that was confirmed as long as there is much room, `left` times at most.
+    fn raise(&mut self, confirmed_per_s: f64, left: u32) {
+        let room =
+            self.barriers.last().map_or(0.0, |barrier| barrier.rate_per_s / confirmed_per_s - 1.0);
+        // What one step down leaves is within the width.
+        let is_wide = room * 100.0 > self.plan.width_percent * 1.25;
+        self.phase = if left > 0 && is_wide && !self.is_hurried {
+            Phase::Raise { confirmed_per_s, left }
+        } else {
+            Phase::Done(Some(confirmed_per_s))
+        };
+    }
+
+    /// Notes a rate that a longer trial did not meet.
+    fn bar(&mut self, rate_per_s: f64, outcome: Outcome) {
+        let is_void = outcome == Outcome::Void;
+        self.barriers.push(Barrier { rate_per_s, is_void, is_certain: true, met_since: 0 });
     }
 }
 
