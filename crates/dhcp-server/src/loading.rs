@@ -18,8 +18,6 @@ use crate::service::{Common, Service};
 
 /// Time between two lines about a load.
 const INTERVAL_NS: u64 = 5 * NS_PER_S;
-/// How many rows ahead of one that is loaded the memory of another is asked for.
-const ROWS_AHEAD: usize = 8;
 
 /// When the operator hears how far a load has come.
 #[derive(Debug)]
@@ -151,12 +149,9 @@ impl<'l, P: Service> Loading<'l, P> {
 }
 
 impl<P: Service> Intake<P> for Loading<'_, P> {
-    fn take(&self, mut rows: Drain<'_, FileRow<P>>) {
+    fn take(&self, rows: Drain<'_, FileRow<P>>) {
         let mut leases = 0;
-        while let Some(row) = rows.next() {
-            if let Some(FileRow::Lease(ahead)) = rows.as_slice().get(ROWS_AHEAD) {
-                self.table.expect_loaded(ahead, netio::prefetch);
-            }
+        for row in rows {
             leases += match row {
                 FileRow::Lease(lease) => self.put(lease),
                 FileRow::Deleted(address) => -i64::from(self.table.unload(address)),

@@ -198,9 +198,6 @@ pub trait ClientIndex<F: Leased>: Send + Sync {
     /// Brings near what a visit of `identity`'s reads.
     fn expect(&self, identity: &F::Identity<'_>, prefetch: Prefetch);
 
-    /// Brings near what adding the client of `lease` reads.
-    fn expect_loaded(&self, lease: &F::Lease, prefetch: Prefetch);
-
     /// Every place that may be of the client with `key`; `None` when the index does not lead to all
     /// of them.
     fn lead(&self, key: ClientKey<'_>) -> Option<Vec<u32>>;

@@ -1,9 +1,7 @@
 //! Leases in as whole values: loading at the start.
 
-use base::prefetch::Prefetch;
-
 use super::LeaseTable;
-use super::leased::{ClientIndex, Leased, Loaded, Places};
+use super::leased::{Leased, Loaded, Places};
 
 impl<F: Leased> LeaseTable<F> {
     /// Takes over a lease read from storage; of several rows of one address the last wins, in the
@@ -20,11 +18,6 @@ impl<F: Leased> LeaseTable<F> {
         let is_deletion = lease.valid_lifetime_s == 0;
         self.place_to_load(lease.address, is_deletion)
             .is_some_and(|place| self.load_at(place, lease) && !is_deletion)
-    }
-
-    /// Brings near what loading `lease` reads, some rows before it is loaded.
-    pub fn expect_loaded(&self, lease: &F::Lease, prefetch: Prefetch) {
-        self.index.expect_loaded(lease, prefetch);
     }
 
     /// Takes back what was loaded for `address`: as if there never had been a row of it. True when

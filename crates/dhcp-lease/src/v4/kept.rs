@@ -262,17 +262,6 @@ impl ClientIndex<V4> for ByEitherKey {
         }
     }
 
-    fn expect_loaded(&self, lease: &Lease, prefetch: Prefetch) {
-        if !lease.hardware.is_empty() {
-            self.by_hardware.expect(&lease.hardware, prefetch);
-        }
-        if let Some(client_id) = &lease.client_id
-            && hardware_in(client_id.octets()) != Some(lease.hardware)
-        {
-            self.by_client_id.expect(client_id.octets(), prefetch);
-        }
-    }
-
     fn lead(&self, key: ClientKey<'_>) -> Option<Vec<u32>> {
         match key {
             ClientKey::Hardware([]) => None,

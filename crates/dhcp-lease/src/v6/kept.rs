@@ -313,10 +313,6 @@ impl ClientIndex<V6> for ByAssociation {
         self.0.expect(&(identity.duid, identity.kind, identity.iaid), prefetch);
     }
 
-    fn expect_loaded(&self, lease: &Lease, prefetch: Prefetch) {
-        self.0.expect(&(lease.duid.octets(), lease.resource.kind, lease.iaid), prefetch);
-    }
-
     fn lead(&self, key: ClientKey<'_>) -> Option<Vec<u32>> {
         let ClientKey::Association(duid, iaid) = key else { return None };
         if duid.is_empty() {
