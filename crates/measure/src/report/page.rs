@@ -6,7 +6,7 @@ use super::{format, plot, ratios, runs};
 use crate::plan::{DroppedRuns, Plan, QUERY, QUERY_FRAME_BYTES, Unconfirmed};
 use crate::record::NETWORK;
 use crate::statistics::RatioInterval;
-use crate::summary::{LatencyAt, Ratio, ServerResult, Summary};
+use crate::summary::{Carried, LatencyAt, Ratio, ServerResult, Summary};
 
 /// The window's title.
 pub(super) fn title(summary: &Summary) -> String {
@@ -142,13 +142,7 @@ fn card(index: usize, result: &ServerResult, summary: &Summary) -> Markup {
                 }
                 (latency("p99 at half load", result.latency_half))
                 (latency("p99 at the maximum", result.latency_max))
-                @if let Some(carried) = result.carried_max {
-                    dt { "Mbit/s at the maximum" }
-                    dd title="Ethernet frames to the server and from it, without preamble, checksum and gap" {
-                        (format::trimmed(carried.to_server_mbit_s, 1)) " in, "
-                        (format::trimmed(carried.from_server_mbit_s, 1)) " out"
-                    }
-                }
+                (carried(result.carried_max))
                 @if let Some(all) = result.avalanche {
                     dt { "all at once" }
                     dd { (format::rate(all.clients as f64)) " clients in " (format::seconds(all.took_s)) }
@@ -166,6 +160,19 @@ fn card(index: usize, result: &ServerResult, summary: &Summary) -> Markup {
                 dd class=[(result.voids > 0).then_some("attention")] {
                     (result.voids) " of " (result.trials)
                 }
+            }
+        }
+    }
+}
+
+/// What the link carried at the highest rate.
+fn carried(carried: Option<Carried>) -> Markup {
+    html! {
+        @if let Some(carried) = carried {
+            dt { "Mbit/s at the maximum" }
+            dd title="Ethernet frames to the server and from it, without preamble, checksum and gap" {
+                (format::trimmed(carried.to_server_mbit_s, 1)) " in, "
+                (format::trimmed(carried.from_server_mbit_s, 1)) " out"
             }
         }
     }
