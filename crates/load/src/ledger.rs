@@ -70,8 +70,8 @@ pub const LATE_SEND_SHARE: f64 = 0.01;
 /// The generator is the limit when its own sockets dropped, or it did not send, more than this
 /// share of the exchanges: 0.01 %.
 pub const OWN_LOSS_SHARE: f64 = 0.0001;
-/// What is complete later than this after the last exchange left has waited in a queue that grew: 50 ms,
-/// several times what waits at a server that keeps up.
+/// What is complete later than this after the last exchange left, and than the quickest exchange would
+/// have been, has waited in a queue that grew: 50 ms, several times what waits at a server that keeps up.
 pub const BACKLOG_NS: u64 = 50 * NS_PER_MS;
 /// Largest latency that the histograms resolve: 100 s.
 pub const LATENCY_LIMIT_NS: u64 = 100 * NS_PER_S;
@@ -199,7 +199,9 @@ impl Ledger {
     pub fn completed(&mut self, due_ns: u64, sent_ns: u64, answered_ns: u64) {
         self.latency_due.record(answered_ns.saturating_sub(due_ns));
         self.latency_sent.record(answered_ns.saturating_sub(sent_ns));
-        self.behind += u64::from(answered_ns > self.left_ns + BACKLOG_NS);
+        // What takes long for a client that is alone is a way or a store that is slow, not a queue.
+        let quickest_ns = self.latency_sent.min().unwrap_or(0);
+        self.behind += u64::from(answered_ns > self.left_ns + quickest_ns + BACKLOG_NS);
     }
 
     /// Notes the end of an exchange. Exactly once for each that came due.
@@ -240,8 +242,8 @@ impl Ledger {
         self.left_ns
     }
 
-    /// Exchanges completed within the deadline, but more than [`BACKLOG_NS`] after the last one left:
-    /// the service took longer for all than they were offered in.
+    /// Exchanges completed within the deadline, but more than [`BACKLOG_NS`] after the last one left and
+    /// what the quickest so far took: the service took longer for all than they were offered in.
     #[must_use]
     pub const fn behind(&self) -> u64 {
         self.behind
@@ -348,18 +350,38 @@ mod tests {
     #[test]
     fn what_is_complete_long_after_the_last_one_left_is_behind() {
         let mut one = Ledger::default();
-        for left_ns in [0, 1_000 * NS_PER_MS, 1_001 * NS_PER_MS] {
+        for (left_ms, took_ms) in [(0, 1), (1_000, 60), (1_001, 60)] {
+            let left_ns = left_ms * NS_PER_MS;
             one.came_due();
             one.left(left_ns, left_ns);
             // A slow answer while others still come is no queue.
-            one.completed(left_ns, left_ns, left_ns + 60 * NS_PER_MS);
+            one.completed(left_ns, left_ns, left_ns + took_ms * NS_PER_MS);
         }
-        one.completed(0, 0, 1_051 * NS_PER_MS);
+        one.completed(0, 0, 1_052 * NS_PER_MS);
         one.completed(0, 0, 1_500 * NS_PER_MS);
-        assert_eq!(one.behind(), 2, "of the last three one more came 50 ms after");
+        assert_eq!(one.behind(), 2, "of the last three two came more than 51 ms after");
         let mut sum = one.clone();
         sum.merge(&one);
         assert_eq!(sum.behind(), 4);
+    }
+
+    #[test]
+    fn a_service_that_takes_long_for_everybody_is_not_behind() {
+        let mut slow = Ledger::default();
+        let exchanges: Vec<_> = (0..100).map(|number| number * 10 * NS_PER_MS).collect();
+        for &left_ns in &exchanges {
+            slow.came_due();
+            slow.left(left_ns, left_ns);
+        }
+        let answered = |slow: &mut Ledger, wait_ns: u64| {
+            for &left_ns in &exchanges {
+                slow.completed(left_ns, left_ns, left_ns + wait_ns);
+            }
+        };
+        answered(&mut slow, 200 * NS_PER_MS);
+        assert_eq!(slow.behind(), 0, "the last ones took as long as the first");
+        answered(&mut slow, 251 * NS_PER_MS);
+        assert_eq!(slow.behind(), 1, "and 50 ms more is a queue for the last one");
     }
 
     #[test]

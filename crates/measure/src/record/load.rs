@@ -82,8 +82,8 @@ pub struct ExchangeCounts {
     pub sent: u64,
     /// Complete within the deadline.
     pub on_time: u64,
-    /// Of those on time: complete so long after the last one left (50 ms) that they show a queue that
-    /// grew while exchanges were offered.
+    /// Of those on time: complete so long after the last one left (50 ms, and what the quickest took)
+    /// that they show a queue that grew while exchanges were offered.
     pub behind: u64,
     /// Complete after the deadline.
     pub late: u64,
