@@ -75,6 +75,10 @@ pub(crate) struct RunArgs {
     /// Count exchanges by intervals of S seconds as well, in the record
     #[arg(long, value_name = "S", value_parser = parse_seconds)]
     timeline_s: Option<u64>,
+    /// Begin when this machine's monotonic clock says N nanoseconds, as other generators do at that
+    /// time; what is due before this one is ready leaves late
+    #[arg(long, value_name = "N")]
+    begin_at_ns: Option<u64>,
     /// Exit with 3 when more than this share of exchanges was not completed on time
     #[arg(long, value_name = "PERCENT")]
     max_loss: Option<f64>,
@@ -123,6 +127,7 @@ impl RunArgs {
             expect: if self.echo { Expect::Echo } else { Expect::Dhcp },
             leases: self.leases.clone(),
             timeline_ns: self.timeline_s,
+            begin_at_ns: self.begin_at_ns,
         })
     }
 

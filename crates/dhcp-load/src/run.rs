@@ -94,7 +94,7 @@ pub fn run_report<T: Target>(
         let route = Route { destination, sources, segmentation };
         lanes.push((socket, population(settings, thread, protocol), route));
     }
-    let start_ns = Clock::mono_ns() + LEAD_NS;
+    let start_ns = settings.begin_at_ns.unwrap_or_else(|| Clock::mono_ns() + LEAD_NS);
     let lanes = lanes.into_iter().zip(0..).map(|((socket, mut population, route), thread)| {
         population.starts_at(start_ns);
         population.keep_timeline(timeline(settings, start_ns));

@@ -57,6 +57,8 @@ pub struct Settings<T> {
     /// Length of the intervals by which exchanges are counted in the record, nanoseconds; `None`
     /// counts over the whole run only.
     pub timeline_ns: Option<u64>,
+    /// When the run begins on the monotonic clock; `None` as soon as all is ready.
+    pub begin_at_ns: Option<u64>,
 }
 
 impl<T: Target> Settings<T> {
@@ -80,6 +82,7 @@ impl<T: Target> Settings<T> {
             expect: Expect::Dhcp,
             leases: None,
             timeline_ns: None,
+            begin_at_ns: None,
         }
     }
 

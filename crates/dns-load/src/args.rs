@@ -77,6 +77,10 @@ pub struct Args {
     /// Count queries by intervals of S seconds as well, in the record
     #[arg(long, value_name = "S", value_parser = parse_seconds)]
     timeline_s: Option<u64>,
+    /// Begin when this machine's monotonic clock says N nanoseconds, as other generators do at that
+    /// time; what is due before this one is ready leaves late
+    #[arg(long, value_name = "N")]
+    begin_at_ns: Option<u64>,
     /// Exit with 3 when more than this share of queries was not answered in time
     #[arg(long, value_name = "PERCENT")]
     max_loss: Option<f64>,
@@ -141,6 +145,7 @@ impl Args {
             cpus: self.cpus.clone(),
             segmentation: self.segmentation,
             timeline_ns: self.timeline_s,
+            begin_at_ns: self.begin_at_ns,
             ..Settings::new(self.server, asked.workload, rate)
         })
     }

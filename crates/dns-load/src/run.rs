@@ -86,7 +86,7 @@ fn over_udp(settings: &Settings, stop: &AtomicBool) -> Result<Report, LoadError>
         });
     }
     let receive_buffer_bytes = smallest_buffer(&lanes)?;
-    let start_ns = Clock::mono_ns() + LEAD_NS;
+    let start_ns = start_ns(settings);
     for (lane, thread) in lanes.iter_mut().zip(0..) {
         lane.schedule = schedule(settings, start_ns, thread);
         lane.exchanges.keep_timeline(timeline(settings, start_ns));
@@ -97,6 +97,11 @@ fn over_udp(settings: &Settings, stop: &AtomicBool) -> Result<Report, LoadError>
     let lanes = lanes.into_iter().map(|lane| move || lane.run(stop)).collect();
     let results = run_lanes(&settings.cpus, lanes)?;
     Ok(Report::of_lanes(settings, start_ns, results, Some(receive_buffer_bytes)))
+}
+
+/// When the first query may be due.
+fn start_ns(settings: &Settings) -> u64 {
+    settings.begin_at_ns.unwrap_or_else(|| Clock::mono_ns() + LEAD_NS)
 }
 
 /// Every thread with connections of its own, all open before the first query is due.
@@ -114,7 +119,7 @@ fn over_tcp(settings: &Settings, stop: &AtomicBool) -> Result<Report, LoadError>
             query: vec![0; query_bytes(settings)],
         });
     }
-    let start_ns = Clock::mono_ns() + LEAD_NS;
+    let start_ns = start_ns(settings);
     for (lane, thread) in lanes.iter_mut().zip(0..) {
         lane.schedule = schedule(settings, start_ns, thread);
         lane.exchanges.keep_timeline(timeline(settings, start_ns));

@@ -77,6 +77,8 @@ pub struct Settings {
     pub segmentation: bool,
     /// Length of the intervals by which queries are counted in the record, nanoseconds.
     pub timeline_ns: Option<u64>,
+    /// When the run begins on the monotonic clock; `None` as soon as all is ready.
+    pub begin_at_ns: Option<u64>,
 }
 
 impl Settings {
@@ -101,6 +103,7 @@ impl Settings {
             cpus: Vec::new(),
             segmentation: false,
             timeline_ns: None,
+            begin_at_ns: None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! `godwit lab`: flags to calls of the crate `lab`, results to the terminal.
 
 mod compare;
+mod far;
 mod regression;
 mod serve;
 mod stored;
@@ -47,6 +48,12 @@ enum Command {
     Peers(JsonArgs),
     Limit(LimitArgs),
     Distance(DistanceArgs),
+    /// Keep a folder for a lab on another machine, which starts this by SSH where its plan has `[hosts]`, and
+    /// do what it says, for as long as standard input is open.
+    ///
+    /// Exit codes: 0 done; 1 the folder cannot be made.
+    Attend,
+    Hold(far::HoldArgs),
     Top(top::Args),
     /// Remove what killed runs left: namespaces, temporary folders, processes.
     ///
@@ -196,6 +203,8 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         Command::Peers(args) => peers(args.json),
         Command::Limit(args) => limit(args),
         Command::Distance(args) => distance(args),
+        Command::Attend => far::run_attend(),
+        Command::Hold(args) => far::run_hold(args),
         Command::Top(args) => top::run(args),
         Command::Clean => clean(),
     };

@@ -9,6 +9,8 @@ mod agreement;
 mod common;
 #[path = "generator/files.rs"]
 mod files;
+#[path = "generator/lab_hosts.rs"]
+mod lab_hosts;
 #[path = "generator/machine.rs"]
 mod machine;
 #[path = "generator/responder.rs"]

@@ -17,6 +17,7 @@ mod environment;
 pub mod error;
 pub mod family;
 mod folder;
+pub mod hosts;
 mod journal;
 pub mod leases;
 pub mod peers;

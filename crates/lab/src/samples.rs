@@ -7,18 +7,36 @@ use testbed::sampler::{Reading, SideReading};
 /// One sample per pair of neighboring readings. Times count from the beginning of the run. The server is
 /// the first target of the sampler when it `has_server`; the generator joins after it.
 pub(crate) fn samples_of(readings: &[Reading], has_server: bool) -> Vec<Sample> {
-    let mut busy = vec![0.0; readings.first().map_or(0, |first| first.cpus.len())];
-    readings
-        .windows(2)
-        .map(|pair| {
-            let mut sample = sample(&pair[0], &pair[1], has_server);
-            let first = &readings[0];
-            for (cpu, busy) in sample.cpus.iter_mut().zip(&mut busy) {
-                cpu.busy_s = more_busy(first, &pair[1], cpu.cpu, busy);
-            }
-            sample
-        })
-        .collect()
+    let Some((first, rest)) = readings.split_first() else { return Vec::new() };
+    let mut sampling = Sampling::new(first.clone(), has_server);
+    rest.iter().map(|reading| sampling.next(reading)).collect()
+}
+
+/// Samples one by one, as readings come.
+#[derive(Debug)]
+pub(crate) struct Sampling {
+    first: Reading,
+    last: Reading,
+    /// How long each processor has been used, as far as that has been told.
+    busy: Vec<f64>,
+    has_server: bool,
+}
+
+impl Sampling {
+    pub(crate) fn new(first: Reading, has_server: bool) -> Self {
+        let busy = vec![0.0; first.cpus.len()];
+        Self { last: first.clone(), first, busy, has_server }
+    }
+
+    /// What was from the reading before to this one.
+    pub(crate) fn next(&mut self, reading: &Reading) -> Sample {
+        let mut sample = sample(&self.last, reading, self.has_server);
+        for (cpu, busy) in sample.cpus.iter_mut().zip(&mut self.busy) {
+            cpu.busy_s = more_busy(&self.first, reading, cpu.cpu, busy);
+        }
+        self.last = reading.clone();
+        sample
+    }
 }
 
 /// How much further a processor's used time (elapsed minus idle minus steal since the first

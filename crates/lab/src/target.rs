@@ -182,7 +182,7 @@ fn own_address(server: SocketAddr, port: u16) -> Result<SocketAddr, LabError> {
 }
 
 /// The interface of this machine that has the address of `relay`.
-fn interface_of(relay: SocketAddr) -> Result<String, LabError> {
+pub(crate) fn interface_of(relay: SocketAddr) -> Result<String, LabError> {
     let all = netio::interface::list().map_err(|e| LabError::cannot("list interfaces", e))?;
     let has_it = |interface: &netio::interface::Interface| {
         interface.addresses.contains(&relay.ip())

@@ -61,6 +61,28 @@ impl CommandLine {
         self
     }
 
+    /// The same with its environment among its words, for whoever takes words only.
+    #[must_use]
+    pub fn in_words(mut self) -> Self {
+        let environment = std::mem::take(&mut self.environment);
+        if environment.is_empty() {
+            return self;
+        }
+        let settings = environment.into_iter().map(|(name, value)| format!("{name}={value}"));
+        self.words = ["env".to_owned()].into_iter().chain(settings).chain(self.words).collect();
+        self
+    }
+
+    /// The same with every word and every value of its environment as `change` has it.
+    #[must_use]
+    pub fn changed(mut self, change: impl Fn(&str) -> String) -> Self {
+        let values = self.environment.iter_mut().map(|(_, value)| value);
+        for text in self.words.iter_mut().chain(values) {
+            *text = change(text);
+        }
+        self
+    }
+
     /// The command, ready for pipes and files, with nothing on its standard input.
     #[must_use]
     pub fn to_command(&self) -> Command {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitStatus};
+use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::command::CommandLine;
@@ -23,6 +23,8 @@ pub struct ChildProcess {
     name: String,
     stderr: PathBuf,
     status: Option<ExitStatus>,
+    /// It runs for as long as its standard input is open.
+    is_held: bool,
 }
 
 impl ChildProcess {
@@ -31,6 +33,30 @@ impl ChildProcess {
     /// # Errors
     /// The files cannot be created, or the program cannot be started.
     pub fn start(command: &CommandLine, name: &str, folder: &Path) -> Result<Self, TestbedError> {
+        Self::start_with(command, name, folder, Stdio::null())
+    }
+
+    /// The same for a program that runs for as long as its standard input is open, and ends in peace when
+    /// that is closed: one that has something run on another machine, where no signal reaches it.
+    ///
+    /// # Errors
+    /// As for [`ChildProcess::start`].
+    pub fn start_held(
+        command: &CommandLine,
+        name: &str,
+        folder: &Path,
+    ) -> Result<Self, TestbedError> {
+        let mut started = Self::start_with(command, name, folder, Stdio::piped())?;
+        started.is_held = true;
+        Ok(started)
+    }
+
+    fn start_with(
+        command: &CommandLine,
+        name: &str,
+        folder: &Path,
+        input: Stdio,
+    ) -> Result<Self, TestbedError> {
         let create = |suffix: &str| {
             let path = folder.join(format!("{name}.{suffix}"));
             File::create(&path)
@@ -42,12 +68,13 @@ impl ChildProcess {
         let wrapped = command.clone().through(&["setpriv", "--pdeathsig", "KILL", "--"]);
         let child = wrapped
             .to_command()
+            .stdin(input)
             .stdout(out)
             .stderr(err)
             .process_group(0)
             .spawn()
             .map_err(|e| wrapped.not_started(&e))?;
-        Ok(Self { child, name: name.to_owned(), stderr, status: None })
+        Ok(Self { child, name: name.to_owned(), stderr, status: None, is_held: false })
     }
 
     /// The process id, which is also that of the process group.
@@ -94,10 +121,14 @@ impl ChildProcess {
         }
     }
 
-    /// SIGTERM, then SIGKILL to the whole group after `grace`. Returns how the child ended.
+    /// SIGTERM, or the end of its input where that holds it, then SIGKILL to the whole group after
+    /// `grace`. Returns how the child ended.
     pub fn stop(&mut self, grace: Duration) -> Option<ExitStatus> {
         if let Ok(None) = self.ended() {
-            signal_group(self.pid(), "TERM");
+            match self.is_held {
+                true => drop(self.child.stdin.take()),
+                false => signal_group(self.pid(), "TERM"),
+            }
             let until = Instant::now() + grace;
             let _ = self.wait(|| Instant::now() >= until);
         }

@@ -74,7 +74,7 @@ impl Sampler {
         mut targets: Vec<Target>,
     ) -> Self {
         let (messages, inbox) = mpsc::channel();
-        let mut readings = vec![read_all(origin, &cpus, &targets)];
+        let mut readings = vec![read(origin, &cpus, &targets)];
         let thread = std::thread::spawn(move || {
             let mut next = Instant::now() + interval;
             loop {
@@ -85,11 +85,11 @@ impl Sampler {
                     }
                     Err(RecvTimeoutError::Timeout) => {}
                     Err(RecvTimeoutError::Disconnected) => {
-                        readings.push(read_all(origin, &cpus, &targets));
+                        readings.push(read(origin, &cpus, &targets));
                         return readings;
                     }
                 }
-                readings.push(read_all(origin, &cpus, &targets));
+                readings.push(read(origin, &cpus, &targets));
                 // After a stall no readings are made up: the next one is a whole interval away.
                 next = (next + interval).max(Instant::now());
             }
@@ -122,7 +122,10 @@ impl Drop for Sampler {
     }
 }
 
-fn read_all(origin: Instant, cpus: &[usize], targets: &[Target]) -> Reading {
+/// The machine at this moment, `targets` among it; of its processors those in `cpus`, all when it is empty.
+/// The time counts from `origin`.
+#[must_use]
+pub fn read(origin: Instant, cpus: &[usize], targets: &[Target]) -> Reading {
     let mut times = parse_stat(&proc::read("/proc/stat")).cpus;
     if !cpus.is_empty() {
         times.retain(|time| cpus.contains(&(time.cpu as usize)));

@@ -6,7 +6,6 @@
 //! [`message`]; what a run comes to and how that adds up, in [`super::outcome`].
 
 pub(crate) mod carried;
-pub(crate) mod clock;
 pub(crate) mod coordinate;
 pub(crate) mod crew;
 pub(crate) mod follow;

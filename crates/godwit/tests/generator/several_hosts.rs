@@ -20,23 +20,23 @@ const PORT: u16 = 2_222;
 /// The responder's addresses.
 const SERVER: [&str; 2] = ["10.77.0.1", "fd77::1"];
 
-/// A bridge with the responder on it and two generators, each with a daemon.
-struct Hosts {
+/// A bridge with the coordinator on it and two further hosts, each with a daemon.
+pub(super) struct Hosts {
     daemons: Vec<Child>,
     /// The responder's, and the generators'.
-    namespaces: [String; 3],
+    pub(super) namespaces: [String; 3],
     folder: TempFolder,
 }
 
 impl Hosts {
-    /// `None`, said, where tools or rights are missing.
-    fn set() -> Option<Self> {
+    /// In namespaces of these letters. `None`, said, where tools or rights are missing.
+    pub(super) fn set(letters: [char; 3]) -> Option<Self> {
         if !require(&["ip", "ssh", "sshd", "ssh-keygen"]) || !is_root() {
             return None;
         }
         let own = std::process::id();
-        let namespaces = ['g', 'h', 'i'].map(|letter| namespace::name_of(own, letter));
-        let folder = TempFolder::new("several-hosts");
+        let namespaces = letters.map(|letter| namespace::name_of(own, letter));
+        let folder = TempFolder::new(&format!("several-hosts-{}", letters[0]));
         let mut hosts = Self { daemons: Vec::new(), namespaces, folder };
         for name in &hosts.namespaces {
             namespace::create(name).expect("root makes namespaces");
@@ -65,7 +65,7 @@ impl Hosts {
         }
     }
 
-    fn path(&self, name: &str) -> String {
+    pub(super) fn path(&self, name: &str) -> String {
         self.folder.path().join(name).display().to_string()
     }
 
@@ -151,7 +151,7 @@ impl Drop for Hosts {
 
 #[test]
 fn two_generators_in_two_namespaces_have_the_ledger_of_the_responder() {
-    let Some(hosts) = Hosts::set() else { return };
+    let Some(hosts) = Hosts::set(['g', 'h', 'i']) else { return };
     let responder = hosts.responder(false, misbehave);
     let (json, code) = hosts.measured(&format!("{MISBEHAVED} {}", SERVER[0]));
     assert_eq!(code, 3, "{json}");

@@ -26,7 +26,7 @@ impl ProcessBench<'_> {
         let label = self.services[position].subject.label();
         self.progress.step(&format!("ending {label}"));
         for half in self.halves(position) {
-            self.services[half].stop();
+            self.stop_server(half);
         }
         // Made for the run, and large.
         let reservations = self.services[position].folder.join(features::RESERVATIONS_FILE);
@@ -92,6 +92,7 @@ impl ProcessBench<'_> {
         let prepared = driver::prepare(&subject, &place)?;
         let cpu = Some(self.processors.server);
         let command = topology.command(Side::Server, cpu, prepared.command.clone());
+        let command = self.at_its_machine(position, &place.folder, command)?;
         let service = &mut self.services[position];
         service.next_client = 0;
         if let Some(started) = &mut service.started {

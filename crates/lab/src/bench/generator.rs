@@ -1,5 +1,6 @@
 //! The generator's command line for one trial, by the plan's protocol.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use measure::plan::Feature;
@@ -17,6 +18,17 @@ pub(super) const RECORD: &str = "load.json";
 /// The file with the leases that clients were given.
 pub(super) const LIST: &str = "leases.csv";
 
+/// Which part of the load a generator has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct From {
+    /// Where it is; for DHCP it plays the relay there.
+    pub(super) relay: SocketAddr,
+    /// Clients that are left to others before its own.
+    pub(super) skipped: u32,
+    /// When it begins, on its own clock; as soon as it is ready when it is alone.
+    pub(super) begin_at_ns: Option<u64>,
+}
+
 impl ProcessBench<'_> {
     /// The generator's command line, and the file for its leases where they will be verified.
     pub(super) fn generator(
@@ -24,6 +36,7 @@ impl ProcessBench<'_> {
         request: &Request,
         seed: u64,
         folder: &Path,
+        from: From,
     ) -> (CommandLine, Option<PathBuf>) {
         let service = &self.services[request.subject];
         let cpu = Some(self.processors.generator);
@@ -47,9 +60,9 @@ impl ProcessBench<'_> {
         }
         let mut command = CommandLine::new(self.godwit.to_string_lossy());
         command = if self.family.protocol.is_dhcp() {
-            self.dhcp_load(command, service, request)
+            self.dhcp_load(command, service, request, from)
         } else {
-            self.dns_load(command, service)
+            self.dns_load(command, service, from)
         };
         command = command
             .args(["--rate", &format!("{:.3}", request.rate_per_s)])
@@ -59,6 +72,9 @@ impl ProcessBench<'_> {
             // Late and lost are one for the criterion; telling them apart would double the wait.
             .args(["--drain-s", "0"])
             .args(["--json", &folder.join(RECORD).to_string_lossy()]);
+        if let Some(begin_at_ns) = from.begin_at_ns {
+            command = command.args(["--begin-at-ns", &begin_at_ns.to_string()]);
+        }
         if request.purpose.ends_database() {
             command = command.args(["--timeline-s", restart::INTERVAL_S]);
         }
@@ -69,17 +85,26 @@ impl ProcessBench<'_> {
             command = command.args(["--leases", &path.to_string_lossy()]);
             list = Some(path);
         }
+        // On another machine its own processor is chosen there.
+        let cpu = cpu.filter(|_| !self.has_far_generators());
         (service.topology.command(Side::Client, cpu, command), list)
     }
 
     /// Whole exchanges of clients that the server has not seen.
-    fn dhcp_load(&self, command: CommandLine, service: &Service, request: &Request) -> CommandLine {
+    fn dhcp_load(
+        &self,
+        command: CommandLine,
+        service: &Service,
+        request: &Request,
+        from: From,
+    ) -> CommandLine {
         let (first_client, _) = service.terms.next_clients(service.next_client, request);
+        let first_client = first_client + from.skipped;
         let mut command = command
             .args(["load", self.family.protocol.name()])
             .args(["--server", &service.address.to_string()])
             .args(self.second_server(service).iter().map(String::as_str))
-            .args(["--relay", &self.relay.to_string()])
+            .args(["--relay", &from.relay.to_string()])
             .args(["--clients", &service.terms.clients.to_string()])
             .args(["--client-offset", &first_client.to_string()]);
         if self.family.version() == Version::V6 {
@@ -103,11 +128,11 @@ impl ProcessBench<'_> {
     }
 
     /// The one query, over and over.
-    fn dns_load(&self, command: CommandLine, service: &Service) -> CommandLine {
+    fn dns_load(&self, command: CommandLine, service: &Service, from: From) -> CommandLine {
         let dns = self.plan.dns;
         let command = command
             .args(["dns", "load", "--server", &service.address.to_string()])
-            .args(["--local", &self.relay.ip().to_string()])
+            .args(["--local", &from.relay.ip().to_string()])
             .args(["--ports", &dns.ports.to_string()]);
         if dns.segmentation { command.arg("--segmentation") } else { command }
     }

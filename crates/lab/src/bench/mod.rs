@@ -3,6 +3,7 @@
 mod avalanche;
 mod fresh;
 mod generator;
+mod machines;
 mod perfdhcp;
 mod poll;
 mod profile;
@@ -24,18 +25,20 @@ use measure::plan::Feature;
 use measure::record::{
     FlushCost, LoadRecord, NETWORK, Purpose, SampleDigest, Start, TRIAL_SCHEMA, Trial, VoidReason,
 };
-use testbed::{ChildProcess, CommandLine, Database, Run, Sampler, Side, Topology};
+use testbed::{ChildProcess, Database, Run, Sampler, Side, Topology};
 
 pub use set_up::BenchSettings;
 
 use crate::error::LabError;
 use crate::family::Family;
 use crate::folder;
+use crate::hosts::Machines;
 use crate::leases::Verified;
 use crate::profiler::{Recording, Samples};
 use crate::progress::Progress;
 use crate::runner::{Bench, Ran, Request};
 use crate::samples::samples_of;
+use machines::Part;
 use poll::Poller;
 use profile::Profiler;
 use restart::DatabaseRestart;
@@ -82,6 +85,8 @@ pub struct ProcessBench<'a> {
     flushes: Vec<FlushCost>,
     starts: Vec<Start>,
     profiler: Profiler,
+    /// The machines that have a part, where that are others than this one.
+    machines: Option<Machines>,
     run: Run,
     origin: Instant,
     stop: &'a AtomicBool,
@@ -157,29 +162,33 @@ impl ProcessBench<'_> {
         let recording = self.attach(request, &folder);
         let service = &self.services[request.subject];
         let seed = self.plan.trial_seed(request.number);
-        let (generator, list) = self.generator(request, seed, &folder);
+        let parts = self.parts(request, seed, &folder)?;
         let (sampler, server_pid) = (self.sampler(service), service.pid());
         let poller = (service.subject.feature == Feature::PolledSubnets)
             .then(|| Poller::start(&service.topology, service.address));
         let start_s = self.elapsed_s();
-        let mut process = ChildProcess::start(&generator, "generator", &folder)?;
-        sampler.watch(service.target(Side::Client, process.pid(), self.relay));
-        let (ended, meanwhile) = self.wait_for_generator(request, &mut process, recording)?;
+        let mut processes = self.start_generators(&parts)?;
+        if !self.has_far_generators() {
+            sampler.watch(service.target(Side::Client, processes[0].pid(), self.relay));
+        }
+        let (ended, meanwhile) = self.wait_for_generators(request, &mut processes, recording)?;
         let end_s = self.elapsed_s();
         let polls = poller.map(Poller::finish).transpose()?;
         let samples = samples_of(&sampler.finish(), server_pid.is_some());
         if self.stop.load(Ordering::Acquire) {
             return Err(LabError::Interrupted);
         }
+        let samples = self.with_far_samples(samples, (request.subject, &parts), (start_s, end_s));
+        self.collect(&parts, &folder)?;
         let profile = self.read(meanwhile.samples);
-        let load = self.record_of(request, &process, ended, &folder)?;
+        let load = self.record_of(request, &processes, ended, &folder)?;
         let service = &mut self.services[request.subject];
         polls.iter().for_each(|polls| service.polls.add(*polls));
         service.next_client = service.terms.next_clients(service.next_client, request).1;
-        service.lists.extend(list.filter(|path| path.exists()));
-        let server_cpus: Vec<u32> =
-            server_pid.map(|_| self.processors.server as u32).into_iter().collect();
-        let generator_cpus = vec![self.processors.generator as u32];
+        let lists = parts.iter().filter_map(|part| part.list.clone());
+        service.lists.extend(lists.filter(|path| path.exists()));
+        let has_server = service.started.is_some();
+        let (server_cpus, generator_cpus) = self.numbered_cpus(has_server);
         let digest = SampleDigest::of_samples(&samples, &server_cpus, &generator_cpus);
         let void = match &load {
             Some(load) => self.plan.void.judge(load, &digest),
@@ -188,7 +197,7 @@ impl ProcessBench<'_> {
         let trial = Trial {
             start_s,
             end_s,
-            commands: self.commands(request.subject, &generator),
+            commands: self.commands(request.subject, &parts),
             server_cpus,
             generator_cpus,
             restart: meanwhile.restart.zip(load.as_ref()).map(|(of, load)| of.since_due(load)),
@@ -208,11 +217,12 @@ impl ProcessBench<'_> {
     /// Begins to read what the machine says of itself and, where it is the lab's, of `service`.
     fn sampler(&self, service: &Service) -> Sampler {
         let server = service.pid().map(|pid| service.target(Side::Server, pid, service.address));
-        let cpus = service.pid().map(|_| self.processors.server);
+        let server_cpu = service.pid().map(|_| self.processors.server);
+        let generator_cpu = (!self.has_far_generators()).then_some(self.processors.generator);
         Sampler::start(
             self.origin,
             Duration::from_millis(u64::from(self.plan.sampling_interval_ms)),
-            cpus.into_iter().chain([self.processors.generator]).collect(),
+            server_cpu.into_iter().chain(generator_cpu).collect(),
             server.into_iter().collect(),
         )
     }
@@ -233,49 +243,60 @@ impl ProcessBench<'_> {
         }
     }
 
-    fn commands(&self, position: usize, generator: &CommandLine) -> BTreeMap<String, String> {
+    fn commands(&self, position: usize, parts: &[Part]) -> BTreeMap<String, String> {
         let halves = self.halves(position).into_iter().zip(["server", "second server"]);
         let servers = halves.filter_map(|(at, role)| {
             let started = self.services[at].started.as_ref()?;
             Some((role.to_owned(), started.command.to_string()))
         });
-        servers.chain([("generator".to_owned(), generator.to_string())]).collect()
+        let generators = parts.iter().zip(1..).map(|(part, number)| {
+            let name =
+                if number == 1 { "generator".to_owned() } else { format!("generator {number}") };
+            (name, part.command.to_string())
+        });
+        servers.chain(generators).collect()
     }
 
-    /// Waits until the generator has ended. Where that is what the trial is for, ends and starts the
+    /// Waits until the generators have ended. Where that is what the trial is for, ends and starts the
     /// server's database meanwhile, or lets `recording` take samples.
-    fn wait_for_generator(
+    fn wait_for_generators(
         &mut self,
         request: &Request,
-        process: &mut ChildProcess,
+        processes: &mut [ChildProcess],
         recording: Option<Recording>,
     ) -> Result<(Option<ExitStatus>, Meanwhile), LabError> {
-        let began = Instant::now();
+        let began = Instant::now() + self.lead();
         let share = if request.purpose == Purpose::Avalanche { avalanche::PATIENCE } else { 1.0 };
         let lasts_s = request.dwell_s * share + self.plan.search.deadline_s;
         let patience = Duration::from_secs_f64(lasts_s);
         let until = began + patience + GENERATOR_GRACE;
         let stop = self.stop;
-        let wait = |process: &mut ChildProcess, until: Instant| {
-            process
-                .wait(|| stop.load(Ordering::Acquire) || Instant::now() >= until)
-                .map_err(|e| LabError::cannot("wait for the generator", e))
+        let mut wait = |until: Instant| {
+            let mut worst: Option<ExitStatus> = None;
+            for process in processes.iter_mut() {
+                let ended = process
+                    .wait(|| stop.load(Ordering::Acquire) || Instant::now() >= until)
+                    .map_err(|e| LabError::cannot("wait for the generator", e))?;
+                let Some(status) = ended else { return Ok(None) };
+                worst = worst.filter(|worst| !worst.success()).or(Some(status));
+            }
+            Ok::<_, LabError>(worst)
         };
         let mut meanwhile = Meanwhile::default();
         if request.purpose.ends_database() {
-            wait(process, began + Duration::from_secs_f64(self.plan.restart.at_s))?;
+            wait(began + Duration::from_secs_f64(self.plan.restart.at_s))?;
             meanwhile.restart = self.restart_database(request)?;
         }
         if let Some(mut recording) = recording {
-            wait(process, began + profile::LEAD)?;
+            wait(began + profile::LEAD)?;
             let begun = recording.begin();
             if self.noted(begun).is_some() {
                 let seconds = Duration::from_secs_f64(self.plan.profile.seconds);
-                wait(process, Instant::now() + seconds)?;
+                wait(Instant::now() + seconds)?;
                 meanwhile.samples = self.noted(recording.end());
             }
         }
-        Ok((wait(process, until)?, meanwhile))
+        Ok((wait(until)?, meanwhile))
     }
 
     /// The servers that a subject is: one, or two on the same database.
@@ -287,7 +308,7 @@ impl ProcessBench<'_> {
     fn record_of(
         &self,
         request: &Request,
-        process: &ChildProcess,
+        processes: &[ChildProcess],
         ended: Option<ExitStatus>,
         folder: &Path,
     ) -> Result<Option<LoadRecord>, LabError> {
@@ -305,9 +326,11 @@ impl ProcessBench<'_> {
         }
         match ended {
             // It refused its arguments or its surroundings: the next one would do the same.
-            Some(status) if status.code().is_some_and(|code| code == 1 || code == 2) => Err(
-                LabError::Failed(format!("the generator failed: {}", last_words(process, status))),
-            ),
+            Some(status) if status.code().is_some_and(|code| code == 1 || code == 2) => {
+                let words: Vec<String> =
+                    processes.iter().map(|process| last_words(process, status)).collect();
+                Err(LabError::Failed(format!("the generator failed: {}", words.join(" / "))))
+            }
             _ => Ok(None),
         }
     }

@@ -14,6 +14,7 @@ use testbed::{ChildProcess, CommandLine, Quota, Side, Target, Topology};
 use super::settle::Waits;
 use crate::driver::{Prepared, StorePlace};
 use crate::error::LabError;
+use crate::hosts::Stream;
 use crate::leases::LeaseFile;
 use crate::subject::Subject;
 use crate::terms::Terms;
@@ -44,6 +45,8 @@ pub(super) struct Service {
     pub(super) waits: Waits,
     /// What it told who asked for its statistics.
     pub(super) polls: Polls,
+    /// Samples of it from another machine.
+    pub(super) stream: Stream,
 }
 
 /// A server's process that the lab started, and how.
@@ -57,6 +60,8 @@ pub(super) struct Started {
     /// When its first process was started.
     pub(super) began: Instant,
     pub(super) process: ChildProcess,
+    /// The process only keeps up what runs on another machine.
+    pub(super) is_far: bool,
     /// Times that it was started.
     pub(super) generation: u32,
 }
@@ -67,7 +72,8 @@ impl Started {
     pub(super) fn again(&mut self, folder: &Path) -> Result<(), LabError> {
         self.generation += 1;
         let name = format!("server-{}", self.generation);
-        self.process = ChildProcess::start(&self.command, &name, folder)?;
+        let start = if self.is_far { ChildProcess::start_held } else { ChildProcess::start };
+        self.process = start(&self.command, &name, folder)?;
         match &self.quota {
             Some(quota) => Ok(quota.hold(self.process.pid())?),
             None => Ok(()),
@@ -89,13 +95,16 @@ impl Service {
     /// Ends it in peace, where that is for the lab to do.
     pub(super) fn stop(&mut self) {
         if let Some(started) = &mut self.started {
-            started.process.stop(STOP_GRACE);
+            // What is on another machine has its own grace there, which comes first.
+            let grace = STOP_GRACE * if started.is_far { 2 } else { 1 };
+            started.process.stop(grace);
         }
     }
 
-    /// Its process, where the lab knows it.
+    /// Its process, where that is on this machine and the lab knows it.
     pub(super) fn pid(&self) -> Option<u32> {
-        self.started.as_ref().map(|started| started.process.pid())
+        let here = self.started.as_ref().filter(|started| !started.is_far);
+        here.map(|started| started.process.pid())
     }
 
     /// Where its leases can be looked up.

@@ -21,9 +21,10 @@ use crate::driver::{self, Place, StorePlace};
 use crate::error::LabError;
 use crate::family::Family;
 use crate::folder;
+use crate::hosts::{Machines, Stream};
 use crate::progress::Progress;
 use crate::subject::{Kind, Subject};
-use crate::target::Running;
+use crate::target::{self, Running};
 use crate::terms::Terms;
 
 /// What a bench is built from.
@@ -60,10 +61,16 @@ impl<'a> ProcessBench<'a> {
         run.note_folder(&folder)?;
         folder::create(&folder)?;
         let mut warnings = Vec::new();
-        let processors = choose_processors(running.is_none(), &mut warnings)?;
-        progress.step("building the topology");
         let family = Family::of(plan.protocol);
-        let (topology, relay, link) = if let Some(running) = running {
+        progress.step("building the topology");
+        let machines = Machines::open(plan, subjects, (&folder, &godwit))?;
+        let processors = assigned(machines.as_ref(), running.is_none(), &mut warnings)?;
+        let (topology, relay, link) = if let Some(machines) = &machines {
+            warnings.extend(machines.notes());
+            let relay = machines.own_address(family)?;
+            let interface = target::interface_of(relay)?;
+            (Topology::Network { interface }, relay, family.link(relay.ip()))
+        } else if let Some(running) = running {
             warnings.extend_from_slice(&running.notes);
             (running.topology(), running.relay, running.relay.ip())
         } else {
@@ -90,6 +97,7 @@ impl<'a> ProcessBench<'a> {
             flushes: Vec::new(),
             starts: Vec::new(),
             profiler: Profiler::of(&plan.profile, &mut warnings),
+            machines,
             run,
             origin,
             stop,
@@ -118,7 +126,7 @@ impl<'a> ProcessBench<'a> {
             Kind::Running(address) => self.running(subject, address),
             _ => self.service(position, subject, store)?,
         };
-        let began = service.started.as_ref().map(|started| (started.began, started.process.pid()));
+        let began = service.started.as_ref().map(|started| started.began).zip(service.pid());
         self.services.push(service);
         self.wait_until_it_answers(position)?;
         let Some((began, pid)) = began else { return Ok(()) };
@@ -147,6 +155,7 @@ impl<'a> ProcessBench<'a> {
             lists: Vec::new(),
             waits: Waits::default(),
             polls: Polls::default(),
+            stream: Stream::default(),
         }
     }
 
@@ -164,20 +173,24 @@ impl<'a> ProcessBench<'a> {
             None => self.store_of(subject, &folder)?,
         };
         let topology = self.topology_for(position, subject)?;
-        let address = match topology {
-            Topology::Namespaces { .. } => {
+        let address = match (&topology, &self.machines) {
+            (_, Some(machines)) => machines.server_address(position),
+            (Topology::Namespaces { .. }, None) => {
                 SocketAddr::new(self.family.server(position), self.family.port)
             }
-            Topology::Loopback | Topology::Network { .. } => loopback_address(self.family)?,
+            (Topology::Loopback | Topology::Network { .. }, None) => loopback_address(self.family)?,
         };
         let terms = Terms::of(subject, self.plan);
         let prepared =
             driver::prepare(subject, &self.place(subject, address, &topology, store.clone()))?;
         let cpu = Some(self.processors.server);
         let command = topology.command(Side::Server, cpu, prepared.command.clone());
+        let command = self.at_its_machine(position, &folder, command)?;
         let quota = self.quota(position)?;
         let began = Instant::now();
-        let process = ChildProcess::start(&command, "server", &folder)?;
+        let is_far = self.has_far_server();
+        let start = if is_far { ChildProcess::start_held } else { ChildProcess::start };
+        let process = start(&command, "server", &folder)?;
         self.run.note_group(process.pid())?;
         if let Some(quota) = &quota {
             quota.hold(process.pid())?;
@@ -199,11 +212,20 @@ impl<'a> ProcessBench<'a> {
             partner: None,
             address,
             topology,
-            started: Some(Started { prepared, command, quota, began, process, generation: 1 }),
+            started: Some(Started {
+                prepared,
+                command,
+                quota,
+                began,
+                process,
+                is_far,
+                generation: 1,
+            }),
             next_client: 0,
             lists: Vec::new(),
             waits: Waits::default(),
             polls: Polls::default(),
+            stream: Stream::default(),
         })
     }
 
@@ -231,13 +253,18 @@ impl<'a> ProcessBench<'a> {
         store: StorePlace,
     ) -> Place {
         let terms = Terms::of(subject, self.plan);
+        let machines = self.machines.as_ref();
+        let server = machines.and_then(|machines| machines.server.as_ref());
+        // Checked when the server was started.
+        let there = server.and_then(|host| host.interface_of(address.ip()).ok());
         Place {
             folder: self.folder.join(folder::SERVERS).join(subject.file_name()),
             family: self.family,
             address,
             relay: self.relay,
             relays: if subject.sharing == Sharing::TwoServers { 2 } else { 1 },
-            interface: topology.interface(Side::Server).to_owned(),
+            further_relays: machines.map(Machines::relays).unwrap_or_default(),
+            interface: there.unwrap_or_else(|| topology.interface(Side::Server)).to_owned(),
             // One address more, for the client that asks whether the server answers.
             pool: self.family.pool(terms.pool_size.saturating_add(1)),
             lease_time_s: self.plan.server.lease_time_s,
@@ -301,6 +328,18 @@ fn relay_in(topology: &Topology, family: Family) -> Result<SocketAddr, LabError>
 
 fn loopback_address(family: Family) -> Result<SocketAddr, LabError> {
     Ok(SocketAddr::new(family.loopback, free_port(family.loopback)?))
+}
+
+/// The processors of server and generator, on whichever machine each is.
+fn assigned(
+    machines: Option<&Machines>,
+    has_server: bool,
+    warnings: &mut Vec<String>,
+) -> Result<Processors, LabError> {
+    let far = machines.and_then(|machines| machines.server.as_ref());
+    let own = choose_processors(has_server && far.is_none(), warnings)?;
+    let last = far.and_then(|host| host.processors().last());
+    Ok(Processors { server: last.copied().unwrap_or(own.server), ..own })
 }
 
 /// The generator gets the first processor, where most interrupts are, the server the last one; the

@@ -130,8 +130,9 @@ impl ProcessBench<'_> {
             service.subject.label(),
             SETTLE_PATIENCE.as_secs()
         ));
-        service.stop();
         service.waits.restarts += 1;
+        self.stop_server(position);
+        let service = &mut self.services[position];
         if let Some(started) = &mut service.started {
             started.again(&service.folder)?;
             self.run.note_group(started.process.pid())?;

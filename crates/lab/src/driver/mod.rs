@@ -40,6 +40,8 @@ pub struct Place {
     pub relay: SocketAddr,
     /// How many relays there are, at the addresses that follow.
     pub relays: u32,
+    /// Relays at other addresses.
+    pub further_relays: Vec<IpAddr>,
     /// The interface that has `address`.
     pub interface: String,
     /// First and last address of the pool.
@@ -184,7 +186,9 @@ fn common_configuration(place: &Place) -> Value {
     let file = |name: &str| place.folder.join(name).to_string_lossy().into_owned();
     let (network, length) = place.family.subnet;
     let relays = place.family.relays(place.relay.ip(), place.relays);
-    let links: Vec<IpAddr> = relays.into_iter().map(|relay| place.family.link(relay)).collect();
+    let relays = relays.into_iter().chain(place.further_relays.iter().copied());
+    let mut links: Vec<IpAddr> = relays.map(|relay| place.family.link(relay)).collect();
+    links.dedup();
     let mut configuration = json!({
         "interfaces-config": {
             "interfaces": [format!("{}/{}", place.interface, place.address.ip())],

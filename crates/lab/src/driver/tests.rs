@@ -14,6 +14,7 @@ fn place(name: &str) -> Place {
         address: "127.0.0.1:6767".parse().unwrap(),
         relay: "127.0.0.1:6768".parse().unwrap(),
         relays: 1,
+        further_relays: Vec::new(),
         interface: "lo".to_owned(),
         pool: Family::of(Protocol::Dhcp4).pool(1000),
         lease_time_s: 3600,

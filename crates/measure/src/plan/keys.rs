@@ -23,6 +23,10 @@ pub enum Takes {
     Name,
     /// Any text, not empty.
     Text,
+    /// Any text, also an empty one.
+    AnyText,
+    /// A list of [`Takes::Text`], possibly empty.
+    Texts,
     /// One of these words.
     Choice(&'static [&'static str]),
     /// A list of at least one of these words, each at most once.
@@ -332,6 +336,48 @@ pub const KEYS: &[Key] = &[
         Takes::Flag,
         "false",
         "Whether queries of one port leave in groups (UDP_SEGMENT), which spares the generator.",
+    ),
+    key(
+        "hosts.server",
+        Takes::AnyText,
+        "\"\"",
+        "What SSH knows the servers' machine by; without it this machine has every part.",
+    ),
+    key(
+        "hosts.server_address",
+        Takes::AnyText,
+        "\"\"",
+        "The servers' address towards the generators; needed as soon as another machine has a part.",
+    ),
+    key(
+        "hosts.generators",
+        Takes::Texts,
+        "[]",
+        "What SSH knows the generators' machines by, which divide the load between them; without any this one sends.",
+    ),
+    key(
+        "hosts.generator_addresses",
+        Takes::Texts,
+        "[]",
+        "The address of each generator towards the server, in the same order; for DHCP that of the relay that it plays.",
+    ),
+    key(
+        "hosts.godwit",
+        Takes::Text,
+        "\"godwit\"",
+        "The program on those machines; its version must be this one's.",
+    ),
+    key(
+        "hosts.ssh",
+        Takes::Text,
+        "\"ssh -o BatchMode=yes\"",
+        "The command that reaches a machine, with everything before its name.",
+    ),
+    key(
+        "hosts.first_port",
+        Takes::Whole(1_024, 65_000),
+        "16700",
+        "The UDP port of the generators; the servers have those that follow.",
     ),
     key(
         "server.processor_share",

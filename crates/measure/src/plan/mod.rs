@@ -6,6 +6,7 @@
 
 mod dns;
 mod features;
+mod hosts;
 mod keys;
 mod parse;
 mod profile;
@@ -18,6 +19,7 @@ pub use dns::{
     DnsPlan, GIGABIT_BYTES_PER_S, QUERY, QUERY_FRAME_BYTES, RampPlan, WIRE_BYTES, mbit_per_s,
 };
 pub use features::Feature;
+pub use hosts::HostsPlan;
 pub(crate) use keys::key;
 pub use keys::{KEYS, Key, Takes};
 pub use parse::Problem;
@@ -61,6 +63,8 @@ pub struct Plan {
     pub ramp: RampPlan,
     /// Trials in which servers are profiled.
     pub profile: ProfilePlan,
+    /// The machines that have a part, where that are others than this one.
+    pub hosts: HostsPlan,
     /// Trials in whose middle the servers' databases are ended and started again.
     pub restart: RestartPlan,
     /// The clients that the generator plays.
@@ -303,6 +307,7 @@ impl Default for Plan {
             curve: CurvePlan::default(),
             ramp: RampPlan::default(),
             profile: ProfilePlan::default(),
+            hosts: HostsPlan::default(),
             restart: RestartPlan::default(),
             clients: ClientsPlan::default(),
             server: ServerPlan::default(),

@@ -188,6 +188,7 @@ impl Check<'_> {
         }
         self.runs(plan);
         self.ramp(plan);
+        self.hosts(plan);
         if plan.restart.at_s >= plan.restart.dwell_s {
             let message = format!(
                 "`restart.at_s` ({}) is not within the trial of {} s",
@@ -235,6 +236,13 @@ impl Check<'_> {
                 ramp.first_mbit_s, ramp.last_mbit_s
             );
             self.problem(self.place("ramp.first_mbit_s"), message, None);
+        }
+    }
+
+    /// Whether what is said about machines fits together.
+    fn hosts(&mut self, plan: &Plan) {
+        for (path, message, help) in plan.hosts.problems() {
+            self.problem(self.place(path), message, Some(help.to_owned()));
         }
     }
 
@@ -292,6 +300,11 @@ fn refusal(takes: Takes, value: &DeValue<'_>) -> Option<String> {
         Takes::Text => {
             (value.as_str().is_some_and(|text| !text.trim().is_empty()), "a text".to_owned())
         }
+        Takes::AnyText => (value.is_str(), "a text".to_owned()),
+        Takes::Texts => (
+            each(&|item| item.as_str().is_some_and(|text| !text.trim().is_empty())),
+            "a list of texts".to_owned(),
+        ),
         Takes::Choice(words) => (
             value.as_str().is_some_and(|word| words.contains(&word)),
             format!("one of: {}", one_of(words)),

@@ -4,6 +4,7 @@
 
 mod counted;
 mod load;
+mod merged;
 mod polls;
 mod restart;
 mod sample;

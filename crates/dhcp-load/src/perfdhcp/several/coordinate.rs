@@ -5,13 +5,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
+use base::Offset;
 use base::time::{NS_PER_MS, NS_PER_S};
 use load::{Rate, Shape};
 use netio::signal::Signals;
 use netio::{Clock, NetError, stdout};
 
 use super::carried::Carried;
-use super::clock::Offset;
 use super::crew::Crew;
 use super::generator::Generator;
 use super::link::{Event, Link};

@@ -6,9 +6,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use base::time::{NS_PER_MS, NS_PER_S};
+use base::{Offset, RoundTrip};
 use netio::Clock;
 
-use super::clock::{Offset, RoundTrip};
 use super::link::{Event, Link};
 use super::message::{Answer, Order, Prepare, check_version};
 use crate::perfdhcp::args::Args;

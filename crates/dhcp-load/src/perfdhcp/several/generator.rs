@@ -3,9 +3,9 @@
 
 use std::fmt::Write as _;
 
+use base::offset::{Offset, UNCERTAINTY_MAX_NS};
 use serde_json::{Value, json};
 
-use super::clock::{Offset, UNCERTAINTY_MAX_NS};
 use crate::perfdhcp::account::Account;
 use crate::perfdhcp::args::Args;
 use crate::perfdhcp::report::Report;

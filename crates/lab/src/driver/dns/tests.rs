@@ -19,6 +19,7 @@ fn place(name: &str) -> Place {
         address: "127.0.0.1:5353".parse().unwrap(),
         relay: "127.0.0.1:0".parse().unwrap(),
         relays: 1,
+        further_relays: Vec::new(),
         interface: "lo".to_owned(),
         pool: (IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V4(Ipv4Addr::LOCALHOST)),
         lease_time_s: 0,

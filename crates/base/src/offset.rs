@@ -1,5 +1,4 @@
-//! How far a generator's clock is from the coordinator's, from questions and answers (RFC 5905 section
-//! 8).
+//! How far another machine's clock is from this one's, from questions and answers (RFC 5905 section 8).
 //!
 //! Of one round trip the difference of the clocks is known to half of the time that it was under way:
 //! had the question taken all of that and the answer none, or the other way round, the difference would
@@ -7,24 +6,28 @@
 //! thrown away.
 
 /// Uncertainty that needs no remark, nanoseconds.
-pub(crate) const UNCERTAINTY_MAX_NS: u64 = 1_000_000;
+pub const UNCERTAINTY_MAX_NS: u64 = 1_000_000;
 
-/// One question and its answer; outer times on the coordinator's clock, inner ones on the
-/// generator's.
+/// One question and its answer; outer times on this machine's clock, inner ones on the other's.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RoundTrip {
-    pub(crate) asked_ns: u64,
-    pub(crate) received_ns: u64,
-    pub(crate) sent_ns: u64,
-    pub(crate) answered_ns: u64,
+pub struct RoundTrip {
+    /// When the question left.
+    pub asked_ns: u64,
+    /// When it came.
+    pub received_ns: u64,
+    /// When the answer left.
+    pub sent_ns: u64,
+    /// When that came.
+    pub answered_ns: u64,
 }
 
-/// How far a generator's clock is ahead of the coordinator's.
+/// How far the other machine's clock is ahead of this one's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Offset {
-    pub(crate) ns: i64,
+pub struct Offset {
+    /// Nanoseconds that are to be added to a time here.
+    pub ns: i64,
     /// It is wrong by this at most.
-    pub(crate) uncertainty_ns: u64,
+    pub uncertainty_ns: u64,
 }
 
 impl RoundTrip {
@@ -45,19 +48,29 @@ impl RoundTrip {
 
 impl Offset {
     /// What these round trips tell together; `None` without any.
-    pub(crate) fn of(trips: &[RoundTrip]) -> Option<Self> {
+    #[must_use]
+    pub fn of(trips: &[RoundTrip]) -> Option<Self> {
         trips.iter().min_by_key(|trip| trip.delay_ns()).map(|trip| trip.offset())
     }
 
-    /// A time of the coordinator's clock on the generator's.
-    pub(crate) const fn there(self, here_ns: u64) -> u64 {
+    /// A time of this machine's clock on the other's.
+    #[must_use]
+    pub const fn there(self, here_ns: u64) -> u64 {
         here_ns.saturating_add_signed(self.ns)
+    }
+
+    /// A time of the other machine's clock on this one's.
+    #[must_use]
+    pub const fn here(self, there_ns: u64) -> u64 {
+        there_ns.saturating_sub_signed(self.ns)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use base::Random;
+    use crate::Random;
+
+    use alloc::vec::Vec;
 
     use super::*;
 
@@ -96,7 +109,9 @@ mod tests {
     fn of_a_symmetric_way_the_offset_is_exact() {
         let trip =
             RoundTrip { asked_ns: 100, received_ns: 5_150, sent_ns: 5_170, answered_ns: 220 };
-        assert_eq!(Offset::of(&[trip]), Some(Offset { ns: 5_000, uncertainty_ns: 50 }));
+        let ahead = Offset { ns: 5_000, uncertainty_ns: 50 };
+        assert_eq!(Offset::of(&[trip]), Some(ahead));
+        assert_eq!((ahead.there(100), ahead.here(5_100)), (5_100, 100));
         let back =
             RoundTrip { asked_ns: 5_150, received_ns: 200, sent_ns: 220, answered_ns: 5_270 };
         assert_eq!(Offset::of(&[back]), Some(Offset { ns: -5_000, uncertainty_ns: 50 }));

@@ -1,0 +1,71 @@
+//! `godwit lab attend` and `godwit lab hold`: the lab's part on another machine.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use lab::LabError;
+use lab::hosts::{Held, attend, hold};
+use testbed::Side;
+
+/// Run and sample a program for a lab on another machine, for as long as standard input is open.
+///
+/// A lab whose plan has `[hosts]` starts this by SSH. Samples go to standard output, a line each.
+///
+/// Exit codes: that of the program, 128 and the number of the signal that ended it; 1 it cannot be started;
+/// 2 bad arguments.
+#[derive(Debug, clap::Args)]
+pub(super) struct HoldArgs {
+    /// Whose part the program plays
+    #[arg(long, value_enum)]
+    side: Part,
+    /// Where it takes datagrams
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    address: SocketAddr,
+    /// The interface that has the address
+    #[arg(long, value_name = "NAME")]
+    interface: String,
+    /// The processor that it is kept to
+    #[arg(long, value_name = "N")]
+    processor: usize,
+    /// Milliseconds from one sample to the next
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    interval_ms: u64,
+    /// Where the program's outputs go
+    #[arg(long, value_name = "FOLDER")]
+    folder: PathBuf,
+    /// The program and its arguments
+    #[arg(required = true, last = true)]
+    words: Vec<String>,
+}
+
+/// Whose part a program plays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// What is measured
+    Server,
+    /// What measures
+    Generator,
+}
+
+/// Keeps a folder for a lab on another machine and does what it says.
+pub(super) fn run_attend() -> Result<ExitCode, LabError> {
+    attend(io::stdin().lock(), io::stdout().lock())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn run_hold(args: &HoldArgs) -> Result<ExitCode, LabError> {
+    let held = Held {
+        side: if args.side == Part::Server { Side::Server } else { Side::Client },
+        address: args.address,
+        interface: args.interface.clone(),
+        cpus: vec![args.processor],
+        interval: Duration::from_millis(args.interval_ms),
+        folder: args.folder.clone(),
+        words: args.words.clone(),
+    };
+    hold(&held, io::stdin(), io::stdout().lock()).map(ExitCode::from)
+}

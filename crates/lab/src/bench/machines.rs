@@ -1,0 +1,206 @@
+//! What a trial has on other machines: the server's process, the generators', and the samples of both.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use base::time::NS_PER_MS;
+use measure::record::{LoadRecord, Sample};
+use netio::Clock;
+use testbed::{ChildProcess, CommandLine, Side};
+
+use super::ProcessBench;
+use super::generator::{From, RECORD};
+use crate::error::LabError;
+use crate::folder;
+use crate::hosts::{GENERATOR_CPUS, Origin, Stream, joined};
+use crate::runner::Request;
+
+/// From the start of generators on other machines until they begin together: SSH, and what they allocate.
+const LEAD_NS: u64 = 1_500 * NS_PER_MS;
+
+/// One generator of a trial.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) command: CommandLine,
+    /// Where its files are.
+    pub(super) folder: PathBuf,
+    /// The list of its leases, where there will be one.
+    pub(super) list: Option<PathBuf>,
+}
+
+impl Part {
+    /// What it wrote, when that can be read.
+    pub(super) fn record(&self) -> Option<LoadRecord> {
+        let text = std::fs::read_to_string(self.folder.join(RECORD)).ok()?;
+        serde_json::from_str(&text).ok()
+    }
+}
+
+impl ProcessBench<'_> {
+    /// Whether the servers are on another machine.
+    pub(super) fn has_far_server(&self) -> bool {
+        self.machines.as_ref().is_some_and(|machines| machines.server.is_some())
+    }
+
+    /// Whether other machines send.
+    pub(super) fn has_far_generators(&self) -> bool {
+        self.machines.as_ref().is_some_and(|machines| !machines.generators.is_empty())
+    }
+
+    /// The command that starts the server at `position` with `command`, whose files in `folder` are brought
+    /// to its machine when that is another one.
+    pub(super) fn at_its_machine(
+        &mut self,
+        position: usize,
+        folder: &Path,
+        command: CommandLine,
+    ) -> Result<CommandLine, LabError> {
+        let interval_ms = self.plan.sampling_interval_ms;
+        let cpu = self.processors.server;
+        let Some(machines) = &mut self.machines else { return Ok(command) };
+        let address = machines.server_address(position);
+        let Some(host) = &mut machines.server else { return Ok(command) };
+        host.put(folder)?;
+        host.command((Side::Server, address, cpu), interval_ms, folder, command)
+    }
+
+    /// Ends the server at `position` in peace; its files are here afterwards.
+    pub(super) fn stop_server(&mut self, position: usize) {
+        let service = &mut self.services[position];
+        service.stop();
+        let host = self.machines.as_mut().and_then(|machines| machines.server.as_mut());
+        let (Some(host), true) = (host, service.started.is_some()) else { return };
+        if let Err(e) = host.get(&service.folder) {
+            self.problems.push(e.to_string());
+        }
+    }
+
+    /// The generators of a trial: one here, or one on each machine that sends, with an equal part each.
+    pub(super) fn parts(
+        &self,
+        request: &Request,
+        seed: u64,
+        folder: &Path,
+    ) -> Result<Vec<Part>, LabError> {
+        let Some(machines) = self.machines.as_ref().filter(|_| self.has_far_generators()) else {
+            let from = From { relay: self.relay, skipped: 0, begin_at_ns: None };
+            let (command, list) = self.generator(request, seed, folder, from);
+            return Ok(vec![Part { command, folder: folder.to_owned(), list }]);
+        };
+        let count = machines.generators.len();
+        let part = Request { rate_per_s: request.rate_per_s / count as f64, ..*request };
+        let clients = (part.rate_per_s * part.dwell_s).ceil() as u32 + 1;
+        let begin_ns = Clock::mono_ns() + LEAD_NS;
+        let mut parts = Vec::new();
+        for ((host, address), index) in machines.generators.iter().zip(0_u32..) {
+            let own = folder.join(format!("generator-{}", index + 1));
+            folder::create(&own)?;
+            let begin_at_ns = Some(host.clock().there(begin_ns));
+            let from = From { relay: *address, skipped: index * clients, begin_at_ns };
+            let (command, list) = self.generator(&part, seed + u64::from(index), &own, from);
+            let cpu = host.processors()[0];
+            let command = host.command(
+                (Side::Client, *address, cpu),
+                self.plan.sampling_interval_ms,
+                &own,
+                command,
+            )?;
+            parts.push(Part { command, folder: own, list });
+        }
+        Ok(parts)
+    }
+
+    /// Starts the generators of a trial.
+    pub(super) fn start_generators(&self, parts: &[Part]) -> Result<Vec<ChildProcess>, LabError> {
+        let start = match self.has_far_generators() {
+            true => ChildProcess::start_held,
+            false => ChildProcess::start,
+        };
+        let mut processes = Vec::new();
+        for part in parts {
+            processes.push(start(&part.command, "generator", &part.folder)?);
+        }
+        Ok(processes)
+    }
+
+    /// How much longer a trial takes until its generators begin.
+    pub(super) fn lead(&self) -> Duration {
+        Duration::from_nanos(if self.has_far_generators() { LEAD_NS } else { 0 })
+    }
+
+    /// Brings here what the generators wrote, and puts it together in `folder`.
+    pub(super) fn collect(&mut self, parts: &[Part], folder: &Path) -> Result<(), LabError> {
+        let Some(machines) = &mut self.machines else { return Ok(()) };
+        if machines.generators.is_empty() {
+            return Ok(());
+        }
+        for ((host, _), part) in machines.generators.iter_mut().zip(parts) {
+            host.get(&part.folder)?;
+        }
+        let records: Option<Vec<LoadRecord>> = parts.iter().map(Part::record).collect();
+        match records.and_then(LoadRecord::merged) {
+            Some(whole) => folder::write_json(&folder.join(RECORD), &whole),
+            None => Ok(()),
+        }
+    }
+
+    /// `own`, the samples of this machine, with those of the others.
+    pub(super) fn with_far_samples(
+        &mut self,
+        own: Vec<Sample>,
+        (position, parts): (usize, &[Part]),
+        times_s: (f64, f64),
+    ) -> Vec<Sample> {
+        let Some(machines) = &self.machines else { return own };
+        let origin = Origin::of(self.origin);
+        let mut far = Vec::new();
+        for ((host, _), (part, number)) in machines.generators.iter().zip(parts.iter().zip(1..)) {
+            let path = part.folder.join("generator.out");
+            // All of it: it was written for this trial.
+            let mut samples =
+                Stream::default().samples(&path, (origin, host.clock()), (times_s.0, 0.0));
+            renumber(&mut samples, number * GENERATOR_CPUS);
+            far.push(samples);
+        }
+        let mut own = own;
+        if machines.generators.is_empty() {
+            let cpu = self.processors.generator as u32;
+            for of in own.iter_mut().flat_map(|sample| &mut sample.cpus) {
+                of.cpu += if of.cpu == cpu { GENERATOR_CPUS } else { 0 };
+            }
+        }
+        let service = &mut self.services[position];
+        let process = service.started.as_ref().map(|started| started.process.name().to_owned());
+        if let (Some(host), Some(name)) = (&machines.server, process) {
+            let path = service.folder.join(format!("{name}.out"));
+            let of_server = service.stream.samples(&path, (origin, host.clock()), times_s);
+            far.push(own);
+            return joined(of_server, &far);
+        }
+        joined(own, &far)
+    }
+
+    /// The processors that the servers and the generators were given, as they are numbered in samples.
+    pub(super) fn numbered_cpus(&self, has_server: bool) -> (Vec<u32>, Vec<u32>) {
+        let server = if has_server { vec![self.processors.server as u32] } else { Vec::new() };
+        let generators = match &self.machines {
+            None => vec![self.processors.generator as u32],
+            Some(machines) if machines.generators.is_empty() => {
+                vec![self.processors.generator as u32 + GENERATOR_CPUS]
+            }
+            Some(machines) => {
+                let all = machines.generators.iter().zip(1..);
+                all.map(|((host, _), number)| host.processors()[0] as u32 + number * GENERATOR_CPUS)
+                    .collect()
+            }
+        };
+        (server, generators)
+    }
+}
+
+/// Processors of another machine get numbers of their own.
+fn renumber(samples: &mut [Sample], first: u32) {
+    for of in samples.iter_mut().flat_map(|sample| &mut sample.cpus) {
+        of.cpu += first;
+    }
+}

@@ -1,0 +1,123 @@
+//! A program of the lab's on another machine: run for as long as somebody listens, and sampled meanwhile.
+
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use base::time::NS_PER_S;
+use measure::record::Sample;
+use netio::Clock;
+use testbed::process::pin_self;
+use testbed::topology::allowed_cpus;
+use testbed::{ChildProcess, CommandLine, Side, Target, sampler};
+
+use crate::error::LabError;
+use crate::samples::Sampling;
+
+/// How long a program may take to end when asked politely.
+const GRACE: Duration = Duration::from_secs(5);
+/// Lines of its complaint that are passed on.
+const LAST_LINES: usize = 3;
+/// What is told when the program was ended by a signal, as shells do.
+const SIGNALLED: u8 = 128;
+/// The name of the files with the program's outputs.
+pub(super) const PROGRAM: &str = "program";
+
+/// What is run, and what of it is watched.
+#[derive(Clone, Debug)]
+pub struct Held {
+    /// Whose part it plays.
+    pub side: Side,
+    /// Where it takes datagrams.
+    pub address: SocketAddr,
+    /// The interface that has that address.
+    pub interface: String,
+    /// The processors that are watched.
+    pub cpus: Vec<usize>,
+    /// How often.
+    pub interval: Duration,
+    /// Where it runs, made when it is not there.
+    pub folder: PathBuf,
+    /// The program and its arguments.
+    pub words: Vec<String>,
+}
+
+/// Runs `held` until it ends or `input` does, and writes a sample a line to `output`, whose times are those of
+/// the monotonic clock. Returns the code with which the program ended, 128 and its signal as shells do.
+///
+/// # Errors
+/// The program cannot be started.
+pub fn hold(
+    held: &Held,
+    input: impl Read + Send + 'static,
+    mut output: impl Write,
+) -> Result<u8, LabError> {
+    let (Some(program), folder) = (held.words.first(), &held.folder) else {
+        return Err(LabError::Usage("a program to run is missing".to_owned()));
+    };
+    std::fs::create_dir_all(folder)
+        .map_err(|e| LabError::cannot(format!("create {}", folder.display()), e))?;
+    // The sampler leaves the program's processor alone.
+    if let Some(cpu) = allowed_cpus().into_iter().find(|cpu| !held.cpus.contains(cpu)) {
+        pin_self(cpu)?;
+    }
+    let command =
+        CommandLine::new(program).args(held.words[1..].iter().map(String::as_str)).through(&[
+            "taskset",
+            "-c",
+            &held.cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(","),
+        ]);
+    let mut process = ChildProcess::start(&command, PROGRAM, folder)?;
+    let target =
+        Target { pid: process.pid(), address: held.address, interface: held.interface.clone() };
+    let is_over = over(input);
+    let origin = (Instant::now(), Clock::mono_ns());
+    let read = || sampler::read(origin.0, &held.cpus, std::slice::from_ref(&target));
+    let mut sampling = Sampling::new(read(), held.side == Side::Server);
+    let mut ended = None;
+    while ended.is_none() && !is_over.load(Ordering::Acquire) {
+        let next = Instant::now() + held.interval;
+        let waited = process.wait(|| Instant::now() >= next || is_over.load(Ordering::Acquire));
+        ended = waited.map_err(|e| LabError::cannot("wait for the program", e))?;
+        let mut sample = sampling.next(&read());
+        sample.at_s += origin.1 as f64 / NS_PER_S as f64;
+        if write(&mut output, &sample).is_err() {
+            break;
+        }
+    }
+    let ended = ended.or_else(|| process.stop(GRACE));
+    let words = process.last_words(LAST_LINES);
+    if !words.is_empty() {
+        eprintln!("{words}");
+    }
+    Ok(ended.map_or(SIGNALLED, code))
+}
+
+/// The code of a program that ended, as shells tell it.
+fn code(status: ExitStatus) -> u8 {
+    use std::os::unix::process::ExitStatusExt;
+    let code = status.code().unwrap_or_else(|| i32::from(SIGNALLED) + status.signal().unwrap_or(0));
+    u8::try_from(code).unwrap_or(SIGNALLED)
+}
+
+fn write(output: &mut impl Write, sample: &Sample) -> io::Result<()> {
+    let line = serde_json::to_string(sample)?;
+    writeln!(output, "{line}")?;
+    output.flush()
+}
+
+/// Set when `input` has ended.
+fn over(mut input: impl Read + Send + 'static) -> Arc<AtomicBool> {
+    let is_over = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&is_over);
+    std::thread::spawn(move || {
+        let mut scratch = [0; 64];
+        while matches!(input.read(&mut scratch), Ok(1..)) {}
+        told.store(true, Ordering::Release);
+    });
+    is_over
+}

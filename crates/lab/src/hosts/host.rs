@@ -1,0 +1,281 @@
+//! Another machine as the lab sees it: a copy of the lab that SSH starts there and keeps for the run, orders to
+//! it and answers from it, and the commands that have something run there.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use base::{Offset, RoundTrip};
+use measure::plan::HostsPlan;
+use netio::Clock;
+use testbed::{CommandLine, Side};
+
+use super::message::{Answer, Copy, Hello, Order};
+use crate::error::LabError;
+
+/// How long SSH and the other side may take for an answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the other side may take to end.
+const GRACE: Duration = Duration::from_secs(5);
+/// How often is looked whether it has.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// Questions for the time, one after another.
+const PINGS: usize = 16;
+
+/// Another machine.
+#[derive(Debug)]
+pub(crate) struct Host {
+    /// What SSH knows it by.
+    name: String,
+    /// The words before the name.
+    ssh: Vec<String>,
+    /// The program there.
+    godwit: String,
+    /// What is on this machine, and stands in texts: the result folder and this binary.
+    here: (PathBuf, PathBuf),
+    hello: Hello,
+    clock: Offset,
+    session: Session,
+}
+
+/// The lab's copy there.
+#[derive(Debug)]
+struct Session {
+    child: Child,
+    /// Taken when there are no more orders.
+    orders: Option<ChildStdin>,
+    /// Lines with the time at which they came.
+    answers: Receiver<(String, u64)>,
+    complaints: PathBuf,
+}
+
+impl Session {
+    fn answer(&self) -> Result<(Answer, u64), String> {
+        let (line, at_ns) = match self.answers.recv_timeout(PATIENCE) {
+            Ok(said) => said,
+            Err(RecvTimeoutError::Timeout) => {
+                return Err(format!("said nothing within {} s", PATIENCE.as_secs()));
+            }
+            Err(RecvTimeoutError::Disconnected) => return Err("ended".to_owned()),
+        };
+        match serde_json::from_str(&line) {
+            Ok(Answer::Failed(problem)) => Err(problem),
+            Ok(answer) => Ok((answer, at_ns)),
+            Err(_) => Err(format!("wrote `{line}`, which is no answer of godwit's")),
+        }
+    }
+
+    fn ask(&mut self, order: &Order) -> Result<(Answer, u64), String> {
+        let line = serde_json::to_string(order).expect("orders are plain data");
+        let orders = self.orders.as_mut().expect("it is open until the value goes");
+        // One that has ended is told by what it does not answer.
+        let _ = writeln!(orders, "{line}").and_then(|()| orders.flush());
+        self.answer()
+    }
+
+    /// The last line that it complained with.
+    fn last_words(&self) -> String {
+        let text = fs::read_to_string(&self.complaints).unwrap_or_default();
+        let last = text.lines().rfind(|line| !line.trim().is_empty());
+        last.map(|line| format!(": {}", line.trim())).unwrap_or_default()
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.orders = None;
+        let until = Instant::now() + GRACE;
+        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < until {
+            std::thread::sleep(LOOK_EVERY);
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Host {
+    /// Reaches the machine `name`. What has to do with `folder`, the result folder, and `godwit`, this
+    /// binary, is translated for it.
+    ///
+    /// # Errors
+    /// It cannot be reached, or has no such program of this version.
+    pub(crate) fn open(
+        name: &str,
+        plan: &HostsPlan,
+        (folder, godwit): (&Path, &Path),
+    ) -> Result<Self, LabError> {
+        let ssh: Vec<String> = plan.ssh.split_whitespace().map(str::to_owned).collect();
+        let there = CommandLine::new(plan.godwit.clone()).args(["lab", "attend"]).to_string();
+        let words: Vec<&str> = ssh.iter().map(String::as_str).chain([name, &there]).collect();
+        let failed = |problem: &str| {
+            LabError::Failed(format!("host {name}: `{}` {problem}", words.join(" ")))
+        };
+        let (Some(program), arguments) = (words.first(), &words[1..]) else {
+            return Err(LabError::Usage("`hosts.ssh` names no program".to_owned()));
+        };
+        let file = name.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+        let complaints = folder.join(format!("host-{file}.err"));
+        let errors = fs::File::create(&complaints)
+            .map_err(|e| LabError::cannot(format!("create {}", complaints.display()), e))?;
+        // A group of its own: Ctrl-C reaches the lab alone, which ends the others in order.
+        let mut child = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(errors)
+            .process_group(0)
+            .spawn()
+            .map_err(|e| failed(&format!("cannot be started: {e}")))?;
+        let (orders, output) = (child.stdin.take(), child.stdout.take());
+        let (sender, answers) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(output.expect("it is a pipe")).lines().map_while(Result::ok)
+            {
+                if sender.send((line, Clock::mono_ns())).is_err() {
+                    return;
+                }
+            }
+        });
+        let mut session = Session { child, orders, answers, complaints };
+        let wrong = |session: &Session, problem: &str| {
+            failed(&format!("{problem}{}", session.last_words()))
+        };
+        let hello = match session.answer() {
+            Ok((Answer::Hello(hello), _)) => hello,
+            Ok(_) => return Err(wrong(&session, "did not say who it is")),
+            Err(problem) => return Err(wrong(&session, &problem)),
+        };
+        let own = env!("CARGO_PKG_VERSION");
+        if hello.version != own {
+            let problem =
+                format!("is version {}, and this one {own}: they must be the same", hello.version);
+            return Err(wrong(&session, &problem));
+        }
+        let clock = clock(&mut session).map_err(|problem| wrong(&session, &problem))?;
+        let here = (folder.to_owned(), godwit.to_owned());
+        let name = name.to_owned();
+        Ok(Self { name, ssh, godwit: plan.godwit.clone(), here, hello, clock, session })
+    }
+
+    /// What SSH knows it by.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How far its clock is from this machine's.
+    pub(crate) const fn clock(&self) -> Offset {
+        self.clock
+    }
+
+    /// The processors that may be used there, at least one.
+    pub(crate) fn processors(&self) -> &[usize] {
+        &self.hello.processors
+    }
+
+    /// The interface there that has `address`.
+    pub(crate) fn interface_of(&self, address: IpAddr) -> Result<&str, LabError> {
+        let has_it = |(_, own): &&(String, Vec<IpAddr>)| own.contains(&address);
+        let found = self.hello.interfaces.iter().find(has_it).map(|(name, _)| name.as_str());
+        found.ok_or_else(|| {
+            LabError::Failed(format!("host {}: no interface of it has {address}", self.name))
+        })
+    }
+
+    /// `text` with what is of this machine as it is there.
+    fn there(&self, text: &str) -> String {
+        let (folder, godwit) = (self.here.0.to_string_lossy(), self.here.1.to_string_lossy());
+        text.replace(&*folder, &self.hello.folder).replace(&*godwit, &self.godwit)
+    }
+
+    /// Brings the files of `folder`, which is in the result folder, there, in place of what was in its copy.
+    pub(crate) fn put(&mut self, folder: &Path) -> Result<(), LabError> {
+        let there = self.there(&folder.to_string_lossy());
+        self.done(&Order::Clear(there.clone()))?;
+        let entries = fs::read_dir(folder)
+            .map_err(|e| LabError::cannot(format!("read {}", folder.display()), e))?;
+        for path in entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()) {
+            let text = fs::read_to_string(&path)
+                .map_err(|e| LabError::cannot(format!("read {}", path.display()), e))?;
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let copy = Copy { path: format!("{there}/{name}"), text: self.there(&text) };
+            self.done(&Order::Put(copy))?;
+        }
+        Ok(())
+    }
+
+    /// Brings the files of the copy of `folder` here.
+    pub(crate) fn get(&mut self, folder: &Path) -> Result<(), LabError> {
+        let there = self.there(&folder.to_string_lossy());
+        match self.session.ask(&Order::Get(there)) {
+            Ok((Answer::Files(files), _)) => {
+                for Copy { path, text } in files {
+                    let path = folder.join(Path::new(&path).file_name().unwrap_or_default());
+                    fs::write(&path, text)
+                        .map_err(|e| LabError::cannot(format!("write {}", path.display()), e))?;
+                }
+                Ok(())
+            }
+            Ok(_) => Err(self.failed("answered something else than was asked")),
+            Err(problem) => Err(self.failed(&problem)),
+        }
+    }
+
+    /// What has `inner` run there, its paths translated, for as long as this command's input is open, with
+    /// its files in the copy of `folder`: a part on `side` that takes datagrams at `address`, on processor
+    /// `cpu`, sampled every `interval_ms`.
+    pub(crate) fn command(
+        &self,
+        (side, address, cpu): (Side, SocketAddr, usize),
+        interval_ms: u32,
+        folder: &Path,
+        inner: CommandLine,
+    ) -> Result<CommandLine, LabError> {
+        let side = if side == Side::Server { "server" } else { "generator" };
+        let hold = CommandLine::new(self.godwit.clone())
+            .args(["lab", "hold", "--side", side, "--address", &address.to_string()])
+            .args(["--interface", self.interface_of(address.ip())?])
+            .args(["--processor", &cpu.to_string(), "--interval-ms", &interval_ms.to_string()])
+            .args(["--folder", &self.there(&folder.to_string_lossy()), "--"]);
+        let inner = inner.in_words().changed(|text| self.there(text));
+        let hold = hold.args(inner.words().iter().map(String::as_str));
+        let ssh = CommandLine::new(self.ssh[0].clone());
+        Ok(ssh
+            .args(self.ssh[1..].iter().map(String::as_str))
+            .args([self.name.as_str(), &hold.to_string()]))
+    }
+
+    fn done(&mut self, order: &Order) -> Result<(), LabError> {
+        match self.session.ask(order) {
+            Ok((Answer::Done, _)) => Ok(()),
+            Ok(_) => Err(self.failed("answered something else than was asked")),
+            Err(problem) => Err(self.failed(&problem)),
+        }
+    }
+
+    fn failed(&self, problem: &str) -> LabError {
+        LabError::Failed(format!("host {}: {problem}{}", self.name, self.session.last_words()))
+    }
+}
+
+/// How far the clock there is from this machine's.
+fn clock(session: &mut Session) -> Result<Offset, String> {
+    let mut trips = Vec::with_capacity(PINGS);
+    for _ in 0..PINGS {
+        let asked_ns = Clock::mono_ns();
+        match session.ask(&Order::Clock)? {
+            (Answer::Clock(there_ns), answered_ns) => trips.push(RoundTrip {
+                asked_ns,
+                received_ns: there_ns,
+                sent_ns: there_ns,
+                answered_ns,
+            }),
+            _ => return Err("did not say what time it is".to_owned()),
+        }
+    }
+    Ok(Offset::of(&trips).expect("there were questions"))
+}

@@ -1,0 +1,203 @@
+//! More than one machine: where server and generators of a plan are, what of a plan cannot be measured so, and
+//! the copies of the lab there.
+//!
+//! Everything there is started by SSH and lives as long as the connection: [`attend()`] keeps a folder for the
+//! run, and [`hold()`] runs and samples one program. Whichever way the lab ends, both notice. The result folder
+//! has a copy there; what is brought over has the names of the other machine in it.
+
+mod attend;
+mod hold;
+mod host;
+mod message;
+mod stream;
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+
+use measure::Plan;
+use measure::plan::{Feature, Restarts, Sharing, Store};
+
+pub use attend::attend;
+pub use hold::{Held, hold};
+pub(crate) use host::Host;
+pub(crate) use stream::{Origin, Stream, joined};
+
+use crate::driver;
+use crate::error::LabError;
+use crate::family::Family;
+use crate::subject::Subject;
+
+/// Processors of generators are numbered on from this, and from its multiples for further generators, where
+/// another machine has a part: the number of one machine's processor means nothing on another.
+pub(crate) const GENERATOR_CPUS: u32 = 1_000;
+/// How far wrong a comparison of clocks may be without a remark, nanoseconds.
+const UNCERTAINTY_MAX_NS: u64 = base::offset::UNCERTAINTY_MAX_NS;
+
+/// The machines that have a part.
+#[derive(Debug)]
+pub(crate) struct Machines {
+    /// The servers'; `None` for this one.
+    pub(crate) server: Option<Host>,
+    /// The generators', with where each sends from; none for this one.
+    pub(crate) generators: Vec<(Host, SocketAddr)>,
+    server_ip: IpAddr,
+    first_port: u16,
+}
+
+impl Machines {
+    /// Reaches the machines of `plan`; `None` when it has but this one. What is in `folder`, the result
+    /// folder, will have copies there, and `godwit` is this binary.
+    ///
+    /// # Errors
+    /// The plan asks for what cannot be done so; a machine cannot be reached, or lacks the program.
+    pub(crate) fn open(
+        plan: &Plan,
+        subjects: &[Subject],
+        (folder, godwit): (&Path, &Path),
+    ) -> Result<Option<Self>, LabError> {
+        let hosts = &plan.hosts;
+        if !hosts.is_used() {
+            return Ok(None);
+        }
+        let problems = unfit(plan, subjects);
+        let address = |text: &String| {
+            let parsed = text.parse::<IpAddr>();
+            parsed.map_err(|_| LabError::Usage(format!("hosts: `{text}` is no address")))
+        };
+        if !problems.is_empty() {
+            return Err(LabError::Usage(format!(
+                "{} cannot be measured on several machines:\n  {}",
+                plan.name,
+                problems.join("\n  ")
+            )));
+        }
+        let reach = |name: &String| Host::open(name, hosts, (folder, godwit));
+        let server = (!hosts.server.is_empty()).then(|| reach(&hosts.server)).transpose()?;
+        let port = if plan.protocol.is_dhcp() { hosts.first_port } else { 0 };
+        let mut generators = Vec::new();
+        for (name, text) in hosts.generators.iter().zip(&hosts.generator_addresses) {
+            generators.push((reach(name)?, SocketAddr::new(address(text)?, port)));
+        }
+        let server_ip = address(&hosts.server_address)?;
+        Ok(Some(Self { server, generators, server_ip, first_port: hosts.first_port }))
+    }
+
+    /// Where the server at `position` takes messages.
+    pub(crate) fn server_address(&self, position: usize) -> SocketAddr {
+        let port = usize::from(self.first_port) + 1 + position;
+        SocketAddr::new(self.server_ip, u16::try_from(port).unwrap_or(u16::MAX))
+    }
+
+    /// Where this machine sends from: as the generator, where there is no other, and to ask whether servers
+    /// answer.
+    pub(crate) fn own_address(&self, family: Family) -> Result<SocketAddr, LabError> {
+        let route = netio::route::to(self.server_address(0))
+            .map_err(|e| LabError::Failed(e.to_string()))?;
+        let port = if family.relay_port == 0 { 0 } else { self.first_port };
+        Ok(SocketAddr::new(route.local, port))
+    }
+
+    /// The addresses of the relays that generators play on other machines.
+    pub(crate) fn relays(&self) -> Vec<IpAddr> {
+        self.generators.iter().map(|(_, address)| address.ip()).collect()
+    }
+
+    /// What the reader of the report must know.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if let Some(host) = &self.server {
+            notes.push(format!(
+                "The servers ran on {}, and what is said of processors, memory, sockets and interfaces of the \
+                 server is of that machine. Versions of servers by others are those of this machine's \
+                 packages.",
+                host.name()
+            ));
+        }
+        if !self.generators.is_empty() {
+            let names: Vec<&str> = self.generators.iter().map(|(host, _)| host.name()).collect();
+            notes.push(format!(
+                "The load came from {}, in equal parts that began at one time. Their processors are numbered \
+                 from {GENERATOR_CPUS} on, {GENERATOR_CPUS} for each machine.",
+                names.join(", ")
+            ));
+        }
+        let all = self.server.iter().chain(self.generators.iter().map(|(host, _)| host));
+        for host in all.filter(|host| host.clock().uncertainty_ns > UNCERTAINTY_MAX_NS) {
+            notes.push(format!(
+                "The clock of {} could be compared to {:.1} ms only: samples of it may stand so far off.",
+                host.name(),
+                host.clock().uncertainty_ns as f64 / 1e6
+            ));
+        }
+        notes
+    }
+}
+
+/// What of `plan` the lab does on its own machine only, a sentence each.
+fn unfit(plan: &Plan, subjects: &[Subject]) -> Vec<String> {
+    let server = &plan.server;
+    let mut found = Vec::new();
+    if server.stores != [Store::Memfile] {
+        found.push("server.stores: databases are started beside the lab only".to_owned());
+    }
+    if server.sharing != [Sharing::Open] {
+        found.push("server.sharing: databases are started beside the lab only".to_owned());
+    }
+    if plan.restart.database != Restarts::None {
+        found.push("restart.database: databases are started beside the lab only".to_owned());
+    }
+    if server.processor_share < 1.0 {
+        let share = server.processor_share;
+        found.push(format!("server.processor_share ({share}): control groups are the lab's own"));
+    }
+    for feature in [Feature::Perfdhcp, Feature::PolledSubnets] {
+        if server.features.contains(&feature) {
+            found.push(format!(
+                "server.features ({}): that runs beside the lab only",
+                feature.name()
+            ));
+        }
+    }
+    if plan.curve.avalanche_s > 0.0 {
+        found.push("curve.avalanche_s: an avalanche comes from this machine only".to_owned());
+    }
+    if !plan.profile.fractions.is_empty() {
+        found.push("profile.fractions: perf samples this machine only".to_owned());
+    }
+    for subject in subjects.iter().filter(|subject| driver::needs_own_link(subject)) {
+        found.push(format!("{}: it needs an interface and port 67 of its own", subject.label()));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_cannot_be_done_elsewhere_is_told_at_once() {
+        let mut plan = Plan { name: "x".to_owned(), ..Plan::default() };
+        plan.hosts.server = "one".to_owned();
+        plan.hosts.server_address = "192.0.2.1".to_owned();
+        assert_eq!(unfit(&plan, &[]), [""; 0]);
+        plan.server.stores = vec![Store::Mysql];
+        plan.server.sharing = vec![Sharing::TwoServers];
+        plan.server.processor_share = 0.5;
+        plan.server.features = vec![Feature::Plain, Feature::PolledSubnets];
+        plan.restart.database = Restarts::Both;
+        plan.curve.avalanche_s = 1.0;
+        plan.profile.fractions = vec![0.5];
+        assert_eq!(unfit(&plan, &[]).len(), 7);
+        let folder = Path::new("/nowhere");
+        let error = Machines::open(&plan, &[], (folder, folder)).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        assert!(error.to_string().contains("profile.fractions"), "{error}");
+    }
+
+    #[test]
+    fn this_machine_alone_is_no_set_of_machines() {
+        let folder = Path::new("/nowhere");
+        let found = Machines::open(&Plan::default(), &[], (folder, folder)).unwrap();
+        assert!(found.is_none());
+    }
+}

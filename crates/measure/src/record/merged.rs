@@ -1,0 +1,174 @@
+//! What several generators that divided one load between them left, as one record.
+
+use std::collections::BTreeMap;
+
+use super::{ExchangeCounts, LatencySummary, LoadRecord, MessageCounts};
+
+impl LoadRecord {
+    /// The records of generators that sent side by side, as if one had sent all: counts and distributions
+    /// add up. Of `latency_sent`, whose distributions are not kept, percentiles are the highest of the parts,
+    /// so the truth is not above them. `None` without any record.
+    #[must_use]
+    pub fn merged(parts: Vec<Self>) -> Option<Self> {
+        let mut entries = BTreeMap::new();
+        for (upper_ns, count) in parts.iter().flat_map(|part| &part.histogram_due) {
+            *entries.entry(*upper_ns).or_insert(0) += count;
+        }
+        let count = parts.len();
+        let mut parts = parts.into_iter();
+        let mut whole = parts.next()?;
+        if count == 1 {
+            return Some(whole);
+        }
+        for part in parts {
+            whole.offered_per_s += part.offered_per_s;
+            whole.duration_s = whole.duration_s.max(part.duration_s);
+            whole.exchanges = whole.exchanges.with(&part.exchanges);
+            whole.messages = whole.messages.with(&part.messages);
+            whole.completed_per_s += part.completed_per_s;
+            whole.latency_due = whole.latency_due.beside(&part.latency_due);
+            whole.latency_sent = whole.latency_sent.beside(&part.latency_sent);
+            whole.late_sends += part.late_sends;
+            whole.late_send_max_us = whole.late_send_max_us.max(part.late_send_max_us);
+            whole.own_socket_drops += part.own_socket_drops;
+            whole.send_refused += part.send_refused;
+            whole.generator_limited |= part.generator_limited;
+            if !part.generator_limited_reason.is_empty() {
+                let between = if whole.generator_limited_reason.is_empty() { "" } else { "; " };
+                whole.generator_limited_reason += between;
+                whole.generator_limited_reason += &part.generator_limited_reason;
+            }
+            whole.generator_cpu_s += part.generator_cpu_s;
+            whole.segmentation |= part.segmentation;
+            whole.leases += part.leases;
+        }
+        let exact = whole.latency_due;
+        whole.latency_due = LatencySummary {
+            min_us: exact.min_us,
+            mean_us: exact.mean_us,
+            max_us: exact.max_us,
+            ..LatencySummary::of_entries(&entries)
+        };
+        whole.histogram_due = entries.into_iter().collect();
+        whole.settings.insert("generators".to_owned(), count.into());
+        (whole.timeline, whole.lease_list_path) = (None, None);
+        Some(whole)
+    }
+}
+
+impl ExchangeCounts {
+    /// The sums of two.
+    const fn with(self, other: &Self) -> Self {
+        Self {
+            due: self.due + other.due,
+            sent: self.sent + other.sent,
+            on_time: self.on_time + other.on_time,
+            behind: self.behind + other.behind,
+            late: self.late + other.late,
+            lost: self.lost + other.lost,
+            nak: self.nak + other.nak,
+            invalid: self.invalid + other.invalid,
+            wrong_client: self.wrong_client + other.wrong_client,
+            duplicate_answered: self.duplicate_answered + other.duplicate_answered,
+            in_flight_at_end: self.in_flight_at_end + other.in_flight_at_end,
+        }
+    }
+}
+
+impl MessageCounts {
+    /// The sums of two.
+    const fn with(self, other: &Self) -> Self {
+        Self {
+            sent: self.sent + other.sent,
+            received: self.received + other.received,
+            malformed: self.malformed + other.malformed,
+            unmatched: self.unmatched + other.unmatched,
+            sent_bytes: self.sent_bytes + other.sent_bytes,
+            received_bytes: self.received_bytes + other.received_bytes,
+        }
+    }
+}
+
+impl LatencySummary {
+    /// What can be said of two together without their distributions: count, extremes and mean exactly, and
+    /// of every percentile the higher one.
+    fn beside(&self, other: &Self) -> Self {
+        if self.count == 0 || other.count == 0 {
+            return if self.count == 0 { *other } else { *self };
+        }
+        let count = self.count + other.count;
+        let sum_us = self.mean_us * self.count as f64 + other.mean_us * other.count as f64;
+        Self {
+            count,
+            min_us: self.min_us.min(other.min_us),
+            mean_us: sum_us / count as f64,
+            max_us: self.max_us.max(other.max_us),
+            p50_us: self.p50_us.max(other.p50_us),
+            p90_us: self.p90_us.max(other.p90_us),
+            p99_us: self.p99_us.max(other.p99_us),
+            p999_us: self.p999_us.max(other.p999_us),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::{Histogram, Random};
+
+    use super::*;
+
+    fn record(of: &Histogram, due: u64, reason: &str) -> LoadRecord {
+        let latency = LatencySummary::of_histogram(of);
+        LoadRecord {
+            offered_per_s: due as f64,
+            duration_s: 1.0,
+            exchanges: ExchangeCounts { due, sent: due, on_time: of.count(), ..Default::default() },
+            messages: MessageCounts {
+                sent: 2 * due,
+                received: 2 * of.count(),
+                ..Default::default()
+            },
+            completed_per_s: of.count() as f64,
+            latency_due: latency,
+            latency_sent: latency,
+            histogram_due: of.entries().collect(),
+            generator_limited: !reason.is_empty(),
+            generator_limited_reason: reason.to_owned(),
+            leases: of.count(),
+            ..LoadRecord::default()
+        }
+    }
+
+    #[test]
+    fn two_parts_are_what_one_generator_would_have_written() {
+        let mut random = Random::from_seed(5);
+        let [mut one, mut two, mut both] = [(); 3].map(|()| Histogram::up_to(1_000_000_000));
+        for number in 0..9_000_u64 {
+            let value = random.below(1_000_000) + number;
+            both.record(value);
+            if number % 3 == 0 { one.record(value) } else { two.record(value) }
+        }
+        let parts = vec![record(&one, 3_100, ""), record(&two, 6_000, "full")];
+        let merged = LoadRecord::merged(parts).unwrap();
+        let whole = record(&both, 9_100, "full");
+        assert_eq!((merged.exchanges, merged.messages), (whole.exchanges, whole.messages));
+        assert_eq!(merged.histogram_due, whole.histogram_due);
+        assert_eq!((merged.offered_per_s, merged.completed_per_s), (9_100.0, 9_000.0));
+        assert_eq!((merged.leases, merged.generator_limited), (9_000, true));
+        assert_eq!(merged.generator_limited_reason, "full");
+        let (found, exact) = (merged.latency_due, whole.latency_due);
+        assert!((found.mean_us / exact.mean_us - 1.0).abs() < 1e-9);
+        assert_eq!(LatencySummary { mean_us: exact.mean_us, ..found }, exact);
+        assert!(merged.latency_sent.p99_us >= exact.p99_us);
+        assert_eq!(merged.settings["generators"], 2);
+    }
+
+    #[test]
+    fn one_part_is_itself_and_none_is_nothing() {
+        let mut one = Histogram::up_to(1_000);
+        one.record(7);
+        let alone = record(&one, 1, "");
+        assert_eq!(LoadRecord::merged(vec![alone.clone()]), Some(alone));
+        assert_eq!(LoadRecord::merged(Vec::new()), None);
+    }
+}
