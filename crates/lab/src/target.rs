@@ -108,6 +108,9 @@ fn address(text: &str, port: u16, family: Family) -> Result<SocketAddr, String> 
 fn unfit(plan: &Plan) -> Vec<String> {
     let server = &plan.server;
     let mut found = Vec::new();
+    if plan.hosts.is_used() {
+        found.push("hosts: its machine is not for the lab to choose".to_owned());
+    }
     if plan.names_features() {
         let names: Vec<&str> = server.features.iter().map(|feature| feature.name()).collect();
         found.push(format!(
@@ -260,6 +263,7 @@ mod tests {
         plan.server.processor_share = 0.5;
         plan.restart.database = Restarts::Both;
         plan.runs.count = 9;
+        plan.hosts.server = "one".to_owned();
         let said = said(&words("nowhere"), &mut plan);
         for part in [
             "x cannot be measured on a server that runs already:",
@@ -271,6 +275,7 @@ mod tests {
             "restart.database",
             "runs.count (9)",
             "dhcp4-quick",
+            "hosts: its machine",
         ] {
             assert!(said.contains(part), "{part}: {said}");
         }

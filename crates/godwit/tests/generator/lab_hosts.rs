@@ -91,6 +91,13 @@ fn a_server_and_a_generator_elsewhere(hosts: &Hosts) {
         assert!(due.as_u64() > Some(100) && due == on_time, "{trial}");
         assert_eq!(numbers(&trial["generator_cpus"]).len(), 1);
         assert!(numbers(&trial["generator_cpus"])[0] >= 1_000, "{trial}");
+        // The lab's own machine has no part, so its processors have none.
+        let given = [numbers(&trial["server_cpus"]), numbers(&trial["generator_cpus"])].concat();
+        for sample in trial["samples"].as_array().unwrap() {
+            for cpu in sample["cpus"].as_array().unwrap() {
+                assert!(given.contains(&cpu["cpu"].as_u64().unwrap()), "{trial}");
+            }
+        }
         // Both machines' interfaces saw the messages, answers to the lab's own questions beside.
         let sent = load["messages"]["sent"].as_u64().unwrap();
         for field in ["/server_counts/received/packets", "/generator_counts/sent/packets"] {

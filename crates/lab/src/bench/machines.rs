@@ -39,7 +39,7 @@ impl Part {
 impl ProcessBench<'_> {
     /// Whether the servers are on another machine.
     pub(super) fn has_far_server(&self) -> bool {
-        self.machines.as_ref().is_some_and(|machines| machines.server.is_some())
+        self.machines.is_some()
     }
 
     /// Whether other machines send.
@@ -59,18 +59,16 @@ impl ProcessBench<'_> {
         let cpu = self.processors.server;
         let Some(machines) = &mut self.machines else { return Ok(command) };
         let address = machines.server_address(position);
-        let Some(host) = &mut machines.server else { return Ok(command) };
-        host.put(folder)?;
-        host.command((Side::Server, address, cpu), interval_ms, folder, command)
+        machines.server.put(folder)?;
+        machines.server.command((Side::Server, address, cpu), interval_ms, folder, command)
     }
 
     /// Ends the server at `position` in peace; its files are here afterwards.
     pub(super) fn stop_server(&mut self, position: usize) {
         let service = &mut self.services[position];
         service.stop();
-        let host = self.machines.as_mut().and_then(|machines| machines.server.as_mut());
-        let (Some(host), true) = (host, service.started.is_some()) else { return };
-        if let Err(e) = host.get(&service.folder) {
+        let Some(machines) = &mut self.machines else { return };
+        if let Err(e) = machines.server.get(&service.folder) {
             self.problems.push(e.to_string());
         }
     }
@@ -162,22 +160,17 @@ impl ProcessBench<'_> {
             renumber(&mut samples, number * GENERATOR_CPUS);
             far.push(samples);
         }
-        let mut own = own;
+        // Where others send, this machine has no part.
         if machines.generators.is_empty() {
-            let cpu = self.processors.generator as u32;
-            for of in own.iter_mut().flat_map(|sample| &mut sample.cpus) {
-                of.cpu += if of.cpu == cpu { GENERATOR_CPUS } else { 0 };
-            }
+            let mut own = own;
+            renumber(&mut own, GENERATOR_CPUS);
+            far.push(own);
         }
         let service = &mut self.services[position];
-        let process = service.started.as_ref().map(|started| started.process.name().to_owned());
-        if let (Some(host), Some(name)) = (&machines.server, process) {
-            let path = service.folder.join(format!("{name}.out"));
-            let of_server = service.stream.samples(&path, (origin, host.clock()), times_s);
-            far.push(own);
-            return joined(of_server, &far);
-        }
-        joined(own, &far)
+        let started = service.started.as_ref().expect("the server was started there");
+        let path = service.folder.join(format!("{}.out", started.process.name()));
+        let clock = machines.server.clock();
+        joined(service.stream.samples(&path, (origin, clock), times_s), &far)
     }
 
     /// The processors that the servers and the generators were given, as they are numbered in samples.

@@ -254,9 +254,8 @@ impl<'a> ProcessBench<'a> {
     ) -> Place {
         let terms = Terms::of(subject, self.plan);
         let machines = self.machines.as_ref();
-        let server = machines.and_then(|machines| machines.server.as_ref());
-        // Checked when the server was started.
-        let there = server.and_then(|host| host.interface_of(address.ip()).ok());
+        // Refused with its reason when the command is made.
+        let there = machines.and_then(|of| of.server.interface_of(address.ip()).ok());
         Place {
             folder: self.folder.join(folder::SERVERS).join(subject.file_name()),
             family: self.family,
@@ -336,9 +335,8 @@ fn assigned(
     has_server: bool,
     warnings: &mut Vec<String>,
 ) -> Result<Processors, LabError> {
-    let far = machines.and_then(|machines| machines.server.as_ref());
-    let own = choose_processors(has_server && far.is_none(), warnings)?;
-    let last = far.and_then(|host| host.processors().last());
+    let own = choose_processors(has_server && machines.is_none(), warnings)?;
+    let last = machines.and_then(|machines| machines.server.processors().last());
     Ok(Processors { server: last.copied().unwrap_or(own.server), ..own })
 }
 

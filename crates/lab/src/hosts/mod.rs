@@ -36,8 +36,8 @@ const UNCERTAINTY_MAX_NS: u64 = base::offset::UNCERTAINTY_MAX_NS;
 /// The machines that have a part.
 #[derive(Debug)]
 pub(crate) struct Machines {
-    /// The servers'; `None` for this one.
-    pub(crate) server: Option<Host>,
+    /// The servers'.
+    pub(crate) server: Host,
     /// The generators', with where each sends from; none for this one.
     pub(crate) generators: Vec<(Host, SocketAddr)>,
     server_ip: IpAddr,
@@ -72,7 +72,7 @@ impl Machines {
             )));
         }
         let reach = |name: &String| Host::open(name, hosts, (folder, godwit));
-        let server = (!hosts.server.is_empty()).then(|| reach(&hosts.server)).transpose()?;
+        let server = reach(&hosts.server)?;
         let port = if plan.protocol.is_dhcp() { hosts.first_port } else { 0 };
         let mut generators = Vec::new();
         for (name, text) in hosts.generators.iter().zip(&hosts.generator_addresses) {
@@ -104,15 +104,12 @@ impl Machines {
 
     /// What the reader of the report must know.
     pub(crate) fn notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
-        if let Some(host) = &self.server {
-            notes.push(format!(
-                "The servers ran on {}, and what is said of processors, memory, sockets and interfaces of the \
-                 server is of that machine. Versions of servers by others are those of this machine's \
-                 packages.",
-                host.name()
-            ));
-        }
+        let mut notes = vec![format!(
+            "The servers ran on {}, and what is said of processors, memory, sockets and interfaces of the \
+             server is of that machine. Versions of servers by others are those of this machine's \
+             packages.",
+            self.server.name()
+        )];
         if !self.generators.is_empty() {
             let names: Vec<&str> = self.generators.iter().map(|(host, _)| host.name()).collect();
             notes.push(format!(
@@ -121,7 +118,8 @@ impl Machines {
                 names.join(", ")
             ));
         }
-        let all = self.server.iter().chain(self.generators.iter().map(|(host, _)| host));
+        let generators = self.generators.iter().map(|(host, _)| host);
+        let all = std::iter::once(&self.server).chain(generators);
         for host in all.filter(|host| host.clock().uncertainty_ns > UNCERTAINTY_MAX_NS) {
             notes.push(format!(
                 "The clock of {} could be compared to {:.1} ms only: samples of it may stand so far off.",
