@@ -73,7 +73,10 @@ fn each_connection_may_have_a_udp_port_of_its_own<F: Front>() {
                 std::thread::yield_now();
             }
         }
-        assert_eq!(client.connections_count(), 0);
+        while client.connections_count() > 0 {
+            assert!(Instant::now() < deadline, "a connection is not forgotten");
+            std::thread::yield_now();
+        }
     }
 }
 
