@@ -179,6 +179,11 @@ impl Path {
         }
     }
 
+    /// Whether frames leave as the segments of larger datagrams.
+    pub(crate) const fn is_of_trains(&self) -> bool {
+        matches!(self, Self::Trains(_))
+    }
+
     /// Frames that can wait at a time.
     pub(crate) fn room(&self) -> usize {
         match self {

@@ -58,8 +58,8 @@ pub struct Lateness {
     pub max_us: f64,
 }
 
-/// What lay between the moments at which a thread handed one frame and the next to the kernel, in
-/// microseconds; frames of one system call have the same moment.
+/// What lay between the moments at which a thread's frames left, in microseconds. The frames of one
+/// system call leave in even steps from its begin to its end; segments of one datagram leave at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Gaps {
     /// Half of the gaps are at most this.

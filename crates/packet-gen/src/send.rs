@@ -67,10 +67,11 @@ pub(crate) fn run(
     let results = thread::scope(|scope| {
         let mut handles = Vec::new();
         for (index, ((cpu, stream), path)) in threads.into_iter().zip(paths).enumerate() {
+            let schedule = &sending.schedule;
             let worker = Worker {
+                pacer: Pacer::new(schedule, index as u64, count, start_ns, path.is_of_trains()),
                 path,
                 stream,
-                pacer: Pacer::new(&sending.schedule, index as u64, count, start_ns),
                 quota: sending.count.map(|frames| share(frames, index as u64, count)),
                 stop: &stop,
                 progress: &progress[index],

@@ -60,7 +60,7 @@ pub(crate) struct Worker<'a> {
 /// What became of one attempt to fill a batch.
 struct Filled {
     count: usize,
-    /// The next frame is due then, when it is not due yet.
+    /// The next frame may leave then, when it may not yet.
     waits_until_ns: Option<u64>,
 }
 
@@ -78,12 +78,15 @@ impl Worker<'_> {
             }
             let filled = self.fill(now_ns, &mut taken, &mut lens);
             let left = self.flush(&mut lens)?;
+            if filled.count > 0 && self.pacer.is_paced() {
+                self.pacer.handed_over(now_ns, Clock::mono_ns());
+            }
             if left == 0 {
                 if self.quota == Some(taken) {
                     break 0;
                 }
-                if let Some(due_ns) = filled.waits_until_ns {
-                    sleep_towards(due_ns)?;
+                if let Some(until_ns) = filled.waits_until_ns {
+                    sleep_towards(until_ns)?;
                 }
             } else if stops_ns.is_some_and(|stops_ns| stops_ns <= now_ns) {
                 break left as u64;
@@ -102,8 +105,8 @@ impl Worker<'_> {
         while filled.count < batch && self.quota != Some(*taken) {
             let due_ns = match self.pacer.turn(*taken, now_ns) {
                 Turn::Send { due_ns } => due_ns,
-                Turn::Wait { due_ns } => {
-                    filled.waits_until_ns = Some(due_ns);
+                Turn::Wait { until_ns } => {
+                    filled.waits_until_ns = Some(until_ns);
                     break;
                 }
                 Turn::End => {
@@ -151,16 +154,16 @@ impl Worker<'_> {
             return self.path.wait(next);
         }
         match filled.waits_until_ns {
-            Some(due_ns) => sleep_towards(due_ns.min(Clock::mono_ns() + SPIN_NS / 2)),
+            Some(until_ns) => sleep_towards(until_ns.min(Clock::mono_ns() + SPIN_NS / 2)),
             None if left > 0 => poll(&mut [], Some(SPIN_NS / 2)).map(drop),
             None => Ok(()),
         }
     }
 }
 
-/// Sleeps, unless it is too close, until shortly before `due_ns`.
-fn sleep_towards(due_ns: u64) -> io::Result<()> {
-    let ahead_ns = due_ns.saturating_sub(Clock::mono_ns());
+/// Sleeps, unless it is too close, until shortly before `until_ns`.
+fn sleep_towards(until_ns: u64) -> io::Result<()> {
+    let ahead_ns = until_ns.saturating_sub(Clock::mono_ns());
     if ahead_ns > SPIN_NS {
         poll(&mut [], Some((ahead_ns - SPIN_NS / 2).min(SLEEP_NS)))?;
     } else {
