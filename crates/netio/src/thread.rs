@@ -15,6 +15,25 @@ const LOWEST_PRIORITY: i32 = 19;
 ///
 /// EINVAL when the processor does not exist or is not allowed to this process.
 pub fn pin_to_cpu(cpu: usize) -> io::Result<()> {
+    pin(0, cpu)
+}
+
+/// Binds thread `thread` (as the kernel numbers them, of any process) to a CPU; whether it might have run
+/// elsewhere before.
+///
+/// # Errors
+///
+/// As [`pin_to_cpu`], `ESRCH` when there is no such thread, `EPERM` when it is somebody else's.
+pub fn bring_to_cpu(thread: u32, cpu: usize) -> io::Result<bool> {
+    let thread = libc::pid_t::try_from(thread).map_err(io::Error::other)?;
+    let allowed = allowed_cpus_of(thread)?;
+    if allowed == [cpu] {
+        return Ok(false);
+    }
+    pin(thread, cpu).map(|()| true)
+}
+
+fn pin(thread: libc::pid_t, cpu: usize) -> io::Result<()> {
     if cpu >= libc::CPU_SETSIZE as usize {
         return Err(io::Error::from_raw_os_error(libc::EINVAL));
     }
@@ -23,7 +42,7 @@ pub fn pin_to_cpu(cpu: usize) -> io::Result<()> {
     let result = unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         libc::CPU_SET(cpu, &mut set);
-        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set)
+        libc::sched_setaffinity(thread, size_of::<libc::cpu_set_t>(), &raw const set)
     };
     crate::check(result).map(drop)
 }
@@ -48,11 +67,15 @@ pub fn sharpen(name: &str, cpu: Option<usize>) -> Result<(), NetError> {
 ///
 /// What `sched_getaffinity(2)` reports.
 pub fn allowed_cpus() -> io::Result<Vec<usize>> {
+    allowed_cpus_of(0)
+}
+
+fn allowed_cpus_of(thread: libc::pid_t) -> io::Result<Vec<usize>> {
     // SAFETY: an all-zero cpu_set_t is valid and the kernel writes at most its size.
     let (result, set) = unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         let size = size_of::<libc::cpu_set_t>();
-        (libc::sched_getaffinity(0, size, &raw mut set), set)
+        (libc::sched_getaffinity(thread, size, &raw mut set), set)
     };
     crate::check(result)?;
     let all = 0..libc::CPU_SETSIZE as usize;

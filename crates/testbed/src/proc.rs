@@ -46,6 +46,14 @@ pub fn thread_waits_ns(pid: u32) -> Vec<(u32, u64)> {
     threads.flatten().filter_map(wait).collect()
 }
 
+/// The numbers of the threads of process `pid`, also where the kernel counts nothing of them.
+#[must_use]
+pub fn threads(pid: u32) -> Vec<u32> {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let number = |entry: std::fs::DirEntry| entry.file_name().to_str()?.parse().ok();
+    threads.flatten().filter_map(number).collect()
+}
+
 /// Process `pid` and everything it started that is still below it.
 #[must_use]
 pub fn process_tree(pid: u32) -> Vec<u32> {
@@ -78,6 +86,7 @@ mod tests {
         // Kernels without CONFIG_SCHED_INFO have no such file.
         assert!(threads.is_empty() || threads.contains(&pid), "{threads:?}");
         assert!(thread_waits_ns(u32::MAX).is_empty());
+        assert!(super::threads(pid).contains(&pid) && super::threads(u32::MAX).is_empty());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod avalanche;
 mod fresh;
 mod generator;
+mod keep;
 mod machines;
 mod perfdhcp;
 mod poll;

@@ -164,6 +164,9 @@ impl ProcessBench<'_> {
         if stop.load(Ordering::Acquire) {
             return Err(LabError::Interrupted);
         }
+        if has_answered {
+            self.keep_at_processor(position);
+        }
         Ok(has_answered)
     }
 }

@@ -1,0 +1,30 @@
+//! Servers that bind their threads to processors themselves (Knot does), brought back to the one that
+//! they have: elsewhere they would take the generator's, and be in no figure.
+
+use testbed::proc;
+
+use super::ProcessBench;
+
+impl ProcessBench<'_> {
+    /// Brings threads of the server at `position` back to its processor.
+    pub(super) fn keep_at_processor(&mut self, position: usize) {
+        let (service, cpu) = (&self.services[position], self.processors.server);
+        let Some(started) = service.started.as_ref().filter(|started| !started.is_far) else {
+            return;
+        };
+        let threads = proc::process_tree(started.process.pid()).into_iter().flat_map(proc::threads);
+        // One that has ended meanwhile is nowhere.
+        let is_brought = |&thread: &u32| netio::thread::bring_to_cpu(thread, cpu).unwrap_or(false);
+        if threads.filter(is_brought).count() == 0 {
+            return;
+        }
+        let note = format!(
+            "{} binds threads to processors by itself; they were brought back to the one that servers \
+             have ({cpu}).",
+            service.subject.label()
+        );
+        if !self.warnings.contains(&note) {
+            self.warnings.push(note);
+        }
+    }
+}
