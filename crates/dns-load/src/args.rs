@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use base::time::NS_PER_S;
 use load::{Rate, Shape, Wanted, replay};
 use netio::signal::Signals;
-use netio::stdout;
+use netio::{FrameRoute, neighbor, stdout};
 
 use crate::asked::{Asked, Asking};
 use crate::capture::{self, DNS_PORT};
@@ -74,6 +74,14 @@ pub struct Args {
     /// Send equal-sized queries of one port in groups (UDP_SEGMENT)
     #[arg(long)]
     segmentation: bool,
+    /// Send queries as frames of this interface by AF_XDP, past UDP of the kernel: a good deal cheaper
+    /// (CAP_NET_RAW)
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["segmentation", "tcp"])]
+    interface: Option<String>,
+    /// With --interface: hardware address of the server, or of the router on the way to it [default: what
+    /// the kernel's ARP table says of the server]
+    #[arg(long, value_name = "MAC", value_parser = neighbor::parse_mac, requires = "interface")]
+    server_mac: Option<[u8; 6]>,
     /// Count queries by intervals of S seconds as well, in the record
     #[arg(long, value_name = "S", value_parser = parse_seconds)]
     timeline_s: Option<u64>,
@@ -144,10 +152,33 @@ impl Args {
             ports: self.ports,
             cpus: self.cpus.clone(),
             segmentation: self.segmentation,
+            frames: self.frames()?,
             timeline_ns: self.timeline_s,
             begin_at_ns: self.begin_at_ns,
             ..Settings::new(self.server, asked.workload, rate)
         })
+    }
+
+    /// The way of frames, if they are to be sent.
+    fn frames(&self) -> Result<Option<FrameRoute>, Failure> {
+        let Some(interface) = &self.interface else { return Ok(None) };
+        let server = self.server.ip();
+        let known = match self.server_mac {
+            Some(mac) => Some(mac),
+            None => neighbor::known(server).map_err(|error| (error.to_string(), 1))?,
+        };
+        let destination_mac = known.ok_or_else(|| {
+            let message = format!(
+                "the hardware address of {server} is not in the kernel's ARP table: state it, or that \
+                 of the router on the way there, with --server-mac"
+            );
+            (message, 2)
+        })?;
+        let source = match self.local {
+            Some(local) => local,
+            None => netio::route::to(self.server).map_err(|error| (error.to_string(), 1))?.local,
+        };
+        Ok(Some(FrameRoute { interface: interface.clone(), queue: 0, destination_mac, source }))
     }
 
     /// Does the run and prints what came of it.

@@ -218,6 +218,7 @@ fn settings_map(settings: &Settings) -> BTreeMap<String, Value> {
         ("ports", json!(settings.ports)),
         ("cpus", json!(settings.cpus)),
         ("segmentation", json!(settings.segmentation)),
+        ("interface", json!(settings.frames.as_ref().map(|frames| &frames.interface))),
     ];
     entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }

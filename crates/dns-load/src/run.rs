@@ -7,7 +7,9 @@ use std::{fmt, io, thread};
 use base::time::NS_PER_MS;
 use dns_wire::query::QUERY_BYTES_MAX;
 use load::{Schedule, Timeline};
-use netio::{Clock, NetError, Outbox, ReadyList, RecvBatch, Route, UdpOptions, UdpSocket};
+use netio::{
+    Clock, FrameRoute, NetError, Outbox, ReadyList, RecvBatch, Route, UdpOptions, UdpSocket,
+};
 
 use crate::drive::{Fallback, Lane, LaneResult};
 use crate::exchanges::Exchanges;
@@ -74,13 +76,16 @@ fn over_udp(settings: &Settings, stop: &AtomicBool) -> Result<Report, LoadError>
     let mut lanes = Vec::new();
     for thread in 0..u64::from(settings.threads) {
         let ports = (0..settings.ports_per_thread()).map(|_| open(settings));
+        let ports = ports.collect::<Result<Vec<_>, _>>()?;
+        let addresses = ports.iter().map(UdpSocket::local_address).collect::<io::Result<_>>();
         lanes.push(Lane {
-            ports: ports.collect::<Result<Vec<_>, _>>()?,
+            addresses: addresses.map_err(NetError::on("ask", "the generator's ports"))?,
+            ports,
             server: settings.server,
             exchanges: exchanges(settings, thread),
             schedule: schedule(settings, 0, thread),
             linger_ns: settings.linger_ns,
-            outbox: outbox(settings),
+            outbox: outbox(settings, thread as u32)?,
             input: RecvBatch::new(RECEIVE_SLOTS, settings.answer_bytes),
             fallback: fallback(settings)?,
         });
@@ -170,13 +175,18 @@ fn open(settings: &Settings) -> Result<UdpSocket, NetError> {
     })
 }
 
-fn outbox(settings: &Settings) -> Outbox {
+fn outbox(settings: &Settings, thread: u32) -> Result<Outbox, NetError> {
+    // Each thread has a queue of the interface to itself.
+    let of_thread = |frames: FrameRoute| FrameRoute { queue: thread, ..frames };
     let route = Route {
         destination: settings.server,
         sources: Vec::new(),
         segmentation: settings.segmentation,
     };
-    Outbox::new(route, query_bytes(settings))
+    match settings.frames.clone().map(of_thread) {
+        Some(frames) => Outbox::of_frames(route, &frames, query_bytes(settings)),
+        None => Ok(Outbox::new(route, query_bytes(settings))),
+    }
 }
 
 fn exchanges(settings: &Settings, thread: u64) -> Exchanges<'_> {

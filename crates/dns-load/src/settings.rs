@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use base::time::NS_PER_S;
 use load::{Rate, Shape};
+use netio::FrameRoute;
 
 use crate::exchanges::Limits;
 use crate::queries::Workload;
@@ -75,6 +76,8 @@ pub struct Settings {
     pub cpus: Vec<usize>,
     /// Equal-sized queries leave in groups (`UDP_SEGMENT`).
     pub segmentation: bool,
+    /// Queries leave as frames of an interface, past UDP of the kernel.
+    pub frames: Option<FrameRoute>,
     /// Length of the intervals by which queries are counted in the record, nanoseconds.
     pub timeline_ns: Option<u64>,
     /// When the run begins on the monotonic clock; `None` as soon as all is ready.
@@ -102,6 +105,7 @@ impl Settings {
             ports: 16,
             cpus: Vec::new(),
             segmentation: false,
+            frames: None,
             timeline_ns: None,
             begin_at_ns: None,
         }

@@ -255,3 +255,17 @@ fn af_xdp_takes_a_queue_that_there_is_and_that_nobody_has() {
         assert_eq!(refusal("more0", 1), None);
     });
 }
+
+#[test]
+fn a_queue_that_was_left_is_to_be_had_at_once() {
+    on_a_link(|| {
+        // The kernel gives it back some time after the socket was closed.
+        for number in 0..10 {
+            let Some(mut out) = xdp_sender(NEAR, 8) else { return };
+            let frame = numbered(number, 60);
+            out.slot().unwrap()[..60].copy_from_slice(&frame);
+            out.commit(60);
+            out.flush().unwrap();
+        }
+    });
+}

@@ -1,7 +1,7 @@
-//! The responder on an interface itself (`packet(7)`): queries are taken out of frames and answered in
-//! frames, in batches, past UDP of the kernel.
+//! The responder on an interface itself: queries are taken out of frames (`packet(7)`) and answered in
+//! frames (AF_XDP, or `packet(7)` where that is not to be had), in batches, past UDP of the kernel.
 //!
-//! Budget: one `recvmmsg`, one `sendmmsg` and one clock reading per up to 64 frames; nothing is allocated
+//! Budget: one `recvmmsg`, one `sendto` and one clock reading per up to 64 frames; nothing is allocated
 //! after construction.
 
 use std::io::{self, ErrorKind};
@@ -11,20 +11,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use base::{Random, Writer};
 use netio::responder::ResponderCounts;
 use netio::{
-    Clock, Frame, FrameReceiver, FrameSender, NetError, PollFd, UdpOptions, UdpSocket, filter,
-    interface, poll,
+    Clock, Frame, FrameReceiver, NetError, PollFd, UdpOptions, UdpSocket, filter, interface, poll,
 };
 use packet_wire::ethernet::MacAddress;
 use packet_wire::{ethernet, ipv4, ipv6, protocol, udp};
 
+use super::frame_output::FrameOutput;
 use super::report::Lane;
 use super::respond::Output;
 use super::{Echo, Report, Settings};
 
 /// How often a silent responder looks at its stop flag.
 const STOP_CHECK_NS: u64 = 20_000_000;
-/// How long a full queue is waited for before answers are given up.
-const STALL_NS: u64 = 1_000_000;
 /// Answers to one query at most.
 const ANSWERS_MAX: usize = 2;
 
@@ -35,7 +33,7 @@ pub struct FrameResponder {
     name: String,
     mac: Option<MacAddress>,
     input: FrameReceiver,
-    output: FrameSender,
+    output: FrameOutput,
     /// Has the port where the kernel has the address, so that it does not call it unreachable.
     _quiet: Option<UdpSocket>,
     counts: ResponderCounts,
@@ -62,8 +60,7 @@ impl FrameResponder {
             Err(error) => return Err(error),
         };
         let input = FrameReceiver::open(&found)?;
-        let mut output = FrameSender::open(&found)?;
-        output.bypass_queue().map_err(NetError::on("bypass the queueing discipline of", name))?;
+        let output = FrameOutput::open(&found)?;
         let mac = found.mac.map(MacAddress);
         let counts = ResponderCounts::default();
         Ok(Self { settings, name: name.to_owned(), mac, input, output, _quiet: quiet, counts })
@@ -112,7 +109,7 @@ impl FrameResponder {
         };
         for query in queries.payload.chunks(queries.each_bytes) {
             if self.output.free() < ANSWERS_MAX {
-                flush(&mut self.output, &mut self.counts)?;
+                self.output.flush(&mut self.counts)?;
             }
             self.counts.received += 1;
             let source = self.mac.unwrap_or(queries.ethernet.destination);
@@ -124,24 +121,8 @@ impl FrameResponder {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        flush(&mut self.output, &mut self.counts)
+        self.output.flush(&mut self.counts)
     }
-}
-
-/// Sends what waits; what finds no room for a while is given up.
-fn flush(output: &mut FrameSender, counts: &mut ResponderCounts) -> io::Result<()> {
-    let mut result = output.flush();
-    let mut count = |sent: usize, refused: usize| {
-        counts.sends.sent += sent as u64;
-        counts.sends.refused += refused as u64;
-    };
-    count(result.sent, result.refused);
-    if result.left > 0 {
-        poll(&mut [PollFd::writable(&*output)], Some(STALL_NS))?;
-        result = output.flush();
-        count(result.sent, result.refused + output.discard());
-    }
-    Ok(())
 }
 
 /// What a frame for the responder carries: one datagram, or a train of them that the kernel has put
@@ -183,7 +164,7 @@ impl<'f> Queries<'f> {
 
 /// Where answers to the queries of one frame go.
 struct Answers<'a> {
-    output: &'a mut FrameSender,
+    output: &'a mut FrameOutput,
     queries: &'a Queries<'a>,
     listen: SocketAddr,
     source: MacAddress,

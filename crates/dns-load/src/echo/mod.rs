@@ -10,6 +10,7 @@
 mod args;
 mod capacity;
 mod faults;
+mod frame_output;
 mod frames;
 mod report;
 mod respond;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use measure::plan::Feature;
 use measure::record::Purpose;
-use testbed::{CommandLine, Side};
+use testbed::{CommandLine, Side, Topology};
 
 use super::service::Service;
 use super::{ProcessBench, avalanche, perfdhcp, restart};
@@ -134,7 +134,13 @@ impl ProcessBench<'_> {
             .args(["dns", "load", "--server", &service.address.to_string()])
             .args(["--local", &from.relay.ip().to_string()])
             .args(["--ports", &dns.ports.to_string()]);
-        if dns.segmentation { command.arg("--segmentation") } else { command }
+        match &service.topology {
+            Topology::Namespaces { client_interface, .. } if dns.frames => {
+                command.args(["--interface", client_interface])
+            }
+            _ if dns.segmentation => command.arg("--segmentation"),
+            _ => command,
+        }
     }
 
     /// The words that send half of the load to the second server, where there is one.

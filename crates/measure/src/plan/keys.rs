@@ -338,6 +338,13 @@ pub const KEYS: &[Key] = &[
         "Whether queries of one port leave in groups (UDP_SEGMENT), which spares the generator.",
     ),
     key(
+        "dns.frames",
+        Takes::Flag,
+        "false",
+        "Whether queries leave as frames by AF_XDP, past UDP of the kernel, where there is a veth pair: it spares the \
+         generator, and interfaces count each.",
+    ),
+    key(
         "hosts.server",
         Takes::AnyText,
         "\"\"",

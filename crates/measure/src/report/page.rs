@@ -329,7 +329,13 @@ fn load(plan: &Plan) -> String {
             "Ports of the generator: {}; threads of each server: {}; queries leave {}",
             whole(plan.dns.ports),
             whole(plan.dns.threads),
-            if plan.dns.segmentation { "in groups" } else { "one by one" }
+            if plan.dns.frames {
+                "as frames, past UDP of the kernel, where there is a veth pair"
+            } else if plan.dns.segmentation {
+                "in groups"
+            } else {
+                "one by one"
+            }
         )
     }
 }

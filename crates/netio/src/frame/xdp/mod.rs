@@ -20,13 +20,17 @@ use std::sync::atomic::Ordering;
 
 use super::{BUFFER_BYTES, FrameSocket, RingSize};
 use crate::interface::Interface;
-use crate::{NetError, Sent, check};
+use crate::{Clock, NetError, Sent, check, poll};
 use memory::{Mapping, Ring};
 
 /// The longest frame: that of a slot as long as a page.
 pub const XDP_FRAME_BYTES_MAX: usize = 4_096;
 /// `XDP_MAX_TX_SKB_BUDGET`: how many frames one call may send, 32 unless it is set. Since Linux 6.17.
 const CALL_FRAMES: libc::c_int = 9;
+/// How long a queue that another socket has is waited for.
+const BUSY_NS: u64 = 500_000_000;
+/// How long one wait for it lasts.
+const BUSY_CHECK_NS: u64 = 5_000_000;
 /// Entries of the ring for receiving, which a socket must have to be bound.
 const FILL_ENTRIES: u32 = 1;
 
@@ -120,6 +124,22 @@ impl XdpSocket {
     }
 }
 
+/// Binds, waiting for a queue that is not free: the kernel gives that of a closed socket back later, by a
+/// worker of its own, and tells nobody.
+fn bind_in_time(socket: &XdpSocket, interface: u32, queue: u32) -> io::Result<()> {
+    let until_ns = Clock::mono_ns() + BUSY_NS;
+    loop {
+        match socket.bind(interface, queue) {
+            Err(error)
+                if error.raw_os_error() == Some(libc::EBUSY) && Clock::mono_ns() < until_ns =>
+            {
+                poll(&mut [], Some(BUSY_CHECK_NS))?;
+            }
+            result => return result,
+        }
+    }
+}
+
 /// An open AF_XDP socket that sends frames by one queue of an interface. It is not to be asked by `poll`
 /// whether it is writable: the kernel would send then, and not tell of drops.
 pub struct XdpSender {
@@ -171,7 +191,7 @@ impl XdpSender {
             socket.rings(slot_count).map_err(NetError::on("make rings for", subject))?;
         // Kernels that do not know it, and short rings, take 32 frames a call.
         socket.set(libc::SOL_XDP, CALL_FRAMES, &slot_count).ok();
-        socket.bind(interface.index, queue).map_err(NetError::on("bind", subject))?;
+        bind_in_time(&socket, interface.index, queue).map_err(NetError::on("bind", subject))?;
         let mtu_bytes = FrameSocket::open(subject)?
             .mtu_bytes(&interface.name)
             .map_err(NetError::on("ask for the MTU of", &interface.name))?;
@@ -204,6 +224,18 @@ impl XdpSender {
         self.slot_count
     }
 
+    /// Frames that the kernel has not taken yet, those that it dropped among them.
+    #[must_use]
+    pub const fn waiting(&self) -> usize {
+        self.produced.wrapping_sub(self.consumed) as usize
+    }
+
+    /// Slots in which nothing waits.
+    #[must_use]
+    pub const fn free(&self) -> usize {
+        self.free.len()
+    }
+
     /// Times that the kernel dropped a frame because a queue behind the interface was full. Each was
     /// sent again.
     #[must_use]
@@ -228,6 +260,23 @@ impl XdpSender {
         assert!((1..=self.slot_bytes).contains(&len), "{len} octets in a slot");
         let slot = self.free.pop().expect("a frame was written into a free slot");
         self.queue(slot, len as u32);
+    }
+
+    /// Queues the frame that was committed last once more; false while all slots wait for the kernel.
+    ///
+    /// # Panics
+    ///
+    /// When there is none.
+    pub fn repeat(&mut self) -> bool {
+        assert!(self.waiting() > 0, "a frame was committed");
+        let Some(slot) = self.free.pop() else { return false };
+        let last = self.to_send.read(self.produced.wrapping_sub(1));
+        let (from, len) = (last.addr as usize, last.len as usize);
+        let mut octets = [0; XDP_FRAME_BYTES_MAX];
+        octets[..len].copy_from_slice(self.slots.octets(from, len));
+        self.slots.octets(slot as usize * self.slot_bytes, len).copy_from_slice(&octets[..len]);
+        self.queue(slot, last.len);
+        true
     }
 
     fn queue(&mut self, slot: u32, len: u32) {

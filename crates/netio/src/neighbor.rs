@@ -1,0 +1,86 @@
+//! Hardware addresses of neighbours, as the kernel knows them. It is asked for those of IPv4 only
+//! (`/proc/net/arp`); nothing is sent.
+
+use std::net::IpAddr;
+use std::{fs, io};
+
+use crate::NetError;
+
+/// Where the kernel shows what ARP has told it (`proc_net(5)`).
+const TABLE: &str = "/proc/net/arp";
+/// `ATF_COM`: an entry that is complete.
+const COMPLETE: u32 = 2;
+
+/// The hardware address of `address`, if the kernel knows it.
+///
+/// # Errors
+///
+/// When the kernel's table cannot be read.
+pub fn known(address: IpAddr) -> Result<Option<[u8; 6]>, NetError> {
+    let table = fs::read_to_string(TABLE).map_err(NetError::on("read", TABLE))?;
+    Ok(in_table(&table, address))
+}
+
+fn in_table(table: &str, address: IpAddr) -> Option<[u8; 6]> {
+    table.lines().skip(1).find_map(|line| {
+        let mut words = line.split_ascii_whitespace();
+        let is_asked = words.next()?.parse() == Ok(address);
+        let flags = u32::from_str_radix(words.nth(1)?.trim_start_matches("0x"), 16).ok()?;
+        let mac = parse_mac(words.next()?).ok()?;
+        (is_asked && flags & COMPLETE != 0).then_some(mac)
+    })
+}
+
+/// Reads six octets in hexadecimal with colons between them.
+///
+/// # Errors
+///
+/// `InvalidInput` for anything else.
+pub fn parse_mac(text: &str) -> io::Result<[u8; 6]> {
+    let wrong = || {
+        let message = "six octets in hexadecimal with colons between them are expected";
+        io::Error::new(io::ErrorKind::InvalidInput, message)
+    };
+    let octets: Vec<u8> = text
+        .split(':')
+        .map(|octet| u8::from_str_radix(octet, 16).ok().filter(|_| octet.len() == 2))
+        .collect::<Option<_>>()
+        .ok_or_else(wrong)?;
+    octets.try_into().map_err(|_| wrong())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_complete_entries_are_known() {
+        let table = "\
+IP address       HW type     Flags       HW address            Mask     Device
+10.98.0.1        0x1         0x6         02:00:5e:00:10:0a     *        dv1
+10.98.0.3        0x1         0x0         00:00:00:00:00:00     *        dv1
+10.98.0.10       0x1         0x2         02:00:00:00:00:0a     *        dv1
+";
+        let of = |address: &str| in_table(table, address.parse().unwrap());
+        assert_eq!(of("10.98.0.1"), Some([2, 0, 0x5e, 0, 0x10, 10]));
+        assert_eq!(of("10.98.0.10"), Some([2, 0, 0, 0, 0, 10]));
+        for unknown in ["10.98.0.3", "10.98.0.2", "::1"] {
+            assert_eq!(of(unknown), None, "{unknown}");
+        }
+    }
+
+    #[test]
+    fn hardware_addresses_are_six_octets() {
+        assert_eq!(parse_mac("02:00:00:0f:F0:01").unwrap(), [2, 0, 0, 15, 240, 1]);
+        for wrong in [
+            "",
+            "02:00:00:00:00",
+            "02:00:00:00:00:00:00",
+            "2:0:0:0:0:0",
+            "02-00-00-00-00-01",
+            "02:00:00:00:00:g0",
+        ] {
+            assert!(parse_mac(wrong).is_err(), "{wrong}");
+        }
+    }
+}
