@@ -96,7 +96,7 @@ impl<'a> Pacer<'a> {
         let each_ns = match &mut self.spacing {
             Some(spacing) if !self.batch.is_empty() => {
                 let each_ns = (end_ns - begin_ns) / self.batch.len() as u64;
-                spacing.quickest_ns = spacing.quickest_ns.min(each_ns);
+                spacing.note(&self.batch, end_ns - each_ns, each_ns);
                 each_ns
             }
             _ => 0,
@@ -126,13 +126,15 @@ struct Spacing {
     last_due_ns: Option<u64>,
     /// When the bucket is empty.
     empty_ns: u64,
+    /// When the next frame may leave without making the last batch's burst longer.
+    apart_ns: u64,
     /// The least time for a frame that handing a batch over took.
     quickest_ns: u64,
 }
 
 impl Spacing {
     const fn new() -> Self {
-        Self { last_due_ns: None, empty_ns: 0, quickest_ns: u64::MAX }
+        Self { last_due_ns: None, empty_ns: 0, apart_ns: 0, quickest_ns: u64::MAX }
     }
 
     /// The gap that the schedule has before the frame that is due at `due_ns`.
@@ -146,7 +148,16 @@ impl Spacing {
         if gap_ns / 2 <= self.quickest_ns || now_ns.saturating_sub(due_ns) > HOPELESS_NS {
             return 0;
         }
-        self.empty_ns.saturating_sub((AT_ONCE - 1) * spaced_ns(gap_ns))
+        self.apart_ns.max(self.empty_ns.saturating_sub((AT_ONCE - 1) * spaced_ns(gap_ns)))
+    }
+
+    /// A batch of frames, due at `dues_ns`, has left, `each_ns` from one to the next; the last at `last_ns`.
+    fn note(&mut self, dues_ns: &[u64], last_ns: u64, each_ns: u64) {
+        self.quickest_ns = self.quickest_ns.min(each_ns);
+        if let [.., before_ns, due_ns] = dues_ns {
+            let gap_ns = due_ns - before_ns;
+            self.apart_ns = if each_ns < gap_ns / 2 { last_ns + spaced_ns(gap_ns) } else { 0 };
+        }
     }
 
     fn take(&mut self, due_ns: u64, now_ns: u64) {
@@ -247,14 +258,14 @@ mod tests {
     /// A thread on a clock that goes `step_ns` for each look and each batch of at most `batch` frames, and
     /// stands still for the thread from `stall.0` on until `stall.1`; frames of a batch leave as one.
     fn run(schedule: &Schedule, frames: u64, batch: u64, step_ns: u64, stall: (u64, u64)) -> Kept {
-        run_spaced(schedule, frames, batch, step_ns, stall, true)
+        run_spaced(schedule, frames, batch, |_| step_ns, stall, true)
     }
 
     fn run_spaced(
         schedule: &Schedule,
         frames: u64,
         batch: u64,
-        step_ns: u64,
+        step_ns: impl Fn(u64) -> u64,
         stall: (u64, u64),
         as_one: bool,
     ) -> Kept {
@@ -267,8 +278,9 @@ mod tests {
                 pacer.left(due_ns, now_ns);
                 (filled, taken) = (filled + 1, taken + 1);
             }
-            pacer.handed_over(now_ns, now_ns + step_ns);
-            now_ns += step_ns;
+            let begin_ns = now_ns;
+            now_ns += step_ns(filled);
+            pacer.handed_over(begin_ns, now_ns);
             if (stall.0..stall.1).contains(&now_ns) {
                 now_ns = stall.1;
             }
@@ -308,7 +320,7 @@ mod tests {
         // 245 us hold back 25 frames, which then leave at 1.6 times the rate, three at once at first.
         for stall_ns in [245_000, 8_000_000] {
             let stall = (2_000_000, 2_000_000 + stall_ns);
-            let kept = run_spaced(&rate("100kpps"), 10_001, 16, 500, stall, false);
+            let kept = run_spaced(&rate("100kpps"), 10_001, 16, |_| 500, stall, false);
             let gaps = kept.gaps().unwrap();
             assert_eq!((gaps.burst_share, gaps.longest_burst), (0.0, 3), "{gaps:?}");
             let max_us = kept.lateness().unwrap().max_us;
@@ -322,7 +334,7 @@ mod tests {
     #[test]
     fn what_is_too_late_leaves_as_fast_as_it_can() {
         let stall = (2_000_000, 32_000_000);
-        let gaps = run_spaced(&rate("100kpps"), 20_001, 16, 500, stall, false).gaps().unwrap();
+        let gaps = run_spaced(&rate("100kpps"), 20_001, 16, |_| 500, stall, false).gaps().unwrap();
         assert!((1_900..2_200).contains(&gaps.longest_burst), "{gaps:?}");
     }
 
@@ -330,10 +342,19 @@ mod tests {
     fn a_kernel_slower_than_half_a_gap_is_not_held_back() {
         // 16 frames in 16 us: 1 us each is no burst at 600 kpps, and four in 16 us would be too few.
         let stall = (2_000_000, 2_400_000);
-        let kept = run_spaced(&rate("600kpps"), 60_001, 16, 16_000, stall, false);
+        let kept = run_spaced(&rate("600kpps"), 60_001, 16, |_| 16_000, stall, false);
         let gaps = kept.gaps().unwrap();
         assert!(gaps.burst_share < 0.01 && gaps.longest_burst <= 16, "{gaps:?}");
         assert!(kept.late_ns.quantile(0.95).unwrap() < 20_000);
+    }
+
+    #[test]
+    fn batches_that_leave_one_behind_the_other_are_no_common_burst() {
+        // 400 ns for a frame are less than half of the 909 that the schedule has.
+        let stall = (2_000_000, 2_100_000);
+        let step_ns = |frames| 100 + frames * 300;
+        let gaps = run_spaced(&rate("1.1Mpps"), 60_001, 16, step_ns, stall, false).gaps().unwrap();
+        assert_eq!((gaps.burst_share, gaps.longest_burst), (0.0, 3), "{gaps:?}");
     }
 
     #[test]
