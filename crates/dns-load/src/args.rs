@@ -74,9 +74,9 @@ pub struct Args {
     /// Send equal-sized queries of one port in groups (UDP_SEGMENT)
     #[arg(long)]
     segmentation: bool,
-    /// Send queries as frames of this interface by AF_XDP, past UDP of the kernel: a good deal cheaper
-    /// (CAP_NET_RAW)
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["segmentation", "tcp"])]
+    /// Send queries as frames of this interface by AF_XDP (with --segmentation by sockets) and take answers
+    /// from a ring of it, past UDP of the kernel: a good deal cheaper (CAP_NET_RAW)
+    #[arg(long, value_name = "NAME", conflicts_with = "tcp")]
     interface: Option<String>,
     /// With --interface: hardware address of the server, or of the router on the way to it [default: what
     /// the kernel's ARP table says of the server]

@@ -2,10 +2,10 @@
 //!
 //! A turn sends what is due, waits until a port can be read or the next query is due, and takes in what
 //! has come. Never sends early; never waits to fill a batch. Budget at saturation: one `epoll_wait`, one
-//! clock reading, a `sendmmsg` per 16 queries and a `recvmmsg` per port that has answers, per turn of up
-//! to 128 queries.
+//! clock reading and a `sendmmsg` per 16 queries, per turn of up to 128 queries, beside what
+//! [`crate::input`] takes.
 //!
-//! An answer's time is `CLOCK_MONOTONIC` read right after the batch that brought it, so a slow generator
+//! An answer's time is `CLOCK_MONOTONIC` read when the batch that has it is there, so a slow generator
 //! makes itself look worse, not better. Connections for truncated answers, where there are any, are one more
 //! descriptor of the wait.
 
@@ -15,16 +15,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use load::Schedule;
 use netio::send::SendCounts;
-use netio::{Clock, Outbox, PollFd, ReadyList, RecvBatch, UdpSocket, poll};
+use netio::{Clock, Outbox, PollFd, ReadyList, UdpSocket, poll};
 
 use crate::exchanges::{Answered, Exchanges};
+use crate::input::Input;
 use crate::tcp::{ConnectionCounts, Connections};
 
 /// Queries that one turn sends, so that answers are taken in while the schedule is behind.
 pub(crate) const QUERIES_PER_TURN: usize = 128;
-/// Receive calls per turn and port, so that a flood of answers cannot keep the schedule from being
-/// served.
-const RECEIVES_PER_TURN: usize = 4;
 /// A wait shorter than this is spent looking, because going to sleep and waking up takes as long.
 const SPIN_NS: u64 = 10_000;
 /// How often a silent thread looks at its stop flag and for expired queries.
@@ -40,7 +38,7 @@ pub(crate) struct Lane<'w> {
     pub(crate) schedule: Schedule,
     pub(crate) linger_ns: u64,
     pub(crate) outbox: Outbox,
-    pub(crate) input: RecvBatch,
+    pub(crate) input: Input,
     /// Where truncated answers are asked for again, if that was asked for.
     pub(crate) fallback: Option<(ReadyList, Fallback)>,
 }
@@ -97,9 +95,7 @@ impl Lane<'_> {
         let (list, mut fallback) = self.fallback.take().unzip();
         // By `ppoll` alone 64 silent ports cost more in each turn than the query that it sends.
         let ready = ReadyList::new()?;
-        for (port, socket) in (0..).zip(&ports) {
-            ready.add(socket, port)?;
-        }
+        self.input.watch(&ready, &ports)?;
         let list_number = ports.len() as u32;
         if let Some(list) = &list {
             ready.add(list, list_number)?;
@@ -129,7 +125,7 @@ impl Lane<'_> {
                 heard_ns = now_ns;
             }
             for port in numbers.iter().filter(|number| **number != list_number) {
-                self.take_answers(*port as usize, &ports[*port as usize])?;
+                self.input.take((*port as usize, &ports), self.server, &mut self.exchanges)?;
             }
             let fallback = list.as_ref().zip(fallback.as_mut());
             if let Some((list, fallback)) = fallback.filter(|_| !numbers.is_empty()) {
@@ -137,13 +133,12 @@ impl Lane<'_> {
             }
             self.exchanges.expire(now_ns);
         }
-        let drops = ports.iter().map(|port| port.drops().map(u64::from));
         Ok(LaneResult {
             answered: self.exchanges.finish(),
             sends: self.outbox.counts(),
             connections: fallback.map_or_else(Default::default, |it| it.connections.finish()),
-            socket_drops: drops.sum::<io::Result<_>>()?,
-            too_long: self.input.truncated(),
+            socket_drops: self.input.drops(&ports)?,
+            too_long: self.input.too_long(),
             cpu_ns: Clock::thread_cpu_ns() - cpu_start_ns,
             segmentation: self.outbox.segmentation(),
             stopped_ns,
@@ -173,24 +168,6 @@ impl Lane<'_> {
     fn flush(&mut self, port: &UdpSocket) -> io::Result<()> {
         let exchanges = &mut self.exchanges;
         self.outbox.flush(port, |number, at_ns| exchanges.left(number, at_ns))
-    }
-
-    /// Takes in what has come to a port.
-    fn take_answers(&mut self, port: usize, socket: &UdpSocket) -> io::Result<()> {
-        for _ in 0..RECEIVES_PER_TURN {
-            if self.input.receive(socket)? == 0 {
-                break;
-            }
-            let now_ns = Clock::mono_ns();
-            for datagram in self.input.iter() {
-                if datagram.source == self.server {
-                    self.exchanges.answer(now_ns, port, datagram.octets);
-                } else {
-                    self.exchanges.foreign();
-                }
-            }
-        }
-        Ok(())
     }
 }
 

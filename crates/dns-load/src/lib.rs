@@ -11,11 +11,13 @@
 mod args;
 mod asked;
 mod capture;
+mod datagrams;
 mod drive;
 pub mod echo;
 mod exchanges;
 mod expected;
 mod identities;
+mod input;
 mod metrics;
 mod queries;
 mod record;

@@ -1,19 +1,18 @@
 //! A whole run: ports or connections, threads, and the sum of what they saw.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::AtomicBool;
 use std::{fmt, io, thread};
 
 use base::time::NS_PER_MS;
 use dns_wire::query::QUERY_BYTES_MAX;
 use load::{Schedule, Timeline};
-use netio::{
-    Clock, FrameRoute, NetError, Outbox, ReadyList, RecvBatch, Route, UdpOptions, UdpSocket,
-};
+use netio::{Clock, FrameRoute, NetError, Outbox, ReadyList, Route, UdpOptions, UdpSocket};
 
 use crate::drive::{Fallback, Lane, LaneResult};
 use crate::exchanges::Exchanges;
 use crate::identities::Identities;
+use crate::input::Input;
 use crate::record::Report;
 use crate::settings::{Settings, Transport};
 use crate::tcp::{Connections, TcpLane};
@@ -22,8 +21,6 @@ use crate::tcp::{Connections, TcpLane};
 const BUFFER_BYTES: usize = 64 << 20;
 /// And for one port at least.
 const PORT_BUFFER_BYTES: usize = 1 << 20;
-/// Answers taken with one system call.
-const RECEIVE_SLOTS: usize = 64;
 /// From the moment when all is ready to the first due time: what the threads take to start.
 const LEAD_NS: u64 = 20 * NS_PER_MS;
 
@@ -77,16 +74,17 @@ fn over_udp(settings: &Settings, stop: &AtomicBool) -> Result<Report, LoadError>
     for thread in 0..u64::from(settings.threads) {
         let ports = (0..settings.ports_per_thread()).map(|_| open(settings));
         let ports = ports.collect::<Result<Vec<_>, _>>()?;
-        let addresses = ports.iter().map(UdpSocket::local_address).collect::<io::Result<_>>();
+        let addresses = ports.iter().map(UdpSocket::local_address).collect::<io::Result<Vec<_>>>();
+        let addresses = addresses.map_err(NetError::on("ask", "the generator's ports"))?;
         lanes.push(Lane {
-            addresses: addresses.map_err(NetError::on("ask", "the generator's ports"))?,
+            input: input(settings, &ports, &addresses)?,
+            addresses,
             ports,
             server: settings.server,
             exchanges: exchanges(settings, thread),
             schedule: schedule(settings, 0, thread),
             linger_ns: settings.linger_ns,
             outbox: outbox(settings, thread as u32)?,
-            input: RecvBatch::new(RECEIVE_SLOTS, settings.answer_bytes),
             fallback: fallback(settings)?,
         });
     }
@@ -183,9 +181,23 @@ fn outbox(settings: &Settings, thread: u32) -> Result<Outbox, NetError> {
         sources: Vec::new(),
         segmentation: settings.segmentation,
     };
-    match settings.frames.clone().map(of_thread) {
+    match settings.frames.clone().map(of_thread).filter(|_| !settings.segmentation) {
         Some(frames) => Outbox::of_frames(route, &frames, query_bytes(settings)),
         None => Ok(Outbox::new(route, query_bytes(settings))),
+    }
+}
+
+/// A ring gets the answers of all threads, so more than one have their ports read.
+fn input(
+    settings: &Settings,
+    ports: &[UdpSocket],
+    addresses: &[SocketAddr],
+) -> Result<Input, NetError> {
+    match &settings.frames {
+        Some(route) if settings.threads == 1 => {
+            Input::at_interface(route, settings.server, ports, addresses)
+        }
+        _ => Ok(Input::at_ports(settings.answer_bytes)),
     }
 }
 

@@ -37,6 +37,8 @@ enum Way {
     OneByOne,
     InGroups,
     AsFrames,
+    /// By sockets, with the answers from a ring.
+    InGroupsToARing,
 }
 
 /// One run of generator and responder.
@@ -54,8 +56,8 @@ fn both(faults: Faults, way: Way) -> (Report, echo::Report) {
             duration_ns: NS_PER_S / 4,
             limits: Limits { deadline_ns: NS_PER_S, grace_ns: NS_PER_S },
             linger_ns: NS_PER_S / 4,
-            segmentation: way == Way::InGroups,
-            frames: (way == Way::AsFrames).then(|| FrameRoute {
+            segmentation: matches!(way, Way::InGroups | Way::InGroupsToARing),
+            frames: matches!(way, Way::AsFrames | Way::InGroupsToARing).then(|| FrameRoute {
                 interface: "out0".to_owned(),
                 queue: 0,
                 destination_mac: [2, 0, 0, 0, 0, 5],
@@ -82,12 +84,11 @@ fn frames_are_answered_and_both_ledgers_agree() {
         return;
     }
     // Grouped queries arrive whole, and are answered one by one.
-    for way in [Way::OneByOne, Way::InGroups, Way::AsFrames] {
+    for way in [Way::OneByOne, Way::InGroups, Way::AsFrames, Way::InGroupsToARing] {
         let before = transmitted();
         let (load, echo) = both(Faults::default(), way);
-        if way != Way::InGroups {
-            assert_eq!(transmitted() - before, QUERIES);
-        }
+        let is_alone = matches!(way, Way::OneByOne | Way::AsFrames);
+        assert_eq!(transmitted() - before == QUERIES, is_alone);
         let (queries, messages) = (load.load.exchanges, load.load.messages);
         assert_eq!((queries.due, queries.on_time), (QUERIES, QUERIES), "{load} {echo}");
         assert_eq!((messages.sent, messages.received), (echo.received, echo.sent), "{load} {echo}");

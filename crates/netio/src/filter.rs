@@ -127,6 +127,30 @@ pub(crate) fn received() -> Vec<libc::sock_filter> {
         .finish()
 }
 
+/// For a socket of whole frames: whole UDP datagrams from `port`, over IPv4 or over IPv6 without
+/// extension headers, that come in through its interface.
+pub(crate) fn datagrams_from(port: u16) -> Vec<libc::sock_filter> {
+    const ETHERNET_BYTES: u32 = 14;
+    Program::default()
+        .load_beside(libc::SKF_AD_PKTTYPE)
+        .jump(libc::BPF_JEQ, KIND_OUTGOING, TO_DROP, 0)
+        .then(LOAD_HALF, 12)
+        .jump(libc::BPF_JEQ, libc::ETH_P_IPV6 as u32, 0, 4)
+        .then(LOAD_OCTET, ETHERNET_BYTES + 6)
+        .require(libc::IPPROTO_UDP as u32)
+        .then(LOAD_HALF, ETHERNET_BYTES + 40)
+        .jump(libc::BPF_JEQ, port.into(), TO_ACCEPT, TO_DROP)
+        .require(libc::ETH_P_IP as u32)
+        .then(LOAD_OCTET, ETHERNET_BYTES + 9)
+        .require(libc::IPPROTO_UDP as u32)
+        .then(LOAD_HALF, ETHERNET_BYTES + 6)
+        .jump(libc::BPF_JSET, 0x3fff, TO_DROP, 0)
+        .then(libc::BPF_LDX | libc::BPF_B | libc::BPF_MSH, ETHERNET_BYTES)
+        .then(libc::BPF_LD | libc::BPF_H | libc::BPF_IND, ETHERNET_BYTES)
+        .require(port.into())
+        .finish()
+}
+
 /// For a socket that shall get nothing yet.
 pub(crate) fn nothing() -> Vec<libc::sock_filter> {
     vec![DROP]

@@ -48,7 +48,10 @@ pub mod watch;
 
 pub use clock::Clock;
 pub use error::NetError;
-pub use frame::{Frame, FrameReceiver, FrameRing, FrameSender, Promiscuity, RingSize, XdpSender};
+pub use frame::{
+    Frame, FrameReceiver, FrameRing, FrameRingReceiver, FrameSender, Promiscuity, RingSize,
+    XdpSender,
+};
 pub use frame_outbox::FrameRoute;
 pub use outbox::{Outbox, Route};
 pub use packet::{PacketOptions, PacketRecvBatch, PacketSendBatch, PacketSocket};

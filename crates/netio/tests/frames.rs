@@ -1,13 +1,13 @@
 //! Frame sockets over a veth pair in a namespace of the test's own.
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
-use std::net::{Ipv4Addr, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::process::Command;
 
 use netio::frame::{PendingChecksum, Train, TrainKind, transmit_queues};
 use netio::{
-    FrameReceiver, FrameSender, PollFd, RingSize, SendBatch, UdpOptions, XdpSender, interface,
-    namespace, poll,
+    FrameReceiver, FrameRingReceiver, FrameSender, PollFd, RingSize, SendBatch, UdpOptions,
+    XdpSender, interface, namespace, poll,
 };
 
 const NEAR: &str = "near0";
@@ -267,5 +267,61 @@ fn a_queue_that_was_left_is_to_be_had_at_once() {
             out.commit(60);
             out.flush().unwrap();
         }
+    });
+}
+
+/// A ring of `slots` for datagrams from port 9.
+fn ring(name: &str, slots: usize) -> FrameRingReceiver {
+    let size = RingSize { bytes: slots * 2_048, slot_bytes: 2_048 };
+    FrameRingReceiver::open(&interface::named(name).unwrap(), 9, size).unwrap()
+}
+
+/// Waits until `ring` has `wanted` frames.
+fn wait_for_frames(ring: &FrameRingReceiver, wanted: usize) {
+    while ring.waiting(wanted) < wanted {
+        assert_eq!(poll(&mut [PollFd::readable(ring)], Some(LONG_NS)).unwrap(), 1);
+    }
+}
+
+#[test]
+fn a_ring_has_whole_datagrams_of_one_port_and_counts_what_finds_no_slot() {
+    on_a_link(|| {
+        let mut ring = ring(FAR, 4);
+        let from = |port: u16| UdpSocket::bind((OURS, port)).unwrap();
+        let (ours, other) = (from(9), from(10));
+        // More than slots, round after round.
+        for round in 0..10_u8 {
+            other.send_to(b"of another port", (THEIRS, 7)).unwrap();
+            for number in 0..3 {
+                ours.send_to(&[round, number], (THEIRS, 7)).unwrap();
+            }
+            wait_for_frames(&ring, 3);
+            let mut payloads = Vec::new();
+            let count = ring.receive(8, |frame| payloads.push(frame.octets[42..44].to_vec()));
+            let expected: Vec<_> = (0..3).map(|number| vec![round, number]).collect();
+            assert_eq!((count, payloads), (3, expected));
+        }
+        // Fragments, and what is longer than a slot: a train.
+        ours.send_to(&[7; 3_000], (THEIRS, 7)).unwrap();
+        let options = UdpOptions::at(SocketAddr::from((OURS, 9)));
+        drop(ours);
+        let grouped = netio::UdpSocket::open(&options).unwrap();
+        let mut batch = SendBatch::new(64, 64, true);
+        for _ in 0..60 {
+            batch.slot().unwrap()[..50].fill(8);
+            batch.commit(50, SocketAddr::from((THEIRS, 7)), None);
+        }
+        assert_eq!(batch.flush(&grouped).sent, 60);
+        wait_for_frames(&ring, 1);
+        assert_eq!(ring.receive(8, |_| panic!("a frame longer than a slot")), 1);
+        assert_eq!((ring.truncated(), ring.take_drops().unwrap()), (1, 0));
+        for _ in 0..7 {
+            batch.slot().unwrap()[..50].fill(9);
+            batch.commit(50, SocketAddr::from((THEIRS, 7)), None);
+            batch.flush(&grouped);
+        }
+        wait_for_frames(&ring, 4);
+        assert_eq!(ring.receive(8, |frame| assert_eq!(frame.octets[42], 9)), 4);
+        assert_eq!((ring.take_drops().unwrap(), ring.unreadable()), (3, 0));
     });
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use base::{Random, Writer};
 use netio::responder::ResponderCounts;
 use netio::{
-    Clock, Frame, FrameReceiver, NetError, PollFd, UdpOptions, UdpSocket, filter, interface, poll,
+    Clock, FrameReceiver, NetError, PollFd, UdpOptions, UdpSocket, filter, interface, poll,
 };
 use packet_wire::ethernet::MacAddress;
 use packet_wire::{ethernet, ipv4, ipv6, protocol, udp};
@@ -20,6 +20,7 @@ use super::frame_output::FrameOutput;
 use super::report::Lane;
 use super::respond::Output;
 use super::{Echo, Report, Settings};
+use crate::datagrams::Datagrams;
 
 /// How often a silent responder looks at its stop flag.
 const STOP_CHECK_NS: u64 = 20_000_000;
@@ -103,11 +104,12 @@ impl FrameResponder {
     /// Answers what is in frame `place` of the last call.
     fn take(&mut self, place: usize, now_ns: u64, echo: &mut Echo) -> io::Result<()> {
         let listen = self.settings.listen;
+        let is_asked = |_, destination| destination == listen;
         let frame = self.input.frame(place);
-        let Some(queries) = frame.and_then(|frame| Queries::of(frame, listen)) else {
+        let Some(queries) = frame.and_then(|frame| Datagrams::of(frame, is_asked)) else {
             return Ok(());
         };
-        for query in queries.payload.chunks(queries.each_bytes) {
+        for query in queries.payloads() {
             if self.output.free() < ANSWERS_MAX {
                 self.output.flush(&mut self.counts)?;
             }
@@ -125,47 +127,10 @@ impl FrameResponder {
     }
 }
 
-/// What a frame for the responder carries: one datagram, or a train of them that the kernel has put
-/// together.
-struct Queries<'f> {
-    ethernet: ethernet::Header,
-    source: SocketAddr,
-    payload: &'f [u8],
-    /// Octets of each query but the last.
-    each_bytes: usize,
-}
-
-impl<'f> Queries<'f> {
-    /// `None` for what is not for `listen`, or damaged.
-    fn of(frame: Frame<'f>, listen: SocketAddr) -> Option<Self> {
-        let (ethernet, packet) = ethernet::Header::parse(frame.octets).ok()?;
-        let (source, destination, datagram): (IpAddr, IpAddr, &[u8]) = match ethernet.ether_type {
-            ethernet::TYPE_IPV4 => {
-                let (ip, datagram) = ipv4::Header::parse(packet).ok()?;
-                let is_whole = ip.protocol == protocol::UDP && !ip.is_fragment();
-                is_whole.then_some((ip.source.into(), ip.destination.into(), datagram))?
-            }
-            ethernet::TYPE_IPV6 => {
-                let (ip, datagram) = ipv6::Header::parse(packet).ok()?;
-                let is_udp = ip.next_header == protocol::UDP;
-                is_udp.then_some((ip.source.into(), ip.destination.into(), datagram))?
-            }
-            _ => return None,
-        };
-        let (header, payload) = udp::Header::parse(datagram).ok()?;
-        // A checksum that was left to a device is right when the device makes it.
-        let is_for_us = (destination, header.destination_port) == (listen.ip(), listen.port())
-            && (frame.checksum.is_some() || udp::is_checksum_right(source, destination, datagram));
-        let each_bytes = frame.train.map_or(payload.len(), |train| train.payload_bytes).max(1);
-        let source = SocketAddr::new(source, header.source_port);
-        is_for_us.then_some(Self { ethernet, source, payload, each_bytes })
-    }
-}
-
 /// Where answers to the queries of one frame go.
 struct Answers<'a> {
     output: &'a mut FrameOutput,
-    queries: &'a Queries<'a>,
+    queries: &'a Datagrams<'a>,
     listen: SocketAddr,
     source: MacAddress,
 }
@@ -195,53 +160,5 @@ impl Output for Answers<'_> {
         writer.put(&udp::header_for(self.listen, destination, payload));
         self.output.commit(payload_at + len);
         true
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use netio::frame::{PendingChecksum, Train, TrainKind};
-
-    /// A frame with `payload` from 10.0.0.1:4000 to `to`.
-    fn frame(to: &str, payload: &[u8]) -> Vec<u8> {
-        let (from, to): (std::net::SocketAddrV4, std::net::SocketAddrV4) =
-            ("10.0.0.1:4000".parse().unwrap(), to.parse().unwrap());
-        let endpoints = packet_wire::frame::Endpoints {
-            source_mac: MacAddress([2, 0, 0, 0, 0, 1]),
-            destination_mac: MacAddress([2, 0, 0, 0, 0, 5]),
-            source: from,
-            destination: to,
-        };
-        let at = packet_wire::frame::HEADROOM;
-        let mut octets = vec![0; at + payload.len()];
-        octets[at..].copy_from_slice(payload);
-        packet_wire::frame::seal(&mut octets, payload.len(), &endpoints);
-        octets
-    }
-
-    fn plain(octets: &[u8]) -> Frame<'_> {
-        Frame { octets, checksum: None, train: None }
-    }
-
-    #[test]
-    fn only_sound_datagrams_for_the_address_and_port_are_queries() {
-        let listen = "10.0.0.2:53".parse().unwrap();
-        let mut octets = frame("10.0.0.2:53", b"abcdefg");
-        let queries = Queries::of(plain(&octets), listen).unwrap();
-        assert_eq!((queries.payload, queries.each_bytes), (&b"abcdefg"[..], 7));
-        assert_eq!(queries.source, "10.0.0.1:4000".parse().unwrap());
-        for other in ["10.0.0.2:54", "10.0.0.3:53"] {
-            assert!(Queries::of(plain(&frame(other, b"x")), listen).is_none(), "{other}");
-        }
-        *octets.last_mut().unwrap() ^= 1;
-        assert!(Queries::of(plain(&octets), listen).is_none(), "a wrong checksum");
-        let train = Train { kind: TrainKind::Udp, payload_bytes: 3 };
-        let pending = PendingChecksum { start: 34, offset: 6 };
-        let whole = Frame { octets: &octets, checksum: Some(pending), train: Some(train) };
-        assert_eq!(Queries::of(whole, listen).unwrap().each_bytes, 3);
-        for cut in 0..octets.len() {
-            assert!(Queries::of(plain(&octets[..cut]), listen).is_none(), "{cut}");
-        }
     }
 }

@@ -134,13 +134,13 @@ impl ProcessBench<'_> {
             .args(["dns", "load", "--server", &service.address.to_string()])
             .args(["--local", &from.relay.ip().to_string()])
             .args(["--ports", &dns.ports.to_string()]);
-        match &service.topology {
+        let command = match &service.topology {
             Topology::Namespaces { client_interface, .. } if dns.frames => {
                 command.args(["--interface", client_interface])
             }
-            _ if dns.segmentation => command.arg("--segmentation"),
             _ => command,
-        }
+        };
+        if dns.segmentation { command.arg("--segmentation") } else { command }
     }
 
     /// The words that send half of the load to the second server, where there is one.

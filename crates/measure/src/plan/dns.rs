@@ -35,8 +35,9 @@ pub struct DnsPlan {
     /// Queries of one port leave in groups (`UDP_SEGMENT`), which spares the generator's processor
     /// and makes interface counters count groups.
     pub segmentation: bool,
-    /// Queries leave as frames by AF_XDP, past UDP of the kernel, where the topology is a veth pair: a
-    /// good deal cheaper for the generator's processor.
+    /// Queries leave as frames by AF_XDP (in groups by sockets, where both are asked for) and answers come
+    /// from a ring, past UDP of the kernel, where the topology is a veth pair: a good deal cheaper for the
+    /// generator's processor.
     pub frames: bool,
 }
 

@@ -341,8 +341,8 @@ pub const KEYS: &[Key] = &[
         "dns.frames",
         Takes::Flag,
         "false",
-        "Whether queries leave as frames by AF_XDP, past UDP of the kernel, where there is a veth pair: it spares the \
-         generator, and interfaces count each.",
+        "Whether queries leave as frames by AF_XDP, or in groups by sockets, and answers come from a ring, past UDP of \
+         the kernel, where there is a veth pair: it spares the generator.",
     ),
     key(
         "hosts.server",

@@ -329,12 +329,12 @@ fn load(plan: &Plan) -> String {
             "Ports of the generator: {}; threads of each server: {}; queries leave {}",
             whole(plan.dns.ports),
             whole(plan.dns.threads),
-            if plan.dns.frames {
-                "as frames, past UDP of the kernel, where there is a veth pair"
-            } else if plan.dns.segmentation {
-                "in groups"
-            } else {
-                "one by one"
+            match (plan.dns.frames, plan.dns.segmentation) {
+                (false, false) => "one by one",
+                (false, true) => "in groups",
+                (true, false) => "as frames, past UDP of the kernel, where there is a veth pair",
+                (true, true) =>
+                    "in groups, and answers come past UDP of the kernel, where there is a veth pair",
             }
         )
     }

@@ -10,12 +10,14 @@
 
 mod receive;
 mod ring;
+mod ring_receive;
 mod send;
 mod train;
 mod xdp;
 
 pub use receive::{Frame, FrameReceiver};
 pub use ring::{FrameRing, RingSize};
+pub use ring_receive::FrameRingReceiver;
 pub use send::FrameSender;
 pub use train::{PendingChecksum, Train, TrainKind};
 pub use xdp::{XDP_FRAME_BYTES_MAX, XdpSender, transmit_queues};

@@ -45,7 +45,7 @@ pub struct FrameRing {
 }
 
 /// The mapping of a ring, which outlives no socket: the kernel keeps its pages until both are gone.
-struct Memory {
+pub(super) struct Memory {
     first: NonNull<u8>,
     len: usize,
 }
@@ -68,7 +68,7 @@ impl Memory {
     }
 
     /// The status word of the slot that begins at `at`.
-    fn status(&self, at: usize) -> &AtomicU32 {
+    pub(super) fn status(&self, at: usize) -> &AtomicU32 {
         assert!(at + HEAD_BYTES <= self.len && at.is_multiple_of(16), "slot at {at}");
         // SAFETY: inside of the mapping and aligned; the kernel and this process both access it as a
         // whole word only.
@@ -76,11 +76,47 @@ impl Memory {
     }
 
     /// `len` octets from `at` on, of a slot that is the process's now.
-    fn octets(&mut self, at: usize, len: usize) -> &mut [u8] {
+    pub(super) fn octets(&mut self, at: usize, len: usize) -> &mut [u8] {
         assert!(at + len <= self.len, "{at}+{len} of {}", self.len);
-        // SAFETY: inside of the mapping; the kernel does not touch a slot that is AVAILABLE, which the
+        // SAFETY: inside of the mapping; the kernel does not touch a slot that is the process's, which the
         // callers have seen, and `&mut self` makes the access exclusive in the process.
         unsafe { std::slice::from_raw_parts_mut(self.first.as_ptr().add(at), len) }
+    }
+}
+
+impl FrameSocket {
+    /// Makes a ring of `size` for `direction` (`PACKET_TX_RING`, `PACKET_RX_RING`), in slots of `TPACKET_V2`, and
+    /// maps it; returns how many slots there are, too.
+    ///
+    /// # Panics
+    ///
+    /// When the size of slots is none of those allowed.
+    pub(super) fn ring(
+        &self,
+        direction: libc::c_int,
+        size: RingSize,
+        subject: &str,
+    ) -> Result<(Memory, usize), NetError> {
+        let RingSize { bytes, slot_bytes } = size;
+        let is_allowed = slot_bytes.is_power_of_two() && (2_048..=131_072).contains(&slot_bytes);
+        assert!(is_allowed, "slots of {slot_bytes} octets");
+        let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
+        self.set(libc::SOL_PACKET, libc::PACKET_VERSION, &version)
+            .map_err(NetError::on("choose TPACKET_V2 for", subject))?;
+        let block_bytes = slot_bytes.max(4_096);
+        let blocks = (bytes / block_bytes).max(1);
+        let slots = blocks * (block_bytes / slot_bytes);
+        let request = libc::tpacket_req {
+            tp_block_size: block_bytes as u32,
+            tp_block_nr: blocks as u32,
+            tp_frame_size: slot_bytes as u32,
+            tp_frame_nr: slots as u32,
+        };
+        self.set(libc::SOL_PACKET, direction, &request)
+            .map_err(NetError::on("make a ring for", subject))?;
+        let memory = Memory::map(self, blocks * block_bytes)
+            .map_err(NetError::on("map the ring of", subject))?;
+        Ok((memory, slots))
     }
 }
 
@@ -104,9 +140,7 @@ impl FrameRing {
     ///
     /// When the size of slots is none of those allowed.
     pub fn open(interface: &Interface, size: RingSize, bypass: bool) -> Result<Self, NetError> {
-        let RingSize { bytes, slot_bytes } = size;
-        let is_allowed = slot_bytes.is_power_of_two() && (2_048..=131_072).contains(&slot_bytes);
-        assert!(is_allowed, "slots of {slot_bytes} octets");
+        let slot_bytes = size.slot_bytes;
         let subject = &subject(interface);
         let socket = FrameSocket::open(subject)?;
         socket
@@ -117,24 +151,7 @@ impl FrameRing {
                 .set(libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1)
                 .map_err(NetError::on("bypass the queueing discipline by", subject))?;
         }
-        let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
-        socket
-            .set(libc::SOL_PACKET, libc::PACKET_VERSION, &version)
-            .map_err(NetError::on("choose TPACKET_V2 for", subject))?;
-        let block_bytes = slot_bytes.max(4_096);
-        let blocks = (bytes / block_bytes).max(1);
-        let slots = blocks * (block_bytes / slot_bytes);
-        let request = libc::tpacket_req {
-            tp_block_size: block_bytes as u32,
-            tp_block_nr: blocks as u32,
-            tp_frame_size: slot_bytes as u32,
-            tp_frame_nr: slots as u32,
-        };
-        socket
-            .set(libc::SOL_PACKET, libc::PACKET_TX_RING, &request)
-            .map_err(NetError::on("make a ring for", subject))?;
-        let memory = Memory::map(&socket, blocks * block_bytes)
-            .map_err(NetError::on("map the ring of", subject))?;
+        let (memory, slots) = socket.ring(libc::PACKET_TX_RING, size, subject)?;
         socket.bind(interface.index, 0).map_err(NetError::on("bind", subject))?;
         let mtu_bytes = socket
             .mtu_bytes(&interface.name)

@@ -1,0 +1,148 @@
+//! Receiving datagrams as frames through memory that is shared with the kernel (`PACKET_RX_RING`,
+//! `TPACKET_V2`): no system call and no copy but the kernel's own for each, and none of what UDP of the
+//! kernel does with it.
+//!
+//! Budget: one load to see whether a frame is there and one store to give its slot back, per frame; no
+//! system call while frames are there. Nothing is allocated after construction.
+#![allow(unsafe_code, reason = "the mapping and the words of a ring")]
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::Ordering;
+
+use super::ring::{Memory, RingSize};
+use super::train::{HEAD_BYTES, read_head};
+use super::{Frame, FrameSocket, subject};
+use crate::NetError;
+use crate::filter;
+use crate::interface::Interface;
+
+/// Places in `struct tpacket2_hdr`.
+const LEN_AT: usize = 4;
+const TAKEN_LEN_AT: usize = 8;
+const FRAME_AT: usize = 12;
+/// States of a slot (`TP_STATUS_...`).
+const KERNEL: u32 = 0;
+const USER: u32 = 1;
+const VLAN_VALID: u32 = 1 << 4;
+
+/// An open socket that receives the UDP datagrams from one port by an interface, into a ring.
+pub struct FrameRingReceiver {
+    socket: FrameSocket,
+    memory: Memory,
+    slot_bytes: usize,
+    slots: usize,
+    /// The slot that the kernel fills next.
+    next: usize,
+    truncated: u64,
+    unreadable: u64,
+}
+
+impl FrameRingReceiver {
+    /// Listens on `interface` to whole UDP datagrams that come from `source_port`, in frames without a
+    /// VLAN tag, not to those that this machine sends there.
+    ///
+    /// # Errors
+    ///
+    /// Which step failed; `EPERM` without the right to it (`CAP_NET_RAW`), `ENOMEM` for a ring that is
+    /// too large.
+    ///
+    /// # Panics
+    ///
+    /// When the size of slots is none of those allowed.
+    pub fn open(interface: &Interface, source_port: u16, size: RingSize) -> Result<Self, NetError> {
+        let subject = &subject(interface);
+        let socket = FrameSocket::open(subject)?;
+        let program = filter::datagrams_from(source_port);
+        filter::attach(&socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
+            .map_err(NetError::on("filter", subject))?;
+        // Known since Linux 4.20; it spares copies of frames that the filter drops anyway.
+        socket.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1).ok();
+        socket
+            .set(libc::SOL_PACKET, libc::PACKET_VNET_HDR, &1)
+            .map_err(NetError::on("set PACKET_VNET_HDR for", subject))?;
+        let (memory, slots) = socket.ring(libc::PACKET_RX_RING, size, subject)?;
+        let protocol = libc::ETH_P_ALL;
+        socket.bind(interface.index, protocol).map_err(NetError::on("bind", subject))?;
+        let slot_bytes = size.slot_bytes;
+        Ok(Self { socket, memory, slot_bytes, slots, next: 0, truncated: 0, unreadable: 0 })
+    }
+
+    /// How many frames are there, as far as `most`.
+    #[must_use]
+    pub fn waiting(&self, most: usize) -> usize {
+        let slots = (self.next..self.slots).chain(0..self.next).take(most);
+        let is_there = |slot: &usize| {
+            self.memory.status(slot * self.slot_bytes).load(Ordering::Acquire) & USER != 0
+        };
+        slots.take_while(is_there).count()
+    }
+
+    /// Hands the frames that are there, `most` at the most, to `take`, and their slots back to the
+    /// kernel; returns how many there were. Never waits.
+    pub fn receive(&mut self, most: usize, mut take: impl FnMut(Frame<'_>)) -> usize {
+        for count in 0..most {
+            let at = self.next * self.slot_bytes;
+            let status = self.memory.status(at).load(Ordering::Acquire);
+            if status & USER == 0 {
+                return count;
+            }
+            self.hand_over(at, status, &mut take);
+            self.memory.status(at).store(KERNEL, Ordering::Release);
+            self.next = (self.next + 1) % self.slots;
+        }
+        most
+    }
+
+    /// Reads what is in front of the frame in the slot at `at`, which is the process's now.
+    fn hand_over(&mut self, at: usize, status: u32, take: &mut impl FnMut(Frame<'_>)) {
+        let slot = self.memory.octets(at, self.slot_bytes);
+        let word = |place: usize| {
+            let octets = slot[place..].first_chunk().expect("a slot has room for its header");
+            u32::from_ne_bytes(*octets) as usize
+        };
+        let (len, taken_len) = (word(LEN_AT), word(TAKEN_LEN_AT));
+        let frame_at = usize::from(u16::from_ne_bytes([slot[FRAME_AT], slot[FRAME_AT + 1]]));
+        if taken_len < len {
+            self.truncated += 1;
+            return;
+        }
+        let octets = slot.get(frame_at..frame_at + len);
+        let head = frame_at.checked_sub(HEAD_BYTES).and_then(|at| slot[at..].first_chunk());
+        match head.and_then(|head| read_head(head, len, 0)).zip(octets) {
+            Some((placed, octets)) if status & VLAN_VALID == 0 => {
+                take(Frame { octets, checksum: placed.checksum, train: placed.train });
+            }
+            _ => self.unreadable += 1,
+        }
+    }
+
+    /// Frames that were longer than a slot and therefore left out, since the socket was opened.
+    #[must_use]
+    pub const fn truncated(&self) -> u64 {
+        self.truncated
+    }
+
+    /// Frames left out because they had a VLAN tag, or what the kernel says of them makes no sense here,
+    /// since the socket was opened.
+    #[must_use]
+    pub const fn unreadable(&self) -> u64 {
+        self.unreadable
+    }
+
+    /// Frames that the kernel dropped because the ring was full, since the last call.
+    ///
+    /// # Errors
+    ///
+    /// What `getsockopt(2)` reports.
+    pub fn take_drops(&self) -> io::Result<u64> {
+        self.socket.take_drops()
+    }
+}
+
+impl AsFd for FrameRingReceiver {
+    /// Readable when a frame is there.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
