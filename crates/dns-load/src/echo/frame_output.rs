@@ -11,6 +11,8 @@ use netio::{Clock, FrameSender, NetError, PollFd, RingSize, XdpSender, poll};
 const RING: RingSize = RingSize { bytes: 8 << 20, slot_bytes: 2_048 };
 /// How long a full queue is waited for before answers are given up.
 const STALL_NS: u64 = 1_000_000;
+/// Frames for which there is room after a flush, unless the queue stays full.
+const ROOM: usize = 2;
 /// How long one look at it takes by AF_XDP.
 const LOOK_NS: u64 = 50_000;
 
@@ -29,7 +31,11 @@ impl FrameOutput {
     ///
     /// What the kernel refuses a socket of `packet(7)` for.
     pub(super) fn open(interface: &Interface) -> Result<Self, NetError> {
-        if let Ok(sender) = XdpSender::open(interface, 0, RING) {
+        Self::of_size(interface, RING)
+    }
+
+    fn of_size(interface: &Interface, ring: RingSize) -> Result<Self, NetError> {
+        if let Ok(sender) = XdpSender::open(interface, 0, ring) {
             return Ok(Self::Xdp(Box::new(sender)));
         }
         let mut sender = FrameSender::open(interface)?;
@@ -70,15 +76,13 @@ impl FrameOutput {
 }
 
 /// What the kernel has taken is sent: frames that it dropped are handed to it again inside of this call.
+/// Slots come back when the other end has taken their frames, also when nothing waits here.
 fn flush_xdp(sender: &mut XdpSender, counts: &mut ResponderCounts) -> io::Result<()> {
     let queued = sender.waiting();
-    if queued == 0 {
-        return Ok(());
-    }
     sender.flush()?;
-    if sender.waiting() > 0 || sender.free() == 0 {
+    if sender.waiting() > 0 || sender.free() < ROOM {
         let until_ns = Clock::mono_ns() + STALL_NS;
-        while (sender.waiting() > 0 || sender.free() == 0) && Clock::mono_ns() < until_ns {
+        while (sender.waiting() > 0 || sender.free() < ROOM) && Clock::mono_ns() < until_ns {
             poll(&mut [], Some(LOOK_NS))?;
             sender.flush()?;
         }
@@ -101,4 +105,57 @@ fn flush_plain(output: &mut FrameSender, counts: &mut ResponderCounts) -> io::Re
         count(result.sent, result.refused + output.discard());
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use netio::{interface, namespace};
+
+    use super::*;
+
+    /// A veth pair in a namespace, whose far end takes frames on another processor than the one that
+    /// this thread is bound to; false, said, where that cannot be.
+    fn is_on_a_link() -> bool {
+        let cpus = netio::thread::allowed_cpus().unwrap();
+        if cpus.len() < 2 || namespace::enter_new().is_err() {
+            assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "no namespace can be made");
+            println!("skipped: this takes two processors and root");
+            return false;
+        }
+        netio::thread::pin_to_cpu(cpus[0]).unwrap();
+        let script = format!(
+            "echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6
+             ip link add out0 type veth peer name far0
+             ip link set out0 up; ip link set far0 up
+             printf %x $((1 << {})) >/sys/class/net/far0/queues/rx-0/rps_cpus",
+            cpus[1]
+        );
+        Command::new("sh").args(["-ec", &script]).status().unwrap().success()
+    }
+
+    #[test]
+    fn slots_come_back_when_nothing_waits() {
+        if !is_on_a_link() {
+            return;
+        }
+        let small = RingSize { bytes: 8 << 10, slot_bytes: 2_048 };
+        let out = interface::named("out0").unwrap();
+        let mut output = FrameOutput::of_size(&out, small).unwrap();
+        let mut counts = ResponderCounts::default();
+        for frame in 0..2_000 {
+            for _ in 0..100_000 {
+                if output.free() >= ROOM {
+                    break;
+                }
+                output.flush(&mut counts).unwrap();
+            }
+            let slot = output.slot().unwrap_or_else(|| panic!("no slot for frame {frame}"));
+            slot[..60].fill(0xff);
+            output.commit(60);
+        }
+        output.flush(&mut counts).unwrap();
+        assert_eq!((counts.sends.sent, counts.sends.refused), (2_000, 0));
+    }
 }
