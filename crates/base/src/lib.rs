@@ -1,5 +1,5 @@
 //! What every other crate stands on: time as a value, seeded randomness, octet cursors,
-//! single-writer counters and log-linear histograms.
+//! single-writer counters, log-linear histograms, and tables that are looked up in few cache lines.
 //!
 //! Nothing here reads a clock, a file or the environment. A type enters this crate when two
 //! protocol families need it.
@@ -8,7 +8,9 @@
 
 extern crate alloc;
 
+pub mod buckets;
 pub mod counter;
+pub mod firsts;
 pub mod histogram;
 pub mod octets;
 pub mod offset;
@@ -16,7 +18,9 @@ pub mod prefetch;
 pub mod random;
 pub mod time;
 
+pub use buckets::Buckets;
 pub use counter::Counters;
+pub use firsts::Firsts;
 pub use histogram::Histogram;
 pub use octets::{Reader, Writer};
 pub use offset::{Offset, RoundTrip};

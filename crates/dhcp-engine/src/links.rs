@@ -18,25 +18,35 @@ pub(crate) const fn allocator(configured: dhcp_config::Allocator) -> dhcp_lease:
 #[derive(Debug)]
 pub struct Links<A> {
     links: Vec<Link<A>>,
-    /// Position of each subnet's link.
-    link_of: Vec<usize>,
+    /// Where each subnet is.
+    places: Vec<InLink>,
     /// The subnets of each link in their order, twice over.
     members: Vec<Vec<SubnetIndex>>,
+}
+
+/// Where a subnet is among the others of its link.
+#[derive(Clone, Copy, Debug)]
+struct InLink {
+    link: u32,
+    /// Its position among the members.
+    member_at: u32,
+    /// How many pools those before it have.
+    pools_before: u32,
 }
 
 #[derive(Debug)]
 struct Link<A> {
     /// Pools of all subnets in their order, twice over: from every place on, all of them follow.
     pool_order: Vec<PoolIndex>,
-    /// Whose they are, once.
-    owners: Vec<SubnetIndex>,
+    /// How many they are, once.
+    pool_count: usize,
     /// (first, last, pool, subnet), ascending.
     ranges: Vec<(A, A, PoolIndex, SubnetIndex)>,
 }
 
 impl<A> Link<A> {
     fn once(&self) -> &[PoolIndex] {
-        &self.pool_order[..self.owners.len()]
+        &self.pool_order[..self.pool_count]
     }
 }
 
@@ -52,31 +62,35 @@ pub struct PoolPlace {
 impl<A: AddressBits> Links<A> {
     /// The links of subnets that are each in one of `network_count` shared networks or in none.
     pub fn new(network_count: usize, networks: impl Iterator<Item = Option<usize>>) -> Self {
-        let empty = || Link { pool_order: Vec::new(), owners: Vec::new(), ranges: Vec::new() };
+        let empty = || Link { pool_order: Vec::new(), pool_count: 0, ranges: Vec::new() };
         let mut links: Vec<_> = (0..network_count).map(|_| empty()).collect();
-        let link_of: Vec<usize> = networks
-            .map(|network| {
-                network.unwrap_or_else(|| {
-                    links.push(empty());
-                    links.len() - 1
-                })
-            })
-            .collect();
-        let mut members = vec![Vec::new(); links.len()];
-        for (&link, subnet) in link_of.iter().zip(0..) {
+        let mut members: Vec<Vec<SubnetIndex>> = vec![Vec::new(); network_count];
+        let mut places = Vec::new();
+        for (network, subnet) in networks.zip(0..) {
+            let link = network.unwrap_or_else(|| {
+                links.push(empty());
+                members.push(Vec::new());
+                links.len() - 1
+            });
+            let member_at = members[link].len() as u32;
+            places.push(InLink { link: link as u32, member_at, pools_before: 0 });
             members[link].push(subnet);
         }
-        members.iter_mut().for_each(|subnets: &mut Vec<_>| subnets.extend_from_within(..));
-        Self { links, link_of, members }
+        members.iter_mut().for_each(|subnets| subnets.extend_from_within(..));
+        Self { links, places, members }
     }
 
     /// Adds a pool of `subnet`, after those that allocation tries before it. Subnets come in their
     /// order.
     pub fn add_pool(&mut self, subnet: SubnetIndex, pool: PoolIndex, (first, last): (A, A)) {
-        let link = &mut self.links[self.link_of[subnet as usize]];
-        link.pool_order.insert(link.owners.len(), pool);
+        let place = self.places[subnet as usize];
+        let behind = &self.members[place.link as usize];
+        let behind = &behind[place.member_at as usize + 1..behind.len() / 2];
+        behind.iter().for_each(|&member| self.places[member as usize].pools_before += 1);
+        let link = &mut self.links[place.link as usize];
+        link.pool_order.insert(link.pool_count, pool);
         link.pool_order.push(pool);
-        link.owners.push(subnet);
+        link.pool_count += 1;
         let at = link.ranges.partition_point(|&(other, ..)| other <= first);
         link.ranges.insert(at, (first, last, pool, subnet));
     }
@@ -85,9 +99,10 @@ impl<A: AddressBits> Links<A> {
     /// before it.
     #[must_use]
     pub fn subnets_from(&self, first: SubnetIndex) -> &[SubnetIndex] {
-        let members = &self.members[self.link_of(first)];
+        let InLink { link, member_at, .. } = self.places[first as usize];
+        let members = &self.members[link as usize];
         let once = members.len() / 2;
-        let start = members[..once].partition_point(|&subnet| subnet < first);
+        let start = member_at as usize;
         &members[start..start + once]
     }
 
@@ -101,8 +116,8 @@ impl<A: AddressBits> Links<A> {
     #[must_use]
     pub fn pool_order_from(&self, first: SubnetIndex) -> &[PoolIndex] {
         let link = self.link(first);
-        let start = link.owners.partition_point(|&owner| owner < first);
-        &link.pool_order[start..start + link.owners.len()]
+        let start = self.places[first as usize].pools_before as usize;
+        &link.pool_order[start..start + link.pool_count]
     }
 
     /// The pool that holds `address`, among those that share a link with `subnet`.
@@ -117,7 +132,7 @@ impl<A: AddressBits> Links<A> {
     /// Position of the link that `subnet` is on: in [`Self::pool_orders`].
     #[must_use]
     pub fn link_of(&self, subnet: SubnetIndex) -> usize {
-        self.link_of[subnet as usize]
+        self.places[subnet as usize].link as usize
     }
 
     /// The orders of allocation of all links.
@@ -128,11 +143,11 @@ impl<A: AddressBits> Links<A> {
     /// Whether two subnets are on one link.
     #[must_use]
     pub fn is_shared(&self, one: SubnetIndex, other: SubnetIndex) -> bool {
-        self.link_of[one as usize] == self.link_of[other as usize]
+        self.link_of(one) == self.link_of(other)
     }
 
     fn link(&self, subnet: SubnetIndex) -> &Link<A> {
-        &self.links[self.link_of[subnet as usize]]
+        &self.links[self.link_of(subnet)]
     }
 }
 

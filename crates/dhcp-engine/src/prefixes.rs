@@ -6,6 +6,8 @@
 
 use core::cmp::Reverse;
 
+use base::Firsts;
+
 /// An address as a number.
 pub trait AddressBits: Copy + Ord {
     /// The number after this one; `None` after the last.
@@ -43,7 +45,9 @@ pub type SubnetIndex = u32;
 /// A sorted table from addresses to subnets.
 #[derive(Clone, Debug, Default)]
 pub struct PrefixTable<A> {
-    /// Disjoint, ascending.
+    /// Where each interval begins, ascending: all that a search reads of the others.
+    firsts: Firsts<A>,
+    /// Disjoint, in the same order.
     intervals: Vec<Interval<A>>,
     /// For each subnet the one with the next prefix around its own.
     outer: Vec<Option<SubnetIndex>>,
@@ -80,7 +84,8 @@ impl<A: AddressBits> PrefixTable<A> {
             builder.open(prefix);
         }
         builder.close_all();
-        Self { intervals: builder.intervals, outer: builder.outer }
+        let Builder { intervals, outer, .. } = builder;
+        Self { firsts: Firsts::new(intervals.iter().map(|one| one.first)), intervals, outer }
     }
 
     /// The first subnet whose prefix contains `address`.
@@ -105,7 +110,7 @@ impl<A: AddressBits> PrefixTable<A> {
     }
 
     fn interval(&self, address: A) -> Option<&Interval<A>> {
-        let after = self.intervals.partition_point(|interval| interval.first <= address);
+        let after = self.firsts.count_through(address);
         let interval = self.intervals.get(after.checked_sub(1)?)?;
         (address <= interval.last).then_some(interval)
     }

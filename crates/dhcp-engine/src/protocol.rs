@@ -4,13 +4,13 @@
 use core::fmt::Debug;
 
 use base::{Now, Prefetch};
-use dhcp_lease::LeaseStore;
+use dhcp_lease::{LeaseStore, PoolIndex};
 use dhcp_wire::Parsing;
 
 use crate::classify::Classes;
 use crate::counters::ShardCounters;
 use crate::events::SubnetEvents;
-use crate::hosts::{HostCache, Reserving};
+use crate::hosts::{HostCache, HostTerms, HostTrails, Hosts, Reserving};
 use crate::in_flight::{ClientKeys, InFlight};
 use crate::interfaces::InterfaceNames;
 use crate::reason::DropReason;
@@ -80,8 +80,21 @@ pub trait Protocol: Reserving {
         message: &Self::Message<'_>,
     ) -> Result<Option<ClientKeys>, DropReason>;
 
-    /// Tells `store` what it may bring near before the message is served.
-    fn expect<S: LeaseStore<Self>>(message: &Self::Message<'_>, store: &mut S, prefetch: Prefetch);
+    /// The hosts of the configuration.
+    fn host_tables(snapshot: &Self::Snapshot) -> &Hosts<Self, HostTerms<Self>>;
+
+    /// The pools of the configuration.
+    fn pool_set(snapshot: &Self::Snapshot) -> &Self::PoolSet;
+
+    /// Tells `store` what it may bring near before the message is served, as far as the message
+    /// says, and returns what else it leads to.
+    fn expect<S: LeaseStore<Self>>(
+        snapshot: &Self::Snapshot,
+        message: &Self::Message<'_>,
+        ingress: Self::Ingress,
+        store: &mut S,
+        prefetch: Prefetch,
+    ) -> Ahead;
 
     /// Runs the transaction of a message to its end and writes the reply, if there is one, into
     /// [`Desk::buffer`].
@@ -92,6 +105,16 @@ pub trait Protocol: Reserving {
         ingress: Self::Ingress,
         desk: Desk<'_, Self, S>,
     ) -> Served<Self::Destination>;
+}
+
+/// What a message leads to before it is served: a guess.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ahead {
+    /// Its look-ups of hosts, when there are any.
+    pub trails: Option<HostTrails>,
+    /// The pool that it will have a candidate of, unless something is reserved; `None` when it has
+    /// said which slot it wants.
+    pub pool: Option<PoolIndex>,
 }
 
 /// The names of the values in a list of `$len` places, as counters have them; places behind the

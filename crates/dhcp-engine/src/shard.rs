@@ -10,7 +10,7 @@ use std::sync::Arc;
 use base::prefetch::no_prefetch;
 use base::time::NS_PER_MS;
 use base::{Now, Prefetch};
-use dhcp_lease::{LeaseStore, Swept};
+use dhcp_lease::{Expected, LeaseStore, Swept};
 
 use crate::counters::ShardCounters;
 use crate::events::SubnetEvents;
@@ -19,7 +19,7 @@ use crate::hosts::HostCache;
 use crate::in_flight::{ClientKeys, Entry, InFlight};
 use crate::interfaces::InterfaceNames;
 use crate::outbox::{Envelope, Outbox, REPLY_LEN_MAX};
-use crate::protocol::{Asked, Desk, Emitted, Notice, Protocol, Served, Transmit};
+use crate::protocol::{Ahead, Asked, Desk, Emitted, Notice, Protocol, Served, Transmit};
 use crate::reason::DropReason;
 
 /// Replies that may wait for their row at one time. At 100,000 replies/s these are 80 ms, twenty
@@ -176,15 +176,41 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
                 messages[count] = self.read(datagram, transmit);
                 count += 1;
             }
-            for message in messages.iter().flatten() {
-                P::expect(&message.message, &mut self.store, self.prefetch);
-            }
+            self.expect(&messages);
             for message in messages.iter().flatten() {
                 self.enter(now, message, transmit);
             }
             if count < AHEAD {
                 return;
             }
+        }
+    }
+
+    /// Asks memory for what `messages` will need. What is read to find out more has been asked for
+    /// then: hosts lead to their records, and those to slots.
+    fn expect(&mut self, messages: &[Option<Read<'_, P>>; AHEAD]) {
+        let snapshot = self.snapshot.as_deref().expect("it is put back after every message");
+        let (store, prefetch) = (&mut self.store, self.prefetch);
+        let hosts = P::host_tables(snapshot);
+        let mut ahead = [Ahead::default(); AHEAD];
+        for (ahead, read) in ahead.iter_mut().zip(messages) {
+            if let Some(read) = read {
+                *ahead = P::expect(snapshot, &read.message, read.ingress, store, prefetch);
+                if let Some(trails) = ahead.trails {
+                    trails.expect(hosts, prefetch);
+                }
+            }
+        }
+        for trails in ahead.iter().filter_map(|ahead| ahead.trails) {
+            trails.expect_records(hosts, prefetch);
+        }
+        for Ahead { trails, pool } in ahead {
+            let Some(pool) = pool else { continue };
+            let expected = match trails.and_then(|trails| trails.reserved(hosts)) {
+                Some(address) => Expected::Address(address),
+                None => Expected::Candidate(P::pool_set(snapshot), pool),
+            };
+            store.expect(None, expected, prefetch);
         }
     }
 

@@ -5,9 +5,10 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use base::Random;
 use dhcp_config::{
-    HostIdentifier, IdentifierKind, NoIncludes, Reserved4, Reserved6, ReservedPrefix, parse_dhcp4,
+    HostIdentifier, IdentifierKind, NoIncludes, ReservationModes, Reserved4, Reserved6,
+    ReservedPrefix, parse_dhcp4,
 };
-use dhcp_engine::hosts::{HostIndex, HostsBuilder, Scope};
+use dhcp_engine::hosts::{HostIndex, HostTrails, HostsBuilder, Identifiers, Scope};
 use dhcp_lease::LeaseTable;
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::{Resource, V6};
@@ -29,7 +30,9 @@ fn scope(random: &mut Random) -> Scope {
 
 /// Few different ones, so that scopes and kinds share many.
 fn identifier(random: &mut Random) -> HostIdentifier {
-    let octets = (0..=random.below(2)).map(|_| random.below(6) as u8).collect();
+    let octets: Vec<u8> = (0..=random.below(2)).map(|_| random.below(6) as u8).collect();
+    // Some are too long for a record, or just not.
+    let octets = octets.repeat([1, 1, 6, 8][random.below(4) as usize]);
     HostIdentifier { kind: KINDS[random.below(5) as usize], octets }
 }
 
@@ -64,6 +67,17 @@ fn hosts_are_found_as_in_a_model() {
             let found = found.map(|index| hosts.get(index));
             let seen = found.as_ref().map(|host| (host.addresses().next(), host.terms.copied()));
             assert_eq!(seen, model.get(&key).copied(), "seed {seed}, {key:?}");
+            let identifiers = Identifiers::new(&KINDS, |kind| {
+                (kind == identifier.kind).then_some(&identifier.octets[..])
+            });
+            let (id, global) = match scope {
+                Scope::Global => (0, true),
+                Scope::Subnet(id) => (id, false),
+            };
+            let modes = ReservationModes { global, in_subnet: !global, out_of_pool: false };
+            let trails = HostTrails::new(&hosts, (id, modes), &identifiers);
+            let reserved = found.as_ref().and_then(|host| host.addresses().next());
+            assert_eq!(trails.reserved(&hosts), reserved, "seed {seed}, {key:?}");
             if let Some(host) = found {
                 assert_eq!((host.scope, host.kind), (scope, identifier.kind));
                 assert_eq!(host.identifier, identifier.octets);

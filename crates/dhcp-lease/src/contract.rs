@@ -298,17 +298,28 @@ pub enum PutRefusal {
     Failed,
 }
 
+/// What a message that is about to be served will want of the leases, beside those of its client.
+#[derive(Clone, Copy, Debug)]
+pub enum Expected<'e, F: Family> {
+    /// Nothing that is known yet.
+    Nothing,
+    /// The slot of this.
+    Address(F::Address),
+    /// What this pool gives next.
+    Candidate(&'e F::PoolSet, PoolIndex),
+}
+
 /// One shard's handle on a store of `F`'s leases. Shards share the leases behind it.
 pub trait LeaseStore<F: Family> {
     /// Looks up what `keys` ask for. `facts` is overwritten.
     fn fetch(&mut self, now: Now, keys: &FetchKeys<'_, F>, facts: &mut Facts<F>);
 
-    /// Says that a message is about to be served whose client is `identity` and which names
-    /// `address`, or none and will want a candidate: what it will need may be brought near by then.
+    /// Says that a message is about to be served whose client is `identity`, if that has not been
+    /// said before: what it will need may be brought near by then.
     fn expect(
         &mut self,
-        _identity: &F::Identity<'_>,
-        _address: Option<F::Address>,
+        _identity: Option<&F::Identity<'_>>,
+        _expected: Expected<'_, F>,
         _prefetch: Prefetch,
     ) {
     }

@@ -20,8 +20,8 @@ pub mod v4;
 pub mod v6;
 
 pub use contract::{
-    ASKED_MAX, CHANGES_MAX, LeaseStore, MINE_MAX, Occupancy, Owner, PutMode, PutRefusal, Receipt,
-    Refusal, Swept, TextView, text_hash,
+    ASKED_MAX, CHANGES_MAX, Expected, LeaseStore, MINE_MAX, Occupancy, Owner, PutMode, PutRefusal,
+    Receipt, Refusal, Swept, TextView, text_hash,
 };
 pub use family::{Family, PoolIndex};
 pub use identity::{ClientId, ClientKey, HardwareAddress, Identity};

@@ -4,6 +4,8 @@ use core::fmt;
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use base::Firsts;
+
 use crate::contract::{Occupancy, SlotView};
 use crate::family::PoolIndex;
 use crate::table::leased::{Leased, Places};
@@ -33,7 +35,9 @@ pub enum Allocator {
 pub struct PoolSet<F: Leased> {
     specs: Vec<F::Spec>,
     runs: Vec<<F::Places as Places<F>>::Run>,
-    /// Positions in `specs`, ascending by first address.
+    /// First addresses, ascending.
+    firsts: Firsts<F::Address>,
+    /// The position in `specs` of each.
     by_first: Vec<u32>,
     /// Highest last address of the pools up to here in `by_first`.
     reach: Vec<F::Address>,
@@ -53,7 +57,9 @@ impl<F: Leased> PoolSet<F> {
         before: Option<&Self>,
     ) -> Self {
         let mut by_first: Vec<u32> = (0..specs.len() as u32).collect();
-        by_first.sort_by_key(|&position| F::bounds(&specs[position as usize]).0);
+        let first = |&position: &u32| F::bounds(&specs[position as usize]).0;
+        by_first.sort_by_key(first);
+        let firsts = Firsts::new(by_first.iter().map(first));
         let mut reach: Vec<F::Address> = Vec::with_capacity(specs.len());
         for &position in &by_first {
             let last = F::bounds(&specs[position as usize]).1;
@@ -77,6 +83,7 @@ impl<F: Leased> PoolSet<F> {
         Self {
             specs: specs.to_vec(),
             runs,
+            firsts,
             by_first,
             reach,
             cursors,
@@ -94,8 +101,7 @@ impl<F: Leased> PoolSet<F> {
     /// The pool that holds `address`; of overlapping pools the one that starts last.
     #[must_use]
     pub fn find(&self, address: F::Address) -> Option<PoolIndex> {
-        let starts_before =
-            self.by_first.partition_point(|&position| self.bounds(position).0 <= address);
+        let starts_before = self.firsts.count_through(address);
         self.by_first[..starts_before]
             .iter()
             .zip(&self.reach)
@@ -173,14 +179,16 @@ impl<F: Leased> PoolSet<F> {
     /// The pool with the bounds and the allocator of `wanted`.
     fn same_as(&self, wanted: &F::Spec) -> Option<PoolIndex> {
         let (first, last) = F::bounds(wanted);
-        let start = self.by_first.partition_point(|&at| self.bounds(at).0 < first);
-        self.by_first[start..]
+        let end = self.firsts.count_through(first);
+        self.by_first[..end]
             .iter()
+            .rev()
             .take_while(|&&at| self.bounds(at).0 == first)
-            .find(|&&at| {
+            .filter(|&&at| {
                 let spec = &self.specs[at as usize];
                 F::bounds(spec).1 == last && F::allocator(spec) == F::allocator(wanted)
             })
+            .last()
             .map(|&at| PoolIndex(at))
     }
 }

@@ -5,8 +5,11 @@ use std::sync::Arc;
 use base::{Now, Prefetch};
 
 use crate::contract::{
-    ChangeOf, Facts, FetchKeys, LeaseStore, Occupancy, PutMode, PutRefusal, Receipt, Refusal, Swept,
+    ChangeOf, Expected, Facts, FetchKeys, LeaseStore, Occupancy, PutMode, PutRefusal, Receipt,
+    Refusal, Swept,
 };
+use crate::family::PoolIndex;
+use crate::pool::{Allocator, PoolSet};
 use crate::table::LeaseTable;
 use crate::table::leased::Leased;
 use crate::table::sweep::Sweep;
@@ -14,17 +17,27 @@ use crate::table::sweep::Sweep;
 /// Claims that a shard keeps open at most; beyond, the oldest is given back.
 const CLAIMS_MAX: usize = 64;
 
+/// Pools that candidates are foreseen of at the same time, and how many of each.
+const FORESEEN: usize = 16;
+const FORESEEN_EACH: u32 = 64;
+
+/// Candidates of a pool that are expected and have not been asked for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Foreseen {
+    pool: u32,
+    /// Where the search in the pool began when they were.
+    start: u32,
+    count: u32,
+}
+
 /// One shard's end of a [`LeaseTable`]: remembers which candidates the shard has claimed, so that
 /// none stays claimed when its transaction takes another turn. Every store is built on one.
 #[derive(Debug)]
 pub struct TableShard<F: Leased> {
     table: Arc<LeaseTable<F>>,
     claims: Vec<F::Address>,
-    /// The place of the last candidate, when it came right after the one before.
-    last_place: u32,
-    is_in_order: bool,
-    /// Candidates that are expected since.
-    expected: u32,
+    /// Candidates that were said to be expected, by pool.
+    foreseen: [Foreseen; FORESEEN],
 }
 
 impl<F: Leased> TableShard<F> {
@@ -34,9 +47,7 @@ impl<F: Leased> TableShard<F> {
         Self {
             table,
             claims: Vec::with_capacity(CLAIMS_MAX),
-            last_place: 0,
-            is_in_order: false,
-            expected: 0,
+            foreseen: [Foreseen::default(); FORESEEN],
         }
     }
 
@@ -62,37 +73,44 @@ impl<F: Leased> TableShard<F> {
                 self.table.give_back(self.claims.remove(0));
             }
             self.claims.push(candidate.address);
-            self.note_order(candidate.address);
         }
     }
 
-    fn note_order(&mut self, candidate: F::Address) {
-        if let Some(place) = self.table.place_of(candidate) {
-            self.is_in_order = place.wrapping_sub(self.last_place) == 1;
-            self.last_place = place;
-            self.expected = 0;
-        }
-    }
-
-    /// See [`LeaseStore::expect`]. Where candidates come in order, the next ones are foreseen.
+    /// See [`LeaseStore::expect`]. What an iterative allocator gives next is foreseen.
     pub fn expect(
         &mut self,
-        identity: &F::Identity<'_>,
-        address: Option<F::Address>,
+        identity: Option<&F::Identity<'_>>,
+        expected: Expected<'_, F>,
         prefetch: Prefetch,
     ) {
-        self.table.expect_client(identity, prefetch);
-        let place = match address {
-            Some(address) => self.table.place_of(address),
-            None if self.is_in_order => {
-                self.expected += 1;
-                Some(self.last_place.wrapping_add(self.expected))
-            }
-            None => None,
+        if let Some(identity) = identity {
+            self.table.expect_client(identity, prefetch);
+        }
+        let place = match expected {
+            Expected::Nothing => None,
+            Expected::Address(address) => self.table.place_of(address),
+            Expected::Candidate(pools, pool) => self.foresee(pools, pool),
         };
         if let Some(place) = place {
             self.table.expect_slot(place, prefetch);
         }
+    }
+
+    /// Where the search in `pool` will end when those expected before have had their candidates, if
+    /// what lies ahead of it is free.
+    fn foresee(&mut self, pools: &PoolSet<F>, pool: PoolIndex) -> Option<u32> {
+        if F::allocator(&pools.specs()[pool.0 as usize]) != Allocator::Iterative {
+            return None;
+        }
+        let start = pools.cursor(pool);
+        let foreseen = &mut self.foreseen[pool.0 as usize % FORESEEN];
+        if (foreseen.pool, foreseen.start) != (pool.0, start) {
+            *foreseen = Foreseen { pool: pool.0, start, count: 0 };
+        }
+        let place = start.wrapping_add(foreseen.count);
+        // Whoever had a lease already took no candidate.
+        foreseen.count = (foreseen.count + 1) % FORESEEN_EACH;
+        Some(place)
     }
 
     /// [`LeaseTable::apply`], which ends the claims on what was changed.
@@ -154,11 +172,11 @@ impl<F: Leased> LeaseStore<F> for MemoryStore<F> {
 
     fn expect(
         &mut self,
-        identity: &F::Identity<'_>,
-        address: Option<F::Address>,
+        identity: Option<&F::Identity<'_>>,
+        expected: Expected<'_, F>,
         prefetch: Prefetch,
     ) {
-        self.shard.expect(identity, address, prefetch);
+        self.shard.expect(identity, expected, prefetch);
     }
 
     fn user_context(
@@ -211,5 +229,64 @@ impl<F: Leased> LeaseStore<F> for MemoryStore<F> {
 
     fn has_failed(&self) -> bool {
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::cell::RefCell;
+
+    use super::*;
+    use crate::ASKED_MAX;
+    use crate::sample::Sample;
+    use crate::v4::V4;
+    use crate::v6::V6;
+
+    thread_local! {
+        static ASKED_FOR: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+    }
+
+    fn note(address: usize) {
+        ASKED_FOR.with_borrow_mut(|all| all.push(address));
+    }
+
+    /// Clients of two pools come in turn, and the slots that they will be given were asked for.
+    fn foresees<F: Sample>() {
+        const FIRST: u32 = 0x0a00_0000;
+        let table = Arc::new(LeaseTable::<F>::new(1));
+        let specs = [F::pool(FIRST, FIRST + 99), F::pool(FIRST + 700, FIRST + 799)];
+        let pools = table.configure(&specs, &[]);
+        let pools = &*pools;
+        let mut shard = TableShard::new(Arc::clone(&table));
+        let now = Now { mono_ns: 1, wall_us: 1_700_000_000_000_000 };
+        let turns = [0, 1, 1, 0, 1].map(PoolIndex);
+        let mut facts = Facts::default();
+        for round in 0..3 {
+            ASKED_FOR.take();
+            for pool in turns {
+                shard.expect(None, Expected::Candidate(pools, pool), note);
+            }
+            let asked_for = ASKED_FOR.take();
+            for (at, pool) in turns.into_iter().enumerate() {
+                let keys = FetchKeys {
+                    identity: F::borrow(F::client(100 * round + at as u32)),
+                    addresses: [None; ASKED_MAX],
+                    pools,
+                    candidate_pools: &[pool],
+                    is_candidate_spare: false,
+                };
+                shard.fetch(now, 0, &keys, &mut facts);
+                let given = facts.candidate.expect("the pools are not used up").address;
+                ASKED_FOR.take();
+                shard.expect(None, Expected::Address(given), note);
+                assert_eq!(ASKED_FOR.take(), asked_for[2 * at..2 * at + 2], "round {round}, {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_pools_give_next_is_foreseen() {
+        foresees::<V4>();
+        foresees::<V6>();
     }
 }

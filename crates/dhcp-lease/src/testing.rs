@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use base::{Now, Prefetch};
 
 use crate::contract::{
-    ChangeOf, Facts, FetchKeys, LeaseStore, PutMode, PutRefusal, Receipt, Refusal, Swept,
+    ChangeOf, Expected, Facts, FetchKeys, LeaseStore, PutMode, PutRefusal, Receipt, Refusal, Swept,
 };
 use crate::store::TableShard;
 use crate::table::LeaseTable;
@@ -147,11 +147,11 @@ impl<F: Leased> LeaseStore<F> for ManualStore<F> {
 
     fn expect(
         &mut self,
-        identity: &F::Identity<'_>,
-        address: Option<F::Address>,
+        identity: Option<&F::Identity<'_>>,
+        expected: Expected<'_, F>,
         prefetch: Prefetch,
     ) {
-        self.shard.expect(identity, address, prefetch);
+        self.shard.expect(identity, expected, prefetch);
     }
 
     fn user_context(

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use base::{Now, Prefetch};
 use dhcp_config::{Durability, OnFail};
-use dhcp_lease::contract::{ChangeOf, Facts, FetchKeys};
+use dhcp_lease::contract::{ChangeOf, Expected, Facts, FetchKeys};
 use dhcp_lease::{
     LeaseStore, LeaseTable, MemoryStore, PutMode, PutRefusal, Receipt, Refusal, Swept,
 };
@@ -215,11 +215,11 @@ impl<F: SharedRows> LeaseStore<F> for ServerStore<F> {
 
     fn expect(
         &mut self,
-        identity: &F::Identity<'_>,
-        address: Option<F::Address>,
+        identity: Option<&F::Identity<'_>>,
+        expected: Expected<'_, F>,
         prefetch: Prefetch,
     ) {
-        of_kind!(self, store => store.expect(identity, address, prefetch));
+        of_kind!(self, store => store.expect(identity, expected, prefetch));
     }
 
     fn user_context(

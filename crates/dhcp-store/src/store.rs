@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use base::{Now, Prefetch};
-use dhcp_lease::contract::{ChangeOf, Facts, FetchKeys};
+use dhcp_lease::contract::{ChangeOf, Expected, Facts, FetchKeys};
 use dhcp_lease::{
     LeaseStore, LeaseTable, PutMode, PutRefusal, Receipt, Refusal, Sweep, Swept, TableShard,
 };
@@ -166,11 +166,11 @@ impl<F: Rows, J: Journal<F>> LeaseStore<F> for LoggedStore<F, J> {
 
     fn expect(
         &mut self,
-        identity: &F::Identity<'_>,
-        address: Option<F::Address>,
+        identity: Option<&F::Identity<'_>>,
+        expected: Expected<'_, F>,
         prefetch: Prefetch,
     ) {
-        self.shard.expect(identity, address, prefetch);
+        self.shard.expect(identity, expected, prefetch);
     }
 
     fn user_context(

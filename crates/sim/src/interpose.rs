@@ -6,7 +6,7 @@ use std::rc::{Rc, Weak};
 
 use base::{Now, Prefetch, Random};
 use dhcp_engine::{Shard, Transmit};
-use dhcp_lease::contract::{Action, ChangeOf, Facts, FetchKeys};
+use dhcp_lease::contract::{Action, ChangeOf, Expected, Facts, FetchKeys};
 use dhcp_lease::{LeaseStore, PutMode, PutRefusal, Receipt, Refusal, Swept};
 
 use crate::scene::Scene;
@@ -88,11 +88,11 @@ impl<P: Scene, S: LeaseStore<P>> LeaseStore<P> for Interposed<P, S> {
 
     fn expect(
         &mut self,
-        identity: &P::Identity<'_>,
-        address: Option<P::Address>,
+        identity: Option<&P::Identity<'_>>,
+        expected: Expected<'_, P>,
         prefetch: Prefetch,
     ) {
-        self.inner.expect(identity, address, prefetch);
+        self.inner.expect(identity, expected, prefetch);
     }
 
     fn user_context(

@@ -1,13 +1,13 @@
 //! Filling the tables of hosts, once for each configuration.
 
-use core::hash::BuildHasher;
 use std::collections::BTreeMap;
 
+use base::Buckets;
 use dhcp_config::HostIdentifier;
 use foldhash::fast::FixedState;
-use hashbrown::HashTable;
 
-use super::{Hosts, IdentifierKinds, Record, Reserving, Scope};
+use super::table::{Aside, Group, Record, SHORT};
+use super::{HostIndex, Hosts, IdentifierKinds, Reserving, Scope};
 
 /// Hosts on their way into the tables.
 #[derive(Debug)]
@@ -22,13 +22,14 @@ impl<F: Reserving, T> HostsBuilder<F, T> {
     pub fn new(seed: u64, capacity: usize) -> Self {
         let hosts = Hosts {
             hasher: FixedState::with_seed(seed),
-            records: Vec::with_capacity(capacity),
+            len: 0,
+            records: Group::room(capacity),
+            asides: Vec::new(),
             octets: Vec::new(),
-            reserved: Vec::with_capacity(capacity),
-            owners: Vec::with_capacity(capacity),
+            reserved: Vec::new(),
             terms: Vec::new(),
-            by_identifier: HashTable::new(),
-            by_place: HashTable::new(),
+            by_identifier: Buckets::default(),
+            by_place: Buckets::default(),
             kinds: Vec::new(),
         };
         Self { hosts, kinds: BTreeMap::new() }
@@ -49,23 +50,42 @@ impl<F: Reserving, T> HostsBuilder<F, T> {
     ) {
         let hosts = &mut self.hosts;
         let count = |len: usize| u32::try_from(len).expect("counted in 32 bits");
-        let (octets_at, reserved_at) = (count(hosts.octets.len()), count(hosts.reserved.len()));
-        hosts.octets.extend_from_slice(&identifier.octets);
+        let octets = &identifier.octets;
+        let mut aside = Aside {
+            octets_at: count(hosts.octets.len()),
+            reserved_at: count(hosts.reserved.len()),
+            terms: 0,
+        };
+        let mut short = [0; SHORT];
+        match short.get_mut(..octets.len()) {
+            Some(place) => place.copy_from_slice(octets),
+            None => hosts.octets.extend_from_slice(octets),
+        }
         // What is beyond a count that no message could carry is left out.
         hosts.reserved.extend(F::reserved(configured).take(usize::from(u16::MAX)));
-        let reserved_count = hosts.reserved.len() - reserved_at as usize;
-        hosts.owners.resize(hosts.reserved.len(), count(hosts.records.len()));
-        let has_terms = terms.is_some();
-        hosts.terms.extend(terms);
-        hosts.records.push(Record {
+        let reserved_count = hosts.reserved.len() - aside.reserved_at as usize;
+        let reserved = match reserved_count {
+            1 => hosts.reserved.pop().unwrap_or(F::NOTHING),
+            _ => F::NOTHING,
+        };
+        if let Some(terms) = terms {
+            hosts.terms.push(terms);
+            aside.terms = count(hosts.terms.len());
+        }
+        let has_aside = octets.len() > SHORT || reserved_count > 1 || aside.terms > 0;
+        hosts.asides.extend(has_aside.then_some(aside));
+        let record = Record {
+            octets: short,
             scope: scope.number(),
-            octets_at,
-            octets_len: u8::try_from(identifier.octets.len()).expect("at most 255 octets"),
-            kind: identifier.kind,
+            aside: if has_aside { count(hosts.asides.len()) } else { 0 },
+            reserved,
             reserved_count: u16::try_from(reserved_count).expect("limited above"),
-            reserved_at,
-            terms: if has_terms { count(hosts.terms.len()) } else { 0 },
-        });
+            octets_len: u8::try_from(octets.len()).expect("at most 255 octets"),
+            kind: identifier.kind,
+        };
+        count(hosts.len);
+        Group::push(&mut hosts.records, hosts.len, record);
+        hosts.len += 1;
         self.kinds.entry(scope.number()).or_default().insert(identifier.kind);
     }
 
@@ -74,31 +94,25 @@ impl<F: Reserving, T> HostsBuilder<F, T> {
     pub fn finish(self) -> Hosts<F, T> {
         let mut hosts = self.hosts;
         hosts.kinds = self.kinds.into_iter().collect();
+        hosts.asides.shrink_to_fit();
         hosts.octets.shrink_to_fit();
         hosts.reserved.shrink_to_fit();
-        hosts.owners.shrink_to_fit();
         hosts.terms.shrink_to_fit();
-        let by_identifier = |&index: &u32| {
-            let record = &hosts.records[index as usize];
-            hosts.hasher.hash_one((record.scope, record.kind as u8, hosts.octets_of(record)))
-        };
-        let by_place = |&at: &u32| {
-            let scope = hosts.records[hosts.owners[at as usize] as usize].scope;
-            hosts.hasher.hash_one((scope, F::place(F::address(hosts.reserved[at as usize]))))
-        };
-        let (identifiers, places) =
-            (table(hosts.records.len(), by_identifier), table(hosts.reserved.len(), by_place));
-        hosts.by_identifier = identifiers;
-        hosts.by_place = places;
+        let (mut by_identifier, mut by_place) = (Buckets::default(), Buckets::default());
+        let indexes = || 0..hosts.len as u32;
+        let of = |index| usize::from(hosts.record(index).reserved_count);
+        by_identifier.reserve(hosts.len);
+        by_place.reserve(indexes().map(of).sum());
+        for index in indexes() {
+            let host = hosts.get(HostIndex::Configured(index));
+            let trail = hosts.trail(host.scope, host.kind, host.identifier);
+            by_identifier.insert(trail.tag(), index);
+            for address in host.addresses() {
+                by_place.insert(hosts.place_tag(host.scope.number(), F::place(address)), index);
+            }
+        }
+        hosts.by_identifier = by_identifier;
+        hosts.by_place = by_place;
         hosts
     }
-}
-
-/// A table of the numbers below `len`.
-fn table(len: usize, hash: impl Fn(&u32) -> u64) -> HashTable<u32> {
-    let mut table = HashTable::with_capacity(len);
-    for at in 0..len as u32 {
-        table.insert_unique(hash(&at), at, &hash);
-    }
-    table
 }

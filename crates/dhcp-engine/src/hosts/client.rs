@@ -7,7 +7,7 @@ use super::{HostBook, HostIndex, Reserving, Scope};
 use crate::prefixes::SubnetIndex;
 
 /// Kinds of identifiers.
-const KINDS: usize = 5;
+pub(super) const KINDS: usize = 5;
 
 /// What a client may be told by, in the order in which hosts are looked up
 /// (`host-reservation-identifiers`).

@@ -7,6 +7,7 @@ use dhcp_lease::v4::{Facts, Occupancy, PoolIndex, SlotView};
 
 use super::transaction::Transaction;
 use crate::hosts::{HostIndex, Scope};
+use crate::links::PoolPlace;
 use crate::prefixes::SubnetIndex;
 
 /// Where an address is leased.
@@ -90,9 +91,21 @@ impl Transaction<'_> {
         Claim { address, place: Place { subnet, pool } }
     }
 
+    /// The pool of the client's link that has `address`. Asked several times for the same one.
+    fn place_on_link(&self, address: Ipv4Addr) -> Option<PoolPlace> {
+        if let Some((known, place)) = self.placed.get()
+            && known == address
+        {
+            return place;
+        }
+        let place = self.snapshot.place(self.subnet?, address);
+        self.placed.set(Some((address, place)));
+        place
+    }
+
     /// Where the client may be given `address` from a pool.
     pub(super) fn pool_place(&self, address: Ipv4Addr) -> Option<Place> {
-        let found = self.snapshot.place(self.subnet?, address)?;
+        let found = self.place_on_link(address)?;
         let is_admitted =
             self.is_open || self.snapshot.admits_to_pool(found.pool, &self.known.classes);
         is_admitted.then_some(Place { subnet: found.subnet, pool: Some(found.pool) })
@@ -100,7 +113,7 @@ impl Transaction<'_> {
 
     /// Whether any pool of the link has `address`, for this client or for others.
     pub(super) fn is_ours(&self, address: Ipv4Addr) -> bool {
-        self.subnet.is_some_and(|subnet| self.snapshot.place(subnet, address).is_some())
+        self.place_on_link(address).is_some()
     }
 
     /// Whether `address` is reserved for others only. Where reservations lie outside of pools, what
@@ -120,7 +133,7 @@ impl Transaction<'_> {
             return false;
         }
         let own = self.known.hosts.of(subnet).and_then(|host| self.reserved(host));
-        if hosts.looks_up() && own == Some(address) {
+        if own == Some(address) {
             // Whoever else may have it, too: nothing needs to be looked up.
             return false;
         }

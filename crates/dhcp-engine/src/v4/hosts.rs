@@ -25,6 +25,8 @@ impl Reserving for V4 {
     type Code = u8;
     type Own = BootTerms;
 
+    const NOTHING: Ipv4Addr = Ipv4Addr::UNSPECIFIED;
+
     fn own(configured: &Reserved4) -> BootTerms {
         BootTerms {
             next_server: configured.next_server,

@@ -3,7 +3,7 @@
 
 use dhcp_config::IdentifierKind;
 use dhcp_lease::v4::{Facts, PoolIndex, V4};
-use dhcp_wire::v4::relay;
+use dhcp_wire::v4::{Message, OptionValue, relay};
 
 use super::name::ClientName;
 use super::stash::Stash;
@@ -106,19 +106,31 @@ pub(super) fn identifiers<'m>(
     client_id: Option<&'m [u8]>,
     flex: &'m FlexId,
 ) -> Identifiers<'m> {
-    let message = view.message;
     Identifiers::new(&snapshot.host_identifiers, |kind| match kind {
+        IdentifierKind::FlexId => Some(&flex.octets),
+        _ => octets_of(kind, view.message, || view.relay_agent_information(), client_id),
+    })
+}
+
+/// What a message says that tells its host, by what is of this kind.
+pub(super) fn octets_of<'m>(
+    kind: IdentifierKind,
+    message: &'m Message<'_>,
+    information: impl FnOnce() -> Option<OptionValue<'m>>,
+    client_id: Option<&'m [u8]>,
+) -> Option<&'m [u8]> {
+    match kind {
         IdentifierKind::HardwareAddress => Some(message.chaddr()),
         IdentifierKind::ClientId => client_id,
         IdentifierKind::Duid => {
             client_id.filter(|id| id.first() == Some(&DUID_TYPE))?.get(DUID_AT..)
         }
         IdentifierKind::CircuitId => {
-            let information = view.relay_agent_information()?;
-            relay::sub_option(information, relay::CIRCUIT_ID)?.as_slice()
+            relay::sub_option(information()?, relay::CIRCUIT_ID)?.as_slice()
         }
-        IdentifierKind::FlexId => Some(&flex.octets),
-    })
+        // It is made by an expression.
+        IdentifierKind::FlexId => None,
+    }
 }
 
 impl Known {
@@ -176,7 +188,7 @@ impl Known {
         subnet: Option<SubnetIndex>,
         identifiers: &Identifiers<'_>,
     ) -> Result<(), DropReason> {
-        if let Some(subnet) = subnet {
+        if let Some(subnet) = subnet.filter(|_| !hosts.is_empty()) {
             self.find_hosts((snapshot, hosts), subnet, identifiers);
             let modes = snapshot.subnet(subnet).modes;
             let current = self.hosts.current(subnet, modes);

@@ -8,6 +8,7 @@ pub mod scopes;
 pub mod snapshot;
 pub mod transaction;
 
+mod ahead;
 mod claim;
 mod decide;
 mod grant;

@@ -1,17 +1,17 @@
 //! DHCPv4 as a shard serves it.
 
 use base::{Now, Prefetch};
-use dhcp_lease::v4::V4;
-use dhcp_lease::{HardwareAddress, Identity, LeaseStore};
+use dhcp_lease::LeaseStore;
+use dhcp_lease::v4::{PoolSet, V4};
 use dhcp_wire::v4::{Malformed, Message, MessageType};
 
 use super::reply::ReplyKind;
 use super::request::client_id;
-use super::{Destination, Ingress, Outcome, Snapshot, Transaction, Work, drive};
+use super::{Destination, Ingress, Outcome, Snapshot, Transaction, Work, ahead, drive};
 use crate::classify::{Classes, PacketView4};
-use crate::hosts::HostBook;
+use crate::hosts::{HostBook, HostTerms, Hosts};
 use crate::in_flight::{ClientKeys, InFlight};
-use crate::protocol::{Desk, Emitted, Protocol, Served, names};
+use crate::protocol::{Ahead, Desk, Emitted, Protocol, Served, names};
 use crate::reason::DropReason;
 use crate::statistic::{self, DropStatistic, Event};
 
@@ -99,12 +99,22 @@ impl Protocol for V4 {
         Ok(Some(in_flight.keys(message.chaddr(), client_id(message)?)))
     }
 
-    fn expect<S: LeaseStore<Self>>(message: &Message<'_>, store: &mut S, prefetch: Prefetch) {
-        let hardware = HardwareAddress::new(message.htype(), message.chaddr());
-        let client_id = client_id(message).ok().flatten();
-        let identity = Identity { hardware, client_id, match_client_id: true };
-        let used = Some(message.ciaddr()).filter(|address| !address.is_unspecified());
-        store.expect(&identity, message.requested_address().or(used), prefetch);
+    fn host_tables(snapshot: &Snapshot) -> &Hosts<Self, HostTerms<Self>> {
+        &snapshot.hosts
+    }
+
+    fn pool_set(snapshot: &Snapshot) -> &PoolSet {
+        snapshot.pools()
+    }
+
+    fn expect<S: LeaseStore<Self>>(
+        snapshot: &Snapshot,
+        message: &Message<'_>,
+        ingress: Ingress,
+        store: &mut S,
+        prefetch: Prefetch,
+    ) -> Ahead {
+        ahead::expect(snapshot, message, ingress, store, prefetch)
     }
 
     fn serve<S: LeaseStore<Self>>(

@@ -38,6 +38,8 @@ pub struct Snapshot {
     pool_names: Vec<Option<Box<NameTerms>>>,
     pool_subnets: Vec<SubnetIndex>,
     networks: Vec<ScopeTerms<u8>>,
+    /// Whether any pool, subnet or network is for some clients only.
+    has_guards: bool,
     /// Who is in which class.
     pub classes: Classes,
     /// In the order of `client-classes`.
@@ -119,6 +121,8 @@ pub struct Subnet {
     pub modes: ReservationModes,
     /// Whether leases keep what the relay agent said.
     pub stores_extended_info: bool,
+    /// Whether leases of any subnet on its link do.
+    pub is_link_storing: bool,
     /// First and last address of the prefix.
     bounds: (u32, u32),
     /// Position of its shared network among those of the configuration.
@@ -164,11 +168,8 @@ impl Snapshot {
             pool_subnets: indexed()
                 .flat_map(|(at, subnet)| subnet.pools.iter().map(move |_| at))
                 .collect(),
-            networks: config
-                .networks
-                .iter()
-                .map(|network| ScopeTerms::compile(&network.guards, &network.options, &classes))
-                .collect(),
+            networks: networks_of(config, &classes),
+            has_guards: config.subnets.iter().any(|subnet| is_guarded(config, subnet)),
             options: ScopeOptions::compile(&config.options, |name| classes.index(name)),
             hosts: scopes::hosts_of(config, &classes),
             host_identifiers: config.host_identifiers.clone(),
@@ -250,8 +251,9 @@ impl Snapshot {
     /// Whether clients in these classes may be served from `subnet`.
     #[must_use]
     pub fn admits(&self, subnet: SubnetIndex, classes: &ClassSet) -> bool {
-        self.subnet(subnet).scope.guard.admits(classes)
-            && self.network(subnet).is_none_or(|network| network.guard.admits(classes))
+        !self.has_guards
+            || self.subnet(subnet).scope.guard.admits(classes)
+                && self.network(subnet).is_none_or(|network| network.guard.admits(classes))
     }
 
     /// The subnets that share a link with `subnet`, beginning with itself.
@@ -307,7 +309,8 @@ impl Snapshot {
     /// Whether clients in these classes may use a pool.
     #[must_use]
     pub fn admits_to_pool(&self, pool: PoolIndex, set: &ClassSet) -> bool {
-        self.pool(pool).guard.admits(set) && self.admits(self.subnet_of(pool), set)
+        !self.has_guards
+            || self.pool(pool).guard.admits(set) && self.admits(self.subnet_of(pool), set)
     }
 
     /// What clients are called that have an address of `subnet`, from `pool`.
@@ -345,6 +348,11 @@ impl Snapshot {
 
 fn bounds((address, len): (Ipv4Addr, u8)) -> (u32, u32) {
     u32::from(address).bounds(len)
+}
+
+fn networks_of(config: &Dhcp4, classes: &Classes) -> Vec<ScopeTerms<u8>> {
+    let networks = config.networks.iter();
+    networks.map(|own| ScopeTerms::compile(&own.guards, &own.options, classes)).collect()
 }
 
 fn pools_of(config: &Dhcp4) -> Vec<PoolSpec> {
@@ -410,16 +418,17 @@ fn is_guarded(config: &Dhcp4, subnet: &Subnet4) -> bool {
 
 fn compile_subnet(config: &Dhcp4, subnet: &Subnet4, classes: &Classes) -> Subnet {
     let (first, last) = bounds(subnet.prefix);
+    let is_any_on_link = |is_it: &dyn Fn(&Subnet4) -> bool| match subnet.network {
+        Some(network) => config.networks[network]
+            .subnets
+            .iter()
+            .any(|&neighbor| is_it(&config.subnets[neighbor])),
+        None => is_it(subnet),
+    };
     Subnet {
         id: subnet.id,
         is_in_network: subnet.network.is_some(),
-        is_link_guarded: match subnet.network {
-            Some(network) => config.networks[network]
-                .subnets
-                .iter()
-                .any(|&neighbor| is_guarded(config, &config.subnets[neighbor])),
-            None => is_guarded(config, subnet),
-        },
+        is_link_guarded: is_any_on_link(&|subnet| is_guarded(config, subnet)),
         mask: Ipv4Addr::from(!(first ^ last)),
         valid_lifetime: subnet.valid_lifetime,
         adaptive_threshold: adaptive::threshold(
@@ -446,6 +455,7 @@ fn compile_subnet(config: &Dhcp4, subnet: &Subnet4, classes: &Classes) -> Subnet
         scope: ScopeTerms::compile(&subnet.guards, &subnet.options, classes),
         modes: subnet.reservation_modes,
         stores_extended_info: subnet.store_extended_info,
+        is_link_storing: is_any_on_link(&|subnet| subnet.store_extended_info),
         bounds: (first, last),
         network: subnet.network,
     }

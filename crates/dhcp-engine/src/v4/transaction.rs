@@ -5,6 +5,7 @@
 //! to step again are bounded: after [`COMMIT_TRIES_MAX`] lost races the message is dropped and
 //! counted, and the client's retransmission starts afresh.
 
+use core::cell::Cell;
 use core::net::Ipv4Addr;
 
 use base::Now;
@@ -23,6 +24,7 @@ use super::request::{self, Intent, Stage};
 use super::{DropReason, Ingress, Snapshot, relay_info, select};
 use crate::classify::{Classes, PacketView4};
 use crate::hosts::{HostBook, Identifiers};
+use crate::links::PoolPlace;
 use crate::options::ScopeOptions;
 use crate::prefixes::SubnetIndex;
 
@@ -112,6 +114,8 @@ pub struct Transaction<'m> {
     preparing: Option<Preparing>,
     has_found_nothing: bool,
     conflict: Option<SubnetIndex>,
+    /// The address that was looked for last among the pools of the link, and what was found.
+    pub(super) placed: Cell<Option<(Ipv4Addr, Option<PoolPlace>)>>,
 }
 
 /// What is committed before anything can be decided.
@@ -197,6 +201,7 @@ impl<'m> Transaction<'m> {
             preparing: None,
             has_found_nothing: false,
             conflict: None,
+            placed: Cell::new(None),
             wish: Wish::Nothing,
         };
         transaction.prepare()?;
@@ -228,11 +233,8 @@ impl<'m> Transaction<'m> {
             let classes = &known.classes;
             known.pools.extend(order.filter(|&pool| snapshot.admits_to_pool(pool, classes)));
         }
-        let mut neighbors = self.snapshot.neighbors(subnet).iter();
         // What the lease itself has told needs no writing.
-        if self.view.stashed.is_empty()
-            && neighbors.any(|&at| self.snapshot.subnet(at).stores_extended_info)
-        {
+        if self.view.stashed.is_empty() && self.snapshot.subnet(subnet).is_link_storing {
             relay_info::write(self.view.message, &mut self.known.user_context);
         }
         if let Some(address) = self.intent.address().filter(|_| self.hosts.looks_up()) {

@@ -23,6 +23,9 @@ impl Reserving for V6 {
     type Code = u16;
     type Own = ();
 
+    const NOTHING: ReservedResource =
+        ReservedResource { resource: Resource::address(Ipv6Addr::UNSPECIFIED), excluded: None };
+
     fn own(_: &Reserved6) {}
 
     fn reserved(configured: &Reserved6) -> impl Iterator<Item = ReservedResource> {

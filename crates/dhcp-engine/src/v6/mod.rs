@@ -12,6 +12,7 @@ pub mod reply;
 pub mod snapshot;
 pub mod transaction;
 
+mod ahead;
 mod changes;
 mod choice;
 mod client;

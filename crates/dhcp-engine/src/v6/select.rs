@@ -37,6 +37,6 @@ pub(super) fn subnet(
 }
 
 /// Whether a link address tells the link: agents that share one with others leave it unspecified.
-fn is_usable(link: &Ipv6Addr) -> bool {
+pub(super) fn is_usable(link: &Ipv6Addr) -> bool {
     !link.is_unspecified() && !link.is_unicast_link_local()
 }

@@ -4,16 +4,16 @@ use core::net::SocketAddrV6;
 
 use base::{Now, Prefetch};
 use dhcp_lease::LeaseStore;
-use dhcp_lease::v6::{Facts, IaIdentity, IaKind, Resource, V6};
-use dhcp_wire::v6::{self as wire, Malformed, MessageType, Packet, StatusCode};
+use dhcp_lease::v6::{Facts, IaKind, PoolSet, V6};
+use dhcp_wire::v6::{Malformed, MessageType, Packet, StatusCode};
 
 use super::association::{ASSOCIATIONS_MAX, Associations};
 use super::client::Scratch;
-use super::{Ingress, Outcome, Snapshot, Transaction, destination, drive, reply};
+use super::{Ingress, Outcome, Snapshot, Transaction, ahead, destination, drive, reply};
 use crate::classify::Classes;
-use crate::hosts::HostBook;
+use crate::hosts::{HostBook, HostTerms, Hosts};
 use crate::in_flight::{ClientKeys, InFlight};
-use crate::protocol::{Desk, Emitted, Protocol, Served, names};
+use crate::protocol::{Ahead, Desk, Emitted, Protocol, Served, names};
 use crate::reason::DropReason;
 use crate::statistic::{self, DropStatistic, Event};
 
@@ -125,21 +125,22 @@ impl Protocol for V6 {
         Ok(packet.message().client_id().map(|duid| in_flight.keys(&[], Some(duid))))
     }
 
-    fn expect<S: LeaseStore<Self>>(packet: &Packet<'_>, store: &mut S, prefetch: Prefetch) {
-        let message = packet.message();
-        let Some(duid) = message.client_id() else { return };
-        // Most messages have one association; others pay for the rest when they are served.
-        let Some(ia) = message.ias().next() else { return };
-        let kind = match ia.kind {
-            wire::IaKind::Na => IaKind::Address,
-            wire::IaKind::Pd => IaKind::Prefix,
-            wire::IaKind::Ta => return,
-        };
-        let address = match kind {
-            IaKind::Address => ia.addresses().next().map(|hint| Resource::address(hint.address)),
-            IaKind::Prefix => None,
-        };
-        store.expect(&IaIdentity { duid, kind, iaid: ia.iaid }, address, prefetch);
+    fn host_tables(snapshot: &Snapshot) -> &Hosts<Self, HostTerms<Self>> {
+        &snapshot.hosts
+    }
+
+    fn pool_set(snapshot: &Snapshot) -> &PoolSet {
+        snapshot.pools()
+    }
+
+    fn expect<S: LeaseStore<Self>>(
+        snapshot: &Snapshot,
+        packet: &Packet<'_>,
+        _ingress: Ingress,
+        store: &mut S,
+        prefetch: Prefetch,
+    ) -> Ahead {
+        ahead::expect(snapshot, packet, store, prefetch)
     }
 
     fn serve<S: LeaseStore<Self>>(

@@ -355,6 +355,13 @@ impl Snapshot {
         buffer
     }
 
+    /// The pool of addresses in which a search that begins with `first` begins, for clients that may
+    /// use all.
+    #[must_use]
+    pub fn first_pool(&self, first: SubnetIndex) -> Option<PoolIndex> {
+        self.addresses.pool_order_from(first).first().copied()
+    }
+
     /// The pools of the link of `subnet`, in order.
     #[must_use]
     pub fn pools_of_link(&self, subnet: SubnetIndex, kind: IaKind) -> &[PoolIndex] {

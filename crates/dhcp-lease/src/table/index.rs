@@ -6,10 +6,9 @@ use core::hash::{BuildHasher, Hash};
 use std::sync::{Mutex, MutexGuard};
 
 use base::Prefetch;
+use base::buckets::{Buckets, Home};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
-
-use super::buckets::{Buckets, Home};
 
 /// Places that one identity leads to at most. A client has a few; hundreds of slots under one
 /// hardware address are an attack or a hypervisor, and are found by their client identifiers.

@@ -244,6 +244,9 @@ pub trait Places<F: Leased>: Send + Sync {
 
     /// Whether `plan_growth` and `plan_cover` ever give anything.
     const CAN_GROW: bool;
+    /// The first of the places whose free bits, if their addresses come to have any, are other
+    /// places'; `None` when there are no such places.
+    const FIRST_APART: Option<u32>;
 
     /// No places yet.
     fn new(seed: u64) -> Self;

@@ -9,7 +9,6 @@
 pub(crate) mod address_map;
 mod administer;
 mod apply;
-mod buckets;
 mod correct;
 pub(crate) mod cycle;
 mod deadlines;
@@ -214,6 +213,11 @@ impl<F: Leased> LeaseTable<F> {
         if self.places.publish(opening.publication) {
             for stripe in 0..STRIPES {
                 doubtful.extend(self.lock(stripe).sparse());
+            }
+            for block in
+                F::Places::FIRST_APART.iter().flat_map(|&first| self.map.blocks(first >> 8))
+            {
+                doubtful.extend(block << 8..=(block << 8 | 0xff));
             }
         }
         for place in doubtful {

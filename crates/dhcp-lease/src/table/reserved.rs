@@ -1,11 +1,15 @@
 //! Reserved addresses: free bits that stay clear, and slots where no pool is.
 //!
 //! Under the configuration lock. Whether an address is reserved is a bit beside its free bit, so
-//! that the packet path asks at no cost; what has no such bit, since no pool holds it, is a place
-//! that its stripe knows.
+//! that the packet path asks at no cost. Where no pool is, blocks of which at least half is reserved
+//! have such bits, too, and rows for their slots; what has none is a place that its stripe knows.
 
-use super::leased::{Leased, Places};
+use super::leased::{Kept, Leased, Places};
 use super::{Configuration, LeaseTable};
+
+/// Reserved places of a block without pools from which on it has a row: its slots take twice the
+/// memory then, at most, and are found without being looked for.
+const DENSE: usize = 128;
 
 /// What is reserved now.
 pub(super) struct Reserved<F: Leased> {
@@ -53,11 +57,38 @@ impl<F: Leased> LeaseTable<F> {
                 self.unreserve(*entry);
             }
         }
-        for place in new.others.iter().filter(|place| old.others.binary_search(place).is_err()) {
-            self.lock_of(*place).reserve_outside(*place, true);
+        let is_gone = |place: &&u32| new.others.binary_search(place).is_err();
+        for &place in old.others.iter().filter(is_gone) {
+            self.lock_of(place).reserve_outside(place, false);
+            if new.pooled.binary_search_by_key(&place, |&(bit, _)| bit).is_err() {
+                self.map.unreserve(place);
+                if F::Places::FIRST_APART.is_none_or(|first| place < first) {
+                    // A pool may have come to it.
+                    self.give_back(F::Kept::default().address(place));
+                }
+            }
         }
-        for place in old.others.iter().filter(|place| new.others.binary_search(place).is_err()) {
-            self.lock_of(*place).reserve_outside(*place, false);
+        self.give_rows(configuration);
+        for &place in &configuration.reserved.others {
+            if self.map.row(place).is_some() {
+                self.map.reserve(place);
+            } else if old.others.binary_search(&place).is_err() {
+                self.lock_of(place).reserve_outside(place, true);
+            }
+        }
+    }
+
+    /// Gives rows to the blocks without pools that are reserved for the most part.
+    fn give_rows(&self, configuration: &mut Configuration<F>) {
+        let rows_before = configuration.rows;
+        for block in configuration.reserved.others.chunk_by(|one, other| one >> 8 == other >> 8) {
+            if block.len() >= DENSE && self.map.row(block[0]).is_none() {
+                self.map.set_row(block[0], configuration.rows);
+                configuration.rows += 1;
+            }
+        }
+        if configuration.rows > rows_before {
+            self.make_room(configuration.rows as usize);
         }
     }
 

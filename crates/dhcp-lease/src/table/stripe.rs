@@ -30,7 +30,7 @@ pub(super) struct State<F: Leased> {
     pub(super) slots: Slots<F>,
     pub(super) deadlines: Deadlines<F>,
     usage: Usage,
-    /// Reserved places outside the pools, ascending.
+    /// Reserved places outside the pools that have no bit, ascending.
     reserved: Vec<u32>,
     /// Where leases are counted.
     pub(super) tallies: Arc<Tallies<F>>,
@@ -114,6 +114,7 @@ impl<F: Leased> Locked<'_, F> {
     /// Whether a pool ever held `address`, which is at `place`, or it is reserved.
     pub(super) fn is_given(&self, place: u32, address: F::Address) -> bool {
         self.table.places.is_pooled(&self.table.map, place, address)
+            || self.table.map.is_reserved(place)
             || self.state.reserved.binary_search(&place).is_ok()
     }
 

@@ -316,6 +316,7 @@ impl Places<V4> for Direct {
     type Run = ();
     type Publication = ();
     const CAN_GROW: bool = false;
+    const FIRST_APART: Option<u32> = None;
 
     fn new(_seed: u64) -> Self {
         Self

@@ -227,6 +227,7 @@ impl Places<V6> for Dictionary {
     type Run = Vec<Stretch>;
     type Publication = Publication;
     const CAN_GROW: bool = true;
+    const FIRST_APART: Option<u32> = Some(SINGLE);
 
     fn new(seed: u64) -> Self {
         Self {
@@ -303,7 +304,7 @@ impl Places<V6> for Dictionary {
 
     fn runs(
         &self,
-        _map: &AddressMap,
+        map: &AddressMap,
         after: Option<(Ipv6Addr, u8, IaKind)>,
     ) -> Vec<Vec<(u32, Resource)>> {
         let mut runs: Vec<Vec<(u32, Resource)>> = Vec::new();
@@ -316,6 +317,9 @@ impl Places<V6> for Dictionary {
             let run = runs.last_mut().expect("one was pushed for the first extent");
             run.extend(extent.blocks(after.map(|(address, ..)| address)));
         }
+        // Single places come in no order: each block of them may hold the next resource.
+        let lowest = Resource::address(Ipv6Addr::UNSPECIFIED);
+        runs.extend(map.blocks(SINGLE >> 8).map(|block| vec![(block, lowest)]));
         runs
     }
 

@@ -9,6 +9,7 @@ mod model;
 mod modelled;
 mod places;
 mod reconfigure;
+mod reserved_blocks;
 mod stress;
 mod wheel;
 

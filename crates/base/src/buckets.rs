@@ -1,9 +1,12 @@
 //! Hints by tag, seven to a cache line: a look-up among millions misses the cache once, and which
-//! line it will read is known without reading anything.
+//! line it will read is known without reading anything. A tag is part of a hash of whatever is looked
+//! up, so what a hint leads to is compared by whoever follows it.
 //!
 //! A hint lies in the first bucket with room from its home on. Each bucket counts the hints that
 //! passed it by, so a look-up ends where none did, and removing leaves nothing behind.
 
+use alloc::boxed::Box;
+use alloc::vec;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// Hints of one bucket.
@@ -12,7 +15,7 @@ const ROOM: usize = 7;
 const LOAD: (usize, usize) = (4, 5);
 
 /// One cache line.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Bucket {
     tags: [u32; ROOM],
@@ -71,21 +74,27 @@ fn bits(mut left: u32) -> impl Iterator<Item = usize> {
 }
 
 /// A multi-map from tags to places.
-#[derive(Default)]
-pub(super) struct Buckets {
+#[derive(Debug, Default)]
+pub struct Buckets {
     buckets: Box<[Bucket]>,
     len: usize,
 }
 
 impl Buckets {
     /// Number of hints.
-    #[cfg(test)]
-    pub(super) const fn len(&self) -> usize {
+    #[must_use]
+    pub const fn len(&self) -> usize {
         self.len
     }
 
+    /// True when there is none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     /// Makes room for `count` hints in all.
-    pub(super) fn reserve(&mut self, count: usize) {
+    pub fn reserve(&mut self, count: usize) {
         let wanted = (count * LOAD.1).div_ceil(LOAD.0 * ROOM);
         if wanted > self.buckets.len() {
             self.grow_to(wanted);
@@ -119,13 +128,13 @@ impl Buckets {
     }
 
     /// Places of the hints with `tag`.
-    pub(super) fn find(&self, tag: u32) -> impl Iterator<Item = u32> {
+    pub fn find(&self, tag: u32) -> impl Iterator<Item = u32> {
         self.path(tag)
             .flat_map(move |bucket| bits(bucket.with_tag(tag)).map(|at| bucket.places[at]))
     }
 
     /// Adds a hint.
-    pub(super) fn insert(&mut self, tag: u32, place: u32) {
+    pub fn insert(&mut self, tag: u32, place: u32) {
         if (self.len + 1) * LOAD.1 > self.buckets.len() * LOAD.0 * ROOM {
             self.grow_to(self.buckets.len() + self.buckets.len() / 2 + 2);
         }
@@ -143,7 +152,7 @@ impl Buckets {
     }
 
     /// Takes one hint out; false when it is not there.
-    pub(super) fn remove(&mut self, tag: u32, place: u32) -> bool {
+    pub fn remove(&mut self, tag: u32, place: u32) -> bool {
         let Some(steps) = self.path(tag).position(|bucket| bucket.with(tag, place) != 0) else {
             return false;
         };
@@ -159,8 +168,15 @@ impl Buckets {
         true
     }
 
+    /// Address of the first bucket that a look-up of `tag` reads, to be asked for ahead.
+    #[must_use]
+    pub fn address_of(&self, tag: u32) -> usize {
+        self.buckets.as_ptr().addr() + self.home(tag) * size_of::<Bucket>()
+    }
+
     /// Octets that it takes.
-    pub(super) const fn bytes(&self) -> usize {
+    #[must_use]
+    pub const fn bytes(&self) -> usize {
         size_of_val(&*self.buckets)
     }
 }
@@ -171,22 +187,23 @@ const fn home(tag: u32, count: usize) -> usize {
 }
 
 /// Where the buckets of somebody else lie, as far as known.
-#[derive(Default)]
-pub(super) struct Home {
+#[derive(Debug, Default)]
+pub struct Home {
     address: AtomicUsize,
     count: AtomicUsize,
 }
 
 impl Home {
     /// Notes that they are these.
-    pub(super) fn note(&self, buckets: &Buckets) {
+    pub fn note(&self, buckets: &Buckets) {
         self.address.store(buckets.buckets.as_ptr().addr(), Ordering::Relaxed);
         self.count.store(buckets.buckets.len(), Ordering::Relaxed);
     }
 
     /// Address of the first bucket that a look-up of `tag` reads. It need not be right: nobody reads
     /// what lies there.
-    pub(super) fn address_of(&self, tag: u32) -> usize {
+    #[must_use]
+    pub fn address_of(&self, tag: u32) -> usize {
         let at = home(tag, self.count.load(Ordering::Relaxed));
         self.address.load(Ordering::Relaxed).wrapping_add(at * size_of::<Bucket>())
     }
@@ -194,8 +211,10 @@ impl Home {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
     use super::*;
-    use base::Random;
+    use crate::Random;
 
     /// Everything that is put in is found until it is taken out, against a list, with tags that
     /// crowd into the same buckets.

@@ -1,0 +1,246 @@
+//! The hosts of a configuration, laid out for the packet path: whoever sends is found, or not, in
+//! one cache line of a table, and what is reserved for him in one more.
+//!
+//! The second is the host's record: its identifier, so that it is known to be the one, and its
+//! reservation. Long identifiers, further reservations and terms, which few hosts have, lie aside. A
+//! million hosts of DHCPv4 take 32 octets each for the record and about 12 in each of two tables.
+
+use core::fmt::Debug;
+use core::hash::BuildHasher;
+use core::slice;
+
+use base::prefetch::prefetch_value;
+use base::{Buckets, Prefetch};
+use dhcp_config::IdentifierKind;
+use foldhash::fast::FixedState;
+
+use super::{Host, HostIndex, IdentifierKinds, Reserving, Scope};
+
+/// Octets of an identifier that a record has room for.
+pub(super) const SHORT: usize = 16;
+/// Records that lie together, in one or two cache lines.
+const TOGETHER: usize = 2;
+
+/// What a host is found by, and what most have.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Record<R> {
+    /// The identifier, when it is short.
+    pub(super) octets: [u8; SHORT],
+    pub(super) scope: u32,
+    /// One more than the position of what lies aside; 0 = nothing.
+    pub(super) aside: u32,
+    /// What is reserved, when it is one.
+    pub(super) reserved: R,
+    pub(super) reserved_count: u16,
+    pub(super) octets_len: u8,
+    pub(super) kind: IdentifierKind,
+}
+
+const _: () = assert!(size_of::<Record<core::net::Ipv4Addr>>() == 32, "two records to a line");
+
+/// Records side by side.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub(super) struct Group<R>(pub(super) [Record<R>; TOGETHER]);
+
+/// Where the rest of a host is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Aside {
+    pub(super) octets_at: u32,
+    pub(super) reserved_at: u32,
+    /// One more than the position of its terms; 0 = none.
+    pub(super) terms: u32,
+}
+
+/// All hosts of a configuration. See the module.
+pub struct Hosts<F: Reserving, T> {
+    pub(super) hasher: FixedState,
+    pub(super) len: usize,
+    pub(super) records: Vec<Group<F::Reserved>>,
+    pub(super) asides: Vec<Aside>,
+    pub(super) octets: Vec<u8>,
+    pub(super) reserved: Vec<F::Reserved>,
+    pub(super) terms: Vec<T>,
+    pub(super) by_identifier: Buckets,
+    pub(super) by_place: Buckets,
+    /// (scope, kinds of its hosts' identifiers), rising.
+    pub(super) kinds: Vec<(u32, IdentifierKinds)>,
+}
+
+/// Where a look-up of an identifier goes.
+#[derive(Clone, Copy, Debug)]
+pub struct HostTrail(u32);
+
+impl HostTrail {
+    pub(super) const fn tag(self) -> u32 {
+        self.0
+    }
+}
+
+impl<F: Reserving, T> Debug for Hosts<F, T> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Hosts").field("len", &self.len).finish_non_exhaustive()
+    }
+}
+
+impl<F: Reserving, T> Hosts<F, T> {
+    /// How many hosts there are.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// True when nothing is reserved for anyone.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The kinds of identifiers that the hosts of a scope have: others need no look-up.
+    #[must_use]
+    pub fn kinds(&self, scope: Scope) -> IdentifierKinds {
+        let found = self.kinds.binary_search_by_key(&scope.number(), |&(scope, _)| scope);
+        found.map_or_else(|_| IdentifierKinds::default(), |at| self.kinds[at].1)
+    }
+
+    /// The host of a scope with this identifier.
+    #[must_use]
+    pub fn find(&self, scope: Scope, kind: IdentifierKind, octets: &[u8]) -> Option<HostIndex> {
+        let HostTrail(tag) = self.trail(scope, kind, octets);
+        let scope = scope.number();
+        let is_it = |&index: &u32| {
+            let record = self.record(index);
+            record.scope == scope && record.kind == kind && self.octets_of(record) == octets
+        };
+        self.by_identifier.find(tag).find(is_it).map(HostIndex::Configured)
+    }
+
+    /// Where [`Hosts::find`] will go.
+    #[must_use]
+    pub fn trail(&self, scope: Scope, kind: IdentifierKind, octets: &[u8]) -> HostTrail {
+        HostTrail(self.hasher.hash_one((scope.number(), kind as u8, octets)) as u32)
+    }
+
+    /// Brings near what a look-up reads first.
+    pub fn expect(&self, HostTrail(tag): HostTrail, prefetch: Prefetch) {
+        prefetch(self.by_identifier.address_of(tag));
+    }
+
+    /// Brings near what it reads then.
+    pub fn expect_record(&self, HostTrail(tag): HostTrail, prefetch: Prefetch) {
+        for index in self.by_identifier.find(tag) {
+            let record = self.record(index);
+            prefetch_value(prefetch, record, size_of_val(record).div_ceil(64));
+        }
+    }
+
+    /// What the first host that lies there has reserved, if that is anything: who it is of is not
+    /// looked at.
+    pub(super) fn reserved_on(&self, HostTrail(tag): HostTrail) -> Option<F::Address> {
+        let index = self.by_identifier.find(tag).next()?;
+        self.reserved_of(self.record(index)).first().map(|&reserved| F::address(reserved))
+    }
+
+    /// The host at `index`.
+    ///
+    /// # Panics
+    ///
+    /// When it is not the index of a host of these.
+    #[must_use]
+    pub fn get(&self, index: HostIndex) -> Host<'_, F, T> {
+        let HostIndex::Configured(index) = index else {
+            unreachable!("what was found elsewhere is not asked for here")
+        };
+        let record = self.record(index);
+        Host {
+            scope: match record.scope {
+                0 => Scope::Global,
+                id => Scope::Subnet(id),
+            },
+            kind: record.kind,
+            identifier: self.octets_of(record),
+            reserved: self.reserved_of(record),
+            terms: self.aside_of(record).and_then(|aside| {
+                let at = aside.terms.checked_sub(1)?;
+                Some(&self.terms[at as usize])
+            }),
+        }
+    }
+
+    /// Whom a scope has an address or prefix reserved for: several where that is allowed
+    /// (`ip-reservations-unique`), in no order that means anything. Prefixes are compared by their
+    /// first address alone, as Kea does.
+    pub fn owners_of(&self, scope: Scope, address: F::Address) -> impl Iterator<Item = HostIndex> {
+        let (scope, place) = (scope.number(), F::place(address));
+        self.by_place.find(self.place_tag(scope, place)).filter_map(move |index| {
+            let record = self.record(index);
+            let mut reserved = self.reserved_of(record).iter();
+            let is_it = record.scope == scope
+                && reserved.any(|&reserved| F::place(F::address(reserved)) == place);
+            is_it.then_some(HostIndex::Configured(index))
+        })
+    }
+
+    /// Whom a scope has an address or prefix reserved for; any of them where there are several.
+    #[must_use]
+    pub fn owner_of(&self, scope: Scope, address: F::Address) -> Option<HostIndex> {
+        self.owners_of(scope, address).next()
+    }
+
+    /// Everything reserved, with its scope: those of one host stand together, hosts in the order
+    /// in which they were added.
+    pub fn reserved(&self) -> impl Iterator<Item = (Scope, F::Address)> {
+        (0..self.len as u32).flat_map(|index| {
+            let host = self.get(HostIndex::Configured(index));
+            host.reserved.iter().map(move |&reserved| (host.scope, F::address(reserved)))
+        })
+    }
+
+    pub(super) fn place_tag(&self, scope: u32, place: F::Place) -> u32 {
+        self.hasher.hash_one((scope, place)) as u32
+    }
+
+    pub(super) fn record(&self, index: u32) -> &Record<F::Reserved> {
+        let index = index as usize;
+        &self.records[index / TOGETHER].0[index % TOGETHER]
+    }
+
+    fn aside_of(&self, record: &Record<F::Reserved>) -> Option<&Aside> {
+        record.aside.checked_sub(1).map(|at| &self.asides[at as usize])
+    }
+
+    fn octets_of<'h>(&'h self, record: &'h Record<F::Reserved>) -> &'h [u8] {
+        let len = usize::from(record.octets_len);
+        if len <= SHORT {
+            return &record.octets[..len];
+        }
+        let first = self.aside_of(record).map_or(0, |aside| aside.octets_at) as usize;
+        &self.octets[first..first + len]
+    }
+
+    pub(super) fn reserved_of<'h>(&'h self, record: &'h Record<F::Reserved>) -> &'h [F::Reserved] {
+        match usize::from(record.reserved_count) {
+            0 => &[],
+            1 => slice::from_ref(&record.reserved),
+            count => {
+                let first = self.aside_of(record).map_or(0, |aside| aside.reserved_at) as usize;
+                &self.reserved[first..first + count]
+            }
+        }
+    }
+}
+
+impl<R: Copy> Group<R> {
+    /// Adds a record behind `len` others.
+    pub(super) fn push(groups: &mut Vec<Self>, len: usize, record: Record<R>) {
+        match groups.get_mut(len / TOGETHER) {
+            Some(group) => group.0[len % TOGETHER] = record,
+            None => groups.push(Self([record; TOGETHER])),
+        }
+    }
+
+    /// Room for `count` records.
+    pub(super) fn room(count: usize) -> Vec<Self> {
+        Vec::with_capacity(count.div_ceil(TOGETHER))
+    }
+}

@@ -1,0 +1,51 @@
+//! What is asked of memory for a message before it is served. All of it is a guess: classes, which
+//! may decide the subnet, are not looked at.
+
+use base::Prefetch;
+use dhcp_config::IdentifierKind;
+use dhcp_lease::v6::{IaIdentity, IaKind, Resource, V6};
+use dhcp_lease::{Expected, LeaseStore};
+use dhcp_wire::v6::{self as wire, Packet};
+
+use super::{Snapshot, select};
+use crate::hosts::{HostTrails, Identifiers};
+use crate::protocol::Ahead;
+
+/// See [`Protocol::expect`](crate::protocol::Protocol::expect). Most messages have one association;
+/// others pay for the rest when they are served.
+pub(super) fn expect<S: LeaseStore<V6>>(
+    snapshot: &Snapshot,
+    packet: &Packet<'_>,
+    store: &mut S,
+    prefetch: Prefetch,
+) -> Ahead {
+    let message = packet.message();
+    let Some(duid) = message.client_id() else { return Ahead::default() };
+    let Some(ia) = message.ias().next() else { return Ahead::default() };
+    let (kind, wanted) = match ia.kind {
+        wire::IaKind::Na => {
+            let first = ia.addresses().next();
+            (IaKind::Address, first.map(|hint| Resource::address(hint.address)))
+        }
+        wire::IaKind::Pd => (IaKind::Prefix, None),
+        wire::IaKind::Ta => return Ahead::default(),
+    };
+    let identity = IaIdentity { duid, kind, iaid: ia.iaid };
+    store.expect(Some(&identity), wanted.map_or(Expected::Nothing, Expected::Address), prefetch);
+    let takes_any = kind == IaKind::Address && wanted.is_none();
+    let has_hosts = !snapshot.hosts.is_empty();
+    let link = packet.relays().rev().map(|relay| relay.link_address).find(select::is_usable);
+    let link = link.filter(|_| has_hosts || takes_any);
+    let subnet = link.and_then(|link| snapshot.subnet_by_prefix(link, |_| true));
+    let Some(subnet) = subnet else { return Ahead::default() };
+    let trails = has_hosts.then(|| {
+        let identifiers = Identifiers::new(&snapshot.host_identifiers, |kind| {
+            (kind == IdentifierKind::Duid).then_some(duid)
+        });
+        let terms = snapshot.subnet(subnet);
+        HostTrails::new(&snapshot.hosts, (terms.id, terms.reservation_modes), &identifiers)
+    });
+    let first = snapshot.preference.first(subnet);
+    let pool = snapshot.first_pool(first).filter(|_| takes_any);
+    Ahead { trails, pool }
+}
