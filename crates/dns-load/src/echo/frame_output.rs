@@ -129,10 +129,13 @@ mod tests {
             "echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6
              ip link add out0 type veth peer name far0
              ip link set out0 up; ip link set far0 up
+             mount -t sysfs sysfs /sys
              printf %x $((1 << {})) >/sys/class/net/far0/queues/rx-0/rps_cpus",
             cpus[1]
         );
-        Command::new("sh").args(["-ec", &script]).status().unwrap().success()
+        let mut shell = Command::new("unshare");
+        assert!(shell.args(["-m", "sh", "-ec", &script]).status().unwrap().success(), "{script}");
+        true
     }
 
     #[test]
@@ -140,22 +143,29 @@ mod tests {
         if !is_on_a_link() {
             return;
         }
-        let small = RingSize { bytes: 8 << 10, slot_bytes: 2_048 };
+        let small = RingSize { bytes: 4 << 10, slot_bytes: 2_048 };
         let out = interface::named("out0").unwrap();
-        let mut output = FrameOutput::of_size(&out, small).unwrap();
+        let FrameOutput::Xdp(mut sender) = FrameOutput::of_size(&out, small).unwrap() else {
+            println!("skipped: AF_XDP is not to be had here");
+            return;
+        };
         let mut counts = ResponderCounts::default();
-        for frame in 0..2_000 {
-            for _ in 0..100_000 {
-                if output.free() >= ROOM {
-                    break;
-                }
-                output.flush(&mut counts).unwrap();
+        let mut are_all_under_way = false;
+        for _ in 0..10_000 {
+            while sender.free() > 0 {
+                sender.slot().unwrap()[..60].fill(0xff);
+                sender.commit(60);
             }
-            let slot = output.slot().unwrap_or_else(|| panic!("no slot for frame {frame}"));
-            slot[..60].fill(0xff);
-            output.commit(60);
+            sender.flush().unwrap();
+            are_all_under_way = (sender.waiting(), sender.free()) == (0, 0);
+            if are_all_under_way {
+                break;
+            }
         }
-        output.flush(&mut counts).unwrap();
-        assert_eq!((counts.sends.sent, counts.sends.refused), (2_000, 0));
+        assert!(are_all_under_way, "the other processor is always the quicker one");
+        for _ in 0..10_000 {
+            flush_xdp(&mut sender, &mut counts).unwrap();
+        }
+        assert_eq!(sender.free(), 2);
     }
 }
