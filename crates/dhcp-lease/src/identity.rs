@@ -29,6 +29,14 @@ impl HardwareAddress {
         Self { htype, len: len as u8, octets: kept }
     }
 
+    /// The first `len` of `octets`, of type `htype`; `None` when there are not as many or what follows
+    /// is not zero.
+    #[must_use]
+    pub fn padded(htype: u8, len: u8, octets: [u8; HARDWARE_ADDRESS_MAX]) -> Option<Self> {
+        let padding = octets.get(usize::from(len)..)?;
+        padding.iter().all(|&octet| octet == 0).then_some(Self { htype, len, octets })
+    }
+
     /// The hardware type (1 = Ethernet).
     #[must_use]
     pub const fn htype(&self) -> u8 {

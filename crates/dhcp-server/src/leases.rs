@@ -81,7 +81,11 @@ impl<P: Service> Leases<P> {
             return Ok(Self::Memory(Arc::clone(table)));
         }
         let path = lease_file::<P>(config);
-        let options = OpenOptions { max_row_errors: database.max_row_errors, threads: 0 };
+        let options = OpenOptions {
+            max_row_errors: database.max_row_errors,
+            threads: 0,
+            skips_flush: config.godwit.durability == Durability::None,
+        };
         let (memfile, report) =
             Memfile::open_into::<P>(Arc::new(DiskStorage), &path, options, &loading)
                 .map_err(|error: OpenError| ServerError::Leases(error.to_string()))?;

@@ -9,7 +9,7 @@ use base::time::NS_PER_S;
 use dhcp_config::{ExtendedInfoChecks, LeaseChecks};
 use dhcp_control::{ExtendedInfo, IpVersion, check_extended_info};
 use dhcp_lease::LeaseTable;
-use dhcp_store::memfile::{FileRow, Intake, Progress, Rows};
+use dhcp_store::memfile::{FileRow, Intake, Progress, Rows, take_foreseen};
 use netio::Clock;
 
 use crate::leases::DHCPSRV;
@@ -151,12 +151,13 @@ impl<'l, P: Service> Loading<'l, P> {
 impl<P: Service> Intake<P> for Loading<'_, P> {
     fn take(&self, rows: Drain<'_, FileRow<P>>) {
         let mut leases = 0;
-        for row in rows {
+        let expect = |lease: &P::Lease| self.table.expect_load(lease, netio::prefetch);
+        take_foreseen(rows, expect, |row| {
             leases += match row {
                 FileRow::Lease(lease) => self.put(lease),
                 FileRow::Deleted(address) => -i64::from(self.table.unload(address)),
             };
-        }
+        });
         self.leases.fetch_add(leases, Ordering::Relaxed);
     }
 

@@ -54,7 +54,7 @@ fn log_row(log: &ShardLog, lease: &Lease) -> u64 {
 }
 
 fn open(storage: &PowerCutStorage) -> (Memfile, Vec<Lease>, LoadReport) {
-    let options = OpenOptions { threads: 1, max_row_errors: 0 };
+    let options = OpenOptions { threads: 1, ..OpenOptions::default() };
     let (memfile, mut leases, report) =
         Memfile::open::<V4>(Arc::new(storage.clone()), Path::new(LIVE), options)
             .expect("the simulated disk works");
@@ -273,7 +273,7 @@ fn chunks_on_several_threads_load_as_one_does() {
     assert!(text.len() > 3 << 20);
     for threads in [1, 4] {
         let storage = storage.after(Survival::ProcessDied, Faults::default());
-        let options = OpenOptions { threads, max_row_errors: 1 };
+        let options = OpenOptions { threads, max_row_errors: 1, ..OpenOptions::default() };
         let (_, leases, report) =
             Memfile::open::<V4>(Arc::new(storage), Path::new(LIVE), options).unwrap();
         assert_eq!((leases.len(), report.rows), (7_000, 80_000));

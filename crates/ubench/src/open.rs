@@ -89,7 +89,7 @@ fn memfile(
     };
     let tried = || format!("open {}", path.display());
     let storage = Arc::new(CountedStorage::new(counts.clone(), place.delay));
-    let options = OpenOptions { threads: 1, max_row_errors: 0 };
+    let options = OpenOptions { threads: 1, ..OpenOptions::default() };
     let (file, leases, _) = Memfile::open::<V4>(storage, &path, options)
         .map_err(|error| UbenchError::failed(tried(), error))?;
     if !leases.is_empty() {

@@ -70,6 +70,9 @@ pub trait Leased: Family<PoolSet = PoolSet<Self>> {
     /// What `lease` is of.
     fn address_of(lease: &Self::Lease) -> Self::Address;
 
+    /// What the index finds the client of `lease` by.
+    fn indexed_by(lease: &Self::Lease) -> Self::Identity<'_>;
+
     /// A lease as a slot keeps it.
     fn take_apart(lease: Self::Lease) -> Loaded<Self>;
 }

@@ -1,5 +1,7 @@
 //! Leases in as whole values: loading at the start.
 
+use base::Prefetch;
+
 use super::LeaseTable;
 use super::leased::{Leased, Loaded, Places};
 
@@ -12,7 +14,12 @@ impl<F: Leased> LeaseTable<F> {
         self.load_row(lease);
     }
 
-    /// The same; true when the address had no lease before and has one now.
+    /// Brings near what loading `lease` will read, some leases ahead.
+    pub fn expect_load(&self, lease: &F::Lease, prefetch: Prefetch) {
+        self.expect_client(&F::indexed_by(lease), prefetch);
+    }
+
+    /// [`LeaseTable::load`]; true when the address had no lease before and has one now.
     pub fn load_row(&self, lease: F::Lease) -> bool {
         let lease = F::take_apart(lease);
         let is_deletion = lease.valid_lifetime_s == 0;
@@ -48,14 +55,16 @@ impl<F: Leased> LeaseTable<F> {
     /// True when there was no lease at `place`.
     fn load_at(&self, place: u32, lease: Loaded<F>) -> bool {
         let mut stripe = self.lock_of(place);
-        let is_first = stripe.shown_state(place).is_none();
-        if lease.valid_lifetime_s == 0
+        let is_deletion = lease.valid_lifetime_s == 0;
+        if is_deletion
             && stripe.find(place).is_none_or(|id| stripe.slot(id).version == 0)
             && !stripe.is_given(place, lease.address)
         {
-            return is_first;
+            return true;
         }
         let id = stripe.make(place, lease.address);
+        let slot = stripe.slot(id);
+        let is_first = slot.version == 0 || slot.shown_state().is_none();
         stripe.install(id, lease, 0);
         is_first
     }

@@ -263,8 +263,10 @@ impl<F: Leased> Locked<'_, F> {
 
     /// Gives the slot the family's part `kept` with the client in it.
     pub(super) fn replace_kept(&mut self, id: u32, kept: F::Kept) {
-        let is_another = !self.slot(id).kept.has_client_of(&kept);
-        if is_another {
+        // Nothing has to be forgotten where nobody ever was, as nearly everywhere in a load.
+        let is_fresh = self.slot(id).version == 0;
+        let is_another = is_fresh || !self.slot(id).kept.has_client_of(&kept);
+        if is_another && !is_fresh {
             self.forget_client(id);
         }
         let table = self.table;

@@ -97,6 +97,17 @@ impl Leased for V4 {
         lease.address
     }
 
+    fn indexed_by(lease: &Lease) -> Identity<'_> {
+        let client_id = lease.client_id.as_ref().map(ClientId::octets);
+        // An identifier that is made of the hardware address has no entry of its own.
+        let is_own = |octets: &&[u8]| hardware_in(octets) != Some(lease.hardware);
+        Identity {
+            hardware: lease.hardware,
+            client_id: client_id.filter(is_own),
+            match_client_id: true,
+        }
+    }
+
     fn take_apart(lease: Lease) -> Loaded<Self> {
         Loaded {
             address: lease.address,

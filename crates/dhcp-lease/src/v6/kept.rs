@@ -108,6 +108,10 @@ impl Leased for V6 {
         lease.resource
     }
 
+    fn indexed_by(lease: &Lease) -> IaIdentity<'_> {
+        IaIdentity { duid: lease.duid.octets(), kind: lease.resource.kind, iaid: lease.iaid }
+    }
+
     fn take_apart(mut lease: Lease) -> Loaded<Self> {
         if lease.duid.octets() == KEAS_EMPTY_DUID {
             lease.duid = ClientId::new(&[]);

@@ -167,7 +167,7 @@ fn highest_mib() -> u64 {
 }
 
 fn open<F: Rows>(path: &Path, threads: usize, intake: &impl Intake<F>) -> LoadReport {
-    let options = OpenOptions { max_row_errors: 1, threads };
+    let options = OpenOptions { max_row_errors: 1, threads, ..OpenOptions::default() };
     let opened = Memfile::open_into::<F>(Arc::new(DiskStorage), path, options, intake);
     opened.expect("the lease file opens").1
 }

@@ -9,6 +9,7 @@ use super::attempt::BlockWriter;
 use super::columns::Columns;
 use super::line::{self, Line};
 use super::load::{LoadError, LoadReport, Source, load};
+use super::plain::Plain;
 use super::value::{RowFault, Values};
 
 /// A family whose leases Kea keeps in files of rows.
@@ -30,6 +31,10 @@ pub trait Rows: Leased {
     ///
     /// The first fault met.
     fn parse(values: &mut Values<'_>) -> Result<Self::Lease, RowFault>;
+
+    /// Reads a lease from a plain row: the same as [`Rows::parse`] makes of it, or `None` for a row
+    /// that is not plain.
+    fn parse_plain(row: &mut Plain<'_>) -> Option<Self::Lease>;
 
     /// A whole lease as a row.
     fn row_of(lease: &Self::Lease) -> Self::Row<'_>;

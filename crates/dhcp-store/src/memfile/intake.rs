@@ -39,6 +39,27 @@ pub trait Intake<F: Rows>: Sync {
     fn progress(&self, _progress: Progress) {}
 }
 
+/// Rows that are expected before the one that is being taken.
+const AHEAD: usize = 12;
+
+/// Gives each of `rows` to `take`, and to `expect` some rows before.
+pub fn take_foreseen<F: Rows>(
+    mut rows: Drain<'_, FileRow<F>>,
+    expect: impl Fn(&F::Lease),
+    mut take: impl FnMut(FileRow<F>),
+) {
+    let expect = |row: &FileRow<F>| {
+        if let FileRow::Lease(lease) = row {
+            expect(lease);
+        }
+    };
+    rows.as_slice().iter().take(AHEAD).for_each(expect);
+    while let Some(row) = rows.next() {
+        rows.as_slice().get(AHEAD - 1).into_iter().for_each(expect);
+        take(row);
+    }
+}
+
 /// What is in the rows and nothing else.
 impl<F: Rows> Intake<F> for LeaseTable<F> {
     fn take(&self, rows: Drain<'_, FileRow<F>>) {

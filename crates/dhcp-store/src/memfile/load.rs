@@ -13,6 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use super::columns::Header;
 use super::format::{Format, Rows};
 use super::intake::{Collected, FileRow, Intake, Progress};
+use super::plain::Plain;
 use super::value::{RowFault, parse_row};
 use crate::storage::{LogFile, read_full_at};
 
@@ -20,8 +21,9 @@ use crate::storage::{LogFile, read_full_at};
 const CHUNK: u64 = 1 << 20;
 /// Octets read at a time beyond a chunk, for the row that crosses its end.
 const BEYOND: usize = 4096;
-/// Lanes that leases go through to where they are kept.
-pub(super) const LANES: usize = 64;
+/// Lanes that leases go through to where they are kept: as many as the lease table has stripes, so that
+/// what comes together lies together.
+pub(super) const LANES: usize = 256;
 /// Bad rows that are described; the others are counted.
 const DESCRIBED_MAX: usize = 100;
 
@@ -122,14 +124,21 @@ impl Parsed {
 /// One after the other, the chunks whose rows of some addresses may be taken.
 #[derive(Default)]
 struct Lane {
-    /// The chunk that comes next.
-    next: Mutex<usize>,
+    turn: Mutex<Turn>,
     turned: Condvar,
 }
 
+#[derive(Default)]
+struct Turn {
+    /// The chunk that comes next.
+    next: usize,
+    /// Threads that wait for their chunk's turn.
+    waiting: usize,
+}
+
 impl Lane {
-    fn lock(&self) -> MutexGuard<'_, usize> {
-        self.next.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Turn> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -262,17 +271,22 @@ impl<'s, I> Loading<'s, I> {
         I: Intake<F>,
     {
         for (lane, batch) in self.lanes.iter().zip(batches) {
-            let mut next = lane.lock();
-            while *next != index {
+            let mut turn = lane.lock();
+            while turn.next != index {
                 if self.is_aborted.load(Ordering::Relaxed) {
                     return;
                 }
-                next = lane.turned.wait(next).unwrap_or_else(PoisonError::into_inner);
+                turn.waiting += 1;
+                turn = lane.turned.wait(turn).unwrap_or_else(PoisonError::into_inner);
+                turn.waiting -= 1;
             }
             self.intake.take(batch.drain(..));
-            *next += 1;
-            drop(next);
-            lane.turned.notify_all();
+            turn.next += 1;
+            let is_awaited = turn.waiting > 0;
+            drop(turn);
+            if is_awaited {
+                lane.turned.notify_all();
+            }
         }
     }
 
@@ -349,30 +363,41 @@ fn read_chunk(source: &Source, chunk: &Chunk, octets: &mut Vec<u8>) -> io::Resul
 }
 
 /// Parses `rows`, which were read for `chunk`.
-fn parse_chunk<F: Rows>(source: &Source, rows: &[u8], batches: &mut Batches<F>) -> Parsed {
+fn parse_chunk<F: Rows>(source: &Source, mut rows: &[u8], batches: &mut Batches<F>) -> Parsed {
     let format = Format::of::<F>();
     let mut parsed = Parsed::default();
-    for row in rows.split_inclusive(|&octet| octet == b'\n') {
-        let line = row.strip_suffix(b"\n").unwrap_or(row);
-        if !line.is_empty() {
-            match parse_row::<F>(line, &format, source.header) {
-                Ok(lease) => {
-                    let address = F::address(&lease);
-                    let row = match F::is_deleted(&lease) {
-                        true => FileRow::Deleted(address),
-                        false => FileRow::Lease(lease),
-                    };
-                    batches[lane_of::<F>(address)].push(row);
-                    parsed.rows += 1;
-                    parsed.before = None;
-                }
-                Err(fault) => {
-                    parsed.count(fault);
-                    if parsed.faults.len() < DESCRIBED_MAX {
-                        parsed.faults.push((parsed.lines, fault));
-                    }
+    while !rows.is_empty() {
+        let mut plain = Plain::new(rows);
+        let row = match F::parse_plain(&mut plain) {
+            Some(lease) => {
+                rows = &rows[plain.len()..];
+                Some(Ok(lease))
+            }
+            None => {
+                let end = rows.iter().position(|&octet| octet == b'\n');
+                let (line, rest) = rows.split_at(end.unwrap_or(rows.len()));
+                rows = rest.strip_prefix(b"\n").unwrap_or(rest);
+                (!line.is_empty()).then(|| parse_row::<F>(line, &format, source.header))
+            }
+        };
+        match row {
+            Some(Ok(lease)) => {
+                let address = F::address(&lease);
+                let row = match F::is_deleted(&lease) {
+                    true => FileRow::Deleted(address),
+                    false => FileRow::Lease(lease),
+                };
+                batches[lane_of::<F>(address)].push(row);
+                parsed.rows += 1;
+                parsed.before = None;
+            }
+            Some(Err(fault)) => {
+                parsed.count(fault);
+                if parsed.faults.len() < DESCRIBED_MAX {
+                    parsed.faults.push((parsed.lines, fault));
                 }
             }
+            None => {}
         }
         parsed.lines += 1;
     }

@@ -20,6 +20,9 @@ pub struct OpenOptions {
     pub max_row_errors: u32,
     /// Threads that load; 0 = one for each processor.
     pub threads: usize,
+    /// What is in the live file counts as it is, flushed or not: for those who promise no more than
+    /// that a lease was written.
+    pub skips_flush: bool,
 }
 
 /// Why lease files could not be opened.
@@ -116,7 +119,8 @@ pub struct Memfile {
 
 impl Memfile {
     /// Opens the lease file `live` and those around it, making it when there is none. All that was
-    /// loaded, and the names of the files, is flushed when this returns.
+    /// loaded, and the names of the files, is flushed when this returns, unless
+    /// [`OpenOptions::skips_flush`] says otherwise.
     ///
     /// # Errors
     ///
@@ -174,14 +178,24 @@ impl Memfile {
         if let Some((_, found)) = &live {
             sources.extend(found.source.clone());
         }
-        let threads = thread_count(options.threads);
-        let mut report = load_into(&sources, threads, options.max_row_errors, intake)?;
+        let rows = live.as_ref().and_then(|(_, found)| found.source.as_ref());
+        let rows = rows.filter(|_| !options.skips_flush);
+        let (loaded, flushed) = std::thread::scope(|scope| {
+            // The disk is as long at it as the processor is at loading.
+            let flushing = rows.map(|rows| scope.spawn(|| flush_again(rows)));
+            let threads = thread_count(options.threads);
+            let loaded = load_into(&sources, threads, options.max_row_errors, intake);
+            let flushed = flushing.map(|thread| thread.join().expect("flushing does not panic"));
+            (loaded, flushed.unwrap_or(Ok(())))
+        });
+        let mut report = loaded?;
+        flushed?;
 
         let needs_cleanup = has_completed || is_there(&files.rotated);
         let torn_octets = live.as_ref().map_or(0, |(_, found)| found.torn_octets);
         report.torn_octets = torn_octets;
         let header = live.as_ref().and_then(|(_, found)| found.header());
-        let (file, end) = mend(&format, &*storage, &files, live)?;
+        let (file, end) = mend(&format, &*storage, &files, live, options)?;
         let mut memfile = Self {
             columns: header.map_or_else(|| Columns::newest(&format), |header| header.columns),
             max_row_errors: options.max_row_errors,
@@ -375,21 +389,22 @@ fn find(format: &Format, storage: &dyn Storage, path: &Path) -> Result<Option<Op
     Ok(Some((file, found)))
 }
 
-/// Makes the live file one that can be appended to, whatever was found: cuts a torn row off, makes
-/// a new file when there was none.
+/// Makes the live file, whose rows are flushed, one that can be appended to, whatever was found: cuts
+/// a torn row off, makes a new file when there was none.
 fn mend(
     format: &Format,
     storage: &dyn Storage,
     files: &LeaseFiles,
     live: Option<Opened>,
+    options: OpenOptions,
 ) -> Result<(Arc<dyn LogFile>, u64), Failed> {
     if let Some((file, Found { source: Some(source), torn_octets })) = live {
         if torn_octets > 0 {
             file.truncate(source.end).tried("truncate", &files.live)?;
+            if !options.skips_flush {
+                file.sync_data().tried("flush", &files.live)?;
+            }
         }
-        rewrite_tail(&*file, source.start, source.end).tried("write", &files.live)?;
-        file.sync_data().tried("flush", &files.live)?;
-        storage.sync_folder(&files.folder).tried("flush the folder", &files.folder)?;
         return Ok((file, source.end));
     }
     let next = prepare(storage, files, |writer| header_only(format, writer))?;
@@ -400,9 +415,14 @@ fn mend(
 /// Octets at the end of the live file that are written once more when it is opened.
 const REWRITTEN_MAX: u64 = 64 << 20;
 
-/// Writes the last rows over themselves. What a process wrote that died since is in the page cache,
-/// and if a flush of it has failed, nowhere else, though later flushes succeed. Written again it is
-/// flushed again; longer than this no server goes on without a flush that succeeds.
+/// Writes the last of `rows` over themselves, and flushes them all. What a process wrote that died since
+/// is in the page cache, and if a flush of it has failed, nowhere else, though later flushes succeed.
+/// Written again it is flushed again; longer than this no server goes on without a flush that succeeds.
+fn flush_again(rows: &Source) -> Result<(), Failed> {
+    rewrite_tail(&*rows.file, rows.start, rows.end).tried("write", &rows.path)?;
+    rows.file.sync_data().tried("flush", &rows.path)
+}
+
 fn rewrite_tail(file: &dyn LogFile, start: u64, end: u64) -> std::io::Result<()> {
     let mut block = vec![0; 1 << 20];
     let mut offset = start.max(end.saturating_sub(REWRITTEN_MAX));

@@ -131,7 +131,7 @@ impl Octets {
 }
 
 /// Values of digits, [`u8::MAX`] for what is none.
-const DIGITS: [u8; 256] = {
+pub(super) const DIGITS: [u8; 256] = {
     let mut digits = [u8::MAX; 256];
     let mut digit = 0_u8;
     while digit < u8::MAX {

@@ -140,7 +140,11 @@ fn open<F: Case>(
     now: Now,
     rules: Rules,
 ) -> Result<(Memfile, Vec<F::Lease>), String> {
-    let options = OpenOptions { threads: 1 + (now.wall_us % 2) as usize, ..OpenOptions::default() };
+    let options = OpenOptions {
+        threads: 1 + (now.wall_us % 2) as usize,
+        skips_flush: rules.durability == Durability::None,
+        ..OpenOptions::default()
+    };
     let opened = Memfile::open::<F>(Arc::new(storage.clone()), Path::new(LEASE_FILE), options);
     let (memfile, leases, report) = opened.map_err(|error| error.to_string())?;
     // Rubbish may happen to have a line end and nothing that tells it from a bad row.

@@ -4,6 +4,7 @@ use dhcp_lease::identity::HARDWARE_ADDRESS_MAX;
 use dhcp_lease::v4::{Lease, LeaseState};
 use dhcp_lease::{ClientId, HardwareAddress};
 
+use super::super::plain::Plain;
 use super::super::value::{RowFault, Values};
 
 /// Reads a lease from the values of its row.
@@ -42,6 +43,40 @@ pub(super) fn parse(values: &mut Values<'_>) -> Result<Lease, RowFault> {
         hostname: hostname.to_ascii_lowercase().into_boxed_str(),
         state,
         user_context: user_context.into_boxed_str(),
+        pool_id,
+    })
+}
+
+/// Reads a lease from a plain row.
+pub(super) fn parse_plain(row: &mut Plain<'_>) -> Option<Lease> {
+    let address = row.address4()?;
+    let hardware = row.hardware()?;
+    let client_id = row.identity()?;
+    let valid_lifetime_s = row.number()?;
+    let expire_s: u64 = row.number()?;
+    let subnet_id = row.number()?;
+    let fqdn_fwd = row.flag()?;
+    let fqdn_rev = row.flag()?;
+    let hostname = row.hostname()?;
+    let state = row.or_default(Plain::state)?;
+    let user_context = row.or_default(Plain::json)?;
+    let pool_id = row.or_default(Plain::number)?;
+    let is_nobodys = hardware.is_empty() && client_id.is_empty();
+    if !row.has_ended() || (is_nobodys && state != LeaseState::Declined) {
+        return None;
+    }
+    Some(Lease {
+        address,
+        hardware: if hardware.is_empty() { HardwareAddress::NONE } else { hardware.hardware(1)? },
+        client_id: (!client_id.is_empty()).then(|| client_id.client_id()),
+        valid_lifetime_s,
+        cltt_s: expire_s.saturating_sub(u64::from(valid_lifetime_s)),
+        subnet_id,
+        fqdn_fwd,
+        fqdn_rev,
+        hostname,
+        state,
+        user_context,
         pool_id,
     })
 }

@@ -10,6 +10,7 @@ use dhcp_lease::v4::{Lease, RowView, V4};
 use super::columns::Columns;
 use super::format::Rows;
 use super::line::Line;
+use super::plain::Plain;
 use super::value::{RowFault, Values};
 
 impl Rows for V4 {
@@ -40,6 +41,10 @@ impl Rows for V4 {
 
     fn parse(values: &mut Values<'_>) -> Result<Lease, RowFault> {
         decode::parse(values)
+    }
+
+    fn parse_plain(row: &mut Plain<'_>) -> Option<Lease> {
+        decode::parse_plain(row)
     }
 
     fn row_of(lease: &Lease) -> RowView<'_> {

@@ -6,6 +6,7 @@ use dhcp_lease::identity::HARDWARE_ADDRESS_MAX;
 use dhcp_lease::v6::{HardwareSource, Lease, LeaseState, Resource};
 use dhcp_lease::{ClientId, HardwareAddress};
 
+use super::super::plain::{Identity, Plain};
 use super::super::value::{Octets, RowFault, Value, Values};
 use super::NOBODY;
 
@@ -57,6 +58,60 @@ pub(super) fn parse(values: &mut Values<'_>) -> Result<Lease, RowFault> {
         hardware_source,
         state,
         user_context: user_context.into_boxed_str(),
+    })
+}
+
+/// Reads a lease from a plain row.
+pub(super) fn parse_plain(row: &mut Plain<'_>) -> Option<Lease> {
+    let address = row.address6()?;
+    let duid = row.identity()?;
+    let valid_lifetime_s = row.number()?;
+    let expire_s: u64 = row.number()?;
+    let subnet_id = row.number()?;
+    let preferred_lifetime_s = row.number()?;
+    let lease_type: u8 = row.number()?;
+    let iaid = row.number()?;
+    let len: u8 = row.number()?;
+    let resource = match lease_type {
+        0 => Resource::address(address),
+        2 if len <= 128 => Resource::prefix(address, len),
+        _ => return None,
+    };
+    let fqdn_fwd = row.flag()?;
+    let fqdn_rev = row.flag()?;
+    let hostname = row.hostname()?;
+    let hardware = row.or(Identity::NONE, Plain::hardware)?;
+    let state = row.or_default(Plain::state)?;
+    let user_context = row.or_default(Plain::json)?;
+    let hardware_type = row.or(1, |row| row.number_or(1))?;
+    let hardware_source = row.or_default(|row| row.number_or(0))?;
+    let pool_id = row.or_default(Plain::number)?;
+    // What has no DUID, or nobody's, is not read here.
+    let is_nobodys = duid.is_empty() || duid.octets() == &NOBODY[..1] || duid.octets() == NOBODY;
+    if !row.has_ended() || is_nobodys {
+        return None;
+    }
+    let (hardware, hardware_source) = if hardware.is_empty() {
+        (HardwareAddress::NONE, HardwareSource::Unknown)
+    } else {
+        (hardware.hardware(hardware_type)?, HardwareSource::from_number(hardware_source))
+    };
+    Some(Lease {
+        resource,
+        duid: duid.client_id(),
+        iaid,
+        valid_lifetime_s,
+        preferred_lifetime_s,
+        cltt_s: expire_s.saturating_sub(u64::from(valid_lifetime_s)),
+        subnet_id,
+        pool_id,
+        fqdn_fwd,
+        fqdn_rev,
+        hostname,
+        hardware,
+        hardware_source,
+        state,
+        user_context,
     })
 }
 

@@ -8,6 +8,7 @@ use dhcp_lease::v6::{Lease, Resource, RowView, V6};
 use super::columns::Columns;
 use super::format::Rows;
 use super::line::Line;
+use super::plain::Plain;
 use super::value::{RowFault, Values};
 
 /// Kea's DUID of nobody, which declined leases have. Any Kea can read it, though those before 2.4
@@ -48,6 +49,10 @@ impl Rows for V6 {
 
     fn parse(values: &mut Values<'_>) -> Result<Lease, RowFault> {
         decode::parse(values)
+    }
+
+    fn parse_plain(row: &mut Plain<'_>) -> Option<Lease> {
+        decode::parse_plain(row)
     }
 
     fn row_of(lease: &Lease) -> RowView<'_> {
