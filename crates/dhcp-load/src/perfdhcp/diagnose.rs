@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::args::{Args, LeaseType, MaxDrops, ThreadMode};
 use super::dialect::Kind;
 use super::persona::{DUID_MAX, Personas};
-use super::plan::Place;
+use super::place::Place;
 use super::report::Report;
 use crate::run::seconds;
 

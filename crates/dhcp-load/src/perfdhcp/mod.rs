@@ -27,6 +27,7 @@ pub mod packet6;
 pub mod part;
 mod pcap;
 pub mod persona;
+mod place;
 mod plan;
 pub mod pool;
 mod report;

@@ -14,7 +14,7 @@ use super::dialect::{Dialect, Kind};
 use super::drive::{Done, Reason};
 use super::ending::Ending;
 use super::outcome::Outcome;
-use super::plan::{self, Place};
+use super::place::{self, Place};
 use super::several::generator::Generator;
 use super::trace::Trace;
 use super::traffic::Traffic;
@@ -358,7 +358,7 @@ fn settings(args: &Args, place: Option<&Place>) -> Value {
         "family": if args.is_v6() { 6 } else { 4 },
         "server": match place {
             Some(place) => place.server.to_string(),
-            None => plan::server(args).map(|server| server.to_string()).unwrap_or_default(),
+            None => place::server(args).map(|server| server.to_string()).unwrap_or_default(),
         },
         "local": place.map(|place| place.local.to_string()),
         "scenario": text(format!("{:?}", args.scenario)),
