@@ -1,13 +1,22 @@
 //! Where a run's messages go and come from, by the command line and by what the machine has.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::time::Duration;
+use std::{io, thread};
 
+use base::time::NS_PER_S;
 use netio::interface::{self, Interface};
-use netio::{NetError, UdpSocket, route};
+use netio::{Clock, NetError, Route, UdpSocket, route};
 
 use super::args::{Args, GROUP_ALL, GROUP_SERVERS};
 use super::plan::{Failure, usage};
+use crate::link::Link;
 use crate::run::socket_options;
+use crate::wire::Wire;
+
+/// How long the kernel may take to say that an interface that was just set up has a link.
+const LINK_NS: u64 = 2 * NS_PER_S;
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Where messages go and where they come from.
 #[derive(Clone, Debug)]
@@ -16,10 +25,15 @@ pub(crate) struct Place {
     pub(crate) local: SocketAddr,
     interface: Option<Interface>,
     is_broadcast: bool,
+    /// Clients are on the link of the interface.
+    is_direct: bool,
 }
 
 impl Place {
     pub(crate) fn of(args: &Args) -> Result<Self, Failure> {
+        if args.direct {
+            return Self::on_link(args);
+        }
         let mut interface = None;
         let mut local = None;
         if let Some(name) = &args.local {
@@ -54,11 +68,52 @@ impl Place {
             }
             (None, None) => route::to(server)?.local,
         };
-        Ok(Self { server, local: at(own, own_port, scope), interface, is_broadcast })
+        let local = at(own, own_port, scope);
+        Ok(Self { server, local, interface, is_broadcast, is_direct: false })
     }
 
-    /// Opens the socket.
-    pub(crate) fn open(&self, args: &Args) -> Result<UdpSocket, Failure> {
+    /// The place of clients on the own link.
+    fn on_link(args: &Args) -> Result<Self, Failure> {
+        let name = args.local.as_deref().unwrap_or_default();
+        let found =
+            with_link(name).map_err(|error| usage(format!("-l {name}: no interface ({error})")))?;
+        if found.is_loopback || found.mac.is_none() {
+            return Err(usage(format!("-l {name}: --direct needs an interface of Ethernet")));
+        }
+        if !found.is_up {
+            let problem = format!("interface {name} is down, or has no link");
+            return Err(Failure::Environment(problem));
+        }
+        let [own_port, server_port] = direct_ports(args);
+        Ok(Self {
+            server: SocketAddrV4::new(Ipv4Addr::BROADCAST, server_port).into(),
+            local: SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, own_port).into(),
+            interface: Some(found),
+            is_broadcast: true,
+            is_direct: true,
+        })
+    }
+
+    /// Where messages come from, for people: the interface of clients on its link, else an address.
+    pub(crate) fn shown(&self) -> String {
+        match &self.interface {
+            Some(interface) if self.is_direct => interface.name.clone(),
+            _ => self.local.to_string(),
+        }
+    }
+
+    /// Opens what carries messages of up to `message_bytes`.
+    pub(crate) fn open(&self, args: &Args, message_bytes: usize) -> Result<Wire, Failure> {
+        if let Some(interface) = self.interface.as_ref().filter(|_| self.is_direct) {
+            let port = self.local.port();
+            let link = Link::open(interface, port, message_bytes, args.answer_arp)?;
+            return Ok(Wire::on_link(link));
+        }
+        let route = Route { destination: self.server, sources: Vec::new(), segmentation: false };
+        Ok(Wire::new(self.open_socket(args)?, route, message_bytes))
+    }
+
+    fn open_socket(&self, args: &Args) -> Result<UdpSocket, Failure> {
         let mut options = socket_options(self.local);
         options.broadcast = args.broadcast || self.is_broadcast;
         if self.is_broadcast {
@@ -71,6 +126,18 @@ impl Place {
                 .map_err(NetError::on("send multicast through", interface.name.as_str()))?;
         }
         Ok(socket)
+    }
+}
+
+/// The interface called `name`, once it has a link or has not got one for a while.
+fn with_link(name: &str) -> io::Result<Interface> {
+    let until_ns = Clock::mono_ns() + LINK_NS;
+    loop {
+        let found = interface::named(name)?;
+        if found.is_up || Clock::mono_ns() >= until_ns {
+            return Ok(found);
+        }
+        thread::sleep(LOOK_EVERY);
     }
 }
 
@@ -108,6 +175,12 @@ const fn server_port(args: &Args) -> u16 {
         (0, true) => 547,
         (port, _) => port,
     }
+}
+
+/// The ports of clients on the own link and of their servers.
+pub(crate) const fn direct_ports(args: &Args) -> [u16; 2] {
+    let own_port = if args.local_port == 0 { 68 } else { args.local_port };
+    [own_port, server_port(args)]
 }
 
 /// Where messages go, seen from a machine that sends none.

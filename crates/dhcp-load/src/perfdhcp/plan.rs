@@ -135,7 +135,11 @@ pub(crate) fn packets(args: &Args) -> Result<Option<Packets>, Failure> {
     };
     let Some(first) = packet(args, 0)? else { return Ok(None) };
     let second = packet(args, 1)?.map(|second| (second, offsets(1)));
-    Packets::new((first, offsets(0)), second).map(Some).map_err(usage)
+    let packets = Packets::new((first, offsets(0)), second).map_err(usage)?;
+    if args.direct && !packets.giaddr().is_unspecified() {
+        return Err(usage("-T: the first packet has a relay address (giaddr); --direct has none"));
+    }
+    Ok(Some(packets))
 }
 
 /// The packets of `-T`, of DHCPv6, where perfdhcp's offsets are those of its own messages.
@@ -244,6 +248,7 @@ pub(crate) fn rules(
         keeps_leases: lease_rate > 0,
         resend: is_avalanche(args).then(|| resend_of(args)),
         habits: habits(args),
+        answers_arp: args.answer_arp,
         capture: args
             .pcap
             .as_ref()
