@@ -95,12 +95,12 @@ impl<P: Protocol> Lane<P> {
                 self.wire.rest(next_due_ns)?;
             }
         }
-        let segmentation = self.wire.outbox.segmentation();
+        let segmentation = self.wire.segmentation();
         let finished = self.population.finish();
         Ok(LaneResult {
             finished,
-            sends: self.wire.outbox.counts(),
-            socket_drops: self.wire.socket.drops()?.into(),
+            sends: self.wire.counts(),
+            socket_drops: self.wire.drops()?,
             cpu_ns: Clock::thread_cpu_ns() - cpu_start_ns,
             segmentation,
             stopped_ns,

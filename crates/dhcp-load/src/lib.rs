@@ -17,6 +17,7 @@ pub mod exchange;
 pub mod fault;
 pub mod identities;
 pub mod leases;
+pub mod link;
 pub mod perfdhcp;
 pub mod population;
 pub mod protocol;

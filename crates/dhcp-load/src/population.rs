@@ -8,6 +8,7 @@
 
 use base::time::NS_PER_S;
 use load::{Class, Ledger, Outstanding, Timeline};
+use packet_wire::frame::Endpoints;
 
 use crate::exchange::{Event, Exchange};
 use crate::fault::{Fault, Refusal};
@@ -108,6 +109,16 @@ pub struct Outgoing {
     pub len: usize,
     /// Which of the own addresses it leaves from.
     pub source: usize,
+    /// Who its frame is from and for; `None` when it leaves by a UDP socket.
+    pub endpoints: Option<Endpoints>,
+}
+
+impl Outgoing {
+    /// A message of `number` for a UDP socket.
+    #[must_use]
+    pub const fn datagram(number: u64, len: usize, source: usize) -> Self {
+        Self { number, len, source, endpoints: None }
+    }
 }
 
 /// All exchanges of one thread.
@@ -189,7 +200,7 @@ impl<P: Protocol> Population<P> {
         };
         self.unsettled += 1;
         let len = self.protocol.first(buffer, self.identities.xid(number), client);
-        Some(Outgoing { number, len, source: self.protocol.source_of(client) })
+        Some(Outgoing::datagram(number, len, self.protocol.source_of(client)))
     }
 
     /// Notes that the kernel took a message of exchange `number` at `at_ns`. Only the first counts.
@@ -227,13 +238,13 @@ impl<P: Protocol> Population<P> {
                 self.tally.offers += 1;
                 let secs = (now_ns.saturating_sub(sent_ns) / NS_PER_S) as u16;
                 let len = self.protocol.second(buffer, &answer, client, secs, offer);
-                return Some(Outgoing { number, len, source: self.protocol.source_of(client) });
+                return Some(Outgoing::datagram(number, len, self.protocol.source_of(client)));
             }
             Event::Continue => {
                 self.tally.renewed += 1;
                 self.note_leases(now_ns, &answer, client);
                 let len = self.protocol.third(buffer, &answer, client);
-                return Some(Outgoing { number, len, source: self.protocol.source_of(client) });
+                return Some(Outgoing::datagram(number, len, self.protocol.source_of(client)));
             }
             Event::Granted { class, is_moved } => {
                 self.tally.grants += 1;
@@ -245,7 +256,7 @@ impl<P: Protocol> Population<P> {
                 // Nobody holds what was given back, so it is not noted.
                 if let Some(len) = self.protocol.give_back(buffer, &answer, client) {
                     let source = self.protocol.source_of(client);
-                    return Some(Outgoing { number, len, source });
+                    return Some(Outgoing::datagram(number, len, source));
                 }
                 self.note_leases(now_ns, &answer, client);
             }

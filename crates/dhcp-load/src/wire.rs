@@ -1,5 +1,6 @@
 //! The socket of one thread of a generator with the messages that wait to leave it, as both loops of
-//! this crate ([`crate::drive`], [`crate::perfdhcp::drive`]) use it.
+//! this crate ([`crate::drive`], [`crate::perfdhcp::drive`]) use it: a UDP socket, or for clients on the
+//! own link its frames ([`crate::link`]).
 //!
 //! Never waits to fill a batch. Budget: 1 `recvmmsg` and 1 clock reading per 64 answers, 1 `sendmmsg`
 //! per 128 messages; nothing is allocated after construction.
@@ -9,11 +10,15 @@
 //! is read, so a slow generator makes itself look worse, not better, and its verdict says why.
 
 use std::io;
+use std::net::Ipv4Addr;
 
 use base::time::NS_PER_MS;
 use netio::receive::DEFAULT_SLOTS;
+use netio::send::SendCounts;
 use netio::{Clock, Outbox, PollFd, RecvBatch, Route, UdpSocket, poll};
+use packet_wire::frame::Endpoints;
 
+use crate::link::Link;
 use crate::perfdhcp::dialect::Dialect;
 use crate::perfdhcp::traffic::Traffic;
 use crate::population::{Outgoing, Population};
@@ -26,28 +31,139 @@ const SPIN_NS: u64 = 10_000;
 /// How often a silent thread looks at its stop flag and for what is overdue.
 const IDLE_NS: u64 = 10 * NS_PER_MS;
 
+/// A datagram that came.
+#[derive(Clone, Copy, Debug)]
+pub struct Incoming<'a> {
+    /// What it carries.
+    pub octets: &'a [u8],
+    /// Who its frame was from and for, when it was taken from one.
+    pub endpoints: Option<Endpoints>,
+    /// A header or a checksum is wrong, for which no station would have taken it.
+    pub is_damaged: bool,
+}
+
+impl<'a> Incoming<'a> {
+    /// What a UDP socket gave.
+    #[must_use]
+    pub const fn of(octets: &'a [u8]) -> Self {
+        Self { octets, endpoints: None, is_damaged: false }
+    }
+}
+
 /// The requests that messages belong to.
 pub trait Requests {
     /// Takes in a datagram received at `now_ns`. When it calls for a further message, that is written
     /// into `buffer`.
-    fn answer(&mut self, now_ns: u64, octets: &[u8], buffer: &mut [u8]) -> Option<Outgoing>;
+    fn answer(
+        &mut self,
+        now_ns: u64,
+        incoming: &Incoming<'_>,
+        buffer: &mut [u8],
+    ) -> Option<Outgoing>;
 
     /// Notes that the kernel took the message named `name` at `at_ns`.
     fn left(&mut self, name: u64, at_ns: u64);
+
+    /// The hardware address of the client that has `address` at `now_ns` and says so when it is asked.
+    fn holder(&mut self, _now_ns: u64, _address: Ipv4Addr) -> Option<[u8; 6]> {
+        None
+    }
+
+    /// The next client that tells everybody of its new address: its hardware address, and that.
+    fn announcement(&mut self) -> Option<([u8; 6], Ipv4Addr)> {
+        None
+    }
 }
 
 /// A socket, what waits to leave it, and room for what comes.
-pub struct Wire {
-    /// The socket.
-    pub socket: UdpSocket,
-    /// What waits.
-    pub outbox: Outbox,
+pub struct Wire(Carrier);
+
+enum Carrier {
+    Datagrams(Box<Datagrams>),
+    Frames(Box<Link>),
+}
+
+struct Datagrams {
+    socket: UdpSocket,
+    outbox: Outbox,
     input: RecvBatch,
+    received: usize,
     /// Every message is sent twice, where there is room.
     chatty: bool,
 }
 
+impl Datagrams {
+    fn push(&mut self, outgoing: Outgoing) {
+        self.outbox.push(outgoing.number, outgoing.len, outgoing.source);
+        if self.chatty {
+            self.outbox.repeat();
+        }
+    }
+
+    fn receive(&mut self) -> io::Result<usize> {
+        self.received = self.input.receive(&self.socket)?;
+        Ok(self.received)
+    }
+
+    fn message(&mut self, index: usize) -> Option<(Incoming<'_>, &mut [u8])> {
+        Some((Incoming::of(self.input.get(index).octets), self.outbox.slot()?))
+    }
+}
+
+impl Carrier {
+    fn slot(&mut self) -> Option<&mut [u8]> {
+        match self {
+            Self::Datagrams(datagrams) => datagrams.outbox.slot(),
+            Self::Frames(link) => link.slot(),
+        }
+    }
+
+    fn push(&mut self, outgoing: Outgoing) {
+        match self {
+            Self::Datagrams(datagrams) => datagrams.push(outgoing),
+            Self::Frames(link) => link.push(outgoing),
+        }
+    }
+
+    fn flush(&mut self, left: impl FnMut(u64, u64)) -> io::Result<()> {
+        match self {
+            Self::Datagrams(datagrams) => datagrams.outbox.flush(&datagrams.socket, left),
+            Self::Frames(link) => link.flush(left),
+        }
+    }
+
+    /// Takes what waits, as much as there is room for; 0 when nothing does.
+    fn receive(&mut self) -> io::Result<usize> {
+        match self {
+            Self::Datagrams(datagrams) => datagrams.receive(),
+            Self::Frames(link) => link.receive(),
+        }
+    }
+
+    /// How many messages the last call brought.
+    const fn messages(&self) -> usize {
+        match self {
+            Self::Datagrams(datagrams) => datagrams.received,
+            Self::Frames(link) => link.messages(),
+        }
+    }
+
+    /// One of them, with room for what it calls for; `None` when what waits must be sent first.
+    fn message(&mut self, index: usize) -> Option<(Incoming<'_>, &mut [u8])> {
+        match self {
+            Self::Datagrams(datagrams) => datagrams.message(index),
+            Self::Frames(link) => link.message(index),
+        }
+    }
+}
+
 impl Wire {
+    /// The frames of `link`.
+    #[must_use]
+    pub fn on_link(link: Link) -> Self {
+        Self(Carrier::Frames(Box::new(link)))
+    }
+
     /// `socket` on `route`, for messages of up to `message_bytes`.
     #[must_use]
     pub fn new(socket: UdpSocket, route: Route, message_bytes: usize) -> Self {
@@ -57,32 +173,60 @@ impl Wire {
         } else {
             RecvBatch::default()
         };
-        Self { socket, outbox: Outbox::new(route, message_bytes), input, chatty: false }
+        let outbox = Outbox::new(route, message_bytes);
+        let datagrams = Datagrams { socket, outbox, input, received: 0, chatty: false };
+        Self(Carrier::Datagrams(Box::new(datagrams)))
     }
 
-    /// The same with every message sent twice, or not.
+    /// The same with every datagram sent twice, or not.
     #[must_use]
-    pub fn chatty(self, chatty: bool) -> Self {
-        Self { chatty, ..self }
+    pub fn chatty(mut self, chatty: bool) -> Self {
+        if let Carrier::Datagrams(datagrams) = &mut self.0 {
+            datagrams.chatty = chatty;
+        }
+        self
+    }
+
+    /// What the kernel took and refused so far.
+    #[must_use]
+    pub const fn counts(&self) -> SendCounts {
+        match &self.0 {
+            Carrier::Datagrams(datagrams) => datagrams.outbox.counts(),
+            Carrier::Frames(link) => link.counts(),
+        }
+    }
+
+    /// True while messages leave in groups.
+    #[must_use]
+    pub const fn segmentation(&self) -> bool {
+        match &self.0 {
+            Carrier::Datagrams(datagrams) => datagrams.outbox.segmentation(),
+            Carrier::Frames(_) => false,
+        }
+    }
+
+    /// What the kernel dropped because the socket was full.
+    ///
+    /// # Errors
+    ///
+    /// What `getsockopt(2)` reports.
+    pub fn drops(&mut self) -> io::Result<u64> {
+        match &mut self.0 {
+            Carrier::Datagrams(datagrams) => datagrams.socket.drops().map(u64::from),
+            Carrier::Frames(link) => link.drops(),
+        }
     }
 
     /// True unless what waits must be sent first.
     pub fn has_room(&mut self) -> bool {
-        self.outbox.slot().is_some()
+        self.0.slot().is_some()
     }
 
     /// Queues the message that `write` writes, if it does and there is room; whether it did.
     pub fn put(&mut self, write: impl FnOnce(&mut [u8]) -> Option<Outgoing>) -> bool {
-        let Some(outgoing) = self.outbox.slot().and_then(write) else { return false };
-        self.queue(outgoing);
+        let Some(outgoing) = self.0.slot().and_then(write) else { return false };
+        self.0.push(outgoing);
         true
-    }
-
-    fn queue(&mut self, outgoing: Outgoing) {
-        self.outbox.push(outgoing.number, outgoing.len, outgoing.source);
-        if self.chatty {
-            self.outbox.repeat();
-        }
     }
 
     /// Sends all that waits.
@@ -91,10 +235,10 @@ impl Wire {
     ///
     /// What the kernel reports for the socket.
     pub fn flush(&mut self, requests: &mut impl Requests) -> io::Result<()> {
-        self.outbox.flush(&self.socket, |name, at_ns| requests.left(name, at_ns))
+        self.0.flush(|name, at_ns| requests.left(name, at_ns))
     }
 
-    /// Takes in what has come, and sends what it calls for; returns how many datagrams.
+    /// Takes in what has come, and sends what it calls for; returns how many datagrams or frames.
     ///
     /// # Errors
     ///
@@ -102,23 +246,32 @@ impl Wire {
     pub fn take_answers(&mut self, requests: &mut impl Requests) -> io::Result<usize> {
         let mut total = 0;
         for _ in 0..RECEIVES_PER_TURN {
-            let count = self.input.receive(&self.socket)?;
+            let count = self.0.receive()?;
             if count == 0 {
                 break;
             }
             total += count;
             let now_ns = Clock::mono_ns();
-            for index in 0..count {
+            for index in 0..self.0.messages() {
                 if !self.has_room() {
                     self.flush(requests)?;
                 }
-                let slot = self.outbox.slot().expect("what waited has left");
-                let octets = self.input.get(index).octets;
-                if let Some(outgoing) = requests.answer(now_ns, octets, slot) {
-                    self.queue(outgoing);
+                let (incoming, slot) = self.0.message(index).expect("what waited has left");
+                if let Some(outgoing) = requests.answer(now_ns, &incoming, slot) {
+                    self.0.push(outgoing);
                 }
             }
             self.flush(requests)?;
+            if let Carrier::Frames(link) = &mut self.0 {
+                link.answer_arp(|address| requests.holder(now_ns, address));
+                while let Some((mac, address)) = requests.announcement() {
+                    if link.slot().is_none() {
+                        link.flush(|name, at_ns| requests.left(name, at_ns))?;
+                    }
+                    link.announce(mac, address);
+                }
+                self.flush(requests)?;
+            }
         }
         Ok(total)
     }
@@ -131,15 +284,24 @@ impl Wire {
     pub fn rest(&self, next_ns: Option<u64>) -> io::Result<()> {
         let wait_ns = next_ns.map_or(IDLE_NS, |next_ns| next_ns.saturating_sub(Clock::mono_ns()));
         if wait_ns > SPIN_NS {
-            poll(&mut [PollFd::readable(&self.socket)], Some(wait_ns.min(IDLE_NS)))?;
+            let readable = match &self.0 {
+                Carrier::Datagrams(datagrams) => PollFd::readable(&datagrams.socket),
+                Carrier::Frames(link) => link.readable(),
+            };
+            poll(&mut [readable], Some(wait_ns.min(IDLE_NS)))?;
         }
         Ok(())
     }
 }
 
 impl<P: Protocol> Requests for Population<P> {
-    fn answer(&mut self, now_ns: u64, octets: &[u8], buffer: &mut [u8]) -> Option<Outgoing> {
-        Self::answer(self, now_ns, octets, buffer)
+    fn answer(
+        &mut self,
+        now_ns: u64,
+        incoming: &Incoming<'_>,
+        buffer: &mut [u8],
+    ) -> Option<Outgoing> {
+        Self::answer(self, now_ns, incoming.octets, buffer)
     }
 
     fn left(&mut self, name: u64, at_ns: u64) {
@@ -148,11 +310,24 @@ impl<P: Protocol> Requests for Population<P> {
 }
 
 impl<D: Dialect> Requests for Traffic<D> {
-    fn answer(&mut self, now_ns: u64, octets: &[u8], buffer: &mut [u8]) -> Option<Outgoing> {
-        Self::answer(self, now_ns, octets, buffer)
+    fn answer(
+        &mut self,
+        now_ns: u64,
+        incoming: &Incoming<'_>,
+        buffer: &mut [u8],
+    ) -> Option<Outgoing> {
+        Self::answer(self, now_ns, incoming, buffer)
     }
 
     fn left(&mut self, name: u64, at_ns: u64) {
         Self::left(self, name, at_ns);
+    }
+
+    fn holder(&mut self, now_ns: u64, address: Ipv4Addr) -> Option<[u8; 6]> {
+        Self::holder(self, now_ns, address)
+    }
+
+    fn announcement(&mut self) -> Option<([u8; 6], Ipv4Addr)> {
+        Self::announcement(self)
     }
 }

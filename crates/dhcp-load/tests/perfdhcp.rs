@@ -5,6 +5,8 @@
 
 #[allow(dead_code, reason = "the world of whole exchanges is for other tests")]
 mod common;
+#[path = "perfdhcp/direct.rs"]
+mod direct;
 #[path = "perfdhcp/faults4.rs"]
 mod faults4;
 #[path = "perfdhcp/lives.rs"]

@@ -14,6 +14,8 @@ use crate::{UdpSocket, check};
 
 /// Link type of Ethernet and what looks like it (`ARPHRD_ETHER`).
 const ETHERNET: u32 = 1;
+/// Octets of an Ethernet header without tags.
+const ETHERNET_HEADER: u32 = 14;
 /// Octets of a UDP header.
 const UDP_HEADER: u32 = 8;
 /// 255.255.255.255.
@@ -114,6 +116,28 @@ pub(crate) fn broadcasts_to(port: u16) -> Vec<libc::sock_filter> {
         .require(EVERYONE)
         .then(libc::BPF_LDX | libc::BPF_B | libc::BPF_MSH, 0)
         .then(libc::BPF_LD | libc::BPF_H | libc::BPF_IND, 2)
+        .require(port.into())
+        .finish()
+}
+
+/// For a packet socket of whole frames: what comes in for UDP port `port` over IPv4, to whatever station
+/// and address, and with `takes_arp` all ARP. Fragments and frames of VLANs are left out.
+pub(crate) fn datagrams_to(port: u16, takes_arp: bool) -> Vec<libc::sock_filter> {
+    let arp_ends = if takes_arp { TO_ACCEPT } else { TO_DROP };
+    Program::default()
+        .load_beside(libc::SKF_AD_PKTTYPE)
+        .jump(libc::BPF_JEQ, KIND_OUTGOING, TO_DROP, 0)
+        .load_beside(libc::SKF_AD_VLAN_TAG_PRESENT)
+        .require(0)
+        .then(LOAD_HALF, ETHERNET_HEADER - 2)
+        .jump(libc::BPF_JEQ, libc::ETH_P_ARP as u32, arp_ends, 0)
+        .require(libc::ETH_P_IP as u32)
+        .then(LOAD_OCTET, ETHERNET_HEADER + 9)
+        .require(libc::IPPROTO_UDP as u32)
+        .then(LOAD_HALF, ETHERNET_HEADER + 6)
+        .jump(libc::BPF_JSET, 0x3fff, TO_DROP, 0)
+        .then(libc::BPF_LDX | libc::BPF_B | libc::BPF_MSH, ETHERNET_HEADER)
+        .then(libc::BPF_LD | libc::BPF_H | libc::BPF_IND, ETHERNET_HEADER + 2)
         .require(port.into())
         .finish()
 }

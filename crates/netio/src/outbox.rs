@@ -12,9 +12,9 @@ use crate::{Clock, DatagramSocket, NetError, PollFd, SendBatch, Source, poll};
 /// Messages sent with one system call.
 pub(crate) const SEND_SLOTS: usize = 128;
 /// How long a full socket is waited for before its messages are given up.
-pub(crate) const STALL_LIMIT_NS: u64 = 1_000_000_000;
+pub const STALL_LIMIT_NS: u64 = 1_000_000_000;
 /// How long one wait for a full socket lasts at most.
-pub(crate) const STALL_CHECK_NS: u64 = 1_000_000;
+pub const STALL_CHECK_NS: u64 = 1_000_000;
 
 /// Where messages go.
 #[derive(Clone, Debug)]

@@ -107,8 +107,15 @@ impl<N: Copy> Slots<N> {
         check(result).map(|count| count.cast_unsigned() as usize)
     }
 
-    /// Sends what waits in the slots `*next..len`, never waiting itself, and moves `next` on.
-    pub(crate) fn flush(&mut self, socket: &impl AsFd, next: &mut usize, len: usize) -> Sent {
+    /// Sends what waits in the slots `*next..len`, never waiting itself, and moves `next` on. Calls
+    /// `refuse` with each slot that the kernel will never take.
+    pub(crate) fn flush(
+        &mut self,
+        socket: &impl AsFd,
+        next: &mut usize,
+        len: usize,
+        mut refuse: impl FnMut(usize),
+    ) -> Sent {
         let mut result = Sent::default();
         while *next < len {
             match self.send(socket, *next, len - *next) {
@@ -121,6 +128,7 @@ impl<N: Copy> Slots<N> {
                     libc::EAGAIN | libc::ENOBUFS => break,
                     // It concerns this message alone: too long, or its interface is gone.
                     _ => {
+                        refuse(*next);
                         result.refused += 1;
                         *next += 1;
                     }

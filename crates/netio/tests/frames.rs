@@ -1,7 +1,7 @@
 //! Frame sockets over a veth pair in a namespace of the test's own.
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::process::Command;
 
 use netio::frame::{PendingChecksum, Train, TrainKind, transmit_queues};
@@ -9,6 +9,8 @@ use netio::{
     FrameReceiver, FrameRingReceiver, FrameSender, PollFd, RingSize, SendBatch, UdpOptions,
     XdpSender, interface, namespace, poll,
 };
+use packet_wire::ethernet::MacAddress;
+use packet_wire::frame::{self, Endpoints};
 
 const NEAR: &str = "near0";
 const FAR: &str = "far0";
@@ -88,6 +90,78 @@ fn frames_keep_their_tags_and_what_is_sent_does_not_come_back() {
         }
         assert_eq!(near.receive().unwrap(), 0);
         assert_eq!((far.take_drops().unwrap(), far.truncated(), far.unreadable()), (0, 0, 0));
+    });
+}
+
+/// A frame with a UDP datagram over IPv4 for `port`.
+fn datagram(port: u16) -> Vec<u8> {
+    let mut octets = vec![0; frame::HEADROOM + 5];
+    let endpoints = Endpoints {
+        source_mac: MacAddress([2, 0, 0, 0, 0, 1]),
+        destination_mac: MacAddress([2, 0, 0, 0, 0, 9]),
+        source: SocketAddrV4::new(OURS, 67),
+        destination: SocketAddrV4::new(THEIRS, port),
+    };
+    frame::seal(&mut octets, 5, &endpoints);
+    octets
+}
+
+/// All frames that come until `last` does.
+fn until(receiver: &mut FrameReceiver, last: &[u8]) -> Vec<Vec<u8>> {
+    let mut all: Vec<Vec<u8>> = Vec::new();
+    while all.last().is_none_or(|octets| octets != last) {
+        assert_eq!(poll(&mut [PollFd::readable(receiver)], Some(LONG_NS)).unwrap(), 1);
+        let count = receiver.receive().unwrap();
+        all.extend((0..count).map(|index| receiver.frame(index).unwrap().octets.to_vec()));
+    }
+    all
+}
+
+#[test]
+fn a_receiver_at_a_port_gets_what_is_for_it_and_arp_when_it_wants_that() {
+    on_a_link(|| {
+        let far = interface::named(FAR).unwrap();
+        let mut at_port = FrameReceiver::open_at_port(&far, 68, false).unwrap();
+        let mut with_arp = FrameReceiver::open_at_port(&far, 68, true).unwrap();
+        let mut out = sender(NEAR);
+        let wanted = datagram(68);
+        let mut fragment = wanted.clone();
+        fragment[20] = 0x20;
+        let mut tcp = wanted.clone();
+        tcp[23] = 6;
+        let tagged = [&wanted[..12], &[0x81, 0, 0, 7], &wanted[12..]].concat();
+        let mut ip6 = wanted.clone();
+        ip6[12..14].copy_from_slice(&[0x86, 0xdd]);
+        let mut arp = [&wanted[..12], &[8, 6]].concat();
+        arp.resize(60, 0);
+        for frame in [&datagram(67), &fragment, &tcp, &tagged, &ip6, &arp, &wanted] {
+            send(&mut out, frame);
+        }
+        assert_eq!(until(&mut at_port, &wanted), std::slice::from_ref(&wanted));
+        assert_eq!(until(&mut with_arp, &wanted), [arp, wanted]);
+    });
+}
+
+#[test]
+fn of_a_batch_the_frames_that_no_link_takes_are_named() {
+    on_a_link(|| {
+        let mut far = receiver(FAR);
+        let mut out = sender(NEAR);
+        for (number, len) in [(0, 100), (1, 1_600), (2, 100), (3, 1_600), (4, 100)] {
+            let slot = out.slot().unwrap();
+            slot[..14].copy_from_slice(&[2, 0, 0, 0, 0, 5, 2, 0, 0, 0, 0, 1, 0x88, 0xb5]);
+            slot[14..len].fill(number);
+            out.commit(len);
+        }
+        let sent = out.flush();
+        assert_eq!((sent.sent, sent.refused, sent.left), (3, 2, 0));
+        assert_eq!((out.refused(), out.is_empty()), (&[1, 3][..], true));
+        let mut last = vec![2, 0, 0, 0, 0, 5, 2, 0, 0, 0, 0, 1, 0x88, 0xb5];
+        last.resize(100, 4);
+        assert_eq!(until(&mut far, &last).len(), 3);
+        last[99] = 5;
+        send(&mut out, &last);
+        assert_eq!(out.refused(), [0_usize; 0]);
     });
 }
 

@@ -1,15 +1,16 @@
-//! The headers under a datagram — Ethernet with VLAN tags, IPv4, IPv6, UDP — the internet checksum
-//! and capture files.
+//! The headers under a datagram — Ethernet with VLAN tags, IPv4, IPv6, UDP — with ARP, the internet
+//! checksum and capture files.
 //!
 //! A header is a small value: `parse` checks it and gives it with the payload behind it, `emit`
 //! writes it. Nothing here allocates except [`pcap`], and nothing does I/O. IPv6 extension
 //! headers, fragments' reassembly and what a payload means belong to others. To have read: IEEE
-//! 802.3, 802.1Q; RFC 791, 768, 1071, 1624, 8200.
+//! 802.3, 802.1Q; RFC 791, 768, 826, 1071, 1624, 8200.
 
 #![no_std]
 
 extern crate alloc;
 
+pub mod arp;
 pub mod checksum;
 pub mod ethernet;
 pub mod frame;

@@ -52,6 +52,17 @@ pub struct Args {
     /// second exchange only [default: 1]
     #[arg(short = 'd', value_name = "S", value_parser = deadline)]
     pub(crate) deadlines: Vec<u64>,
+    /// Be clients on the link of the interface -l: each sends frames from its own hardware address, to
+    /// everybody until it has an address, and no relay stands before it
+    #[arg(long)]
+    pub(crate) direct: bool,
+    /// With --direct: clients ask for answers by broadcast as long as they have no address
+    #[arg(long)]
+    pub(crate) broadcast_flag: bool,
+    /// With --direct: who asks by ARP for an address that a client has is told the client's hardware
+    /// address
+    #[arg(long)]
+    pub(crate) answer_arp: bool,
     /// End when so many requests are overdue, or such a share; a second -D is for the second
     /// exchange
     #[arg(short = 'D', value_name = "N|N%", value_parser = drops)]
@@ -74,10 +85,10 @@ pub struct Args {
     /// File of relay addresses, one a line; each exchange takes one by chance
     #[arg(short = 'J', value_name = "FILE")]
     pub(crate) relay_list: Option<PathBuf>,
-    /// Own address, or interface
+    /// Own address, or interface; --direct needs an interface
     #[arg(short = 'l', value_name = "ADDRESS|INTERFACE")]
     pub(crate) local: Option<String>,
-    /// Own port [default: 67; 546; 547 with -A]
+    /// Own port [default: 67; 68 with --direct; 546; 547 with -A]
     #[arg(short = 'L', value_name = "PORT", default_value_t = 0, hide_default_value = true)]
     pub(crate) local_port: u16,
     /// File of the clients' hardware addresses, one a line; each exchange takes one by chance

@@ -3,6 +3,8 @@
 
 use std::collections::{HashSet, VecDeque};
 
+use packet_wire::frame::Endpoints;
+
 use super::dialect::Kind;
 
 /// Octets of messages kept at most.
@@ -27,6 +29,8 @@ pub struct Message {
     pub is_sent: bool,
     /// The message.
     pub octets: Box<[u8]>,
+    /// Who its frame was from and for, of clients on the own link.
+    pub endpoints: Option<Endpoints>,
     exchange: Option<u64>,
 }
 
@@ -34,8 +38,8 @@ pub struct Message {
 #[derive(Clone, Debug)]
 pub struct Capture {
     keep: Keep,
-    /// Written, and not yet taken by the kernel: name, exchange, octets.
-    waiting: VecDeque<(u64, u64, Box<[u8]>)>,
+    /// Written, and not yet taken by the kernel, with their names.
+    waiting: VecDeque<(u64, Message)>,
     /// Of exchanges that may fail yet.
     recent: VecDeque<Message>,
     failed: HashSet<u64>,
@@ -70,24 +74,38 @@ impl Capture {
     }
 
     /// Notes the message called `name`, which waits to leave.
-    pub(crate) fn sends(&mut self, name: u64, exchange: u64, octets: &[u8]) {
-        self.waiting.push_back((name, exchange, octets.into()));
+    pub(crate) fn sends(
+        &mut self,
+        name: u64,
+        exchange: u64,
+        octets: &[u8],
+        endpoints: Option<Endpoints>,
+    ) {
+        let (octets, exchange) = (octets.into(), Some(exchange));
+        let message = Message { at_ns: 0, is_sent: true, octets, endpoints, exchange };
+        self.waiting.push_back((name, message));
     }
 
     /// Notes that the message called `name` left. Those written before it were refused.
     pub(crate) fn left(&mut self, name: u64, at_ns: u64) {
-        while let Some((waiting, exchange, octets)) = self.waiting.pop_front() {
+        while let Some((waiting, message)) = self.waiting.pop_front() {
             if waiting == name {
-                let exchange = Some(exchange);
-                self.note(Message { at_ns, is_sent: true, octets, exchange });
+                self.note(Message { at_ns, ..message });
                 return;
             }
         }
     }
 
     /// Notes a message received, for `exchange` or nobody.
-    pub(crate) fn receives(&mut self, at_ns: u64, exchange: Option<u64>, octets: &[u8]) {
-        self.note(Message { at_ns, is_sent: false, octets: octets.into(), exchange });
+    pub(crate) fn receives(
+        &mut self,
+        at_ns: u64,
+        exchange: Option<u64>,
+        octets: &[u8],
+        endpoints: Option<Endpoints>,
+    ) {
+        let octets = octets.into();
+        self.note(Message { at_ns, is_sent: false, octets, endpoints, exchange });
     }
 
     fn note(&mut self, message: Message) {
@@ -148,15 +166,15 @@ mod tests {
     fn played(keep: Keep) -> (Vec<(u64, bool, u8)>, u64) {
         let mut capture = Capture::new(keep);
         for name in 0..4 {
-            capture.sends(name, exchange_of(Kind::First, name), &[name as u8]);
+            capture.sends(name, exchange_of(Kind::First, name), &[name as u8], None);
         }
         // The kernel refuses the message of exchange 1.
         for (name, at_ns) in [(0, 10), (2, 11), (3, 12)] {
             capture.left(name, at_ns);
         }
-        capture.receives(20, Some(exchange_of(Kind::Second, 2)), &[7]);
-        capture.receives(21, None, &[8]);
-        capture.receives(22, Some(exchange_of(Kind::Renewal, 2)), &[9]);
+        capture.receives(20, Some(exchange_of(Kind::Second, 2)), &[7], None);
+        capture.receives(21, None, &[8], None);
+        capture.receives(22, Some(exchange_of(Kind::Renewal, 2)), &[9], None);
         capture.fails(exchange_of(Kind::Second, 2));
         capture.settle(21);
         let (messages, left_out) = capture.into_messages();

@@ -1,9 +1,12 @@
 //! Which switches of `godwit perfdhcp` cannot stand together: perfdhcp's rules, all problems at a
 //! time.
 
+use std::net::IpAddr;
+
 use load::Wanted;
 
 use super::args::{Args, Host, LeaseType, MaxDrops, Scenario};
+use super::holders::CLIENTS_MAX;
 
 /// Options that the messages have already, DHCPv4 and DHCPv6.
 const OWN4: [u16; 6] = [0, 50, 53, 54, 61, 255];
@@ -34,7 +37,7 @@ pub(crate) fn problems(args: &Args) -> Vec<String> {
     let has_local = |host: &Host| host.local.is_some();
     let has_locals = !args.generators.is_empty() && args.generators.iter().all(has_local);
     found.when(
-        args.server.is_none() && args.local.is_none() && !has_locals,
+        !args.direct && args.server.is_none() && args.local.is_none() && !has_locals,
         "without an interface (-l), SERVER is required",
     );
     found.when(args.mac_list.is_some() && !args.bases.is_empty(), "-M cannot be combined with -b");
@@ -65,8 +68,68 @@ pub(crate) fn problems(args: &Args) -> Vec<String> {
         );
     }
     shape(args, &mut found);
+    direct(args, &mut found);
     several(args, &mut found);
     found.0
+}
+
+/// The rules of clients on the own link.
+fn direct(args: &Args, found: &mut Problems) {
+    if !args.direct {
+        for (is_given, name) in
+            [(args.broadcast_flag, "--broadcast-flag"), (args.answer_arp, "--answer-arp")]
+        {
+            found.when(
+                is_given,
+                format!("{name} is for clients on the own link: it needs --direct"),
+            );
+        }
+        return;
+    }
+    found.when(args.v6, "--direct is for DHCPv4: without -A clients of DHCPv6 are on the own link");
+    let locals = args.generators.iter().filter_map(|host| host.local.as_ref());
+    let own = args.local.iter().chain(locals);
+    for address in own.filter(|local| local.parse::<IpAddr>().is_ok()) {
+        found.when(true, format!("-l {address}: --direct needs an interface, not an address"));
+    }
+    let has_local = |host: &Host| host.local.is_some();
+    let has_locals = !args.generators.is_empty() && args.generators.iter().all(has_local);
+    found.when(
+        args.local.is_none() && !has_locals,
+        "--direct needs -l: the interface whose link the clients are on",
+    );
+    let everybody = [None, Some("all"), Some("255.255.255.255")];
+    if let Some(server) = args.server.as_ref().filter(|_| !args.v6)
+        && !everybody.contains(&Some(server.as_str()))
+    {
+        found.when(
+            true,
+            format!("SERVER {server}: --direct clients speak to everybody: `all`, or leave it out"),
+        );
+    }
+    let unused = [
+        (
+            args.relay_list.is_some(),
+            "-J has no meaning with --direct: no relay stands before clients",
+        ),
+        (
+            args.broadcast,
+            "-B has no meaning with --direct: clients always broadcast; --broadcast-flag has them \
+             ask for answers by broadcast",
+        ),
+        (
+            args.broadcast_flag && !args.templates.is_empty(),
+            "--broadcast-flag cannot be put into packets (-T)",
+        ),
+        (args.answer_arp && args.offer_only, "--answer-arp is not compatible with -i"),
+    ];
+    for (is_given, problem) in unused {
+        found.when(is_given, problem);
+    }
+    found.when(
+        args.answer_arp && u64::from(args.clients) > CLIENTS_MAX,
+        format!("--answer-arp: takes {CLIENTS_MAX} clients (-R) at most"),
+    );
 }
 
 /// The rules of several generators.

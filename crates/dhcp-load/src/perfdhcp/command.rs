@@ -8,18 +8,20 @@ use std::process::{Command, ExitCode};
 use base::time::{NS_PER_MS, NS_PER_S};
 use load::{Rate, Shape};
 use netio::signal::Signals;
-use netio::{Clock, NetError, Screen, UdpSocket, stdout};
+use netio::{Clock, NetError, Screen, stdout};
 
 use super::args::{Args, Scenario};
 use super::dialect::Dialect;
 use super::live::View;
 use super::outcome::Outcome;
-use super::plan::{self, Failure, Place};
+use super::place::Place;
+use super::plan::{self, Failure};
 use super::report::{Report, kinds};
 use super::several::{coordinate, follow};
 use super::stage::{self, Play, Stage};
 use super::traffic::Traffic;
 use super::{check, compat, diagnose, pcap, text};
+use crate::wire::Wire;
 
 /// From the moment when all is ready to the first due time.
 const LEAD_NS: u64 = 5 * NS_PER_MS;
@@ -117,7 +119,8 @@ impl Args {
         let (Some(path), Some(place)) = (&self.pcap, place) else { return Ok(()) };
         let now = Clock::now();
         let wall_ns = now.wall_us * 1_000 - now.mono_ns;
-        write(path, &pcap::file(&report.messages, place.local, place.server, wall_ns))
+        let ends = [place.local, place.server];
+        write(path, &pcap::file(&report.messages, ends, wall_ns, self.direct))
     }
 }
 
@@ -137,7 +140,7 @@ impl Play for Alone<'_> {
         let seed = plan::seed(args);
         let shape = plan::shape(args)?;
         let rules = plan::rules(args, shape.as_ref(), (seed, stage.links), D::NUMBER_BITS)?;
-        let socket = place.open(args)?;
+        let wire = place.open(args, stage.dialect.message_bytes_max())?;
         if args.is_text() {
             args.print_head(words)?;
         }
@@ -146,7 +149,7 @@ impl Play for Alone<'_> {
         }
         let traffic = Traffic::new(stage.dialect, stage.personas, rules);
         let wrapped = Wrapped::start(args)?;
-        let report = self.drive(socket, traffic, (seed, shape), &signals)?;
+        let report = self.drive(wire, traffic, (seed, shape), &signals)?;
         args.tell(&report, Some(place), wrapped)
     }
 }
@@ -154,7 +157,7 @@ impl Play for Alone<'_> {
 impl Alone<'_> {
     fn drive<D: Dialect>(
         &self,
-        socket: UdpSocket,
+        wire: Wire,
         traffic: Traffic<D>,
         (seed, shape): (u64, Option<(Shape, Rate)>),
         signals: &Signals,
@@ -163,11 +166,11 @@ impl Alone<'_> {
         let failed = |cause: io::Error| stage::failed(place, &cause);
         let start_ns = Clock::mono_ns() + LEAD_NS;
         let when = (seed, shape.as_ref());
-        let mut run = stage::ready(args, place, (socket, traffic), when, start_ns)?;
+        let mut run = stage::ready(args, place, (wire, traffic), when, start_ns)?;
         let report_ns = args.report_s.map(|s| u64::from(s) * NS_PER_S);
         run.report_ns = report_ns.or_else(|| args.live.then_some(NS_PER_S));
         let kinds = kinds(args);
-        let title = format!("godwit perfdhcp to {}", place.server);
+        let title = format!("godwit perfdhcp from {} to {}", place.shown(), place.server);
         let rows = kinds.iter().map(|&kind| (kind, D::NAMES[kind.index()])).collect();
         let mut view = View::new(title, rows, start_ns);
         let screen = args.live.then(Screen::enter).transpose().map_err(failed)?;

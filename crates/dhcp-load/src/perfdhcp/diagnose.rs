@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::args::{Args, LeaseType, MaxDrops, ThreadMode};
 use super::dialect::Kind;
 use super::persona::{DUID_MAX, Personas};
-use super::plan::Place;
+use super::place::Place;
 use super::report::Report;
 use crate::run::seconds;
 
@@ -67,6 +67,9 @@ pub(crate) fn settings(args: &Args, place: &Place, personas: &Personas, seed: u6
     row("server", Some(place.server.ip().to_string()));
     let flags = [
         (args.broadcast, "broadcast"),
+        (args.direct, "direct"),
+        (args.broadcast_flag, "broadcast-flag"),
+        (args.answer_arp, "answer-arp"),
         (args.rapid_commit, "rapid-commit"),
         (args.first_server, "use-first"),
         (args.threads == Some(ThreadMode::Single), "single-thread-mode"),

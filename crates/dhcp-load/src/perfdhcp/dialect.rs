@@ -3,6 +3,9 @@
 
 use std::net::Ipv6Addr;
 
+use packet_wire::ethernet::MacAddress;
+use packet_wire::frame::Endpoints;
+
 use crate::fault::Malformed;
 use crate::leases::Resource;
 use crate::protocol::Judgment;
@@ -201,6 +204,30 @@ pub trait Dialect: Send {
 
     /// Address and prefix length of a resource.
     fn address_of(resource: Self::Resource) -> (std::net::IpAddr, u8);
+
+    /// Who the frame of a message of `kind` by `who`, about `lease` if it is about one, is from and for;
+    /// `None` of clients whose messages leave by a UDP socket.
+    fn endpoints(&self, _kind: Kind, _who: Who, _lease: Option<&Self::Lease>) -> Option<Endpoints> {
+        None
+    }
+
+    /// Takes note of who the frame with `answer` was from.
+    fn hears(&mut self, _answer: &Self::Answer<'_>, _endpoints: &Endpoints) {}
+
+    /// The hardware address of a client whose messages leave in frames.
+    fn station(&self, _who: Who) -> Option<MacAddress> {
+        None
+    }
+
+    /// Whether one of the clients has the hardware address `mac`.
+    fn has_station(&self, _mac: MacAddress) -> bool {
+        true
+    }
+
+    /// Whether `answer` names one of the clients.
+    fn names_own(&self, _answer: &Self::Answer<'_>) -> bool {
+        true
+    }
 }
 
 /// A client's place on a link, for families whose links have addresses.

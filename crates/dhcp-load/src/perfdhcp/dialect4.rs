@@ -1,8 +1,13 @@
-//! DHCPv4 behind the seam of [`super::dialect`]: clients behind relays, DISCOVER to RELEASE.
+//! DHCPv4 behind the seam of [`super::dialect`]: clients behind relays or on the own link, DISCOVER to
+//! RELEASE.
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use packet_wire::ethernet::MacAddress;
+use packet_wire::frame::Endpoints;
+
 use super::dialect::{Dialect, Kind, Terms, Who};
+use super::direct::Direct;
 use super::packet::Packets;
 use super::persona::Personas;
 use crate::fault::{Fault, Malformed};
@@ -19,6 +24,7 @@ pub struct Dialect4 {
     links: Vec<Ipv4Addr>,
     templates: Templates,
     packets: Option<Packets>,
+    direct: Option<Direct>,
     keeps_first_server: bool,
     first_server: Option<Ipv4Addr>,
 }
@@ -34,8 +40,24 @@ impl Dialect4 {
         keeps_first_server: bool,
     ) -> Self {
         let templates = Templates::with(links[0], extras);
-        let (packets, first_server) = (None, None);
-        Self { personas, links, templates, packets, keeps_first_server, first_server }
+        Self {
+            personas,
+            links,
+            templates,
+            packets: None,
+            direct: None,
+            keeps_first_server,
+            first_server: None,
+        }
+    }
+
+    /// The same of clients on the own link, at port `ports[0]` with servers at port `ports[1]`, which ask
+    /// for answers by broadcast or not. There must be one link, 0.0.0.0.
+    #[must_use]
+    pub fn direct(self, ports: [u16; 2], wants_broadcast: bool) -> Self {
+        let direct = Direct::new(ports, &self.personas);
+        let templates = self.templates.direct(wants_broadcast);
+        Self { templates, direct: Some(direct), ..self }
     }
 
     /// The same, with first requests, and second ones if it has them, from `packets`.
@@ -213,6 +235,32 @@ impl Dialect for Dialect4 {
 
     fn address_of(resource: Ipv4Addr) -> (IpAddr, u8) {
         (resource.into(), 32)
+    }
+
+    fn endpoints(&self, kind: Kind, who: Who, lease: Option<&Offered>) -> Option<Endpoints> {
+        Some(self.direct.as_ref()?.endpoints(kind, self.mac(who), lease))
+    }
+
+    fn hears(&mut self, answer: &Answer<'_>, endpoints: &Endpoints) {
+        if let Some(direct) = &mut self.direct {
+            direct.hears(answer, endpoints.source_mac);
+        }
+    }
+
+    fn station(&self, who: Who) -> Option<MacAddress> {
+        self.direct.is_some().then(|| MacAddress(self.mac(who)))
+    }
+
+    fn has_station(&self, mac: MacAddress) -> bool {
+        // What hardware addresses a packet makes of the clients' is the packet's affair.
+        let Some(direct) = self.direct.as_ref().filter(|_| self.packets.is_none()) else {
+            return true;
+        };
+        direct.has(&self.personas, mac.0)
+    }
+
+    fn names_own(&self, answer: &Answer<'_>) -> bool {
+        self.has_station(MacAddress(answer.mac))
     }
 }
 

@@ -1,12 +1,12 @@
-//! The loop of `godwit perfdhcp` between schedules, requests and one socket ([`crate::wire`]), as
+//! The loop of `godwit perfdhcp` between schedules, requests and one socket or link ([`crate::wire`]), as
 //! [`crate::drive`] runs it for whole exchanges: never early.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use load::Schedule;
+use netio::Clock;
 use netio::send::SendCounts;
-use netio::{Clock, Route, UdpSocket};
 use serde::{Deserialize, Serialize};
 
 use super::account::Account;
@@ -114,17 +114,10 @@ pub struct Run<D: Dialect> {
 }
 
 impl<D: Dialect> Run<D> {
-    /// A run through `socket` on `route` that begins at `start_ns`, and ends by a signal only.
+    /// A run through `wire` that begins at `start_ns`, and ends by a signal only.
     #[must_use]
-    pub fn new(
-        socket: UdpSocket,
-        route: Route,
-        mut traffic: Traffic<D>,
-        pace: Pace,
-        start_ns: u64,
-    ) -> Self {
+    pub fn new(wire: Wire, mut traffic: Traffic<D>, pace: Pace, start_ns: u64) -> Self {
         traffic.starts_at(start_ns);
-        let wire = Wire::new(socket, route, traffic.dialect().message_bytes_max());
         Self {
             wire,
             traffic,
@@ -202,8 +195,8 @@ impl<D: Dialect> Run<D> {
             sending_end_ns,
             end_ns,
             idle_turns,
-            sends: self.wire.outbox.counts(),
-            socket_drops: self.wire.socket.drops()?.into(),
+            sends: self.wire.counts(),
+            socket_drops: self.wire.drops()?,
             cpu_ns: Clock::thread_cpu_ns() - cpu_start_ns,
         })
     }

@@ -68,6 +68,8 @@ struct Held<L> {
 struct Life<L> {
     held: Option<Held<L>>,
     leaves_ns: u64,
+    /// It has left without a word and not come back yet.
+    is_away: bool,
 }
 
 /// How an exchange ended for its client.
@@ -106,7 +108,7 @@ impl<L: Copy> Lives<L> {
     /// A population of which nobody has joined.
     #[must_use]
     pub fn new(habits: Habits, seed: u64) -> Self {
-        let blank = Life { held: None, leaves_ns: u64::MAX };
+        let blank = Life { held: None, leaves_ns: u64::MAX, is_away: false };
         Self {
             lives: vec![blank; habits.clients as usize],
             ahead: BinaryHeap::with_capacity(habits.clients as usize),
@@ -165,6 +167,15 @@ impl<L: Copy> Lives<L> {
         None
     }
 
+    /// Whether a client is there at `now_ns` with a lease that has not ended.
+    #[must_use]
+    pub fn is_there(&self, client: u32, now_ns: u64) -> bool {
+        let life = self.lives.get(client as usize);
+        life.is_some_and(|life| {
+            !life.is_away && life.held.is_some_and(|held| held.ends_ns > now_ns)
+        })
+    }
+
     fn act(&mut self, at_ns: u64, client: u32, step: Step) -> Option<Act<L>> {
         let place = client as usize;
         let held = self.lives[place].held.filter(|held| held.ends_ns > at_ns);
@@ -178,6 +189,7 @@ impl<L: Copy> Lives<L> {
             Step::Decline => Kind::Decline,
             Step::Leave if self.percent(self.habits.releasing_percent) => Kind::Release,
             Step::Leave => {
+                self.lives[place].is_away = true;
                 let back_ns = self.after_about(at_ns, self.habits.away_s);
                 self.push(back_ns, client, Step::Begin);
                 return None;
@@ -192,6 +204,7 @@ impl<L: Copy> Lives<L> {
     /// Notes at `now_ns` how an exchange of `who` ended. Call it once for each.
     pub fn ended(&mut self, now_ns: u64, kind: Kind, who: Who, end: End<L>) {
         let client = who.client;
+        self.lives[client as usize].is_away = false;
         match (kind, end) {
             (Kind::Second | Kind::First, End::Given(lease, terms)) => {
                 self.hold(now_ns, who, lease, terms);

@@ -6,7 +6,7 @@ use netio::send::SendCounts;
 use super::account::Account;
 use super::dialect::{Dialect, Kind};
 use super::drive::{Done, Reason};
-use super::traffic::Traffic;
+use super::traffic::{LinkCounts, Traffic};
 use crate::leases::{LeaseLog, Resource};
 
 /// What a generator counted. All times are nanoseconds from the start of the run.
@@ -21,6 +21,7 @@ pub(crate) struct Outcome<R: Resource> {
     pub(crate) too_short: u64,
     pub(crate) local_limit: u64,
     pub(crate) preloaded: [u64; 2],
+    pub(crate) link: LinkCounts,
     /// When the last request was answered on time.
     pub(crate) answered_ns: u64,
     pub(crate) done: Done,
@@ -37,6 +38,7 @@ impl<R: Resource> Outcome<R> {
             too_short: 0,
             local_limit: 0,
             preloaded: [0; 2],
+            link: LinkCounts::default(),
             answered_ns: 0,
             done: Done {
                 reason,
@@ -66,6 +68,7 @@ impl<R: Resource> Outcome<R> {
             too_short: traffic.too_short,
             local_limit: traffic.local_limit,
             preloaded: traffic.preloaded,
+            link: traffic.link,
             answered_ns: from_start(traffic.answered_ns),
             done: Done {
                 start_ns: 0,
@@ -90,6 +93,7 @@ impl<R: Resource> Outcome<R> {
         self.local_limit += other.local_limit;
         self.preloaded[0] += other.preloaded[0];
         self.preloaded[1] += other.preloaded[1];
+        self.link.merge(other.link);
         self.answered_ns = self.answered_ns.max(other.answered_ns);
         let (done, its) = (&mut self.done, other.done);
         if its.reason == Reason::Interrupted {

@@ -1,11 +1,11 @@
-//! The capture file of a run (`--pcap`): bare IP packets, nanoseconds. Addresses and ports are those
-//! that the run was told; a server may answer from another one.
+//! The capture file of a run (`--pcap`): bare IP packets, nanoseconds, whose addresses and ports are those
+//! that the run was told (a server may answer from another one); of clients on the own link their frames.
 
 use std::net::{IpAddr, SocketAddr};
 
 use base::Writer;
-use packet_wire::pcap::{self, ByteOrder, LINK_RAW_IP, Resolution};
-use packet_wire::{ipv4, ipv6, protocol, udp};
+use packet_wire::pcap::{self, ByteOrder, LINK_ETHERNET, LINK_RAW_IP, Resolution};
+use packet_wire::{frame, ipv4, ipv6, protocol, udp};
 
 use super::capture::Message;
 
@@ -13,16 +13,26 @@ use super::capture::Message;
 const HEADROOM: usize = 48;
 
 /// The file of `messages` between `local` and `server`, whose times are `wall_ns` before those since
-/// 1970.
+/// 1970; with `has_frames` of those whose frames are known.
 pub(crate) fn file(
     messages: &[Message],
-    local: SocketAddr,
-    server: SocketAddr,
+    [local, server]: [SocketAddr; 2],
     wall_ns: u64,
+    has_frames: bool,
 ) -> Vec<u8> {
-    let mut file = pcap::Writer::new(LINK_RAW_IP, ByteOrder::Little, Resolution::Nanoseconds);
+    let link = if has_frames { LINK_ETHERNET } else { LINK_RAW_IP };
+    let mut file = pcap::Writer::new(link, ByteOrder::Little, Resolution::Nanoseconds);
     let mut buffer = Vec::new();
     for message in messages {
+        if has_frames {
+            let Some(endpoints) = message.endpoints else { continue };
+            let len = message.octets.len();
+            buffer.resize(frame::HEADROOM + len, 0);
+            buffer[frame::HEADROOM..].copy_from_slice(&message.octets);
+            let len = frame::seal(&mut buffer, len, &endpoints);
+            file.packet(wall_ns.wrapping_add(message.at_ns), &buffer[..len]);
+            continue;
+        }
         let (source, destination) = if message.is_sent { (local, server) } else { (server, local) };
         buffer.resize(HEADROOM + message.octets.len(), 0);
         let mut writer = Writer::new(&mut buffer);

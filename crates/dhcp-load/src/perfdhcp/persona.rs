@@ -54,6 +54,34 @@ impl Personas {
         mac
     }
 
+    /// Whether `mac` is that of a client that this generator plays and that is counted from the base.
+    #[must_use]
+    pub fn counts(&self, mac: [u8; 6]) -> bool {
+        let (vendor, own) = mac.split_at(2);
+        let (base_vendor, base) = self.base_mac.split_at(2);
+        let mut number = [0; 4];
+        for (digit, (own, base)) in number.iter_mut().zip(own.iter().zip(base)) {
+            *digit = own.wrapping_sub(*base);
+        }
+        let number = u32::from_be_bytes(number);
+        let is_own = number < self.clients && number % self.part.of == self.part.index;
+        is_own && vendor == base_vendor
+    }
+
+    /// Those of the list that this generator plays.
+    #[must_use]
+    pub fn own_list(&self) -> Vec<[u8; 6]> {
+        let own = self.list.iter().skip(self.part.index as usize);
+        own.step_by(self.part.of as usize).copied().collect()
+    }
+
+    /// How many clients this generator plays.
+    #[must_use]
+    pub fn own_count(&self) -> u64 {
+        let all = if self.list.is_empty() { self.clients as usize } else { self.list.len() };
+        self.part.share(all as u64)
+    }
+
     /// Octets of every client's DUID.
     #[must_use]
     pub fn duid_len(&self) -> usize {

@@ -1,17 +1,14 @@
-//! From the command line to what a run needs: addresses, clients, files, bounds.
+//! From the command line to what a run needs: clients, files, bounds.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 use std::{fmt, io};
 
 use base::time::NS_PER_S;
 use load::{Rate, Schedule, Shape, replay};
-use netio::interface::{self, Interface};
-use netio::{Clock, NetError, UdpSocket, route};
+use netio::{Clock, NetError};
 
-use super::args::{
-    Args, Base, GROUP_ALL, GROUP_SERVERS, LeaseType, MaxDrops, ResendRule, Scenario, mac,
-};
+use super::args::{Args, Base, LeaseType, MaxDrops, ResendRule, Scenario, mac};
 use super::capture::Keep;
 use super::drive::{Limits, Pace};
 use super::lives::Habits;
@@ -21,7 +18,6 @@ use super::persona::Personas;
 use super::resend::Resend;
 use super::rules::Rules;
 use super::trace::Trace;
-use crate::run::socket_options;
 use crate::v4::answer::is_discover;
 use crate::v6::Ask;
 use crate::v6::answer::is_solicit;
@@ -50,132 +46,8 @@ impl From<NetError> for Failure {
     }
 }
 
-fn usage(problem: impl fmt::Display) -> Failure {
+pub(crate) fn usage(problem: impl fmt::Display) -> Failure {
     Failure::Usage(vec![problem.to_string()])
-}
-
-/// Where messages go and where they come from.
-#[derive(Clone, Debug)]
-pub(crate) struct Place {
-    pub(crate) server: SocketAddr,
-    pub(crate) local: SocketAddr,
-    interface: Option<Interface>,
-    is_broadcast: bool,
-}
-
-impl Place {
-    pub(crate) fn of(args: &Args) -> Result<Self, Failure> {
-        let mut interface = None;
-        let mut local = None;
-        if let Some(name) = &args.local {
-            match (interface::named(name), name.parse::<IpAddr>()) {
-                (Ok(found), _) => interface = Some(found),
-                (_, Ok(address)) => local = Some(address),
-                (Err(error), _) => {
-                    return Err(usage(format!("-l {name}: no interface ({error}) and no address")));
-                }
-            }
-        }
-        let server = server_of(args)?;
-        let is_v6 = args.is_v6();
-        if local.is_some_and(|local| local.is_ipv6() != is_v6) {
-            return Err(other_family(args));
-        }
-        let default_port = match (is_v6, args.relay) {
-            (false, _) => 67,
-            (true, None) => 546,
-            (true, Some(_)) => 547,
-        };
-        let own_port = if args.local_port == 0 { default_port } else { args.local_port };
-        let port = server_port(args);
-        let scope = interface.as_ref().map_or(0, |interface| interface.index);
-        let is_broadcast = server == IpAddr::V4(Ipv4Addr::BROADCAST);
-        let server = at(server, port, scope);
-        let own = match (local, &interface) {
-            (Some(address), _) => address,
-            (None, Some(interface)) => own_address(interface, &server)?,
-            (None, None) if is_broadcast => {
-                return Err(usage("SERVER `all` needs -l: an interface or an own address"));
-            }
-            (None, None) => route::to(server)?.local,
-        };
-        Ok(Self { server, local: at(own, own_port, scope), interface, is_broadcast })
-    }
-
-    /// Opens the socket.
-    pub(crate) fn open(&self, args: &Args) -> Result<UdpSocket, Failure> {
-        let mut options = socket_options(self.local);
-        options.broadcast = args.broadcast || self.is_broadcast;
-        if self.is_broadcast {
-            options.device = self.interface.as_ref().map(|interface| interface.name.clone());
-        }
-        let socket = UdpSocket::open(&options)?;
-        if let (true, Some(interface)) = (self.server.ip().is_multicast(), &self.interface) {
-            socket
-                .set_multicast_route(interface.index, 1)
-                .map_err(NetError::on("send multicast through", interface.name.as_str()))?;
-        }
-        Ok(socket)
-    }
-}
-
-/// A socket address; link-local ones and groups take `scope`.
-fn at(address: IpAddr, port: u16, scope: u32) -> SocketAddr {
-    match address {
-        IpAddr::V4(address) => SocketAddrV4::new(address, port).into(),
-        IpAddr::V6(address) => {
-            let is_scoped = address.is_multicast() || address.is_unicast_link_local();
-            SocketAddrV6::new(address, port, 0, if is_scoped { scope } else { 0 }).into()
-        }
-    }
-}
-
-fn other_family(args: &Args) -> Failure {
-    let family = if args.is_v6() { "IPv6 (-6)" } else { "IPv4 (-4, the default)" };
-    usage(format!("-l and SERVER must be addresses of {family}"))
-}
-
-fn server_of(args: &Args) -> Result<IpAddr, Failure> {
-    let server: IpAddr = match (args.server.as_deref(), args.is_v6()) {
-        (None | Some("all"), false) => Ipv4Addr::BROADCAST.into(),
-        (None | Some("all"), true) => GROUP_ALL.into(),
-        (Some("servers"), true) => GROUP_SERVERS.into(),
-        (Some(text), _) => {
-            text.parse().map_err(|_| usage(format!("SERVER {text}: not an address")))?
-        }
-    };
-    if server.is_ipv6() == args.is_v6() { Ok(server) } else { Err(other_family(args)) }
-}
-
-const fn server_port(args: &Args) -> u16 {
-    match (args.server_port, args.v6) {
-        (0, false) => 67,
-        (0, true) => 547,
-        (port, _) => port,
-    }
-}
-
-/// Where messages go, seen from a machine that sends none.
-pub(crate) fn server(args: &Args) -> Result<SocketAddr, Failure> {
-    Ok(SocketAddr::new(server_of(args)?, server_port(args)))
-}
-
-fn own_address(interface: &Interface, server: &SocketAddr) -> Result<IpAddr, Failure> {
-    let wants_link_local = match server.ip() {
-        IpAddr::V4(_) => false,
-        IpAddr::V6(ip) => ip.is_multicast() || ip.is_unicast_link_local(),
-    };
-    let found = if wants_link_local {
-        interface.link_local().map(IpAddr::V6)
-    } else {
-        interface.addresses.iter().copied().find(|own| {
-            let is_near = matches!(own, IpAddr::V6(own) if own.is_unicast_link_local());
-            own.is_ipv4() == server.is_ipv4() && !is_near
-        })
-    };
-    found.ok_or_else(|| {
-        Failure::Environment(format!("interface {} has no address to send from", interface.name))
-    })
 }
 
 /// The text in a file.
@@ -263,7 +135,11 @@ pub(crate) fn packets(args: &Args) -> Result<Option<Packets>, Failure> {
     };
     let Some(first) = packet(args, 0)? else { return Ok(None) };
     let second = packet(args, 1)?.map(|second| (second, offsets(1)));
-    Packets::new((first, offsets(0)), second).map(Some).map_err(usage)
+    let packets = Packets::new((first, offsets(0)), second).map_err(usage)?;
+    if args.direct && !packets.giaddr().is_unspecified() {
+        return Err(usage("-T: the first packet has a relay address (giaddr); --direct has none"));
+    }
+    Ok(Some(packets))
 }
 
 /// The packets of `-T`, of DHCPv6, where perfdhcp's offsets are those of its own messages.
@@ -372,6 +248,7 @@ pub(crate) fn rules(
         keeps_leases: lease_rate > 0,
         resend: is_avalanche(args).then(|| resend_of(args)),
         habits: habits(args),
+        answers_arp: args.answer_arp,
         capture: args
             .pcap
             .as_ref()

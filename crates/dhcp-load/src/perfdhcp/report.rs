@@ -14,10 +14,10 @@ use super::dialect::{Dialect, Kind};
 use super::drive::{Done, Reason};
 use super::ending::Ending;
 use super::outcome::Outcome;
-use super::plan::{self, Place};
+use super::place::{self, Place};
 use super::several::generator::Generator;
 use super::trace::Trace;
-use super::traffic::Traffic;
+use super::traffic::{LinkCounts, Traffic};
 use crate::fault::{Fault, Refusal};
 use crate::leases::{Conflict, LeaseSummary};
 use crate::run::seconds;
@@ -45,6 +45,8 @@ pub(crate) struct Report {
     pub(crate) too_short: u64,
     pub(crate) local_limit: u64,
     pub(crate) preloaded: [u64; 2],
+    /// Of clients on the own link.
+    pub(crate) link: Option<LinkCounts>,
     pub(crate) leases: u64,
     /// How long first requests came due, seconds.
     pub(crate) sending_s: f64,
@@ -149,6 +151,7 @@ impl Report {
             too_short: outcome.too_short,
             local_limit: outcome.local_limit,
             preloaded: outcome.preloaded,
+            link: args.direct.then_some(outcome.link),
             leases,
             sending_s,
             messages: Vec::new(),
@@ -330,6 +333,14 @@ impl Report {
             "latency_limit_s": seconds(LATENCY_LIMIT_NS),
             "warnings": self.warnings,
         });
+        if let Some(link) = self.link {
+            document["link"] = json!({
+                "broadcast": link.broadcast,
+                "unicast": link.unicast,
+                "overheard": link.overheard,
+                "arp_answered": link.arp_answered,
+            });
+        }
         if !self.generators.is_empty() {
             let each = self.generators.iter().map(|generator| generator.json(args));
             document["generators"] = each.collect();
@@ -358,7 +369,7 @@ fn settings(args: &Args, place: Option<&Place>) -> Value {
         "family": if args.is_v6() { 6 } else { 4 },
         "server": match place {
             Some(place) => place.server.to_string(),
-            None => plan::server(args).map(|server| server.to_string()).unwrap_or_default(),
+            None => place::server(args).map(|server| server.to_string()).unwrap_or_default(),
         },
         "local": place.map(|place| place.local.to_string()),
         "scenario": text(format!("{:?}", args.scenario)),
@@ -379,7 +390,7 @@ fn settings(args: &Args, place: Option<&Place>) -> Value {
         "offer_only": args.offer_only,
         "rapid_commit": args.rapid_commit,
         "first_server": args.first_server,
-        "relayed": !args.is_v6() || args.relay.is_some(),
+        "relayed": if args.is_v6() { args.relay.is_some() } else { !args.direct },
         "relay_list": args.relay_list,
         "mac_list": args.mac_list,
         "bases": args.bases.iter().map(|base| format!("{base:?}")).collect::<Vec<_>>(),
@@ -406,7 +417,20 @@ fn settings(args: &Args, place: Option<&Place>) -> Value {
     }
     settings["shape"] = json!(args.shape.as_ref().map(ToString::to_string));
     settings["lifecycle"] = lifecycle(args);
+    settings["direct"] = direct(args, place);
     settings
+}
+
+/// The settings of clients on the own link; `null` without any.
+fn direct(args: &Args, place: Option<&Place>) -> Value {
+    if !args.direct {
+        return Value::Null;
+    }
+    json!({
+        "interface": place.map(Place::shown),
+        "broadcast_flag": args.broadcast_flag,
+        "answer_arp": args.answer_arp,
+    })
 }
 
 /// The settings of a population; `null` without one.

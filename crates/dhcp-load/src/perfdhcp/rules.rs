@@ -27,6 +27,8 @@ pub struct Rules {
     pub resend: Option<Resend>,
     /// What the clients of a population do by themselves.
     pub habits: Option<Habits>,
+    /// Clients say by ARP that they have their addresses.
+    pub answers_arp: bool,
     /// Which messages are kept for a capture file.
     pub capture: Option<Keep>,
     /// What is kept for diagnostics.

@@ -5,7 +5,7 @@ use std::io;
 use std::net::IpAddr;
 
 use load::{Rate, Shape};
-use netio::{NetError, Route, UdpSocket};
+use netio::NetError;
 
 use super::args::Args;
 use super::dialect::Dialect;
@@ -14,10 +14,12 @@ use super::dialect6::Dialect6;
 use super::drive::Run;
 use super::packet6;
 use super::persona::Personas;
-use super::plan::{self, Failure, Place};
+use super::place::{self, Place};
+use super::plan::{self, Failure};
 use super::traffic::Traffic;
 use crate::v4::template as template4;
 use crate::v6::template as template6;
+use crate::wire::Wire;
 
 /// Clients and messages of one family.
 pub(crate) struct Stage<D> {
@@ -47,6 +49,11 @@ pub(crate) fn set<P: Play>(args: &Args, own: IpAddr, play: P) -> Result<P::Playe
         let count = links.len();
         let dialect = Dialect4::new(personas.clone(), links, &extras, args.first_server)
             .with_packets(plan::packets(args)?);
+        let dialect = if args.direct {
+            dialect.direct(place::direct_ports(args), args.broadcast_flag)
+        } else {
+            dialect
+        };
         return play.play(Stage { personas, dialect, links: count });
     }
     let links = if args.relay.is_some() { plan::v6(&links) } else { Vec::new() };
@@ -68,14 +75,13 @@ pub(crate) fn set<P: Play>(args: &Args, own: IpAddr, play: P) -> Result<P::Playe
 pub(crate) fn ready<D: Dialect>(
     args: &Args,
     place: &Place,
-    (socket, traffic): (UdpSocket, Traffic<D>),
+    (wire, traffic): (Wire, Traffic<D>),
     (seed, shape): (u64, Option<&(Shape, Rate)>),
     start_ns: u64,
 ) -> Result<Run<D>, Failure> {
     netio::thread::set_timer_slack_ns(1).map_err(NetError::on("set", "the timer slack"))?;
-    let route = Route { destination: place.server, sources: Vec::new(), segmentation: false };
     let (pace, lease_paces) = plan::paces(args, shape, start_ns, seed);
-    let mut run = Run::new(socket, route, traffic, pace, start_ns);
+    let mut run = Run::new(wire, traffic, pace, start_ns);
     run.lease_paces = lease_paces;
     run.limits = plan::limits(args, shape);
     run.preload(args.part.share_u32(args.preload)).map_err(|error| failed(place, &error))?;
@@ -84,5 +90,5 @@ pub(crate) fn ready<D: Dialect>(
 
 /// What the kernel reported during the run.
 pub(crate) fn failed(place: &Place, cause: &io::Error) -> Failure {
-    Failure::Environment(format!("the run on {}: {cause}", place.local))
+    Failure::Environment(format!("the run on {}: {cause}", place.shown()))
 }

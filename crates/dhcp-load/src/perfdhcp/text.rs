@@ -237,6 +237,13 @@ pub(crate) fn whole(args: &Args, report: &Report) -> String {
         done.sends.refused,
         report.local_limit
     );
+    if let Some(link) = report.link {
+        let _ = writeln!(
+            text,
+            "on the link: {} messages by broadcast, {} by unicast, {} for others, {} ARP answers",
+            link.broadcast, link.unicast, link.overheard, link.arp_answered
+        );
+    }
     for generator in &report.generators {
         let _ = writeln!(text, "{}", generator.line());
     }

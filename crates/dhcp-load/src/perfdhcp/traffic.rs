@@ -6,15 +6,20 @@
 //! Budget: as [`crate::population`]; nothing is allocated after construction, but for diagnostics.
 
 mod answer;
+mod link;
 mod watch;
+
+pub use link::LinkCounts;
 
 use base::Random;
 use base::time::NS_PER_S;
 use load::{Class, Outstanding};
+use packet_wire::frame::Endpoints;
 
 use super::account::Account;
 use super::capture::{Capture, Message, exchange_of};
 use super::dialect::{Dialect, Kind, Who};
+use super::holders::Holders;
 use super::lives::{Act, End, Lives};
 use super::persona::Personas;
 use super::pool::Pool;
@@ -85,6 +90,7 @@ pub struct Traffic<D: Dialect> {
     lives: Option<Lives<D::Lease>>,
     resends: Resends,
     capture: Option<Capture>,
+    holders: Option<Holders>,
     /// By [`Kind::index`].
     pub accounts: [Account; Kind::COUNT],
     /// Leases given, and addresses offered.
@@ -99,6 +105,8 @@ pub struct Traffic<D: Dialect> {
     pub too_short: u64,
     /// Requests that came due and found no room.
     pub local_limit: u64,
+    /// What came over the own link.
+    pub link: LinkCounts,
     /// First requests sent before the run, and answers to them.
     pub preloaded: [u64; 2],
     /// When the last request was answered on time.
@@ -130,6 +138,7 @@ impl<D: Dialect> Traffic<D> {
         let offers = if rules.compares_offers { rules.leases } else { 0 };
         let own_seed = rules.part.seed(rules.seed);
         Self {
+            holders: rules.answers_arp.then(|| Holders::new(personas.own_count())),
             dialect,
             personas,
             numbers,
@@ -151,6 +160,7 @@ impl<D: Dialect> Traffic<D> {
             malformed: 0,
             too_short: 0,
             local_limit: 0,
+            link: LinkCounts::default(),
             preloaded: [0; 2],
             answered_ns: 0,
         }
@@ -210,21 +220,33 @@ impl<D: Dialect> Traffic<D> {
         number
     }
 
-    fn outgoing(&mut self, kind: Kind, number: u64, message: &[u8]) -> Outgoing {
-        let len = message.len();
+    fn outgoing(
+        &mut self,
+        kind: Kind,
+        number: u64,
+        message: &[u8],
+        endpoints: Option<Endpoints>,
+    ) -> Outgoing {
         self.trace.sends(kind, message);
         self.resends.keep(kind, number, message);
-        self.named(kind, number, message, len)
+        self.named(kind, number, message, endpoints)
     }
 
     /// The message of request `number`, on its way.
-    fn named(&mut self, kind: Kind, number: u64, message: &[u8], len: usize) -> Outgoing {
+    fn named(
+        &mut self,
+        kind: Kind,
+        number: u64,
+        message: &[u8],
+        endpoints: Option<Endpoints>,
+    ) -> Outgoing {
         let name = number << KIND_BITS | kind.index() as u64;
         if let Some(capture) = &mut self.capture {
             let first = self.rings[kind.index()].get(number).and_then(|turn| turn.first);
-            capture.sends(name, exchange_of(kind, first.unwrap_or(number)), message);
+            let exchange = exchange_of(kind, first.unwrap_or(number));
+            capture.sends(name, exchange, message, endpoints);
         }
-        Outgoing { number: name, len, source: 0 }
+        Outgoing { number: name, len: message.len(), source: 0, endpoints }
     }
 
     /// Whether one more first request would find room.
@@ -259,7 +281,8 @@ impl<D: Dialect> Traffic<D> {
         self.preloaded[0] += u64::from(!is_counted);
         let age = self.age_s(due_ns);
         let len = self.dialect.first(buffer, self.xid(Kind::First, number), turn.who, age);
-        Some(self.outgoing(Kind::First, number, &buffer[..len]))
+        let endpoints = self.dialect.endpoints(Kind::First, turn.who, None);
+        Some(self.outgoing(Kind::First, number, &buffer[..len], endpoints))
     }
 
     /// What a first request at `now_ns` says to be its age, seconds.
@@ -308,7 +331,8 @@ impl<D: Dialect> Traffic<D> {
             });
         }
         let len = self.dialect.about(buffer, kind, self.xid(kind, number), who, &lease);
-        Some(self.outgoing(kind, number, &buffer[..len]))
+        let endpoints = self.dialect.endpoints(kind, who, Some(&lease));
+        Some(self.outgoing(kind, number, &buffer[..len], endpoints))
     }
 
     /// When the next client of a population does something by itself.
@@ -331,6 +355,7 @@ impl<D: Dialect> Traffic<D> {
 
     /// Tells the population, which counts its own clients only, how an exchange of `who` ended.
     fn ends(&mut self, now_ns: u64, kind: Kind, who: Who, end: End<D::Lease>) {
+        self.note_holder(now_ns, kind, who, &end);
         if let Some(lives) = &mut self.lives {
             let client = self.rules.part.place(who.client);
             lives.ended(now_ns, kind, Who { client, ..who }, end);

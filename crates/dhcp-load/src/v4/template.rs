@@ -7,8 +7,10 @@ use base::Writer;
 
 use super::protocol::Offered;
 
+const HOPS: usize = 3;
 const XID: usize = 4;
 const SECS: usize = 8;
+const FLAGS: usize = 10;
 const CIADDR: usize = 12;
 const CHADDR: usize = 28;
 /// The first option behind the message type.
@@ -16,6 +18,9 @@ const OPTIONS: usize = 243;
 const REQUEST_ADDRESS: usize = OPTIONS + 2;
 const REQUEST_SERVER: usize = OPTIONS + 8;
 const RELEASE_SERVER: usize = OPTIONS + 2;
+
+/// The first octet of the flags when answers are wanted by broadcast.
+const BROADCAST: u8 = 0x80;
 
 /// Option 55: subnet mask, broadcast address, time offset, router, domain name, name servers, host
 /// name, in this order.
@@ -130,6 +135,30 @@ impl Templates {
         }
     }
 
+    /// The same as clients send them themselves, with no relay in between: no hops, and with
+    /// `wants_broadcast` asking for answers to all stations as long as they have no address (RFC 2131
+    /// section 4.1). The relay address must be 0.0.0.0.
+    #[must_use]
+    pub fn direct(mut self, wants_broadcast: bool) -> Self {
+        let without_address = [&mut self.discover, &mut self.request, &mut self.reboot];
+        for message in without_address {
+            message.octets[FLAGS] = if wants_broadcast { BROADCAST } else { 0 };
+        }
+        let all = [
+            &mut self.discover,
+            &mut self.request,
+            &mut self.renew,
+            &mut self.release,
+            &mut self.reboot,
+            &mut self.inform,
+            &mut self.decline,
+        ];
+        for message in all {
+            message.octets[HOPS] = 0;
+        }
+        self
+    }
+
     /// The longest message, octets.
     #[must_use]
     pub const fn message_bytes_max(&self) -> usize {
@@ -230,6 +259,33 @@ mod tests {
         let mut later = captured(REQUEST_OPTIONS);
         later[8..10].copy_from_slice(&[1, 2]);
         assert_eq!(buffer[..len], later);
+    }
+
+    #[test]
+    fn a_client_without_a_relay_counts_no_hop_and_asks_for_broadcasts_until_it_has_an_address() {
+        let held = Offered { address: Ipv4Addr::new(10, 9, 8, 7), server: Ipv4Addr::LOCALHOST };
+        let relayed = Templates::new(Ipv4Addr::UNSPECIFIED);
+        for (wants_broadcast, flags) in [(false, 0), (true, 0x80)] {
+            let direct = relayed.clone().direct(wants_broadcast);
+            type Write = fn(&Templates, &mut [u8], Offered) -> usize;
+            let messages: [(Write, u8); 7] = [
+                (|all, buffer, _| all.discover(buffer, 7, MAC), flags),
+                (|all, buffer, held| all.request(buffer, 7, MAC, 3, held), flags),
+                (|all, buffer, held| all.reboot(buffer, 7, MAC, held), flags),
+                (|all, buffer, held| all.renew(buffer, 7, MAC, held), 0),
+                (|all, buffer, held| all.release(buffer, 7, MAC, held), 0),
+                (|all, buffer, held| all.inform(buffer, 7, MAC, held), 0),
+                (|all, buffer, held| all.decline(buffer, 7, MAC, held), 0),
+            ];
+            for (write, flags) in messages {
+                let (mut expected, mut buffer) = ([0xff; 300], [0xff; 300]);
+                let len = write(&relayed, &mut expected, held);
+                expected[3] = 0;
+                expected[10] = flags;
+                assert_eq!(write(&direct, &mut buffer, held), len);
+                assert_eq!(buffer[..len], expected[..len]);
+            }
+        }
     }
 
     #[test]

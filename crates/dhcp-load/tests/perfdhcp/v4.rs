@@ -7,6 +7,7 @@ use dhcp_load::perfdhcp::dialect4::Dialect4;
 use dhcp_load::perfdhcp::resend::Resend;
 use dhcp_load::v4::answer::kind;
 use dhcp_load::v4::template::Extras;
+use dhcp_load::wire::Incoming;
 
 use crate::common::{MS, RELAY, Request};
 use crate::world::{Counts, Ledger, personas, play, rules};
@@ -178,7 +179,7 @@ fn what_is_sent_before_the_run_is_not_counted() {
     let outgoing = traffic.begin(0, &mut buffer, false).unwrap();
     traffic.left(outgoing.number, 0);
     let answer = Request { octets: &buffer[..outgoing.len] }.good();
-    assert_eq!(traffic.answer(MS, &answer, &mut buffer), None);
+    assert_eq!(traffic.answer(MS, &Incoming::of(&answer), &mut buffer), None);
     assert_eq!((traffic.preloaded, traffic.is_settled()), ([1, 1], true));
     traffic.finish(9_000 * MS);
     assert_eq!(Counts::of(&traffic.accounts[0]), Counts::default());

@@ -11,6 +11,7 @@ use dhcp_load::perfdhcp::part::Part;
 use dhcp_load::perfdhcp::persona::Personas;
 use dhcp_load::perfdhcp::rules::Rules;
 use dhcp_load::perfdhcp::traffic::Traffic;
+use dhcp_load::wire::Incoming;
 use load::{Class, Rate, Schedule};
 
 use crate::common::MS;
@@ -84,6 +85,7 @@ pub(crate) fn rules(seed: u64) -> Rules {
         keeps_leases: false,
         resend: None,
         habits: None,
+        answers_arp: false,
         capture: None,
         trace: dhcp_load::perfdhcp::trace::Trace::default(),
         links: 1,
@@ -205,7 +207,7 @@ pub(crate) fn play_on<D: Dialect>(
             outgoing = Some(again);
         } else if wire.peek().is_some_and(|Reverse((at_ns, ..))| *at_ns <= now_ns) {
             let Reverse((_, _, octets)) = wire.pop().unwrap();
-            outgoing = traffic.answer(now_ns, &octets, &mut buffer);
+            outgoing = traffic.answer(now_ns, &Incoming::of(&octets), &mut buffer);
         } else {
             traffic.expire(now_ns);
             let next = paces.iter().flatten().filter_map(Schedule::next_due_ns).min();
@@ -269,7 +271,7 @@ pub(crate) fn live<D: Dialect>(
             outgoing = traffic.begin(due_ns, &mut buffer, true);
         } else if wire.peek().is_some_and(|Reverse((at_ns, ..))| *at_ns <= now_ns) {
             let Reverse((_, _, octets)) = wire.pop().unwrap();
-            outgoing = traffic.answer(now_ns, &octets, &mut buffer);
+            outgoing = traffic.answer(now_ns, &Incoming::of(&octets), &mut buffer);
         } else {
             traffic.expire(now_ns);
             let answer_ns = wire.peek().map(|Reverse((at_ns, ..))| *at_ns);

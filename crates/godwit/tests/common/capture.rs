@@ -61,6 +61,11 @@ pub(crate) struct Captured {
 }
 
 impl Captured {
+    /// The capture file at `path`.
+    pub(crate) fn of(path: &Path) -> Self {
+        Self { file: path.to_owned() }
+    }
+
     /// The DHCPv6 messages with octets that belong to no option or are missing from one, in
     /// hexadecimal; tshark passes over a few of them at the end.
     pub(crate) fn badly_framed_dhcpv6(&self) -> Vec<String> {

@@ -15,10 +15,19 @@ pub(crate) struct KeaProcess {
 impl KeaProcess {
     /// Starts `program` with `config`: its port, and the one that its answers go to.
     pub(crate) fn start(program: &str, config: &Path, folder: &Path, ports: [u16; 2]) -> Self {
+        Self::start_by(Command::new(program), config, folder, ports)
+    }
+
+    /// The same by a command that becomes the program, with its arguments.
+    pub(crate) fn start_by(
+        mut command: Command,
+        config: &Path,
+        folder: &Path,
+        ports: [u16; 2],
+    ) -> Self {
         let log = folder.join("kea.log");
         fs::remove_file(&log).ok();
         let [port, relay_port] = ports.map(|port| port.to_string());
-        let mut command = Command::new(program);
         command.arg("-c").arg(config).args(["-p", &port, "-P", &relay_port]);
         command.env("KEA_PIDFILE_DIR", folder).env("KEA_LOCKFILE_DIR", folder);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

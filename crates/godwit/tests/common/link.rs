@@ -79,6 +79,11 @@ impl Link {
         })
     }
 
+    /// What `open` opens on the server's side.
+    pub(crate) fn opened_at_server<T: Send>(&self, open: impl FnOnce() -> T + Send) -> T {
+        within(&self.server, open)
+    }
+
     /// What `open` opens on the client's side.
     pub(crate) fn opened_at_client<T: Send>(&self, open: impl FnOnce() -> T + Send) -> T {
         within(&self.client, open)

@@ -1,12 +1,12 @@
 //! A responder on a thread that does to each client what a plan says and counts what it got.
 
 use std::collections::BTreeSet;
-use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use std::{io, iter};
 
 /// What is done to a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ struct Ledger {
     /// When the first and the last first request came.
     firsts: Option<(Instant, Instant)>,
     /// How often each answer is sent when it is let go; `None` holds none back.
-    copies: Option<u32>,
+    copies: Option<usize>,
     is_released: bool,
 }
 
@@ -55,6 +55,30 @@ pub(crate) struct Responder {
     ledger: Arc<(Mutex<Ledger>, Condvar)>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
+}
+
+/// Where requests come from and answers go.
+pub(crate) trait Door: Send + 'static {
+    /// Whom an answer is for.
+    type From;
+
+    /// The next request and who it is from; `None` when none has come for a moment.
+    fn receive(&mut self, octets: &mut [u8]) -> Option<(usize, Self::From)>;
+
+    /// Sends an answer.
+    fn send(&mut self, answer: &[u8], to: &Self::From);
+}
+
+impl Door for UdpSocket {
+    type From = SocketAddr;
+
+    fn receive(&mut self, octets: &mut [u8]) -> Option<(usize, SocketAddr)> {
+        self.recv_from(octets).ok()
+    }
+
+    fn send(&mut self, answer: &[u8], to: &SocketAddr) {
+        self.send_to(answer, to).ok();
+    }
 }
 
 fn loopback(is_v6: bool) -> IpAddr {
@@ -79,26 +103,37 @@ impl Responder {
     pub(crate) fn on(socket: UdpSocket, is_v6: bool, plan: fn(u32) -> Act) -> Self {
         let port = socket.local_addr().unwrap().port();
         socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
+        Self::behind(socket, port, is_v6, plan)
+    }
+
+    /// Behind a door of another kind, at `port`.
+    pub(crate) fn behind(
+        mut door: impl Door,
+        port: u16,
+        is_v6: bool,
+        plan: fn(u32) -> Act,
+    ) -> Self {
         let ledger = Arc::new((Mutex::new(Ledger::default()), Condvar::new()));
         let stop = Arc::new(AtomicBool::new(false));
         let (shared, stopped) = (Arc::clone(&ledger), Arc::clone(&stop));
         let thread = std::thread::spawn(move || {
-            let (mut octets, mut held) = ([0; 2_048], Vec::<(Vec<u8>, _)>::new());
+            let (mut octets, mut held) = ([0; 2_048], Vec::new());
             while !stopped.load(Ordering::Relaxed) {
                 let copies = {
                     let ledger = shared.0.lock().unwrap();
                     ledger.copies.filter(|_| ledger.is_released)
                 };
                 if let Some(copies) = copies {
-                    for (answer, from) in held.drain(..) {
-                        for _ in 0..copies {
-                            socket.send_to(&answer, from).ok();
+                    for (answers, from) in held.drain(..) {
+                        let answers: Vec<Vec<u8>> = answers;
+                        for answer in answers.iter().flat_map(|one| iter::repeat_n(one, copies)) {
+                            door.send(answer, &from);
                         }
                     }
                     shared.0.lock().unwrap().copies = None;
                     shared.1.notify_all();
                 }
-                let Ok((len, from)) = socket.recv_from(&mut octets) else { continue };
+                let Some((len, from)) = door.receive(&mut octets) else { continue };
                 let request = &octets[..len];
                 let (answers, is_held) = {
                     let mut ledger = shared.0.lock().unwrap();
@@ -110,12 +145,10 @@ impl Responder {
                     (answers, ledger.copies.is_some())
                 };
                 shared.1.notify_all();
-                for answer in answers {
-                    if is_held {
-                        held.push((answer, from));
-                    } else {
-                        socket.send_to(&answer, from).ok();
-                    }
+                if is_held {
+                    held.push((answers, from));
+                } else {
+                    answers.iter().for_each(|answer| door.send(answer, &from));
                 }
             }
         });
@@ -151,7 +184,7 @@ impl Responder {
 
     /// Keeps all answers back, until each is sent `copies` times by [`Responder::release`].
     pub(crate) fn hold(&self, copies: u32) {
-        self.ledger.0.lock().unwrap().copies = Some(copies);
+        self.ledger.0.lock().unwrap().copies = Some(copies as usize);
     }
 
     /// Sends what was kept back; returns when all is sent.

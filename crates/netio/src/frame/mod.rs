@@ -91,8 +91,8 @@ impl FrameSocket {
         self.set(libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &wanted)
     }
 
-    fn filter(&self) -> io::Result<()> {
-        filter::attach(self, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &filter::received())
+    fn filter(&self, program: &[libc::sock_filter]) -> io::Result<()> {
+        filter::attach(self, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, program)
     }
 
     /// Frames that the kernel dropped because the socket was full, since the last call.

@@ -11,7 +11,7 @@ use super::train::{HEAD_BYTES, PendingChecksum, Placed, Train, read_head};
 use super::{FRAME_BYTES_MAX, FrameSocket, SLOTS, subject};
 use crate::interface::Interface;
 use crate::slots::Slots;
-use crate::{NetError, control};
+use crate::{NetError, control, filter};
 
 /// Destination and source, behind which VLAN tags stand.
 const ADDRESSES_BYTES: usize = 12;
@@ -46,9 +46,27 @@ impl FrameReceiver {
     ///
     /// Which step failed; `EPERM` without the right to it (`CAP_NET_RAW`).
     pub fn open(interface: &Interface) -> Result<Self, NetError> {
+        Self::open_with(interface, &filter::received())
+    }
+
+    /// The same, of frames with UDP datagrams over IPv4 for `port`, whole ones without a VLAN tag, and with
+    /// `takes_arp` of frames with ARP. The others cost the filter that leaves them out.
+    ///
+    /// # Errors
+    ///
+    /// As [`FrameReceiver::open`].
+    pub fn open_at_port(
+        interface: &Interface,
+        port: u16,
+        takes_arp: bool,
+    ) -> Result<Self, NetError> {
+        Self::open_with(interface, &filter::datagrams_to(port, takes_arp))
+    }
+
+    fn open_with(interface: &Interface, wanted: &[libc::sock_filter]) -> Result<Self, NetError> {
         let subject = &subject(interface);
         let socket = FrameSocket::open(subject)?;
-        socket.filter().map_err(NetError::on("filter", subject))?;
+        socket.filter(wanted).map_err(NetError::on("filter", subject))?;
         // Known since Linux 4.20; it spares copies of frames that the filter drops anyway.
         socket.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1).ok();
         for (name, option) in [

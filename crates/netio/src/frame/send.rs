@@ -18,6 +18,7 @@ pub struct FrameSender {
     /// Frames before this one have left.
     next: usize,
     len: usize,
+    refused: Vec<usize>,
     mtu_bytes: usize,
     /// Octets in front of each frame that say what is left to a device: `HEAD_BYTES`, or none.
     head_bytes: usize,
@@ -59,7 +60,8 @@ impl FrameSender {
             .mtu_bytes(&interface.name)
             .map_err(NetError::on("ask for the MTU of", &interface.name))?;
         let slots = Slots::new(SLOTS, head_bytes + FRAME_BYTES_MAX, 0, ());
-        Ok(Self { socket, slots, next: 0, len: 0, mtu_bytes, head_bytes })
+        let refused = Vec::with_capacity(SLOTS);
+        Ok(Self { socket, slots, next: 0, len: 0, refused, mtu_bytes, head_bytes })
     }
 
     /// Sends past the queueing discipline of the interface from now on (`PACKET_QDISC_BYPASS`).
@@ -132,11 +134,20 @@ impl FrameSender {
     /// Hands everything that waits to the kernel, never waiting itself. Call it again later while
     /// [`Sent::left`] is not 0.
     pub fn flush(&mut self) -> Sent {
-        let result = self.slots.flush(&self.socket, &mut self.next, self.len);
+        self.refused.clear();
+        let refuse = |slot| self.refused.push(slot);
+        let result = self.slots.flush(&self.socket, &mut self.next, self.len, refuse);
         if result.left == 0 {
             self.discard();
         }
         result
+    }
+
+    /// Which frames the last flush found refused for good, counted from the first that was committed since
+    /// the batch was empty.
+    #[must_use]
+    pub fn refused(&self) -> &[usize] {
+        &self.refused
     }
 
     /// Gives up what still waits. Returns how many frames.

@@ -55,7 +55,7 @@ impl PacketSendBatch {
     /// Hands everything that waits to the kernel, never waiting itself. Call it again later while
     /// [`Sent::left`] is not 0.
     pub fn flush(&mut self, socket: &PacketSocket) -> Sent {
-        let result = self.slots.flush(socket, &mut self.next, self.len);
+        let result = self.slots.flush(socket, &mut self.next, self.len, |_| {});
         if result.left == 0 {
             self.discard();
         }

@@ -11,6 +11,7 @@ use crate::perfdhcp::account::{Account, Spread};
 use crate::perfdhcp::dialect::Kind;
 use crate::perfdhcp::drive::{Done, Reason};
 use crate::perfdhcp::outcome::Outcome;
+use crate::perfdhcp::traffic::LinkCounts;
 
 /// A histogram: the buckets that are not empty, by their places, and what they do not tell.
 #[derive(Debug, Serialize, Deserialize)]
@@ -124,6 +125,8 @@ pub(crate) struct Carried {
     too_short: u64,
     local_limit: u64,
     preloaded: [u64; 2],
+    /// Of the own link: to all stations, to clients, for others, ARP that was answered.
+    link: [u64; 4],
     answered_ns: u64,
     reason: Reason,
     sending_end_ns: u64,
@@ -141,6 +144,7 @@ impl Carried {
     pub(crate) fn of<R: Resource>(outcome: &Outcome<R>, notice_ns: i64) -> Self {
         let done = &outcome.done;
         let SendCounts { sent, sent_bytes, refused, stalled, ungrouped, calls } = done.sends;
+        let LinkCounts { broadcast, unicast, overheard, arp_answered } = outcome.link;
         Self {
             accounts: outcome.accounts.iter().map(CarriedAccount::of).collect(),
             untracked: [0, 1].map(|log| outcome.leases[log].untracked()),
@@ -149,6 +153,7 @@ impl Carried {
             too_short: outcome.too_short,
             local_limit: outcome.local_limit,
             preloaded: outcome.preloaded,
+            link: [broadcast, unicast, overheard, arp_answered],
             answered_ns: outcome.answered_ns,
             reason: done.reason,
             sending_end_ns: done.sending_end_ns,
@@ -167,6 +172,7 @@ impl Carried {
             self.accounts.into_iter().map(CarriedAccount::restored).collect();
         let accounts: [Account; Kind::COUNT] = accounts?.try_into().ok()?;
         let [sent, sent_bytes, refused, stalled, ungrouped, calls] = self.sends;
+        let [broadcast, unicast, overheard, arp_answered] = self.link;
         let mut outcome = Outcome::none(self.reason);
         for (log, untracked) in outcome.leases.iter_mut().zip(self.untracked) {
             log.add_untracked(untracked);
@@ -187,6 +193,7 @@ impl Carried {
             too_short: self.too_short,
             local_limit: self.local_limit,
             preloaded: self.preloaded,
+            link: LinkCounts { broadcast, unicast, overheard, arp_answered },
             answered_ns: self.answered_ns,
             done,
             ..outcome
@@ -237,6 +244,8 @@ mod tests {
         }
         let [sent, sent_bytes, refused, stalled, ungrouped, calls] = [(); 6].map(|()| count());
         outcome.done.sends = SendCounts { sent, sent_bytes, refused, stalled, ungrouped, calls };
+        let [broadcast, unicast, overheard, arp_answered] = [(); 4].map(|()| count());
+        outcome.link = LinkCounts { broadcast, unicast, overheard, arp_answered };
         let (done, preloaded) = (&mut outcome.done, &mut outcome.preloaded);
         let counts = [
             &mut outcome.received,
@@ -292,7 +301,7 @@ mod tests {
         parts.iter().for_each(|part| whole.merge(part.clone()));
         let sum = |of: &dyn Fn(&Outcome<Ipv4Addr>) -> u64| parts.iter().map(of).sum::<u64>();
         type Count<'a> = &'a dyn Fn(&Outcome<Ipv4Addr>) -> u64;
-        let counts: [Count<'_>; 12] = [
+        let counts: [Count<'_>; 16] = [
             &|o| o.received,
             &|o| o.malformed,
             &|o| o.too_short,
@@ -301,6 +310,10 @@ mod tests {
             &|o| o.preloaded[1],
             &|o| o.leases[0].untracked(),
             &|o| o.leases[1].untracked(),
+            &|o| o.link.broadcast,
+            &|o| o.link.unicast,
+            &|o| o.link.overheard,
+            &|o| o.link.arp_answered,
             &|o| o.done.sends.sent,
             &|o| o.done.sends.refused,
             &|o| o.done.socket_drops,

@@ -23,6 +23,7 @@ use crate::perfdhcp::command::Wrapped;
 use crate::perfdhcp::dialect::Dialect;
 use crate::perfdhcp::drive::Reason;
 use crate::perfdhcp::outcome::Outcome;
+use crate::perfdhcp::place;
 use crate::perfdhcp::plan::{self, Failure};
 use crate::perfdhcp::report::{Report, kinds};
 use crate::perfdhcp::stage::{self, Play, Stage};
@@ -56,7 +57,7 @@ impl Play for Coordinator<'_> {
         // Everything that can be found wrong here is, before any other machine is bothered.
         let (seed, shape) = (plan::seed(args), plan::shape(args)?);
         plan::rules(args, shape.as_ref(), (seed, 1), D::NUMBER_BITS)?;
-        plan::server(args)?;
+        place::server(args)?;
         let signals = Signals::install().map_err(NetError::on("install", "signal handlers"))?;
         let crew = Crew::start(args, signals.stop())?;
         let locals = crew.prepare(args, words, seed)?;

@@ -19,7 +19,8 @@ use crate::perfdhcp::dialect::Dialect;
 use crate::perfdhcp::drive::Run;
 use crate::perfdhcp::files::Files;
 use crate::perfdhcp::outcome::Outcome;
-use crate::perfdhcp::plan::{self, Failure, Place};
+use crate::perfdhcp::place::Place;
+use crate::perfdhcp::plan::{self, Failure};
 use crate::perfdhcp::report::kinds;
 use crate::perfdhcp::stage::{self, Play, Stage};
 use crate::perfdhcp::traffic::Traffic;
@@ -141,16 +142,16 @@ impl Play for Follower<'_> {
     type Played = ();
 
     fn play<D: Dialect>(self, stage: Stage<D>) -> Result<(), Failure> {
-        let socket = self.place.open(self.args)?;
+        let wire = self.place.open(self.args, stage.dialect.message_bytes_max())?;
         let seed = self.args.seed;
         let shape = plan::shape(self.args)?;
         let given = (seed, stage.links);
         let rules = plan::rules(self.args, shape.as_ref(), given, D::NUMBER_BITS)?;
         let traffic = Traffic::new(stage.dialect, stage.personas, rules);
-        say(&Answer::Ready { local: self.place.local.to_string() })?;
+        say(&Answer::Ready { local: self.place.shown() })?;
         let Some((start_ns, read_ns)) = self.await_start()? else { return Ok(()) };
         let shape = (seed, shape.as_ref());
-        let run = stage::ready(self.args, &self.place, (socket, traffic), shape, start_ns)?;
+        let run = stage::ready(self.args, &self.place, (wire, traffic), shape, start_ns)?;
         let notice_ns = start_ns.cast_signed().wrapping_sub(read_ns.cast_signed());
         self.measure(run, notice_ns)?;
         // The clocks are compared once more.

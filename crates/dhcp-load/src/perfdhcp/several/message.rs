@@ -13,7 +13,7 @@ use crate::perfdhcp::part::Part;
 use crate::perfdhcp::text::Standing;
 
 /// The number of this protocol; it changes whenever a message does.
-pub(crate) const PROTOCOL: u32 = 1;
+pub(crate) const PROTOCOL: u32 = 2;
 
 /// To a generator.
 #[derive(Debug, Serialize, Deserialize)]

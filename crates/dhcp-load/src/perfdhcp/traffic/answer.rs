@@ -10,6 +10,7 @@ use crate::perfdhcp::dialect::{Dialect, Kind, Who};
 use crate::perfdhcp::lives::End;
 use crate::population::Outgoing;
 use crate::protocol::Judgment;
+use crate::wire::Incoming;
 
 impl<D: Dialect> Traffic<D> {
     /// The request that an answer with `xid` is for. DHCPv4 answers to both requests of an exchange
@@ -49,31 +50,64 @@ impl<D: Dialect> Traffic<D> {
     }
 
     /// Keeps a message received for the request `found`.
-    fn captures(&mut self, now_ns: u64, found: Option<(Kind, u64)>, octets: &[u8]) {
+    fn captures(&mut self, now_ns: u64, found: Option<(Kind, u64)>, incoming: &Incoming<'_>) {
         let Some(capture) = &mut self.capture else { return };
         let exchange = found.map(|(kind, number)| {
             let first = self.rings[kind.index()].get(number).and_then(|turn| turn.first);
             exchange_of(kind, first.unwrap_or(number))
         });
-        capture.receives(now_ns, exchange, octets);
+        capture.receives(now_ns, exchange, incoming.octets, incoming.endpoints);
+    }
+
+    /// Counts a datagram that is no message.
+    fn take_malformed(&mut self, now_ns: u64, incoming: &Incoming<'_>) {
+        self.note_frame(incoming);
+        self.received += 1;
+        self.malformed += 1;
+        if incoming.is_damaged {
+            return;
+        }
+        let octets = incoming.octets;
+        self.too_short += u64::from(octets.len() < D::BYTES_MIN);
+        let found = D::xid_of_anything(octets).and_then(|xid| self.find(xid, false).ok());
+        let found = found.filter(|&found| self.is_delivered(incoming, found));
+        self.captures(now_ns, found, incoming);
+        if let Some((kind, _)) = found {
+            self.accounts[kind.index()].malformed += 1;
+        }
     }
 
     /// Takes in a datagram received at `now_ns`. When it calls for a second request, that is
     /// written into `buffer`.
-    pub fn answer(&mut self, now_ns: u64, octets: &[u8], buffer: &mut [u8]) -> Option<Outgoing> {
-        self.received += 1;
-        let Ok(answer) = D::read(octets) else {
-            self.malformed += 1;
-            self.too_short += u64::from(octets.len() < D::BYTES_MIN);
-            let found = D::xid_of_anything(octets).and_then(|xid| self.find(xid, false).ok());
-            self.captures(now_ns, found, octets);
-            if let Some((kind, _)) = found {
-                self.accounts[kind.index()].malformed += 1;
-            }
+    pub fn answer(
+        &mut self,
+        now_ns: u64,
+        incoming: &Incoming<'_>,
+        buffer: &mut [u8],
+    ) -> Option<Outgoing> {
+        if self.is_for_others(incoming) {
+            self.link.overheard += 1;
+            return None;
+        }
+        let read = D::read(incoming.octets);
+        let Some(answer) = read.ok().filter(|_| !incoming.is_damaged) else {
+            self.take_malformed(now_ns, incoming);
             return None;
         };
         let found = self.find(D::xid(&answer), D::is_offer(&answer));
-        self.captures(now_ns, found.ok(), octets);
+        if found.is_err() && self.is_overheard(incoming, &answer) {
+            self.link.overheard += 1;
+            return None;
+        }
+        self.note_frame(incoming);
+        self.received += 1;
+        if let Some(endpoints) = &incoming.endpoints {
+            self.dialect.hears(&answer, endpoints);
+        }
+        let found = found.and_then(|found| {
+            if self.is_delivered(incoming, found) { Ok(found) } else { Err(found.0) }
+        });
+        self.captures(now_ns, found.ok(), incoming);
         let (kind, number) = match found {
             Ok(found) => found,
             Err(kind) => {
@@ -82,7 +116,7 @@ impl<D: Dialect> Traffic<D> {
                 return None;
             }
         };
-        self.trace.receives(kind, octets, || D::server_shown(&answer));
+        self.trace.receives(kind, incoming.octets, || D::server_shown(&answer));
         self.take(now_ns, kind, number, &answer, buffer)
     }
 
@@ -215,7 +249,8 @@ impl<D: Dialect> Traffic<D> {
         }
         let xid = self.xid(Kind::Second, number);
         let len = self.dialect.second(buffer, xid, answer, who, secs, offer);
-        Some(self.outgoing(Kind::Second, second, &buffer[..len]))
+        let endpoints = self.dialect.endpoints(Kind::Second, who, None);
+        Some(self.outgoing(Kind::Second, second, &buffer[..len], endpoints))
     }
 
     fn note_lease(

@@ -79,7 +79,7 @@ impl<D: Dialect> Traffic<D> {
             if turn.state != State::Awaited {
                 continue;
             }
-            let (sent_ns, age_s) = (turn.sent_ns, u64::from(turn.age_s));
+            let (sent_ns, age_s, who) = (turn.sent_ns, u64::from(turn.age_s), turn.who);
             let Some((len, ages)) = self.resends.again(kind, number, now_ns, sent_ns, buffer)
             else {
                 continue;
@@ -89,7 +89,8 @@ impl<D: Dialect> Traffic<D> {
                 self.dialect.set_age(&mut buffer[..len], u16::try_from(secs).unwrap_or(u16::MAX));
             }
             self.accounts[kind.index()].resent += 1;
-            return Some(self.named(kind, number, &buffer[..len], len));
+            let endpoints = self.dialect.endpoints(kind, who, None);
+            return Some(self.named(kind, number, &buffer[..len], endpoints));
         }
         None
     }

@@ -1,0 +1,321 @@
+//! The own link as clients use it that no relay stands before: each message leaves in an Ethernet frame
+//! of its client, and answers are taken from the frames of the interface, whichever of the clients they are
+//! for. Who a frame is from is said by the message ([`Outgoing::endpoints`]).
+//!
+//! Budget: 1 `recvmmsg` and 1 `sendmmsg` per 64 frames, about 50 ns to open a frame and as much to seal
+//! one; nothing is allocated after construction. The kernel's IP takes no part in either direction.
+
+use std::io;
+use std::net::Ipv4Addr;
+
+use base::Writer;
+use netio::frame::TrainKind;
+use netio::interface::Interface;
+use netio::outbox::{STALL_CHECK_NS, STALL_LIMIT_NS};
+use netio::send::SendCounts;
+use netio::{Clock, Frame, FrameReceiver, FrameSender, NetError, PollFd, poll};
+use packet_wire::ethernet::{self, MacAddress};
+use packet_wire::frame::{self, Endpoints};
+use packet_wire::{Malformed, arp};
+
+use crate::population::Outgoing;
+use crate::wire::Incoming;
+
+/// Frames that are received at a time.
+const FRAMES: usize = 64;
+/// Datagrams that one frame may bring.
+const TRAIN_MAX: usize = 64;
+
+/// Frames in and out.
+pub struct Link {
+    input: Input,
+    output: Output,
+}
+
+impl Link {
+    /// Opens `interface` for clients whose port is `port` and whose messages have up to
+    /// `message_bytes`. With `takes_arp` it gets what is asked by ARP, too.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel refuses: `EPERM` without the right to it (`CAP_NET_RAW`); when messages may be
+    /// too long for the interface.
+    pub fn open(
+        interface: &Interface,
+        port: u16,
+        message_bytes: usize,
+        takes_arp: bool,
+    ) -> Result<Self, NetError> {
+        let sender = FrameSender::open(interface)?;
+        if frame::PACKET_HEADROOM + message_bytes > sender.mtu_bytes() {
+            let mtu_bytes = sender.mtu_bytes();
+            let cause = io::Error::other(format!("its packets have {mtu_bytes} octets at most"));
+            let tried = "send the longest message unbroken by";
+            return Err(NetError::new(tried, interface.name.as_str(), cause));
+        }
+        let receiver = FrameReceiver::open_at_port(interface, port, takes_arp)?;
+        Ok(Self { input: Input::new(receiver), output: Output::new(sender) })
+    }
+
+    /// Where the next message is written; `None` when what waits must be sent first.
+    pub(crate) fn slot(&mut self) -> Option<&mut [u8]> {
+        self.output.slot()
+    }
+
+    /// Queues the message that was written into the slot.
+    pub(crate) fn push(&mut self, outgoing: Outgoing) {
+        self.output.push(outgoing);
+    }
+
+    /// As [`netio::Outbox::flush`].
+    pub(crate) fn flush(&mut self, left: impl FnMut(u64, u64)) -> io::Result<()> {
+        self.output.flush(left)
+    }
+
+    /// Takes the frames that wait, as many as there is room for; how many.
+    pub(crate) fn receive(&mut self) -> io::Result<usize> {
+        self.input.receive()
+    }
+
+    /// How many messages the frames of the last call brought.
+    pub(crate) const fn messages(&self) -> usize {
+        self.input.messages.len()
+    }
+
+    /// One of them, with room for what it calls for.
+    pub(crate) fn message(&mut self, index: usize) -> Option<(Incoming<'_>, &mut [u8])> {
+        Some((self.input.message(index)?, self.output.slot()?))
+    }
+
+    /// Answers what the frames of the last call asked by ARP, where `holder` knows who has the address.
+    /// Nothing else may wait to be sent.
+    pub(crate) fn answer_arp(&mut self, mut holder: impl FnMut(Ipv4Addr) -> Option<[u8; 6]>) {
+        for question in self.input.questions.drain(..) {
+            if let Some(mac) = holder(question.target) {
+                let answer = question.answered_by(MacAddress(mac));
+                self.output.push_arp(answer.target_mac, &answer);
+            }
+        }
+    }
+
+    /// Queues that the station `mac` has `address` now, for everybody (RFC 5227 section 3). There must be
+    /// room.
+    pub(crate) fn announce(&mut self, mac: [u8; 6], address: Ipv4Addr) {
+        let message = arp::Message {
+            operation: arp::REQUEST,
+            sender_mac: MacAddress(mac),
+            sender: address,
+            target_mac: MacAddress::default(),
+            target: address,
+        };
+        self.output.push_arp(MacAddress::BROADCAST, &message);
+    }
+
+    /// Frames that the kernel dropped because the socket was full, since the interface was opened.
+    pub(crate) fn drops(&mut self) -> io::Result<u64> {
+        self.input.drops += self.input.receiver.take_drops()?;
+        Ok(self.input.drops)
+    }
+
+    pub(crate) const fn counts(&self) -> SendCounts {
+        self.output.counts
+    }
+
+    /// What to wait for answers by.
+    pub(crate) fn readable(&self) -> PollFd<'_> {
+        PollFd::readable(&self.input.receiver)
+    }
+}
+
+/// Where in the frames of a batch a message is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Placed {
+    frame: usize,
+    at: usize,
+    len: usize,
+    endpoints: Option<Endpoints>,
+    is_damaged: bool,
+}
+
+struct Input {
+    receiver: FrameReceiver,
+    messages: Vec<Placed>,
+    questions: Vec<arp::Message>,
+    drops: u64,
+}
+
+impl Input {
+    fn new(receiver: FrameReceiver) -> Self {
+        let messages = Vec::with_capacity(FRAMES + TRAIN_MAX);
+        Self { receiver, messages, questions: Vec::with_capacity(FRAMES), drops: 0 }
+    }
+
+    fn receive(&mut self) -> io::Result<usize> {
+        self.messages.clear();
+        self.questions.clear();
+        let count = self.receiver.receive()?;
+        for index in 0..count {
+            let Some(frame) = self.receiver.frame(index) else { continue };
+            if let Some(question) = question(frame.octets) {
+                self.questions.push(question);
+            } else {
+                let messages = &mut self.messages;
+                place(&frame, |placed| messages.push(Placed { frame: index, ..placed }));
+            }
+        }
+        Ok(count)
+    }
+
+    fn message(&self, index: usize) -> Option<Incoming<'_>> {
+        let Placed { frame, at, len, endpoints, is_damaged } = *self.messages.get(index)?;
+        let octets = &self.receiver.frame(frame)?.octets[at..at + len];
+        Some(Incoming { octets, endpoints, is_damaged })
+    }
+}
+
+/// What a frame asks by ARP, unless whoever asks says that the address is its own (RFC 5227 section 3).
+fn question(frame: &[u8]) -> Option<arp::Message> {
+    let (header, payload) = ethernet::Header::parse(frame).ok()?;
+    let message = arp::Message::parse(payload).ok()?;
+    let is_question = header.ether_type == ethernet::TYPE_ARP
+        && message.operation == arp::REQUEST
+        && message.sender != message.target;
+    is_question.then_some(message)
+}
+
+/// Calls `each` with the messages in a frame that is no ARP: one, or the segments of a train. One that
+/// cannot be opened, or whose checksum is wrong, is damaged.
+fn place(frame: &Frame<'_>, mut each: impl FnMut(Placed)) {
+    let damaged = Placed { frame: 0, at: 0, len: 0, endpoints: None, is_damaged: true };
+    let Ok((endpoints, payload, is_sound)) = open(frame) else {
+        if !is_arp(frame.octets) {
+            each(damaged);
+        }
+        return;
+    };
+    let at = payload.as_ptr().addr() - frame.octets.as_ptr().addr();
+    let segment = frame.train.filter(|train| train.kind == TrainKind::Udp);
+    let segment_bytes = segment.map_or(payload.len(), |train| train.payload_bytes).max(1);
+    let endpoints = Some(endpoints);
+    let whole = Placed { at, len: payload.len(), endpoints, is_damaged: !is_sound, ..damaged };
+    if payload.len() <= segment_bytes {
+        return each(whole);
+    }
+    for (number, octets) in payload.chunks(segment_bytes).enumerate() {
+        each(Placed { at: at + number * segment_bytes, len: octets.len(), ..whole });
+    }
+}
+
+fn is_arp(frame: &[u8]) -> bool {
+    ethernet::Header::parse(frame).is_ok_and(|(header, _)| header.ether_type == ethernet::TYPE_ARP)
+}
+
+/// Who the datagram in a frame is from and for, what it carries, and whether its checksum is right: what
+/// the sender's kernel has left to a device has not been on a wire.
+fn open<'a>(frame: &Frame<'a>) -> Result<(Endpoints, &'a [u8], bool), Malformed> {
+    let (header, packet) = ethernet::Header::parse(frame.octets)?;
+    let datagram = frame::open_packet(packet)?;
+    let endpoints = Endpoints {
+        source_mac: header.source,
+        destination_mac: header.destination,
+        source: datagram.source,
+        destination: datagram.destination,
+    };
+    let is_sound = frame.checksum.is_some() || datagram.is_checksum_right();
+    Ok((endpoints, datagram.payload, is_sound))
+}
+
+/// A frame that waits: the message in it, unless it is an answer by ARP, and that one's octets.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    name: Option<u64>,
+    bytes: u64,
+}
+
+struct Output {
+    sender: FrameSender,
+    waiting: Vec<Waiting>,
+    /// Frames before this one have left or been refused.
+    settled: usize,
+    counts: SendCounts,
+}
+
+impl Output {
+    fn new(sender: FrameSender) -> Self {
+        let waiting = Vec::with_capacity(FRAMES);
+        Self { sender, waiting, settled: 0, counts: SendCounts::default() }
+    }
+
+    fn slot(&mut self) -> Option<&mut [u8]> {
+        self.sender.slot().map(|slot| &mut slot[frame::HEADROOM..])
+    }
+
+    fn push(&mut self, outgoing: Outgoing) {
+        let endpoints = outgoing.endpoints.expect("a client on the link says whose its frames are");
+        let slot = self.sender.slot().expect("a message was written into a slot");
+        let len = frame::seal(slot, outgoing.len, &endpoints);
+        self.sender.commit(len);
+        self.waiting.push(Waiting { name: Some(outgoing.number), bytes: outgoing.len as u64 });
+    }
+
+    fn push_arp(&mut self, destination: MacAddress, message: &arp::Message) {
+        let slot = self.sender.slot().expect("a batch of questions has as many answers");
+        let mut writer = Writer::new(slot);
+        let header = ethernet::Header {
+            destination,
+            source: message.sender_mac,
+            tags: [None; ethernet::TAGS_MAX],
+            ether_type: ethernet::TYPE_ARP,
+        };
+        header.emit(&mut writer);
+        message.emit(&mut writer);
+        let len = writer.len();
+        self.sender.commit(len);
+        self.waiting.push(Waiting { name: None, bytes: 0 });
+    }
+
+    fn flush(&mut self, mut left: impl FnMut(u64, u64)) -> io::Result<()> {
+        let mut stalled_since_ns = None;
+        while !self.sender.is_empty() {
+            let now_ns = Clock::mono_ns();
+            let sent = self.sender.flush();
+            self.counts.calls += 1;
+            self.settle(sent.sent + sent.refused, now_ns, &mut left);
+            if sent.left == 0 {
+                continue;
+            }
+            self.counts.stalled += 1;
+            let since_ns = *stalled_since_ns.get_or_insert(now_ns);
+            if now_ns - since_ns > STALL_LIMIT_NS {
+                self.sender.discard();
+                let given_up = &self.waiting[self.settled..];
+                let messages = given_up.iter().filter(|waiting| waiting.name.is_some());
+                self.counts.refused += messages.count() as u64;
+            } else {
+                poll(&mut [PollFd::writable(&self.sender)], Some(STALL_CHECK_NS))?;
+            }
+        }
+        self.waiting.clear();
+        self.settled = 0;
+        Ok(())
+    }
+
+    /// Enters that `count` more frames have left at `now_ns`, or been refused. What is answered by ARP is
+    /// none of the messages that are counted.
+    fn settle(&mut self, count: usize, now_ns: u64, left: &mut impl FnMut(u64, u64)) {
+        for slot in self.settled..self.settled + count {
+            let Waiting { name: Some(name), bytes } = self.waiting[slot] else { continue };
+            if self.sender.refused().contains(&slot) {
+                self.counts.refused += 1;
+            } else {
+                self.counts.sent += 1;
+                self.counts.sent_bytes += bytes;
+                left(name, now_ns);
+            }
+        }
+        self.settled += count;
+    }
+}
+
+#[cfg(test)]
+mod tests;

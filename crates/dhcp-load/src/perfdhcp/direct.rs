@@ -1,0 +1,180 @@
+//! Clients on the generator's own link (`--direct`): who their frames are from and for, as RFC 2131
+//! sections 4.1, 4.3.6 and 4.4 have it.
+//!
+//! A client without an address is 0.0.0.0 and speaks to everybody. One that has an address speaks to its
+//! server as long as it wants to keep or to give back that address, and to everybody once it asks any
+//! server. Where frames for a server go is learned from its answers: for a server behind a relay that is
+//! the relay's hardware address, as it would be a router's.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use packet_wire::ethernet::MacAddress;
+use packet_wire::frame::Endpoints;
+
+use super::dialect::Kind;
+use super::persona::Personas;
+use crate::v4::answer::Answer;
+use crate::v4::protocol::Offered;
+
+/// Servers whose hardware addresses are remembered. Frames for further ones go to all stations.
+const SERVERS_MAX: usize = 64;
+
+/// What clients on the own link must know.
+#[derive(Clone, Debug)]
+pub struct Direct {
+    /// Ports of clients and servers.
+    ports: [u16; 2],
+    servers: Vec<(Ipv4Addr, MacAddress)>,
+    /// The clients' hardware addresses when they come from a list, sorted.
+    listed: Vec<[u8; 6]>,
+}
+
+impl Direct {
+    /// The clients `personas` with the ports of clients and servers.
+    #[must_use]
+    pub fn new(ports: [u16; 2], personas: &Personas) -> Self {
+        let mut listed = personas.own_list();
+        listed.sort_unstable();
+        Self { ports, servers: Vec::with_capacity(SERVERS_MAX), listed }
+    }
+
+    /// Whether one of the clients has the hardware address `mac`.
+    #[must_use]
+    pub fn has(&self, personas: &Personas, mac: [u8; 6]) -> bool {
+        if personas.list.is_empty() {
+            return personas.counts(mac);
+        }
+        self.listed.binary_search(&mac).is_ok()
+    }
+
+    /// Takes note of where the frame with `answer` came from.
+    pub fn hears(&mut self, answer: &Answer<'_>, from: MacAddress) {
+        let Some(server) = answer.server else { return };
+        if let Some(known) = self.servers.iter_mut().find(|known| known.0 == server) {
+            known.1 = from;
+        } else if self.servers.len() < SERVERS_MAX {
+            self.servers.push((server, from));
+        }
+    }
+
+    /// Who the frame of a message of `kind` by the client `mac`, about `lease`, is from and for.
+    #[must_use]
+    pub fn endpoints(&self, kind: Kind, mac: [u8; 6], lease: Option<&Offered>) -> Endpoints {
+        let has_address =
+            matches!(kind, Kind::Renewal | Kind::Rebinding | Kind::Release | Kind::Information);
+        let own = lease.filter(|_| has_address).map_or(Ipv4Addr::UNSPECIFIED, |held| held.address);
+        let server =
+            lease.filter(|_| has_address && kind != Kind::Rebinding).map(|held| held.server);
+        let known = self.servers.iter().find(|known| Some(known.0) == server);
+        let [client_port, server_port] = self.ports;
+        Endpoints {
+            source_mac: MacAddress(mac),
+            destination_mac: known.map_or(MacAddress::BROADCAST, |known| known.1),
+            source: SocketAddrV4::new(own, client_port),
+            destination: SocketAddrV4::new(server.unwrap_or(Ipv4Addr::BROADCAST), server_port),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::perfdhcp::part::Part;
+
+    const MAC: [u8; 6] = [0, 0x0c, 1, 2, 3, 9];
+    const SERVER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
+    const SERVER_MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
+    const HELD: Offered = Offered { address: Ipv4Addr::new(10, 77, 0, 10), server: SERVER };
+
+    fn personas(list: Vec<[u8; 6]>) -> Personas {
+        let part = Part { index: 1, of: 2 };
+        let (base_mac, base_duid) = ([0, 0x0c, 1, 2, 3, 0xfe], vec![0; 14]);
+        Personas { base_mac, base_duid, clients: 5, part, list }
+    }
+
+    fn answer_of(server: Ipv4Addr) -> Vec<u8> {
+        let mut octets = vec![0; 236];
+        octets.extend([0x63, 0x82, 0x53, 0x63, 53, 1, 2, 54, 4]);
+        octets.extend(server.octets());
+        octets.push(255);
+        octets
+    }
+
+    fn learned() -> Direct {
+        let mut direct = Direct::new([68, 67], &personas(Vec::new()));
+        direct.hears(&Answer::read(&answer_of(SERVER)).unwrap(), SERVER_MAC);
+        direct
+    }
+
+    #[test]
+    fn who_has_no_address_speaks_from_nowhere_to_everybody() {
+        let direct = learned();
+        for (kind, lease) in [
+            (Kind::First, None),
+            (Kind::Second, None),
+            (Kind::Reboot, Some(&HELD)),
+            (Kind::Decline, Some(&HELD)),
+        ] {
+            let expected = Endpoints {
+                source_mac: MacAddress(MAC),
+                destination_mac: MacAddress::BROADCAST,
+                source: "0.0.0.0:68".parse().unwrap(),
+                destination: "255.255.255.255:67".parse().unwrap(),
+            };
+            assert_eq!(direct.endpoints(kind, MAC, lease), expected, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn who_has_an_address_speaks_from_it_to_its_server_or_to_any() {
+        let direct = learned();
+        for kind in [Kind::Renewal, Kind::Release, Kind::Information] {
+            let expected = Endpoints {
+                source_mac: MacAddress(MAC),
+                destination_mac: SERVER_MAC,
+                source: "10.77.0.10:68".parse().unwrap(),
+                destination: "10.77.0.1:67".parse().unwrap(),
+            };
+            assert_eq!(direct.endpoints(kind, MAC, Some(&HELD)), expected, "{kind:?}");
+        }
+        let any = direct.endpoints(Kind::Rebinding, MAC, Some(&HELD));
+        assert_eq!(any.destination_mac, MacAddress::BROADCAST);
+        assert_eq!(any.source, "10.77.0.10:68".parse().unwrap());
+        assert_eq!(any.destination, "255.255.255.255:67".parse().unwrap());
+    }
+
+    #[test]
+    fn a_server_is_where_its_last_answer_came_from_and_unknown_ones_are_everywhere() {
+        let mut direct = learned();
+        let mac_of = |direct: &Direct, server: Ipv4Addr| {
+            let lease = Offered { server, ..HELD };
+            direct.endpoints(Kind::Renewal, MAC, Some(&lease)).destination_mac
+        };
+        let moved = MacAddress([2, 0, 0, 0, 0, 7]);
+        direct.hears(&Answer::read(&answer_of(SERVER)).unwrap(), moved);
+        assert_eq!(mac_of(&direct, SERVER), moved);
+        for number in 0..100 {
+            let server = Ipv4Addr::new(10, 78, 0, number);
+            direct.hears(&Answer::read(&answer_of(server)).unwrap(), SERVER_MAC);
+        }
+        assert_eq!(mac_of(&direct, Ipv4Addr::new(10, 78, 0, 62)), SERVER_MAC);
+        assert_eq!(mac_of(&direct, Ipv4Addr::new(10, 78, 0, 63)), MacAddress::BROADCAST);
+    }
+
+    #[test]
+    fn the_own_stations_are_those_of_the_own_part() {
+        let counted = personas(Vec::new());
+        let direct = Direct::new([68, 67], &counted);
+        for client in 0..7 {
+            let is_own = client == 1 || client == 3;
+            assert_eq!(direct.has(&counted, counted.mac(client)), is_own, "{client}");
+        }
+        assert!(!direct.has(&counted, [2, 0x0c, 1, 2, 3, 0xff]));
+        let list: Vec<[u8; 6]> = [9, 7, 5, 8].map(|last| [2, 0, 0, 0, 0, last]).into();
+        let listed = personas(list.clone());
+        let direct = Direct::new([68, 67], &listed);
+        let own: Vec<bool> = list.iter().map(|mac| direct.has(&listed, *mac)).collect();
+        assert_eq!(own, [false, true, false, true]);
+        assert!(!direct.has(&listed, counted.mac(1)));
+    }
+}

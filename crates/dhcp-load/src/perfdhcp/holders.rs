@@ -1,0 +1,120 @@
+//! Which client has which address, for those that say so when they are asked by ARP (`--answer-arp`): one
+//! address for each client, found in constant time.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::Ipv4Addr;
+
+/// Clients at most.
+pub(crate) const CLIENTS_MAX: u64 = 1 << 22;
+/// Announcements that wait at most: more than one batch of frames brings.
+const WAITING_MAX: usize = 256;
+
+/// An address and how long its client has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Held {
+    address: Ipv4Addr,
+    ends_ns: u64,
+}
+
+/// The addresses of all clients. Nothing is allocated after construction.
+#[derive(Clone, Debug)]
+pub struct Holders {
+    of: Vec<Option<Held>>,
+    who: HashMap<Ipv4Addr, u32>,
+    /// Clients that have a new address and have not told of it.
+    news: VecDeque<u32>,
+}
+
+impl Holders {
+    /// Nobody of `clients` has an address.
+    #[must_use]
+    pub fn new(clients: u64) -> Self {
+        let clients = clients.min(CLIENTS_MAX) as usize;
+        Self {
+            of: vec![None; clients],
+            who: HashMap::with_capacity(clients),
+            news: VecDeque::with_capacity(WAITING_MAX),
+        }
+    }
+
+    /// Client number `client` has `address` until `ends_ns`, and no other one.
+    pub fn takes(&mut self, client: u32, address: Ipv4Addr, ends_ns: u64) {
+        self.loses(client);
+        if let Some(place) = self.of.get_mut(client as usize) {
+            *place = Some(Held { address, ends_ns });
+            self.who.insert(address, client);
+        }
+    }
+
+    /// Client number `client` must tell everybody which address it has.
+    pub fn must_tell(&mut self, client: u32) {
+        if self.news.len() < WAITING_MAX {
+            self.news.push_back(client);
+        }
+    }
+
+    /// The next client that must tell everybody which address it has, and that.
+    pub fn news(&mut self) -> Option<(u32, Ipv4Addr)> {
+        while let Some(client) = self.news.pop_front() {
+            if let Some(held) = self.of.get(client as usize).copied().flatten() {
+                return Some((client, held.address));
+            }
+        }
+        None
+    }
+
+    /// Client number `client` has no address any more.
+    pub fn loses(&mut self, client: u32) {
+        let held = self.of.get_mut(client as usize).and_then(Option::take);
+        // Another one may have been given the same.
+        if let Some(held) = held
+            && self.who.get(&held.address) == Some(&client)
+        {
+            self.who.remove(&held.address);
+        }
+    }
+
+    /// Who has `address` at `now_ns`; of several the one that was given it last.
+    #[must_use]
+    pub fn of(&self, address: Ipv4Addr, now_ns: u64) -> Option<u32> {
+        let client = *self.who.get(&address)?;
+        let held = self.of.get(client as usize).copied().flatten()?;
+        (held.ends_ns > now_ns).then_some(client)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+    const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+
+    #[test]
+    fn a_client_has_what_it_was_given_last_until_that_ends() {
+        let mut holders = Holders::new(3);
+        assert_eq!(holders.of(A, 0), None);
+        holders.takes(2, A, 100);
+        assert_eq!((holders.of(A, 99), holders.of(A, 100)), (Some(2), None));
+        holders.takes(2, A, 200);
+        assert_eq!(holders.of(A, 199), Some(2));
+        holders.takes(2, B, 300);
+        assert_eq!((holders.of(A, 0), holders.of(B, 0)), (None, Some(2)));
+        holders.loses(2);
+        assert_eq!(holders.of(B, 0), None);
+    }
+
+    #[test]
+    fn of_two_clients_with_one_address_the_later_one_has_it() {
+        let mut holders = Holders::new(3);
+        holders.takes(0, A, 100);
+        holders.takes(1, A, 100);
+        assert_eq!(holders.of(A, 0), Some(1));
+        holders.loses(0);
+        assert_eq!(holders.of(A, 0), Some(1));
+        holders.loses(1);
+        assert_eq!(holders.of(A, 0), None);
+        holders.takes(3, A, 100);
+        assert_eq!(holders.of(A, 0), None, "no such client");
+    }
+}

@@ -1,0 +1,207 @@
+//! Where a run's messages go and come from, by the command line and by what the machine has.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::time::Duration;
+use std::{io, thread};
+
+use base::time::NS_PER_S;
+use netio::interface::{self, Interface};
+use netio::{Clock, NetError, Route, UdpSocket, route};
+
+use super::args::{Args, GROUP_ALL, GROUP_SERVERS};
+use super::plan::{Failure, usage};
+use crate::link::Link;
+use crate::run::socket_options;
+use crate::wire::Wire;
+
+/// How long the kernel may take to say that an interface that was just set up has a link.
+const LINK_NS: u64 = 2 * NS_PER_S;
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// Where messages go and where they come from.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    pub(crate) server: SocketAddr,
+    pub(crate) local: SocketAddr,
+    interface: Option<Interface>,
+    is_broadcast: bool,
+    /// Clients are on the link of the interface.
+    is_direct: bool,
+}
+
+impl Place {
+    pub(crate) fn of(args: &Args) -> Result<Self, Failure> {
+        if args.direct {
+            return Self::on_link(args);
+        }
+        let mut interface = None;
+        let mut local = None;
+        if let Some(name) = &args.local {
+            match (interface::named(name), name.parse::<IpAddr>()) {
+                (Ok(found), _) => interface = Some(found),
+                (_, Ok(address)) => local = Some(address),
+                (Err(error), _) => {
+                    return Err(usage(format!("-l {name}: no interface ({error}) and no address")));
+                }
+            }
+        }
+        let server = server_of(args)?;
+        let is_v6 = args.is_v6();
+        if local.is_some_and(|local| local.is_ipv6() != is_v6) {
+            return Err(other_family(args));
+        }
+        let default_port = match (is_v6, args.relay) {
+            (false, _) => 67,
+            (true, None) => 546,
+            (true, Some(_)) => 547,
+        };
+        let own_port = if args.local_port == 0 { default_port } else { args.local_port };
+        let port = server_port(args);
+        let scope = interface.as_ref().map_or(0, |interface| interface.index);
+        let is_broadcast = server == IpAddr::V4(Ipv4Addr::BROADCAST);
+        let server = at(server, port, scope);
+        let own = match (local, &interface) {
+            (Some(address), _) => address,
+            (None, Some(interface)) => own_address(interface, &server)?,
+            (None, None) if is_broadcast => {
+                return Err(usage("SERVER `all` needs -l: an interface or an own address"));
+            }
+            (None, None) => route::to(server)?.local,
+        };
+        let local = at(own, own_port, scope);
+        Ok(Self { server, local, interface, is_broadcast, is_direct: false })
+    }
+
+    /// The place of clients on the own link.
+    fn on_link(args: &Args) -> Result<Self, Failure> {
+        let name = args.local.as_deref().unwrap_or_default();
+        let found =
+            with_link(name).map_err(|error| usage(format!("-l {name}: no interface ({error})")))?;
+        if found.is_loopback || found.mac.is_none() {
+            return Err(usage(format!("-l {name}: --direct needs an interface of Ethernet")));
+        }
+        if !found.is_up {
+            let problem = format!("interface {name} is down, or has no link");
+            return Err(Failure::Environment(problem));
+        }
+        let [own_port, server_port] = direct_ports(args);
+        Ok(Self {
+            server: SocketAddrV4::new(Ipv4Addr::BROADCAST, server_port).into(),
+            local: SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, own_port).into(),
+            interface: Some(found),
+            is_broadcast: true,
+            is_direct: true,
+        })
+    }
+
+    /// Where messages come from, for people: the interface of clients on its link, else an address.
+    pub(crate) fn shown(&self) -> String {
+        match &self.interface {
+            Some(interface) if self.is_direct => interface.name.clone(),
+            _ => self.local.to_string(),
+        }
+    }
+
+    /// Opens what carries messages of up to `message_bytes`.
+    pub(crate) fn open(&self, args: &Args, message_bytes: usize) -> Result<Wire, Failure> {
+        if let Some(interface) = self.interface.as_ref().filter(|_| self.is_direct) {
+            let port = self.local.port();
+            let link = Link::open(interface, port, message_bytes, args.answer_arp)?;
+            return Ok(Wire::on_link(link));
+        }
+        let route = Route { destination: self.server, sources: Vec::new(), segmentation: false };
+        Ok(Wire::new(self.open_socket(args)?, route, message_bytes))
+    }
+
+    fn open_socket(&self, args: &Args) -> Result<UdpSocket, Failure> {
+        let mut options = socket_options(self.local);
+        options.broadcast = args.broadcast || self.is_broadcast;
+        if self.is_broadcast {
+            options.device = self.interface.as_ref().map(|interface| interface.name.clone());
+        }
+        let socket = UdpSocket::open(&options)?;
+        if let (true, Some(interface)) = (self.server.ip().is_multicast(), &self.interface) {
+            socket
+                .set_multicast_route(interface.index, 1)
+                .map_err(NetError::on("send multicast through", interface.name.as_str()))?;
+        }
+        Ok(socket)
+    }
+}
+
+/// The interface called `name`, once it has a link or has not got one for a while.
+fn with_link(name: &str) -> io::Result<Interface> {
+    let until_ns = Clock::mono_ns() + LINK_NS;
+    loop {
+        let found = interface::named(name)?;
+        if found.is_up || Clock::mono_ns() >= until_ns {
+            return Ok(found);
+        }
+        thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// A socket address; link-local ones and groups take `scope`.
+fn at(address: IpAddr, port: u16, scope: u32) -> SocketAddr {
+    match address {
+        IpAddr::V4(address) => SocketAddrV4::new(address, port).into(),
+        IpAddr::V6(address) => {
+            let is_scoped = address.is_multicast() || address.is_unicast_link_local();
+            SocketAddrV6::new(address, port, 0, if is_scoped { scope } else { 0 }).into()
+        }
+    }
+}
+
+fn other_family(args: &Args) -> Failure {
+    let family = if args.is_v6() { "IPv6 (-6)" } else { "IPv4 (-4, the default)" };
+    usage(format!("-l and SERVER must be addresses of {family}"))
+}
+
+fn server_of(args: &Args) -> Result<IpAddr, Failure> {
+    let server: IpAddr = match (args.server.as_deref(), args.is_v6()) {
+        (None | Some("all"), false) => Ipv4Addr::BROADCAST.into(),
+        (None | Some("all"), true) => GROUP_ALL.into(),
+        (Some("servers"), true) => GROUP_SERVERS.into(),
+        (Some(text), _) => {
+            text.parse().map_err(|_| usage(format!("SERVER {text}: not an address")))?
+        }
+    };
+    if server.is_ipv6() == args.is_v6() { Ok(server) } else { Err(other_family(args)) }
+}
+
+const fn server_port(args: &Args) -> u16 {
+    match (args.server_port, args.v6) {
+        (0, false) => 67,
+        (0, true) => 547,
+        (port, _) => port,
+    }
+}
+
+/// The ports of clients on the own link and of their servers.
+pub(crate) const fn direct_ports(args: &Args) -> [u16; 2] {
+    let own_port = if args.local_port == 0 { 68 } else { args.local_port };
+    [own_port, server_port(args)]
+}
+
+/// Where messages go, seen from a machine that sends none.
+pub(crate) fn server(args: &Args) -> Result<SocketAddr, Failure> {
+    Ok(SocketAddr::new(server_of(args)?, server_port(args)))
+}
+
+fn own_address(interface: &Interface, server: &SocketAddr) -> Result<IpAddr, Failure> {
+    let wants_link_local = match server.ip() {
+        IpAddr::V4(_) => false,
+        IpAddr::V6(ip) => ip.is_multicast() || ip.is_unicast_link_local(),
+    };
+    let found = if wants_link_local {
+        interface.link_local().map(IpAddr::V6)
+    } else {
+        interface.addresses.iter().copied().find(|own| {
+            let is_near = matches!(own, IpAddr::V6(own) if own.is_unicast_link_local());
+            own.is_ipv4() == server.is_ipv4() && !is_near
+        })
+    };
+    found.ok_or_else(|| {
+        Failure::Environment(format!("interface {} has no address to send from", interface.name))
+    })
+}

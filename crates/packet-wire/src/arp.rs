@@ -1,0 +1,121 @@
+//! ARP for IPv4 over Ethernet (RFC 826; probes and announcements, RFC 5227).
+
+use core::net::Ipv4Addr;
+
+use base::{Reader, Writer};
+
+use crate::Malformed;
+use crate::ethernet::{MacAddress, TYPE_IPV4};
+
+/// Octets of a message.
+pub const LEN: usize = 28;
+/// Operation of a question.
+pub const REQUEST: u16 = 1;
+/// Operation of an answer.
+pub const REPLY: u16 = 2;
+
+/// Hardware type of Ethernet.
+const ETHERNET: u16 = 1;
+/// Octets of a hardware address and of an IPv4 address.
+const LENGTHS: u16 = 0x0604;
+
+/// A message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// [`REQUEST`] or [`REPLY`].
+    pub operation: u16,
+    /// Hardware address of the sender.
+    pub sender_mac: MacAddress,
+    /// Address of the sender; 0.0.0.0 of one that only wants to know whether somebody has the other.
+    pub sender: Ipv4Addr,
+    /// Hardware address that is asked for, or of whom an answer is for.
+    pub target_mac: MacAddress,
+    /// Address that is asked for, or of whom an answer is for.
+    pub target: Ipv4Addr,
+}
+
+impl Message {
+    /// Reads the payload of a frame. What follows the message is padding.
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed::Truncated`]; [`Malformed::Protocol`] for other addresses than those of Ethernet and
+    /// IPv4.
+    pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(payload.get(..LEN).ok_or(Malformed::Truncated)?);
+        let kinds = (reader.u16(), reader.u16(), reader.u16());
+        if kinds != (Some(ETHERNET), Some(TYPE_IPV4), Some(LENGTHS)) {
+            return Err(Malformed::Protocol);
+        }
+        Self::fields(&mut reader).ok_or(Malformed::Truncated)
+    }
+
+    fn fields(reader: &mut Reader<'_>) -> Option<Self> {
+        Some(Self {
+            operation: reader.u16()?,
+            sender_mac: MacAddress(reader.array()?),
+            sender: Ipv4Addr::from(reader.array::<4>()?),
+            target_mac: MacAddress(reader.array()?),
+            target: Ipv4Addr::from(reader.array::<4>()?),
+        })
+    }
+
+    /// Writes the message; the writer knows whether it fitted.
+    pub fn emit(&self, writer: &mut Writer<'_>) {
+        writer.u16(ETHERNET).u16(TYPE_IPV4).u16(LENGTHS).u16(self.operation);
+        writer.put(&self.sender_mac.0).put(&self.sender.octets());
+        writer.put(&self.target_mac.0).put(&self.target.octets());
+    }
+
+    /// The answer to this question of the station `mac`, which has the address.
+    #[must_use]
+    pub const fn answered_by(&self, mac: MacAddress) -> Self {
+        Self {
+            operation: REPLY,
+            sender_mac: mac,
+            sender: self.target,
+            target_mac: self.sender_mac,
+            target: self.sender,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A question and its answer, octet by octet as RFC 826 has them.
+    const ASKED: [u8; LEN] = [
+        0, 1, 8, 0, 6, 4, 0, 1, 0x02, 0, 0, 0, 0, 0x01, 10, 77, 0, 1, 0, 0, 0, 0, 0, 0, 10, 77, 0,
+        10,
+    ];
+    const ANSWERED: [u8; LEN] = [
+        0, 1, 8, 0, 6, 4, 0, 2, 0, 0x0c, 1, 2, 3, 5, 10, 77, 0, 10, 0x02, 0, 0, 0, 0, 0x01, 10, 77,
+        0, 1,
+    ];
+
+    #[test]
+    fn a_question_is_answered_to_whom_asked() {
+        let mut frame = ASKED.to_vec();
+        frame.resize(46, 0xff);
+        let asked = Message::parse(&frame).unwrap();
+        assert_eq!((asked.operation, asked.target), (REQUEST, Ipv4Addr::new(10, 77, 0, 10)));
+        let mut buffer = [0; LEN];
+        asked.answered_by(MacAddress([0, 0x0c, 1, 2, 3, 5])).emit(&mut Writer::new(&mut buffer));
+        assert_eq!(buffer, ANSWERED);
+        asked.emit(&mut Writer::new(&mut buffer));
+        assert_eq!(buffer, ASKED);
+    }
+
+    #[test]
+    fn what_is_cut_or_of_other_addresses_is_refused() {
+        for cut in 0..LEN {
+            assert_eq!(Message::parse(&ASKED[..cut]), Err(Malformed::Truncated), "{cut}");
+        }
+        for at in 0..6 {
+            let mut other = ASKED;
+            other[at] ^= 2;
+            assert_eq!(Message::parse(&other), Err(Malformed::Protocol), "{at}");
+        }
+    }
+}
