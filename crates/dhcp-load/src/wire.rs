@@ -12,7 +12,7 @@ use std::io;
 
 use base::time::NS_PER_MS;
 use netio::receive::DEFAULT_SLOTS;
-use netio::{Clock, Outbox, PollFd, RecvBatch, Route, UdpSocket, poll};
+use netio::{Clock, Outbox, PollFd, RecvBatch, UdpSocket, poll};
 
 use crate::perfdhcp::dialect::Dialect;
 use crate::perfdhcp::traffic::Traffic;
@@ -45,25 +45,34 @@ pub struct Wire {
     input: RecvBatch,
     /// Every message is sent twice, where there is room.
     chatty: bool,
+    /// How long a turn that did something lasts at least.
+    turn_ns: u64,
 }
 
 impl Wire {
-    /// `socket` on `route`, for messages of up to `message_bytes`.
+    /// `socket`, and `outbox` for what leaves it. With `coalesced` the socket takes answers in groups
+    /// ([`UdpSocket::coalesce`]).
     #[must_use]
-    pub fn new(socket: UdpSocket, route: Route, message_bytes: usize) -> Self {
-        // Who sends groups takes groups as well ([`UdpSocket::coalesce`]).
-        let input = if route.segmentation {
+    pub fn new(socket: UdpSocket, outbox: Outbox, coalesced: bool) -> Self {
+        let input = if coalesced {
             RecvBatch::coalescing_into(DEFAULT_SLOTS)
         } else {
             RecvBatch::default()
         };
-        Self { socket, outbox: Outbox::new(route, message_bytes), input, chatty: false }
+        Self { socket, outbox, input, chatty: false, turn_ns: 0 }
     }
 
     /// The same with every message sent twice, or not.
     #[must_use]
     pub fn chatty(self, chatty: bool) -> Self {
         Self { chatty, ..self }
+    }
+
+    /// The same with turns that do something `turn_ns` apart at least, so that more is sent and read in
+    /// each; at once without.
+    #[must_use]
+    pub fn paced(self, turn_ns: u64) -> Self {
+        Self { turn_ns, ..self }
     }
 
     /// True unless what waits must be sent first.
@@ -119,8 +128,26 @@ impl Wire {
                 }
             }
             self.flush(requests)?;
+            if !self.input.is_full() {
+                break;
+            }
         }
         Ok(total)
+    }
+
+    /// Sleeps until a turn that began at `began_ns`, and sent or read something, has taken its time.
+    ///
+    /// # Errors
+    ///
+    /// What `ppoll(2)` reports.
+    pub fn pace(&self, began_ns: u64) -> io::Result<()> {
+        if self.turn_ns > 0 {
+            let left_ns = (began_ns + self.turn_ns).saturating_sub(Clock::mono_ns());
+            if left_ns > 0 {
+                poll(&mut [], Some(left_ns))?;
+            }
+        }
+        Ok(())
     }
 
     /// Sleeps until an answer comes or it is `next_ns`.
@@ -129,7 +156,9 @@ impl Wire {
     ///
     /// What `ppoll(2)` reports.
     pub fn rest(&self, next_ns: Option<u64>) -> io::Result<()> {
-        let wait_ns = next_ns.map_or(IDLE_NS, |next_ns| next_ns.saturating_sub(Clock::mono_ns()));
+        let now_ns = Clock::mono_ns();
+        let wait_ns = next_ns.map_or(IDLE_NS, |next_ns| next_ns.saturating_sub(now_ns));
+        let wait_ns = wait_ns.max(self.turn_ns);
         if wait_ns > SPIN_NS {
             poll(&mut [PollFd::readable(&self.socket)], Some(wait_ns.min(IDLE_NS)))?;
         }

@@ -77,6 +77,7 @@ fn several(args: &Args, found: &mut Problems) {
     }
     let unknown = [
         (args.live, "--live"),
+        (args.frames.interface.is_some(), "--interface"),
         (args.pcap.is_some(), "--pcap"),
         (!args.diagnostics.is_empty(), "-x"),
         (!args.max_drops.is_empty(), "-D"),

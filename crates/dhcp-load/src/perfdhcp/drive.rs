@@ -5,8 +5,8 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use load::Schedule;
+use netio::Clock;
 use netio::send::SendCounts;
-use netio::{Clock, Route, UdpSocket};
 use serde::{Deserialize, Serialize};
 
 use super::account::Account;
@@ -114,17 +114,10 @@ pub struct Run<D: Dialect> {
 }
 
 impl<D: Dialect> Run<D> {
-    /// A run through `socket` on `route` that begins at `start_ns`, and ends by a signal only.
+    /// A run by `wire` that begins at `start_ns`, and ends by a signal only.
     #[must_use]
-    pub fn new(
-        socket: UdpSocket,
-        route: Route,
-        mut traffic: Traffic<D>,
-        pace: Pace,
-        start_ns: u64,
-    ) -> Self {
+    pub fn new(wire: Wire, mut traffic: Traffic<D>, pace: Pace, start_ns: u64) -> Self {
         traffic.starts_at(start_ns);
-        let wire = Wire::new(socket, route, traffic.dialect().message_bytes_max());
         Self {
             wire,
             traffic,
@@ -193,6 +186,8 @@ impl<D: Dialect> Run<D> {
             if !sent && received == 0 {
                 idle_turns += 1;
                 self.rest(ending.is_some(), next_report_ns)?;
+            } else {
+                self.wire.pace(now_ns)?;
             }
         };
         self.traffic.finish(end_ns);

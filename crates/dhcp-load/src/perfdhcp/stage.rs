@@ -5,7 +5,7 @@ use std::io;
 use std::net::IpAddr;
 
 use load::{Rate, Shape};
-use netio::{NetError, Route, UdpSocket};
+use netio::{NetError, Outbox, Route, UdpSocket, neighbor};
 
 use super::args::Args;
 use super::dialect::Dialect;
@@ -16,8 +16,10 @@ use super::packet6;
 use super::persona::Personas;
 use super::plan::{self, Failure, Place};
 use super::traffic::Traffic;
+use crate::frames::Frames;
 use crate::v4::template as template4;
 use crate::v6::template as template6;
+use crate::wire::Wire;
 
 /// Clients and messages of one family.
 pub(crate) struct Stage<D> {
@@ -73,13 +75,30 @@ pub(crate) fn ready<D: Dialect>(
     start_ns: u64,
 ) -> Result<Run<D>, Failure> {
     netio::thread::set_timer_slack_ns(1).map_err(NetError::on("set", "the timer slack"))?;
-    let route = Route { destination: place.server, sources: Vec::new(), segmentation: false };
+    let outbox = outbox(args, place, &socket, traffic.dialect().message_bytes_max())?;
+    let wire = Wire::new(socket, outbox, false);
     let (pace, lease_paces) = plan::paces(args, shape, start_ns, seed);
-    let mut run = Run::new(socket, route, traffic, pace, start_ns);
+    let mut run = Run::new(wire, traffic, pace, start_ns);
     run.lease_paces = lease_paces;
     run.limits = plan::limits(args, shape);
     run.preload(args.part.share_u32(args.preload)).map_err(|error| failed(place, &error))?;
     Ok(run)
+}
+
+/// Where messages of up to `message_bytes` wait to leave.
+fn outbox(
+    args: &Args,
+    place: &Place,
+    socket: &UdpSocket,
+    message_bytes: usize,
+) -> Result<Outbox, Failure> {
+    let route = Route { destination: place.server, sources: Vec::new(), segmentation: false };
+    let Some(frames) = args.frames.frames() else { return Ok(Outbox::new(route, message_bytes)) };
+    if let Some(problem) = Frames::problem(place.server) {
+        return Err(Failure::Usage(vec![problem]));
+    }
+    let found = frames.outbox(route, socket, 0, message_bytes)?;
+    found.ok_or_else(|| Failure::Usage(vec![neighbor::unknown(place.server.ip())]))
 }
 
 /// What the kernel reported during the run.
