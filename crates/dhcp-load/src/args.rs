@@ -10,6 +10,7 @@ use load::{Rate, Wanted, replay};
 use netio::signal::Signals;
 use netio::stdout;
 
+use crate::frames::FrameArgs;
 use crate::population::Limits;
 use crate::protocol::{Expect, Target};
 use crate::record::Report;
@@ -62,6 +63,13 @@ pub(crate) struct RunArgs {
     /// Send equal-sized messages in groups. Off for servers that read raw frames
     #[arg(long, value_enum, default_value_t = Segmentation::Auto)]
     segmentation: Segmentation,
+    #[command(flatten)]
+    frames: FrameArgs,
+    /// Sleep until N microseconds after a turn began that sent or read something, so that more is sent and
+    /// read in one: spares the processor, and latencies are up to that much longer
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(value_parser = clap::value_parser!(u64).range(0..=10_000))]
+    turn_us: u64,
     /// The other side is a plain responder that sends back what it gets: measure the limit of
     /// generator and kernel
     #[arg(long)]
@@ -124,6 +132,8 @@ impl RunArgs {
             cpus: self.cpus.clone(),
             chatty: self.chatty,
             segmentation: self.segmentation,
+            frames: self.frames.frames(),
+            turn_ns: self.turn_us * 1_000,
             expect: if self.echo { Expect::Echo } else { Expect::Dhcp },
             leases: self.leases.clone(),
             timeline_ns: self.timeline_s,

@@ -8,8 +8,8 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use load::Schedule;
+use netio::Clock;
 use netio::send::SendCounts;
-use netio::{Clock, Route, UdpSocket};
 
 use crate::leases::Resource;
 use crate::population::{Finished, Population};
@@ -41,24 +41,16 @@ pub struct LaneResult<R: Resource> {
 }
 
 impl<P: Protocol> Lane<P> {
-    /// A lane through `socket`. With `quiet_ns` it gives up what is open once the schedule has
-    /// ended and nothing has come for so long.
+    /// A lane by `wire`. With `quiet_ns` it gives up what is open once the schedule has ended and
+    /// nothing has come for so long.
     #[must_use]
     pub fn new(
-        socket: UdpSocket,
+        wire: Wire,
         population: Population<P>,
         schedule: Schedule,
-        route: Route,
         quiet_ns: Option<u64>,
     ) -> Self {
-        let wire = Wire::new(socket, route, population.protocol().message_bytes_max());
         Self { wire, population, schedule, quiet_ns }
-    }
-
-    /// The same with every message sent twice, or not.
-    #[must_use]
-    pub fn chatty(self, chatty: bool) -> Self {
-        Self { wire: self.wire.chatty(chatty), ..self }
     }
 
     /// Runs until the schedule has ended and no exchange is open, or for as long as exchanges are
@@ -80,7 +72,7 @@ impl<P: Protocol> Lane<P> {
                 self.schedule.end_at(now_ns);
                 stopped_ns = Some(now_ns);
             }
-            self.send_due(now_ns)?;
+            let sent = self.send_due(now_ns)?;
             let received = self.wire.take_answers(&mut self.population)?;
             let next_due_ns = self.schedule.next_due_ns();
             if received > 0 || next_due_ns.is_some() {
@@ -91,7 +83,9 @@ impl<P: Protocol> Lane<P> {
             if next_due_ns.is_none() && self.population.is_settled() {
                 break;
             }
-            if received == 0 {
+            if sent || received > 0 {
+                self.wire.pace(now_ns)?;
+            } else {
                 self.wire.rest(next_due_ns)?;
             }
         }
@@ -107,12 +101,15 @@ impl<P: Protocol> Lane<P> {
         })
     }
 
-    fn send_due(&mut self, now_ns: u64) -> io::Result<()> {
+    fn send_due(&mut self, now_ns: u64) -> io::Result<bool> {
+        let mut is_any = false;
         while self.wire.has_room()
             && let Some(due_ns) = self.schedule.take(now_ns)
         {
+            is_any = true;
             self.wire.put(|slot| self.population.begin(due_ns, slot));
         }
-        self.wire.flush(&mut self.population)
+        self.wire.flush(&mut self.population)?;
+        Ok(is_any)
     }
 }

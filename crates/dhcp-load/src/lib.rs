@@ -15,6 +15,7 @@ mod args;
 pub mod drive;
 pub mod exchange;
 pub mod fault;
+mod frames;
 pub mod identities;
 pub mod leases;
 pub mod link;
@@ -28,6 +29,7 @@ pub mod v4;
 pub mod v6;
 pub mod wire;
 
+pub use frames::Frames;
 pub use load::Shape;
 pub use protocol::{Expect, Target};
 pub use record::Report;

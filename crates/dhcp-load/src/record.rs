@@ -221,6 +221,8 @@ fn settings_map<T: Target>(settings: &Settings<T>) -> BTreeMap<String, Value> {
         ("threads", json!(settings.threads)),
         ("cpus", json!(settings.cpus)),
         ("segmentation", json!(format!("{:?}", settings.segmentation).to_lowercase())),
+        ("turn_us", json!(settings.turn_ns / 1_000)),
+        ("interface", json!(settings.frames.as_ref().map(|frames| &frames.interface))),
         ("expect", json!(expect)),
     ];
     let entries = settings.target.settings().into_iter().chain(entries);
@@ -277,7 +279,12 @@ impl fmt::Display for Report {
             messages.sent, messages.received, messages.malformed, messages.unmatched
         )?;
         writeln!(f, "leases     {} at the end, {} conflicts", load.leases, self.conflicts)?;
-        let offload = if load.segmentation { "segmentation" } else { "no segmentation" };
+        let sends_frames = load.settings.get("interface").is_some_and(Value::is_string);
+        let offload = match (sends_frames, load.segmentation) {
+            (true, _) => "frames",
+            (false, true) => "segmentation",
+            (false, false) => "no segmentation",
+        };
         writeln!(
             f,
             "generator  {:.3} CPU s, {} late sends (worst {:.0} µs), {} own drops, {} refused, {offload}",

@@ -8,15 +8,17 @@ use std::{fmt, fs, io, thread};
 use base::time::{NS_PER_MS, NS_PER_S};
 use load::{Schedule, Timeline};
 use measure::record::LoadRecord;
-use netio::{Clock, NetError, Route, UdpOptions};
+use netio::{Clock, NetError, Outbox, Route, UdpOptions, UdpSocket, neighbor};
 
 use crate::drive::{Lane, LaneResult};
+use crate::frames::Frames;
 use crate::identities::Identities;
 use crate::leases::{LeaseLog, Resource};
 use crate::population::Population;
 use crate::protocol::{Door, Protocol, Target};
 use crate::record::{Report, Sockets};
 use crate::settings::{Segmentation, Settings};
+use crate::wire::Wire;
 
 /// Socket buffers that are asked for, octets of kernel memory: a tenth of a second of answers to
 /// 150,000 exchanges per second.
@@ -91,16 +93,21 @@ pub fn run_report<T: Target>(
             // Answers that a server sent in groups stay so until they are read.
             socket.coalesce().map_err(NetError::on("coalesce on", "the generator's sockets"))?;
         }
+        let population = population(settings, thread, protocol);
         let route = Route { destination, sources, segmentation };
-        lanes.push((socket, population(settings, thread, protocol), route));
+        let message_bytes = population.protocol().message_bytes_max();
+        let outbox = outbox(settings.frames.as_ref(), route, (&socket, thread), message_bytes)?;
+        let wire =
+            Wire::new(socket, outbox, segmentation).chatty(settings.chatty).paced(settings.turn_ns);
+        lanes.push((wire, population));
     }
     let start_ns = settings.begin_at_ns.unwrap_or_else(|| Clock::mono_ns() + LEAD_NS);
-    let lanes = lanes.into_iter().zip(0..).map(|((socket, mut population, route), thread)| {
+    let lanes = lanes.into_iter().zip(0..).map(|((wire, mut population), thread)| {
         population.starts_at(start_ns);
         population.keep_timeline(timeline(settings, start_ns));
         population.expect_repeats(settings.chatty);
         let schedule = schedule(settings, start_ns, thread);
-        Lane::new(socket, population, schedule, route, settings.quiet_ns).chatty(settings.chatty)
+        Lane::new(wire, population, schedule, settings.quiet_ns)
     });
     let results = run_lanes(&settings.cpus, lanes.collect(), stop)?;
     let (report, leases) = Report::of_lanes(settings, start_ns, results, facts);
@@ -119,6 +126,23 @@ pub(crate) fn socket_options(bind: impl Into<SocketAddr>) -> UdpOptions {
         send_buffer_bytes: Some(BUFFER_BYTES),
         ..UdpOptions::at(bind)
     }
+}
+
+/// Where messages of up to `message_bytes` on `route` wait to leave: as `frames`, of which each `thread`
+/// has a queue to itself, or by `socket`.
+fn outbox(
+    frames: Option<&Frames>,
+    route: Route,
+    (socket, thread): (&UdpSocket, u32),
+    message_bytes: usize,
+) -> Result<Outbox, LoadError> {
+    let Some(frames) = frames else { return Ok(Outbox::new(route, message_bytes)) };
+    let server = route.destination;
+    if let Some(problem) = Frames::problem(server) {
+        return Err(LoadError::Settings(vec![problem]));
+    }
+    let found = frames.outbox(route, socket, thread, message_bytes)?;
+    found.ok_or_else(|| LoadError::Settings(vec![neighbor::unknown(server.ip())]))
 }
 
 fn choose_segmentation<P>(wanted: Segmentation, doors: &[Door<P>]) -> Result<bool, NetError> {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use base::time::NS_PER_S;
 use load::{Rate, Shape};
 
+use crate::frames::Frames;
 use crate::population::Limits;
 use crate::protocol::{Expect, Protocol, Target};
 
@@ -50,6 +51,10 @@ pub struct Settings<T> {
     pub chatty: bool,
     /// Whether messages leave in groups.
     pub segmentation: Segmentation,
+    /// How far turns of a thread that send or read something are apart at least, nanoseconds.
+    pub turn_ns: u64,
+    /// Messages leave as frames of an interface, past UDP of the kernel, and never in groups.
+    pub frames: Option<Frames>,
     /// What counts as an answer.
     pub expect: Expect,
     /// Where to write the leases.
@@ -79,6 +84,8 @@ impl<T: Target> Settings<T> {
             cpus: Vec::new(),
             chatty: false,
             segmentation: Segmentation::Auto,
+            frames: None,
+            turn_ns: 0,
             expect: Expect::Dhcp,
             leases: None,
             timeline_ns: None,
@@ -102,6 +109,9 @@ impl<T: Target> Settings<T> {
         }
         if self.timeline_ns.is_some_and(|ns| ns == 0 || self.duration_ns / ns > 100_000) {
             problems.push("--timeline-s: must be more than 0, and 100000 intervals at most".into());
+        }
+        if self.frames.is_some() && self.segmentation == Segmentation::On {
+            problems.push("--segmentation on: frames (--interface) never leave in groups".into());
         }
         let exchanges = self.shape.most_in(self.rate, self.duration_ns);
         let watched = self.shape.most_in(self.rate, self.limits.watched_ns());

@@ -15,7 +15,7 @@ use std::net::Ipv4Addr;
 use base::time::NS_PER_MS;
 use netio::receive::DEFAULT_SLOTS;
 use netio::send::SendCounts;
-use netio::{Clock, Outbox, PollFd, RecvBatch, Route, UdpSocket, poll};
+use netio::{Clock, Outbox, PollFd, RecvBatch, UdpSocket, poll};
 use packet_wire::frame::Endpoints;
 
 use crate::link::Link;
@@ -90,6 +90,8 @@ struct Datagrams {
     received: usize,
     /// Every message is sent twice, where there is room.
     chatty: bool,
+    /// How long a turn that did something lasts at least.
+    turn_ns: u64,
 }
 
 impl Datagrams {
@@ -164,17 +166,16 @@ impl Wire {
         Self(Carrier::Frames(Box::new(link)))
     }
 
-    /// `socket` on `route`, for messages of up to `message_bytes`.
+    /// `socket`, and `outbox` for what leaves it. With `coalesced` the socket takes answers in groups
+    /// ([`UdpSocket::coalesce`]).
     #[must_use]
-    pub fn new(socket: UdpSocket, route: Route, message_bytes: usize) -> Self {
-        // Who sends groups takes groups as well ([`UdpSocket::coalesce`]).
-        let input = if route.segmentation {
+    pub fn new(socket: UdpSocket, outbox: Outbox, coalesced: bool) -> Self {
+        let input = if coalesced {
             RecvBatch::coalescing_into(DEFAULT_SLOTS)
         } else {
             RecvBatch::default()
         };
-        let outbox = Outbox::new(route, message_bytes);
-        let datagrams = Datagrams { socket, outbox, input, received: 0, chatty: false };
+        let datagrams = Datagrams { socket, outbox, input, received: 0, chatty: false, turn_ns: 0 };
         Self(Carrier::Datagrams(Box::new(datagrams)))
     }
 
@@ -214,6 +215,23 @@ impl Wire {
         match &mut self.0 {
             Carrier::Datagrams(datagrams) => datagrams.socket.drops().map(u64::from),
             Carrier::Frames(link) => link.drops(),
+        }
+    }
+
+    /// The same with turns that do something `turn_ns` apart at least, so that more is sent and read in
+    /// each; at once without.
+    #[must_use]
+    pub fn paced(mut self, turn_ns: u64) -> Self {
+        if let Carrier::Datagrams(datagrams) = &mut self.0 {
+            datagrams.turn_ns = turn_ns;
+        }
+        self
+    }
+
+    const fn turn_ns(&self) -> u64 {
+        match &self.0 {
+            Carrier::Datagrams(datagrams) => datagrams.turn_ns,
+            Carrier::Frames(_) => 0,
         }
     }
 
@@ -272,8 +290,26 @@ impl Wire {
                 }
                 self.flush(requests)?;
             }
+            if matches!(&self.0, Carrier::Datagrams(datagrams) if !datagrams.input.is_full()) {
+                break;
+            }
         }
         Ok(total)
+    }
+
+    /// Sleeps until a turn that began at `began_ns`, and sent or read something, has taken its time.
+    ///
+    /// # Errors
+    ///
+    /// What `ppoll(2)` reports.
+    pub fn pace(&self, began_ns: u64) -> io::Result<()> {
+        if self.turn_ns() > 0 {
+            let left_ns = (began_ns + self.turn_ns()).saturating_sub(Clock::mono_ns());
+            if left_ns > 0 {
+                poll(&mut [], Some(left_ns))?;
+            }
+        }
+        Ok(())
     }
 
     /// Sleeps until an answer comes or it is `next_ns`.
@@ -282,7 +318,9 @@ impl Wire {
     ///
     /// What `ppoll(2)` reports.
     pub fn rest(&self, next_ns: Option<u64>) -> io::Result<()> {
-        let wait_ns = next_ns.map_or(IDLE_NS, |next_ns| next_ns.saturating_sub(Clock::mono_ns()));
+        let now_ns = Clock::mono_ns();
+        let wait_ns = next_ns.map_or(IDLE_NS, |next_ns| next_ns.saturating_sub(now_ns));
+        let wait_ns = wait_ns.max(self.turn_ns());
         if wait_ns > SPIN_NS {
             let readable = match &self.0 {
                 Carrier::Datagrams(datagrams) => PollFd::readable(&datagrams.socket),

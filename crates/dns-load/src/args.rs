@@ -162,23 +162,9 @@ impl Args {
     /// The way of frames, if they are to be sent.
     fn frames(&self) -> Result<Option<FrameRoute>, Failure> {
         let Some(interface) = &self.interface else { return Ok(None) };
-        let server = self.server.ip();
-        let known = match self.server_mac {
-            Some(mac) => Some(mac),
-            None => neighbor::known(server).map_err(|error| (error.to_string(), 1))?,
-        };
-        let destination_mac = known.ok_or_else(|| {
-            let message = format!(
-                "the hardware address of {server} is not in the kernel's ARP table: state it, or that \
-                 of the router on the way there, with --server-mac"
-            );
-            (message, 2)
-        })?;
-        let source = match self.local {
-            Some(local) => local,
-            None => netio::route::to(self.server).map_err(|error| (error.to_string(), 1))?.local,
-        };
-        Ok(Some(FrameRoute { interface: interface.clone(), queue: 0, destination_mac, source }))
+        let found = FrameRoute::to(self.server, interface, self.server_mac, self.local);
+        let found = found.map_err(|error| (error.to_string(), 1))?;
+        found.map(Some).ok_or_else(|| (neighbor::unknown(self.server.ip()), 2))
     }
 
     /// Does the run and prints what came of it.

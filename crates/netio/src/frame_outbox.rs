@@ -15,7 +15,7 @@ use packet_wire::{ipv4, ipv6, protocol, udp};
 use crate::frame::{RingSize, XdpSender};
 use crate::outbox::{SEND_SLOTS, STALL_CHECK_NS, STALL_LIMIT_NS};
 use crate::send::SendCounts;
-use crate::{Clock, NetError, interface, poll};
+use crate::{Clock, NetError, interface, neighbor, poll, route};
 
 /// Memory of the frames, octets: 4,096 of them.
 const RING: RingSize = RingSize { bytes: 8 << 20, slot_bytes: 2_048 };
@@ -31,6 +31,33 @@ pub struct FrameRoute {
     pub destination_mac: [u8; 6],
     /// The own address where messages do not have one of their own.
     pub source: IpAddr,
+}
+
+impl FrameRoute {
+    /// The way by the first queue of `interface` to `server`, by the hardware address `mac` or the one
+    /// that the kernel knows, from `source` or the address that the kernel would choose. `None` when no
+    /// hardware address is known ([`neighbor::unknown`] says so in words).
+    ///
+    /// # Errors
+    ///
+    /// When the kernel's ARP table cannot be read or there is no route to the server.
+    pub fn to(
+        server: SocketAddr,
+        interface: &str,
+        mac: Option<[u8; 6]>,
+        source: Option<IpAddr>,
+    ) -> Result<Option<Self>, NetError> {
+        let known = match mac {
+            Some(mac) => Some(mac),
+            None => neighbor::known(server.ip())?,
+        };
+        let Some(destination_mac) = known else { return Ok(None) };
+        let source = match source {
+            Some(source) => source,
+            None => route::to(server)?.local,
+        };
+        Ok(Some(Self { interface: interface.to_owned(), queue: 0, destination_mac, source }))
+    }
 }
 
 /// Frames on their way into the kernel.

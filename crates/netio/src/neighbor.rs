@@ -1,5 +1,5 @@
 //! Hardware addresses of neighbours, as the kernel knows them. It is asked for those of IPv4 only
-//! (`/proc/net/arp`); nothing is sent.
+//! (`/proc/thread-self/net/arp`); nothing is sent.
 
 use std::net::IpAddr;
 use std::{fs, io};
@@ -7,7 +7,7 @@ use std::{fs, io};
 use crate::NetError;
 
 /// Where the kernel shows what ARP has told it (`proc_net(5)`).
-const TABLE: &str = "/proc/net/arp";
+const TABLE: &str = "/proc/thread-self/net/arp";
 /// `ATF_COM`: an entry that is complete.
 const COMPLETE: u32 = 2;
 
@@ -19,6 +19,15 @@ const COMPLETE: u32 = 2;
 pub fn known(address: IpAddr) -> Result<Option<[u8; 6]>, NetError> {
     let table = fs::read_to_string(TABLE).map_err(NetError::on("read", TABLE))?;
     Ok(in_table(&table, address))
+}
+
+/// That the hardware address of `server` is not known, in a sentence for whoever can state it.
+#[must_use]
+pub fn unknown(server: IpAddr) -> String {
+    format!(
+        "the hardware address of {server} is not in the kernel's ARP table: state it, or that of the \
+         router on the way there, with --server-mac"
+    )
 }
 
 fn in_table(table: &str, address: IpAddr) -> Option<[u8; 6]> {

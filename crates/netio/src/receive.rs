@@ -26,6 +26,8 @@ pub struct RecvBatch {
     slots: Slots<Name>,
     datagrams: Vec<Placed>,
     coalesced: bool,
+    /// The last call has filled every slot.
+    full: bool,
     truncated: u64,
 }
 
@@ -93,6 +95,7 @@ impl RecvBatch {
             slots: Slots::new(slots, slot_bytes, RECEIVE_BYTES, Name::EMPTY),
             datagrams: Vec::with_capacity(most),
             coalesced,
+            full: false,
             truncated: 0,
         }
     }
@@ -105,7 +108,9 @@ impl RecvBatch {
     /// What `recvmmsg(2)` reports, except EAGAIN and EINTR.
     pub fn receive(&mut self, socket: &impl DatagramSocket) -> io::Result<usize> {
         self.datagrams.clear();
-        for slot in 0..self.slots.receive(socket)? {
+        let filled = self.slots.receive(socket)?;
+        self.full = filled == self.slots.len();
+        for slot in 0..filled {
             self.place(slot);
         }
         Ok(self.datagrams.len())
@@ -147,6 +152,12 @@ impl RecvBatch {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.datagrams.is_empty()
+    }
+
+    /// True when the last call filled every slot, so that more may wait; else it emptied the socket.
+    #[must_use]
+    pub const fn is_full(&self) -> bool {
+        self.full
     }
 
     /// Datagram `index` of the last call.

@@ -21,6 +21,9 @@ pub enum Side {
 /// are numbered on from there.
 pub const INTERFACE: &str = "gw0";
 
+/// The hardware address of the servers' end of the first pair.
+const FIRST_SERVER_MAC: &str = "02:67:77:00:00:01";
+
 /// Packets that a processor's backlog takes before the kernel drops (`netdev_max_backlog`).
 const BACKLOG_PACKETS: u32 = 65_536;
 
@@ -57,6 +60,8 @@ pub enum Topology {
         client: String,
         /// The veth end in the generator's namespace.
         client_interface: String,
+        /// The hardware address of the other end.
+        server_mac: String,
     },
     /// This machine's network as it is, with a server somewhere on it that was not started here.
     Network {
@@ -86,7 +91,7 @@ impl Topology {
             End {
                 name: &server,
                 interface: INTERFACE,
-                mac: "02:67:77:00:00:01",
+                mac: FIRST_SERVER_MAC,
                 addresses: &settings.server_addresses,
             },
             End {
@@ -99,7 +104,12 @@ impl Topology {
         server_end.set_up(settings.prefix_length, settings.server_cpu, &client_end)?;
         client_end.set_up(settings.prefix_length, settings.client_cpu, &server_end)?;
         run.registry().raise_backlog(BACKLOG_PACKETS)?;
-        Ok(Self::Namespaces { server, client, client_interface: INTERFACE.to_owned() })
+        Ok(Self::Namespaces {
+            server,
+            client,
+            client_interface: INTERFACE.to_owned(),
+            server_mac: FIRST_SERVER_MAC.to_owned(),
+        })
     }
 
     /// The same generator with another server in a namespace of its own, at the end of a veth pair of
@@ -128,18 +138,19 @@ impl Topology {
         ip().args(["link", "add", INTERFACE, "netns", &server, "type", "veth"])
             .args(["peer", "name", &client_interface, "netns", client])
             .run()?;
-        let macs = ["01", "02"].map(|end| format!("02:67:77:00:{:02x}:{end}", number + 1));
+        let [server_mac, client_mac] =
+            ["01", "02"].map(|end| format!("02:67:77:00:{:02x}:{end}", number + 1));
         let (server_end, client_end) = (
             End {
                 name: &server,
                 interface: INTERFACE,
-                mac: &macs[0],
+                mac: &server_mac,
                 addresses: &settings.server_addresses,
             },
             End {
                 name: client,
                 interface: &client_interface,
-                mac: &macs[1],
+                mac: &client_mac,
                 addresses: &settings.client_addresses,
             },
         );
@@ -152,7 +163,7 @@ impl Topology {
                 .args(["dev", &client_interface])
                 .run()?;
         }
-        Ok(Self::Namespaces { server, client: client.clone(), client_interface })
+        Ok(Self::Namespaces { server, client: client.clone(), client_interface, server_mac })
     }
 
     /// `command`, run on `side`, on processor `cpu` when given; in namespaces, which need root, also
@@ -316,6 +327,7 @@ mod tests {
             server: "gwt1s".to_owned(),
             client: "gwt1c".to_owned(),
             client_interface: "gw2".to_owned(),
+            server_mac: FIRST_SERVER_MAC.to_owned(),
         };
         assert_eq!(topology.interface(Side::Client), "gw2");
         assert_eq!(topology.interface(Side::Server), "gw0");

@@ -8,6 +8,7 @@ use load::Wanted;
 
 use super::files::Files;
 use super::part::Part;
+use crate::frames::FrameArgs;
 
 /// Measure a DHCP server with the command line of perfdhcp and counts that are the truth
 ///
@@ -222,6 +223,8 @@ pub struct Args {
     /// Where a packet has the transaction identifier; up to two [default: 4; 1]
     #[arg(short = 'X', value_name = "OFFSET")]
     pub(crate) xid_offsets: Vec<usize>,
+    #[command(flatten)]
+    pub(crate) frames: FrameArgs,
     /// Divide the run between `godwit perfdhcp` on these machines, reached over SSH, and put the results
     /// together; LOCAL is the machine's own address or interface, instead of -l
     #[arg(long, value_name = "HOST[=LOCAL],...", value_delimiter = ',', value_parser = Host::parse)]

@@ -122,6 +122,11 @@ fn direct(args: &Args, found: &mut Problems) {
             "--broadcast-flag cannot be put into packets (-T)",
         ),
         (args.answer_arp && args.offer_only, "--answer-arp is not compatible with -i"),
+        (
+            args.frames.interface.is_some(),
+            "--interface has no meaning with --direct: clients on the own link always send frames, by \
+             -l",
+        ),
     ];
     for (is_given, problem) in unused {
         found.when(is_given, problem);
@@ -140,6 +145,7 @@ fn several(args: &Args, found: &mut Problems) {
     }
     let unknown = [
         (args.live, "--live"),
+        (args.frames.interface.is_some(), "--interface"),
         (args.pcap.is_some(), "--pcap"),
         (!args.diagnostics.is_empty(), "-x"),
         (!args.max_drops.is_empty(), "-D"),

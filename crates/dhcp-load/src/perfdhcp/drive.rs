@@ -186,6 +186,8 @@ impl<D: Dialect> Run<D> {
             if !sent && received == 0 {
                 idle_turns += 1;
                 self.rest(ending.is_some(), next_report_ns)?;
+            } else {
+                self.wire.pace(now_ns)?;
             }
         };
         self.traffic.finish(end_ns);

@@ -6,10 +6,11 @@ use std::{io, thread};
 
 use base::time::NS_PER_S;
 use netio::interface::{self, Interface};
-use netio::{Clock, NetError, Route, UdpSocket, route};
+use netio::{Clock, NetError, Outbox, Route, UdpSocket, neighbor, route};
 
 use super::args::{Args, GROUP_ALL, GROUP_SERVERS};
 use super::plan::{Failure, usage};
+use crate::frames::Frames;
 use crate::link::Link;
 use crate::run::socket_options;
 use crate::wire::Wire;
@@ -109,8 +110,27 @@ impl Place {
             let link = Link::open(interface, port, message_bytes, args.answer_arp)?;
             return Ok(Wire::on_link(link));
         }
+        let socket = self.open_socket(args)?;
+        let outbox = self.outbox(args, &socket, message_bytes)?;
+        Ok(Wire::new(socket, outbox, false))
+    }
+
+    /// Where messages of up to `message_bytes` wait to leave.
+    fn outbox(
+        &self,
+        args: &Args,
+        socket: &UdpSocket,
+        message_bytes: usize,
+    ) -> Result<Outbox, Failure> {
         let route = Route { destination: self.server, sources: Vec::new(), segmentation: false };
-        Ok(Wire::new(self.open_socket(args)?, route, message_bytes))
+        let Some(frames) = args.frames.frames() else {
+            return Ok(Outbox::new(route, message_bytes));
+        };
+        if let Some(problem) = Frames::problem(self.server) {
+            return Err(Failure::Usage(vec![problem]));
+        }
+        let found = frames.outbox(route, socket, 0, message_bytes)?;
+        found.ok_or_else(|| Failure::Usage(vec![neighbor::unknown(self.server.ip())]))
     }
 
     fn open_socket(&self, args: &Args) -> Result<UdpSocket, Failure> {

@@ -416,6 +416,7 @@ fn settings(args: &Args, place: Option<&Place>) -> Value {
         settings["remote_godwit"] = json!(args.remote_godwit);
     }
     settings["shape"] = json!(args.shape.as_ref().map(ToString::to_string));
+    settings["interface"] = json!(args.frames.interface);
     settings["lifecycle"] = lifecycle(args);
     settings["direct"] = direct(args, place);
     settings

@@ -56,7 +56,7 @@ pub struct Args {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
     link_step: u32,
     /// Play clients on the link of this interface, without a relay agent
-    #[arg(long, value_name = "INTERFACE")]
+    #[arg(long, value_name = "INTERFACE", conflicts_with = "interface")]
     direct: Option<String>,
     /// The clients' port with --direct
     #[arg(long, value_name = "PORT", default_value_t = CLIENT_PORT)]

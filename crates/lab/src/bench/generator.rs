@@ -121,9 +121,14 @@ impl ProcessBench<'_> {
         if !waits && quiet_s > 0.0 {
             command = command.args(["--quiet-s", &quiet_s.to_string()]);
         }
-        if service.reads_frames() {
+        if self.plan.clients.turn_us > 0 {
+            command = command.args(["--turn-us", &self.plan.clients.turn_us.to_string()]);
+        }
+        let frames = self.frame_words(service);
+        if service.reads_frames() && frames.is_empty() {
             command = command.args(["--segmentation", "off"]);
         }
+        command = command.args(frames.iter().map(String::as_str));
         if service.subject.is_limit() { command.arg("--echo") } else { command }
     }
 
@@ -134,13 +139,24 @@ impl ProcessBench<'_> {
             .args(["dns", "load", "--server", &service.address.to_string()])
             .args(["--local", &from.relay.ip().to_string()])
             .args(["--ports", &dns.ports.to_string()]);
-        let command = match &service.topology {
-            Topology::Namespaces { client_interface, .. } if dns.frames => {
-                command.args(["--interface", client_interface])
-            }
-            _ => command,
-        };
+        let frames = self.frame_words(service);
+        let command = command.args(frames.iter().map(String::as_str));
         if dns.segmentation { command.arg("--segmentation") } else { command }
+    }
+
+    /// The words that have messages leave as frames, where that is wanted and can be.
+    fn frame_words(&self, service: &Service) -> Vec<String> {
+        match &service.topology {
+            // Of two servers each has a thread, and the interface one queue only.
+            Topology::Namespaces { client_interface, server_mac, .. }
+                if self.sends_frames && service.partner.is_none() =>
+            {
+                ["--interface", client_interface, "--server-mac", server_mac]
+                    .map(str::to_owned)
+                    .into()
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// The words that send half of the load to the second server, where there is one.

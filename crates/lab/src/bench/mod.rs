@@ -76,6 +76,8 @@ pub struct ProcessBench<'a> {
     /// The address by which DHCP servers tell the subnet of what comes from there.
     link: IpAddr,
     topology: Topology,
+    /// Messages may leave as frames of the generator's interface.
+    sends_frames: bool,
     // Servers end before the register takes their namespaces away.
     services: Vec<Service>,
     /// How many services are subjects; those after them are second servers of subjects.

@@ -9,6 +9,7 @@ use counters::parse_resident_bytes;
 use measure::Plan;
 use measure::plan::{Sharing, Topology as Wanted};
 use measure::record::{Polls, Start};
+use netio::XdpSender;
 use testbed::process::pin_self;
 use testbed::topology::{NamespaceSettings, allowed_cpus, free_port};
 use testbed::{ChildProcess, Quota, Registry, Run, Side, Topology};
@@ -81,6 +82,7 @@ impl<'a> ProcessBench<'a> {
             let relay = relay_in(&topology, family)?;
             (topology, relay, family.link(relay.ip()))
         };
+        let sends_frames = can_send_frames(plan, &topology, &mut warnings);
         let mut bench = Self {
             plan,
             folder,
@@ -90,6 +92,7 @@ impl<'a> ProcessBench<'a> {
             relay,
             link,
             topology,
+            sends_frames,
             services: Vec::new(),
             subjects: subjects.len(),
             distances: Vec::new(),
@@ -195,7 +198,7 @@ impl<'a> ProcessBench<'a> {
         if let Some(quota) = &quota {
             quota.hold(process.pid())?;
         }
-        if prepared.reads_frames {
+        if prepared.reads_frames && !self.sends_frames {
             self.warnings.push(format!(
                 "{} reads raw frames, so messages to it left one by one (segmentation off), and to \
                  the other servers in groups where the kernel can: per message, its side of the \
@@ -355,6 +358,22 @@ fn choose_processors(has_server: bool, warnings: &mut Vec<String>) -> Result<Pro
         );
     }
     Ok(Processors { server: last, generator: first })
+}
+
+/// Whether messages leave as frames, where the plan wants that.
+fn can_send_frames(plan: &Plan, topology: &Topology, warnings: &mut Vec<String>) -> bool {
+    if !(plan.clients.frames || plan.dns.frames) {
+        return false;
+    }
+    let missing = match (topology, XdpSender::probe()) {
+        (Topology::Namespaces { .. }, Ok(())) => return true,
+        (Topology::Namespaces { .. }, Err(error)) => error.to_string(),
+        (Topology::Loopback | Topology::Network { .. }, _) => "there is no veth pair".to_owned(),
+    };
+    warnings.push(format!(
+        "Messages left as datagrams, not as frames past UDP of the kernel as the plan wants: {missing}."
+    ));
+    false
 }
 
 fn choose_topology(

@@ -299,6 +299,20 @@ pub const KEYS: &[Key] = &[
         "100000",
         "Distinct clients, each with its own hardware address.",
     ),
+    key(
+        "clients.frames",
+        Takes::Flag,
+        "false",
+        "Whether messages leave as frames by AF_XDP, past UDP of the kernel, where there is a veth pair, instead of in \
+         groups.",
+    ),
+    key(
+        "clients.turn_us",
+        Takes::Whole(0, 10_000),
+        "0",
+        "How far apart the generator's turns are at least: more leaves and is read in one, which spares it, and latencies are \
+         up to that much longer.",
+    ),
     key("server.pool_size", Takes::Whole(1, 16_777_216), "262144", "Addresses in the pool."),
     key("server.lease_time_s", Takes::Whole(1, 4_294_967_294), "3600", "Lifetime of a lease."),
     key(

@@ -242,6 +242,12 @@ pub struct CurvePlan {
 pub struct ClientsPlan {
     /// Distinct clients, each with its own hardware address.
     pub count: u32,
+    /// Their messages leave as frames by AF_XDP, past UDP of the kernel, where the topology is a veth
+    /// pair.
+    pub frames: bool,
+    /// How far apart the generator's turns are at least, microseconds: what is due in between leaves
+    /// together, and what has come is read together.
+    pub turn_us: u32,
 }
 
 /// How servers are configured.
@@ -355,7 +361,7 @@ impl Default for CurvePlan {
 
 impl Default for ClientsPlan {
     fn default() -> Self {
-        Self { count: 100_000 }
+        Self { count: 100_000, frames: false, turn_us: 0 }
     }
 }
 

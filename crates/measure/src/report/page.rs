@@ -314,15 +314,23 @@ fn exchange(plan: &Plan) -> Markup {
     }
 }
 
+/// How messages leave that leave as frames.
+const AS_FRAMES: &str = "as frames, past UDP of the kernel, where there is a veth pair";
+
 /// Who asks, or what is asked, in one clause.
 fn load(plan: &Plan) -> String {
     let whole = |number: u32| format::whole(f64::from(number));
     if plan.protocol.is_dhcp() {
         format!(
-            "Clients: {}; pool: {} addresses; lease time: {} s",
+            "Clients: {}; pool: {} addresses; lease time: {} s; messages leave {}{}",
             whole(plan.clients.count),
             whole(plan.server.pool_size),
-            whole(plan.server.lease_time_s)
+            whole(plan.server.lease_time_s),
+            if plan.clients.frames { AS_FRAMES } else { "in groups where the kernel can" },
+            match plan.clients.turn_us {
+                0 => String::new(),
+                turn_us => format!(", in turns {turn_us} µs apart at least"),
+            }
         )
     } else {
         format!(
@@ -332,7 +340,7 @@ fn load(plan: &Plan) -> String {
             match (plan.dns.frames, plan.dns.segmentation) {
                 (false, false) => "one by one",
                 (false, true) => "in groups",
-                (true, false) => "as frames, past UDP of the kernel, where there is a veth pair",
+                (true, false) => AS_FRAMES,
                 (true, true) =>
                     "in groups, and answers come past UDP of the kernel, where there is a veth pair",
             }

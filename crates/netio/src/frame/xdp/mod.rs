@@ -163,6 +163,15 @@ pub struct XdpSender {
 }
 
 impl XdpSender {
+    /// Succeeds where sockets of AF_XDP can be opened at all.
+    ///
+    /// # Errors
+    ///
+    /// `EAFNOSUPPORT` for a kernel without AF_XDP, `EPERM` without the right to it (`CAP_NET_RAW`).
+    pub fn probe() -> Result<(), NetError> {
+        XdpSocket::open().map(drop).map_err(NetError::on("open", "an AF_XDP socket"))
+    }
+
     /// Opens a socket that sends by `queue` of `interface`, out of `size.bytes` octets of memory,
     /// rounded down to a power of two of slots.
     ///
