@@ -32,7 +32,7 @@ fn scope(random: &mut Random) -> Scope {
 fn identifier(random: &mut Random) -> HostIdentifier {
     let octets: Vec<u8> = (0..=random.below(2)).map(|_| random.below(6) as u8).collect();
     // Some are too long for a record, or just not.
-    let octets = octets.repeat([1, 1, 6, 8][random.below(4) as usize]);
+    let octets = octets.repeat([1, 1, 8, 9][random.below(4) as usize]);
     HostIdentifier { kind: KINDS[random.below(5) as usize], octets }
 }
 

@@ -244,3 +244,44 @@ impl<R: Copy> Group<R> {
         Vec::with_capacity(count.div_ceil(TOGETHER))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use core::net::Ipv4Addr;
+
+    use dhcp_config::{HostIdentifier, Reserved4};
+    use dhcp_lease::v4::V4;
+
+    use super::*;
+    use crate::hosts::HostsBuilder;
+
+    /// Tags are equal once in four thousand million times: here they are made so.
+    #[test]
+    fn what_an_equal_tag_leads_to_is_not_believed() {
+        use IdentifierKind::{Duid, HardwareAddress};
+        let address = Ipv4Addr::new(10, 0, 0, 1);
+        let reserved = Reserved4 { address: Some(address), ..Reserved4::default() };
+        let mut builder = HostsBuilder::<V4, ()>::new(1, 1);
+        let own = HostIdentifier { kind: HardwareAddress, octets: vec![1, 2, 3] };
+        builder.add(Scope::Subnet(1), &own, &reserved, None);
+        let mut hosts = builder.finish();
+        let others: [(Scope, IdentifierKind, &[u8]); 5] = [
+            (Scope::Subnet(2), HardwareAddress, &[1, 2, 3]),
+            (Scope::Global, HardwareAddress, &[1, 2, 3]),
+            (Scope::Subnet(1), Duid, &[1, 2, 3]),
+            (Scope::Subnet(1), HardwareAddress, &[1, 2, 4]),
+            (Scope::Subnet(1), HardwareAddress, &[1, 2]),
+        ];
+        for (scope, kind, octets) in others {
+            hosts.by_identifier.insert(hosts.trail(scope, kind, octets).tag(), 0);
+            assert_eq!(hosts.find(scope, kind, octets), None, "{scope:?}, {kind:?}, {octets:?}");
+        }
+        let others = [(Scope::Subnet(2), address), (Scope::Subnet(1), Ipv4Addr::new(10, 0, 0, 2))];
+        for (scope, address) in others {
+            hosts.by_place.insert(hosts.place_tag(scope.number(), address), 0);
+            assert_eq!(hosts.owner_of(scope, address), None, "{scope:?}, {address}");
+        }
+        assert!(hosts.find(Scope::Subnet(1), own.kind, &own.octets).is_some());
+        assert!(hosts.owner_of(Scope::Subnet(1), address).is_some());
+    }
+}

@@ -181,7 +181,7 @@ impl Recognition<'_, '_> {
     /// Looks up the hosts of the link, and gives their classes. In a shared network those of a
     /// subnet's host wait until it is known which subnet serves.
     fn find(&mut self, subnet: Option<SubnetIndex>) {
-        let Some(selected) = subnet else { return };
+        let Some(selected) = subnet.filter(|_| !self.book.is_empty()) else { return };
         let snapshot = self.snapshot;
         let is_early = snapshot.looks_up_global_host_early;
         let modes = snapshot.subnet(selected).reservation_modes;
