@@ -46,7 +46,12 @@ impl KeaProcess {
         Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs");
         self.child.wait().expect("it was started here");
         let log = self.log();
-        assert!(!log.contains(" ERROR ") && !log.contains("ROW_ERROR"), "{log}");
+        // Kea's raw socket gets every frame of the link until its filter is in place.
+        let is_fault = |line: &str| {
+            (line.contains(" ERROR ") && !line.contains("DHCP4_BUFFER_RECEIVE_FAIL"))
+                || line.contains("ROW_ERROR")
+        };
+        assert!(!log.lines().any(is_fault), "{log}");
     }
 }
 
