@@ -88,7 +88,9 @@ fn frames_are_answered_and_both_ledgers_agree() {
         let before = transmitted();
         let (load, echo) = both(Faults::default(), way);
         let is_alone = matches!(way, Way::OneByOne | Way::AsFrames);
-        assert_eq!(transmitted() - before == QUERIES, is_alone);
+        // Groups form where several queries are due at a time, which need not be.
+        let frames = transmitted() - before;
+        assert!(if is_alone { frames == QUERIES } else { frames <= QUERIES }, "{frames} frames");
         let (queries, messages) = (load.load.exchanges, load.load.messages);
         assert_eq!((queries.due, queries.on_time), (QUERIES, QUERIES), "{load} {echo}");
         assert_eq!((messages.sent, messages.received), (echo.received, echo.sent), "{load} {echo}");
