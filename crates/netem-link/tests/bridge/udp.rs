@@ -96,7 +96,8 @@ fn an_echo_takes_the_delays_of_both_ways() {
 /// Sends 2,000 datagrams through a link that loses some; those that arrive.
 fn survivors(scene: &Scene, words: &str, seed: u64) -> BTreeSet<u32> {
     const COUNT: u32 = 2_000;
-    let bridge = scene.link(words, "", seed);
+    // Room for all: a quick machine has more than the usual 1,000 on a link that delays.
+    let bridge = scene.link(&format!("limit {COUNT} {words}"), "", seed);
     let (left, right) = (sender(scene), receiver(scene));
     send(&bridge, &left, 0..COUNT, 100);
     wait_for(&bridge, |forward| {
