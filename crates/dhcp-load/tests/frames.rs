@@ -43,6 +43,15 @@ struct Seen {
     messages: BTreeMap<Vec<u8>, u64>,
 }
 
+/// Set when dropped, so that a failing test does not wait for its responder for ever.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Whether the machine lets this thread into a namespace of its own and has AF_XDP; said, where it does not.
 fn enter_a_namespace() -> bool {
     if Command::new("ip").arg("-V").output().is_err() || namespace::enter_new().is_err() {
@@ -107,6 +116,7 @@ fn against<R>(
             listening_tx.send(()).unwrap();
             respond(&socket, is_over, answer)
         });
+        let stopping = Stop(&stop);
         let far: String = place.recv().unwrap();
         quiet(is_v6);
         shell(&format!("ip link add out0 {queues} type veth peer name in0 {queues} netns {far}"));
@@ -119,7 +129,7 @@ fn against<R>(
             server.ip()
         ));
         let result = client();
-        stop.store(true, Ordering::Relaxed);
+        drop(stopping);
         (result, responder.join().unwrap())
     })
 }
@@ -295,13 +305,13 @@ fn relays_of_one_thread_keep_their_addresses() {
 
 #[test]
 fn perfdhcp_sends_frames_as_well() {
-    if !enter_a_namespace() {
-        return;
-    }
     let file = std::env::temp_dir().join(format!("godwit-perfdhcp-frames-{}", std::process::id()));
     let v4 = "-4 -l 10.9.0.11 10.9.0.2";
     let v6 = "-6 -A 1 -l 2001:db8::11 --server-mac 02:00:00:00:00:05 2001:db8::2";
     for (server, own, words) in [(SERVER4, "10.9.0.11", v4), (SERVER6, "2001:db8::11", v6)] {
+        if !enter_a_namespace() {
+            return;
+        }
         let line = format!(
             "perfdhcp --interface out0 -r 2000 -n 400 -R 400 -s 5 -d 60 --json {} {words}",
             file.display()
