@@ -229,6 +229,16 @@ fn settings_map<T: Target>(settings: &Settings<T>) -> BTreeMap<String, Value> {
     entries.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
+/// How messages left, in a word.
+fn how_sent(load: &LoadRecord) -> &'static str {
+    let sends_frames = load.settings.get("interface").is_some_and(Value::is_string);
+    match (sends_frames, load.segmentation) {
+        (true, _) => "frames",
+        (false, true) => "segmentation",
+        (false, false) => "no segmentation",
+    }
+}
+
 impl fmt::Display for Report {
     /// The summary for a person, about a dozen lines.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -279,20 +289,15 @@ impl fmt::Display for Report {
             messages.sent, messages.received, messages.malformed, messages.unmatched
         )?;
         writeln!(f, "leases     {} at the end, {} conflicts", load.leases, self.conflicts)?;
-        let sends_frames = load.settings.get("interface").is_some_and(Value::is_string);
-        let offload = match (sends_frames, load.segmentation) {
-            (true, _) => "frames",
-            (false, true) => "segmentation",
-            (false, false) => "no segmentation",
-        };
         writeln!(
             f,
-            "generator  {:.3} CPU s, {} late sends (worst {:.0} µs), {} own drops, {} refused, {offload}",
+            "generator  {:.3} CPU s, {} late sends (worst {:.0} µs), {} own drops, {} refused, {}",
             load.generator_cpu_s,
             load.late_sends,
             load.late_send_max_us,
             load.own_socket_drops,
-            load.send_refused
+            load.send_refused,
+            how_sent(load)
         )?;
         if load.generator_limited {
             writeln!(f, "GENERATOR LIMITED: {}", load.generator_limited_reason)?;
