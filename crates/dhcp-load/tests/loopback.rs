@@ -96,6 +96,19 @@ fn threads_share_the_load_whatever_its_shape_and_offload() {
 }
 
 #[test]
+fn turns_that_are_apart_send_more_in_each() {
+    let report = against(good, |server| {
+        let settings = settings(server, "127.0.3.5:0");
+        run(&Settings { turn_ns: 5 * MS, segmentation: Segmentation::Off, ..settings })
+    });
+    let exchanges = report.load.exchanges;
+    assert_eq!((exchanges.due, exchanges.on_time), (400, 400));
+    // Forty turns, of two calls or three.
+    assert!(report.send_calls < 300, "{} calls for 800 messages", report.send_calls);
+    assert_eq!(report.load.settings["turn_us"], 5_000);
+}
+
+#[test]
 fn a_time_line_counts_every_exchange_where_it_was_due_and_answered() {
     let every_third = std::sync::atomic::AtomicU64::new(0);
     let report = against(

@@ -104,6 +104,11 @@ fn slots_are_reused_and_lengths_never_leak_from_the_batch_before() {
         }
         assert_eq!(receive_all(&socket, &mut batch, sent.len()), sent);
     }
+    for octets in [[0_u8; 9]; 9] {
+        sender.send_to(&octets, address).unwrap();
+    }
+    let looks = [8, 1, 0].map(|count| (batch.receive(&socket).unwrap() == count, batch.is_full()));
+    assert_eq!(looks, [(true, true), (true, false), (true, false)]);
     assert_eq!(batch.truncated(), 0);
     sender.send_to(&[1; 513], address).unwrap();
     assert_eq!((batch.receive(&socket).unwrap(), batch.truncated()), (0, 1));

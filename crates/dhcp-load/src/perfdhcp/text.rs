@@ -48,10 +48,18 @@ pub(crate) const fn rate_name(args: &Args) -> &'static str {
     }
 }
 
-/// Switches for the output and for the generators, which are not repeated: without and with a value.
+/// Switches for the output, the generators and the way out, which are not repeated: without and with a value.
 const OUTPUT_BARE: [&str; 3] = ["--compat", "--live", "--pcap-failed"];
-const OUTPUT: [&str; 6] =
-    ["--json", "--hdr", "--pcap", "--generators", "--ssh-command", "--remote-godwit"];
+const OUTPUT: [&str; 8] = [
+    "--json",
+    "--hdr",
+    "--pcap",
+    "--generators",
+    "--ssh-command",
+    "--remote-godwit",
+    "--interface",
+    "--server-mac",
+];
 /// Letters of switches without a value.
 const BARE: &str = "146BchiuvV";
 
