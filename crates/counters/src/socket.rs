@@ -7,6 +7,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 pub struct UdpRow {
     /// Bound to.
     pub local: SocketAddr,
+    /// What the kernel knows it by; links in `/proc/PID/fd` name it.
+    pub inode: u64,
     /// Octets waiting to be read, the kernel's overhead included.
     pub waiting_bytes: u64,
     /// Datagrams dropped at this socket since it was opened.
@@ -26,6 +28,7 @@ fn parse_udp_row(line: &str) -> Option<UdpRow> {
     let (_, waiting) = fields.get(4)?.split_once(':')?;
     Some(UdpRow {
         local,
+        inode: fields.get(9)?.parse().ok()?,
         waiting_bytes: u64::from_str_radix(waiting, 16).ok()?,
         drops: fields.last()?.parse().ok()?,
     })
@@ -50,13 +53,17 @@ fn parse_ip(text: &str) -> Option<IpAddr> {
     }
 }
 
+/// The sockets that take what is sent to `address`.
+pub fn rows_at(rows: &[UdpRow], address: SocketAddr) -> impl Iterator<Item = &UdpRow> {
+    rows.iter()
+        .filter(move |row| row.local.port() == address.port())
+        .filter(move |row| row.local.ip() == address.ip() || row.local.ip().is_unspecified())
+}
+
 /// Drops at the sockets that take what is sent to `address`, and how many sockets those are.
 #[must_use]
 pub fn drops_at(rows: &[UdpRow], address: SocketAddr) -> (u64, usize) {
-    rows.iter()
-        .filter(|row| row.local.port() == address.port())
-        .filter(|row| row.local.ip() == address.ip() || row.local.ip().is_unspecified())
-        .fold((0, 0), |(drops, sockets), row| (drops + row.drops, sockets + 1))
+    rows_at(rows, address).fold((0, 0), |(drops, sockets), row| (drops + row.drops, sockets + 1))
 }
 
 #[cfg(test)]
@@ -80,6 +87,8 @@ mod tests {
         if cfg!(target_endian = "little") {
             let server = SocketAddr::from(([10, 0, 0, 1], 67));
             assert_eq!(drops_at(&rows, server), (42, 2));
+            let inodes = rows_at(&rows, server).map(|row| row.inode);
+            assert_eq!(inodes.collect::<Vec<_>>(), [36_105, 36_106]);
         }
     }
 

@@ -296,13 +296,14 @@ fn databases_timers_and_loggers_are_checked() {
 fn godwit_settings_are_checked() {
     global(
         r#""user-context": { "godwit": { "durability": ^"maybe", "shards": ^0, "hold-time-ms": ^0,
-         "flush-interval-ms": ^100, "segmentation": ^1, ^"speed": 9 } }"#,
+         "flush-interval-ms": ^100, "segmentation": ^1, "receive-buffer-bytes": ^9, ^"speed": 9 } }"#,
         &[
             "error `durability` cannot be `maybe`",
             "error `shards` is 0; it must be from 1 to 1024",
             "error `hold-time-ms` is 0; it must be from 1 to 3600000",
             "warning `flush-interval-ms` has no effect here",
             "error `segmentation` must be `true` or `false`, not an integer",
+            "error `receive-buffer-bytes` is 9; it must be from 4608 to 1073741824",
             "error unknown key `speed` in `user-context.godwit`",
         ],
     );

@@ -4,7 +4,7 @@
 //! counted from the due time of its first request. Nothing is sent twice: a client's
 //! retransmission would hide a loss.
 
-use load::Class;
+use load::{Awaited, Class};
 
 use crate::fault::{Fault, Refusal};
 use crate::protocol::Judgment;
@@ -71,10 +71,13 @@ impl<O: Copy> Exchange<O> {
         matches!(self.stage, Stage::Ended(_))
     }
 
-    /// True when an offer has been taken up and no grant has come.
+    /// What it waits for, or waited for when no offer was taken up before it ended.
     #[must_use]
-    pub const fn awaits_grant(&self) -> bool {
-        matches!(self.stage, Stage::AwaitGrant(_))
+    pub const fn awaited(&self) -> Awaited {
+        match self.stage {
+            Stage::AwaitGrant(_) => Awaited::Grant,
+            Stage::AwaitOffer | Stage::Ended(_) => Awaited::Offer,
+        }
     }
 
     /// The class of the exchange if nothing more comes for it.

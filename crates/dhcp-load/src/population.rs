@@ -7,7 +7,7 @@
 //! allocated after construction.
 
 use base::time::NS_PER_S;
-use load::{Class, Ledger, Outstanding, Timeline};
+use load::{Awaited, Class, Ledger, Outstanding, Timeline};
 use packet_wire::frame::Endpoints;
 
 use crate::exchange::{Event, Exchange};
@@ -58,6 +58,10 @@ pub struct Tally {
     pub lost_before_offer: u64,
     /// Exchanges lost while they waited for the grant.
     pub lost_before_grant: u64,
+    /// Exchanges that the server refused in place of an offer.
+    pub refused_offers: u64,
+    /// Exchanges that it refused in place of the grant.
+    pub refused_grants: u64,
     /// Refusals by [`Refusal::index`].
     pub refusals: [u64; Refusal::ALL.len()],
     /// Invalid answers by [`Fault::index`].
@@ -78,6 +82,8 @@ impl Tally {
         self.repeated += other.repeated;
         self.lost_before_offer += other.lost_before_offer;
         self.lost_before_grant += other.lost_before_grant;
+        self.refused_offers += other.refused_offers;
+        self.refused_grants += other.refused_grants;
         for (mine, theirs) in self.refusals.iter_mut().zip(other.refusals) {
             *mine += theirs;
         }
@@ -195,7 +201,7 @@ impl<P: Protocol> Population<P> {
         let Some(number) = self.open.open(due_ns, Exchange::new(client)) else {
             self.ledger.ended(Class::Lost);
             self.timeline.missed(due_ns);
-            self.tally.lost_before_offer += 1;
+            self.lost(Awaited::Offer, due_ns);
             return None;
         };
         self.unsettled += 1;
@@ -229,7 +235,8 @@ impl<P: Protocol> Population<P> {
             return None;
         };
         let is_late = now_ns.saturating_sub(due_ns) > self.limits.deadline_ns;
-        let (had_ended, protocol) = (exchange.has_ended(), &self.protocol);
+        let (had_ended, awaited) = (exchange.has_ended(), exchange.awaited());
+        let protocol = &self.protocol;
         let event = exchange.take(is_late, |client, taken| protocol.judge(&answer, client, taken));
         self.unsettled -= u64::from(!had_ended && exchange.has_ended());
         let (client, sent_ns) = (exchange.client(), exchange.sent_ns);
@@ -262,6 +269,11 @@ impl<P: Protocol> Population<P> {
             }
             Event::Refused(refusal) => {
                 self.tally.refusals[refusal.index()] += 1;
+                match awaited {
+                    Awaited::Offer => self.tally.refused_offers += 1,
+                    Awaited::Grant => self.tally.refused_grants += 1,
+                }
+                self.timeline.rejected(awaited, now_ns);
                 self.note_leases(now_ns, &answer, client);
             }
             Event::Faulty(fault) => self.tally.faults[fault.index()] += 1,
@@ -305,13 +317,18 @@ impl<P: Protocol> Population<P> {
             }
             if !exchange.has_ended() {
                 self.unsettled -= 1;
-                if exchange.awaits_grant() {
-                    self.tally.lost_before_grant += 1;
-                } else {
-                    self.tally.lost_before_offer += 1;
-                }
+                self.lost(exchange.awaited(), due_ns);
             }
         }
+    }
+
+    /// Notes that an exchange due at `due_ns` was lost while it waited for `awaited`.
+    fn lost(&mut self, awaited: Awaited, due_ns: u64) {
+        match awaited {
+            Awaited::Offer => self.tally.lost_before_offer += 1,
+            Awaited::Grant => self.tally.lost_before_grant += 1,
+        }
+        self.timeline.unanswered(awaited, due_ns);
     }
 
     /// Ends watching altogether. What has not ended is lost.

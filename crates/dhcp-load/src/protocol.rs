@@ -170,4 +170,8 @@ pub struct Stages {
     pub lost_before_offer: &'static str,
     /// Exchanges lost while they waited for the grant.
     pub lost_before_grant: &'static str,
+    /// Exchanges refused in place of the offer.
+    pub refused_offers: &'static str,
+    /// Exchanges refused in place of the grant.
+    pub refused_grants: &'static str,
 }

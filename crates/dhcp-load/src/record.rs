@@ -165,6 +165,8 @@ fn stages(names: &Stages, tally: &Tally) -> BTreeMap<&'static str, u64> {
         ("repeated", tally.repeated),
         (names.lost_before_offer, tally.lost_before_offer),
         (names.lost_before_grant, tally.lost_before_grant),
+        (names.refused_offers, tally.refused_offers),
+        (names.refused_grants, tally.refused_grants),
     ])
 }
 

@@ -60,6 +60,7 @@ fn a_server_that_stops_answering_loses_what_comes_after() {
     });
     assert_eq!(outcome.classes(), [50, 0, 50, 0, 0, 0, 0]);
     assert_eq!((outcome.tally.lost_before_offer, outcome.tally.lost_before_grant), (50, 0));
+    assert_eq!(outcome.unanswered(), [[50, 0], [0, 0], [0, 0], [0, 0], [0, 0]]);
     // Lost for good when the deadline and the grace of the last one are over.
     assert!((4_990 * MS..=5_010 * MS).contains(&outcome.took_ns), "{}", outcome.took_ns);
     let outcome = hundred(|request| {
@@ -68,6 +69,7 @@ fn a_server_that_stops_answering_loses_what_comes_after() {
     });
     assert_eq!(outcome.classes(), [0, 0, 100, 0, 0, 0, 0]);
     assert_eq!(outcome.tally.lost_before_grant, 100);
+    assert_eq!(outcome.unanswered()[0], [0, 100]);
 }
 
 #[test]
@@ -87,6 +89,9 @@ fn a_refusal_is_a_nak_whenever_it_comes() {
         });
         assert_eq!(outcome.classes(), [0, 0, 0, 100, 0, 0, 0]);
         assert_eq!(outcome.leases.leased, 0);
+        let rejected: u64 =
+            outcome.rejected().iter().map(|[_, in_place_of_ack]| in_place_of_ack).sum();
+        assert_eq!((rejected, outcome.tally.refused_grants), (100, 100));
     }
 }
 

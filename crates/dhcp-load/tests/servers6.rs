@@ -126,6 +126,32 @@ fn refusals_are_counted_by_their_status_wherever_it_stands() {
 }
 
 #[test]
+fn a_pool_that_runs_out_is_seen_in_that_second_by_the_exchange_that_is_rejected() {
+    let kind_of = |octets: &[u8]| Request { octets }.kind();
+    for (stage, expected) in [
+        (kind::SOLICIT, [[0, 0], [49, 0], [100, 0], [1, 0], [0, 0]]),
+        (kind::REQUEST, [[0, 0], [0, 48], [0, 100], [0, 2], [0, 0]]),
+    ] {
+        let mut free = 150;
+        // A hundred clients a second; the one that finds nothing is told so after 10 ms.
+        let outcome = play_world(relayed(Ask::ADDRESS), 100.0, 3_000 * MS, kind_of, |octets| {
+            let request = Request { octets };
+            let mut reply = request.good();
+            if request.kind() == stage {
+                if free == 0 {
+                    (reply.ias[0].status, reply.ias[0].given) = (Some(2), Vec::new());
+                }
+                free -= i32::from(free > 0);
+            }
+            vec![(10 * MS, reply.octets())]
+        });
+        assert_eq!(outcome.classes(), [150, 0, 0, 150, 0, 0, 0]);
+        assert_eq!(outcome.rejected(), expected);
+        assert_eq!(outcome.unanswered(), [[0, 0]; 5]);
+    }
+}
+
+#[test]
 fn what_is_granted_beside_a_refusal_is_a_lease() {
     let outcome = hundred(BOTH, |request| {
         let mut reply = request.good();
@@ -329,6 +355,15 @@ fn every_exchange_ends_once_under_any_server() {
         });
         assert_eq!(outcome.classes().iter().sum::<u64>(), 2_000, "seed {seed}");
         assert!(outcome.classes().iter().all(|&count| count > 0), "{:?}", outcome.classes());
+        let sum = |counts: Vec<[u64; 2]>| {
+            counts.iter().fold([0, 0], |sum, of| [sum[0] + of[0], sum[1] + of[1]])
+        };
+        let (rejected, tally) = (sum(outcome.rejected()), outcome.tally);
+        assert_eq!(rejected, [tally.refused_offers, tally.refused_grants], "seed {seed}");
+        assert_eq!(rejected.iter().sum::<u64>(), outcome.classes()[3], "seed {seed}");
+        let lost = [tally.lost_before_offer, tally.lost_before_grant];
+        assert_eq!(sum(outcome.unanswered()), lost, "seed {seed}");
+        assert_eq!(lost.iter().sum::<u64>(), outcome.classes()[2], "seed {seed}");
         let completed = outcome.classes()[0] + outcome.classes()[6];
         assert_eq!(outcome.ledger.latency_due().count(), completed, "seed {seed}");
     }

@@ -16,7 +16,7 @@ use netio::{Clock, Waker};
 
 use crate::ServerError;
 use crate::control::ControlThread;
-use crate::doors::{Sockets, Tending};
+use crate::doors::{STANDING_BYTES, Sockets, Tending};
 use crate::frames::FrameCounters;
 use crate::hosts::HostsDatabases;
 use crate::inactive;
@@ -104,6 +104,8 @@ where
         shards,
         steering: P::STEERING,
         coalesce: common.godwit.segmentation,
+        receive_buffer_bytes: (common.godwit.receive_buffer_bytes)
+            .map_or(STANDING_BYTES, |bytes| bytes as usize),
     };
     let tending = Tending::start(common.listening, sockets, Clock::mono_ns())?;
     let constants = P::constants(&checked.config)?;
@@ -206,6 +208,7 @@ where
         frames: Arc::clone(&frames),
         latencies: Arc::clone(&latencies),
     };
+    let godwit = P::shared(&in_force.config).godwit;
     let desk = Desk {
         index,
         shard,
@@ -217,7 +220,8 @@ where
             to_source: settings.to_source,
             is_routed: false,
         },
-        batches: Batches::new(P::shared(&in_force.config).godwit.segmentation),
+        batches: Batches::new(godwit.segmentation),
+        has_fixed_room: godwit.receive_buffer_bytes.is_some(),
         stopwatch: Stopwatch::new(latencies),
     };
     supervisor.count(counted);

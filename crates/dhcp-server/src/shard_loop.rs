@@ -58,6 +58,8 @@ pub(crate) struct Desk<P: Service, S> {
     pub(crate) frame_counters: Arc<FrameCounters>,
     pub(crate) addressing: Addressing,
     pub(crate) batches: Batches,
+    /// The operator says how much may wait at sockets.
+    pub(crate) has_fixed_room: bool,
     pub(crate) stopwatch: Stopwatch,
 }
 
@@ -118,7 +120,9 @@ where
     let mut fds: Vec<PollFd<'_>> = own.iter().map(|door| PollFd::readable(&door.socket)).collect();
     fds.extend(own.iter().filter_map(|door| door.express.as_ref()).map(PollFd::readable));
     fds.push(PollFd::readable(&*desk.waker));
-    let mut rooms: Vec<Room> = own.iter().map(|door| make_room(door)).collect();
+    let fixed = desk.has_fixed_room.then_some(Room::FIXED);
+    let mut rooms: Vec<Room> =
+        own.iter().map(|door| fixed.unwrap_or_else(|| make_room(door))).collect();
     while !shared.doors.has_changed(doors) {
         shard.set_disabled(shared.is_disabled.load(Ordering::Relaxed));
         replies.listen();

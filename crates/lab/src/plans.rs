@@ -10,21 +10,25 @@ use measure::suite::Suite;
 use crate::error::LabError;
 
 /// The plans that Godwit ships: bare name and text.
-pub const SHIPPED: [(&str, &str); 40] = [
+pub const SHIPPED: [(&str, &str); 44] = [
     ("dhcp4-avalanche", include_str!("../../../plans/dhcp4-avalanche.toml")),
+    ("dhcp4-buffers", include_str!("../../../plans/dhcp4-buffers.toml")),
     ("dhcp4-chatty", include_str!("../../../plans/dhcp4-chatty.toml")),
     ("dhcp4-classes", include_str!("../../../plans/dhcp4-classes.toml")),
+    ("dhcp4-exhaustion", include_str!("../../../plans/dhcp4-exhaustion.toml")),
     ("dhcp4-latency", include_str!("../../../plans/dhcp4-latency.toml")),
     ("dhcp4-logging", include_str!("../../../plans/dhcp4-logging.toml")),
     ("dhcp4-long", include_str!("../../../plans/dhcp4-long.toml")),
     ("dhcp4-persistence", include_str!("../../../plans/dhcp4-persistence.toml")),
     ("dhcp4-pool", include_str!("../../../plans/dhcp4-pool.toml")),
+    ("dhcp4-qdiscs", include_str!("../../../plans/dhcp4-qdiscs.toml")),
     ("dhcp4-queue", include_str!("../../../plans/dhcp4-queue.toml")),
     ("dhcp4-renewals", include_str!("../../../plans/dhcp4-renewals.toml")),
     ("dhcp4-reservations", include_str!("../../../plans/dhcp4-reservations.toml")),
     ("dhcp4-subnets", include_str!("../../../plans/dhcp4-subnets.toml")),
     ("dhcp4-threads", include_str!("../../../plans/dhcp4-threads.toml")),
     ("dhcp6-classes", include_str!("../../../plans/dhcp6-classes.toml")),
+    ("dhcp6-exhaustion", include_str!("../../../plans/dhcp6-exhaustion.toml")),
     ("dhcp4-database-distance", include_str!("../../../plans/dhcp4-database-distance.toml")),
     ("dhcp4-database-restart", include_str!("../../../plans/dhcp4-database-restart.toml")),
     ("dhcp4-full", include_str!("../../../plans/dhcp4-full.toml")),

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use measure::Plan;
-use measure::plan::Protocol;
+use measure::plan::{Protocol, Topology};
 use measure::record::{RUN_SCHEMA, Run};
 use measure::summary::Summary;
-use testbed::Engine;
+use testbed::registry::user_id;
+use testbed::{Engine, qdisc};
 
 use crate::bench::{BenchSettings, ProcessBench};
 use crate::driver;
@@ -155,7 +156,9 @@ fn subjects(settings: &RunSettings) -> Result<(Vec<Subject>, Vec<String>), LabEr
         Some(running) => vec![Subject::running(running.server)],
         None => subject::subjects(plan, &plan.servers, settings.server_command.as_deref())?,
     };
-    let (subjects, left_out) = with_stores(all)?;
+    let (all, mut left_out) = with_stores(all)?;
+    let (subjects, without) = with_qdiscs(plan, all)?;
+    left_out.extend(without);
     for subject in &subjects {
         driver::require(subject, Family::of(plan.protocol))?;
     }
@@ -178,6 +181,27 @@ fn with_stores(subjects: Vec<Subject>) -> Result<(Vec<Subject>, Vec<String>), La
         return Err(LabError::Failed(sentences.join("\n")));
     }
     Ok((there, sentences))
+}
+
+/// The subjects whose queueing disciplines this machine has, and a sentence for each that it has not.
+fn with_qdiscs(
+    plan: &Plan,
+    mut subjects: Vec<Subject>,
+) -> Result<(Vec<Subject>, Vec<String>), LabError> {
+    let mut sentences = Vec::new();
+    let has_link = plan.topology != Topology::Loopback && user_id() == 0;
+    let wanted = plan.server.features.iter().filter_map(|of| Some((of, of.qdisc()?)));
+    for (feature, words) in wanted {
+        let why = match has_link {
+            true => qdisc::missing(words)?,
+            false => Some("the link is loopback; as root there is another".to_owned()),
+        };
+        if let Some(why) = why {
+            sentences.push(format!("Nothing was measured with {}: {why}.", feature.name()));
+            subjects.retain(|subject| subject.feature != *feature);
+        }
+    }
+    Ok((subjects, sentences))
 }
 
 /// Raw files that belong to no trial.

@@ -9,6 +9,8 @@
 //! A plan with runs makes every round a measurement of its own, from the beginning. Rather than hurry
 //! one, later ones are left out: few whole runs are worth more than many broken ones.
 
+mod exhaustion;
+
 use measure::Plan;
 use measure::plan::mbit_per_s;
 use measure::record::{Purpose, SearchEnd, Trial};
@@ -139,7 +141,8 @@ pub fn run(plan: &Plan, subjects: &[Subject], bench: &mut dyn Bench) -> Result<O
         .and_then(|()| course.avalanche())
         .and_then(|()| course.ramp())
         .and_then(|()| course.profiles())
-        .and_then(|()| course.restarts());
+        .and_then(|()| course.restarts())
+        .and_then(|()| course.exhaustions());
     match done {
         Err(LabError::Interrupted) if course.out.rounds_done > 0 => {
             course.out.is_interrupted = true
@@ -467,14 +470,15 @@ impl Course<'_> {
         self.plan.curve.dwell_s + drain_s
     }
 
-    /// Until when there is time for everything but profiles.
+    /// Until when there is time for everything but profiles and pools that run out.
     fn measuring_s(&self) -> f64 {
         let profile = &self.plan.profile;
         let is_profiled =
             |&&subject: &&usize| self.bench.can_profile() && !self.subjects[subject].is_limit();
         let count = self.active.iter().filter(is_profiled).count() * profile.fractions.len();
         let each_s = profile.seconds + PROFILE_MARGIN_S + PROFILE_OVERHEAD_S;
-        self.budget_s - (count as f64 * each_s).min(self.budget_s * PROFILE_SHARE)
+        let profiles_s = (count as f64 * each_s).min(self.budget_s * PROFILE_SHARE);
+        self.budget_s - profiles_s - self.exhaustion_s()
     }
 
     /// About the time that the load curve and the ramp take.

@@ -94,6 +94,12 @@ impl Subject {
         label.chars().map(plain).collect::<String>().trim_matches('-').to_owned()
     }
 
+    /// Whether its pool is as large as the lab says each time it is started.
+    #[must_use]
+    pub fn has_labs_pool(&self) -> bool {
+        matches!(self.kind, Kind::Godwit(_) | Kind::Kea { .. } | Kind::IscDhcpd)
+    }
+
     /// True for the plain responder.
     #[must_use]
     pub fn is_limit(&self) -> bool {

@@ -21,4 +21,4 @@ pub use ledger::{
 pub use outstanding::Outstanding;
 pub use schedule::{Rate, Schedule, exponential};
 pub use shape::{SHAPES, Shape, Wanted};
-pub use timeline::{Point, Timeline};
+pub use timeline::{Awaited, Point, Timeline};

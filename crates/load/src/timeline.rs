@@ -1,6 +1,15 @@
 //! What happened when: exchanges counted by short intervals, so that an interruption of the service
 //! can be seen beside the rates before and after it.
 
+/// What a client waits for in an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Awaited {
+    /// The offer.
+    Offer,
+    /// The grant of what was offered, or of what it renews.
+    Grant,
+}
+
 /// The exchanges of one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Point {
@@ -10,6 +19,11 @@ pub struct Point {
     pub completed: u64,
     /// Came due in it and were not completed on time.
     pub missed: u64,
+    /// Were rejected in it, whenever they were due, by an answer that carries no lease: in place of
+    /// the offer, and of the grant.
+    pub rejected: [u64; 2],
+    /// Came due in it and were lost: without an offer, and without the grant.
+    pub unanswered: [u64; 2],
 }
 
 /// Exchanges by intervals of equal length. What lies behind the last one counts there.
@@ -56,6 +70,21 @@ impl Timeline {
         }
     }
 
+    /// Counts an exchange that was rejected at `answered_ns` by an answer in place of `awaited`.
+    pub fn rejected(&mut self, awaited: Awaited, answered_ns: u64) {
+        if let Some(point) = self.at(answered_ns) {
+            point.rejected[awaited as usize] += 1;
+        }
+    }
+
+    /// Counts an exchange due at `due_ns` that was lost because `awaited` did not come. It was missed,
+    /// too.
+    pub fn unanswered(&mut self, awaited: Awaited, due_ns: u64) {
+        if let Some(point) = self.at(due_ns) {
+            point.unanswered[awaited as usize] += 1;
+        }
+    }
+
     /// Adds what another thread counted over the same intervals.
     pub fn merge(&mut self, other: &Self) {
         if self.points.is_empty() {
@@ -66,6 +95,10 @@ impl Timeline {
             mine.due += theirs.due;
             mine.completed += theirs.completed;
             mine.missed += theirs.missed;
+            for which in [Awaited::Offer as usize, Awaited::Grant as usize] {
+                mine.rejected[which] += theirs.rejected[which];
+                mine.unanswered[which] += theirs.unanswered[which];
+            }
         }
     }
 
@@ -101,7 +134,7 @@ mod tests {
         one.completed(1_250);
         one.missed(1_099);
         one.completed(9_999);
-        let point = |due, completed, missed| Point { due, completed, missed };
+        let point = |due, completed, missed| Point { due, completed, missed, ..Point::default() };
         assert_eq!(one.points(), [point(2, 0, 1), point(1, 0, 0), point(0, 2, 0)]);
         let mut sum = Timeline::default();
         sum.merge(&one);
@@ -111,11 +144,28 @@ mod tests {
     }
 
     #[test]
+    fn rejections_count_when_they_came_and_losses_when_they_were_due() {
+        let mut one = Timeline::new(1_000, 100, 3);
+        one.rejected(Awaited::Offer, 1_199);
+        one.rejected(Awaited::Grant, 1_200);
+        one.unanswered(Awaited::Offer, 1_000);
+        one.unanswered(Awaited::Grant, 1_100);
+        let mut sum = one.clone();
+        sum.merge(&one);
+        let rejected: Vec<[u64; 2]> = sum.points().iter().map(|point| point.rejected).collect();
+        assert_eq!(rejected, [[0, 0], [2, 0], [0, 2]]);
+        let unanswered = sum.points().iter().map(|point| point.unanswered);
+        assert_eq!(unanswered.collect::<Vec<_>>(), [[2, 0], [0, 2], [0, 0]]);
+    }
+
+    #[test]
     fn without_intervals_nothing_is_counted() {
         for mut none in [Timeline::default(), Timeline::new(5, 0, 9), Timeline::new(5, 9, 0)] {
             none.came_due(7);
             none.completed(7);
             none.missed(7);
+            none.rejected(Awaited::Offer, 7);
+            none.unanswered(Awaited::Grant, 7);
             assert_eq!(none.points(), []);
         }
     }

@@ -15,6 +15,7 @@ pub mod congestion;
 mod control;
 mod error;
 pub mod filter;
+pub mod foreign;
 pub mod frame;
 pub mod frame_outbox;
 pub mod interface;

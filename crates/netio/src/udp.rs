@@ -75,6 +75,13 @@ pub struct UdpSocket {
     fd: OwnedFd,
 }
 
+impl From<OwnedFd> for UdpSocket {
+    /// A UDP socket that is open already.
+    fn from(fd: OwnedFd) -> Self {
+        Self { fd }
+    }
+}
+
 impl UdpSocket {
     /// Opens, configures and binds a socket.
     ///

@@ -16,6 +16,7 @@ pub mod namespace;
 pub mod nobody;
 pub mod proc;
 pub mod process;
+pub mod qdisc;
 pub mod quota;
 pub mod registry;
 pub mod sampler;

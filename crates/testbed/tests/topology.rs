@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use testbed::topology::{NamespaceSettings, allowed_cpus};
-use testbed::{CommandLine, Registry, Side, Topology, namespace};
+use testbed::{CommandLine, Registry, Side, Topology, namespace, qdisc};
 
 /// True when this test can run; says why when not. `GODWIT_REQUIRE_TOOLS=1` makes that a failure.
 fn can_build_namespaces() -> bool {
@@ -98,8 +98,39 @@ fn one_family(registry: &Registry, addresses: &Addresses) {
     }
 
     only_the_own_link_leads_to_a_further_server(&topology, &further, addresses);
+    disciplines_come_count_and_go(&topology, addresses);
     assert!(Topology::Loopback.with_further_server(&mut run, 1, &settings).is_err());
     run.end().expect("it works");
+}
+
+/// A queueing discipline where packets leave the generator's end of the link.
+fn disciplines_come_count_and_go(topology: &Topology, addresses: &Addresses) {
+    let client = topology.namespace(Side::Client).expect("there is one");
+    let put = |words: Option<&[&str]>| qdisc::put(client, "gw0", words).expect("it works");
+    let show = || qdisc::show(client, "gw0").expect("it works").replace(' ', "");
+    // Twice: what the kernel gave by itself cannot be taken away.
+    for _ in 0..2 {
+        put(None);
+        assert!(show().contains(r#""kind":"noqueue""#), "{}", show());
+    }
+    put(Some(&["tbf", "rate", "8kbit", "burst", "2000", "limit", "2000"]));
+    let send = format!(
+        "for n in $(seq 20); do printf %01000d $n >/dev/udp/{}/9; done",
+        addresses.servers[0]
+    );
+    let send = CommandLine::new("bash").arg("-c").arg(send);
+    topology.command(Side::Client, None, send).run().expect("it runs");
+    // One goes through at once, and one has room to wait.
+    let drops =
+        show().split(r#""drops":"#).nth(1).and_then(|rest| rest.split(',').next().map(str::parse));
+    assert!((1..=18).contains(&drops.expect("it is told").unwrap_or(0)), "{}", show());
+    put(Some(&["pfifo", "limit", "3"]));
+    assert!(show().contains(r#""kind":"pfifo""#) && show().contains(r#""limit":3"#), "{}", show());
+    put(None);
+    assert!(show().contains(r#""kind":"noqueue""#), "{}", show());
+    assert_eq!(qdisc::missing(&["pfifo"]).expect("it works"), None);
+    let why = qdisc::missing(&["godwit"]).expect("it works").expect("there is no such thing");
+    assert!(why.contains("godwit"), "{why}");
 }
 
 fn only_the_own_link_leads_to_a_further_server(

@@ -10,6 +10,9 @@ use crate::source::Findings;
 
 /// Most shards: more than any machine has processors for.
 const MAX_SHARDS: i64 = 1024;
+/// Receive buffers: the kernel gives no less than the first, and the last is a second's worth of the
+/// shortest messages at Gigabit speed.
+const RECEIVE_BUFFER_BYTES: RangeInclusive<i64> = 4_608..=1 << 30;
 /// Longest interval or hold, an hour.
 const MAX_INTERVAL_MS: i64 = 3_600_000;
 /// Keys of hosts that a shard may remember: fewer than messages can wait for are of no use.
@@ -47,6 +50,9 @@ pub(crate) fn read(context: Option<&Value>, findings: &mut Findings) -> GodwitSe
     }
     if let Some(placed) = fields.boolean("segmentation", findings) {
         settings.segmentation = placed.value;
+    }
+    if let Some(placed) = fields.integer("receive-buffer-bytes", RECEIVE_BUFFER_BYTES, findings) {
+        settings.receive_buffer_bytes = Some(placed.value as u32);
     }
     if let Some(entry) = fields.take("lease-database") {
         settings.lease_database = lease_database(&entry.value, findings);

@@ -241,6 +241,9 @@ pub struct GodwitSettings {
     /// Whether joined datagrams are taken in one piece and replies leave with UDP segmentation
     /// offload. Default false.
     pub segmentation: bool,
+    /// Kernel memory for messages that wait at each socket, octets. Default `None`: much for a burst,
+    /// little when a queue stands.
+    pub receive_buffer_bytes: Option<u32>,
     /// What the lease database has besides Kea's keys.
     pub lease_database: GodwitLeaseDatabase,
     /// What is remembered of reservations in databases.
@@ -284,6 +287,7 @@ impl Default for GodwitSettings {
             shards: 1,
             hold_time_ms: 10_000,
             segmentation: false,
+            receive_buffer_bytes: None,
             lease_database: GodwitLeaseDatabase::default(),
             hosts_databases: GodwitHostsDatabases::default(),
         }

@@ -57,6 +57,8 @@ impl crate::Target for Target {
         grants: "acks",
         lost_before_offer: "lost_before_offer",
         lost_before_grant: "lost_before_ack",
+        refused_offers: "refused_offers",
+        refused_grants: "refused_acks",
     };
 
     fn problems(&self, threads: u32) -> Vec<String> {

@@ -156,6 +156,8 @@ impl crate::Target for Target {
         grants: "replies",
         lost_before_offer: "lost_before_advertise",
         lost_before_grant: "lost_before_reply",
+        refused_offers: "refused_advertises",
+        refused_grants: "refused_replies",
     };
 
     fn problems(&self, threads: u32) -> Vec<String> {

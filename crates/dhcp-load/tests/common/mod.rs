@@ -13,7 +13,7 @@ use dhcp_load::population::{Limits, Population, Tally};
 use dhcp_load::protocol::Protocol;
 use dhcp_load::v4::answer::kind;
 use dhcp_load::v4::protocol::Relayed;
-use load::{Class, Ledger, Rate, Schedule};
+use load::{Class, Ledger, Rate, Schedule, Timeline};
 
 pub const MS: u64 = 1_000_000;
 pub const RELAY: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
@@ -69,6 +69,8 @@ pub struct Outcome {
     pub took_ns: u64,
     /// Requests that the server got, by message type.
     pub requests: BTreeMap<u8, u64>,
+    /// What happened in which second.
+    pub timeline: Timeline,
 }
 
 impl Outcome {
@@ -76,6 +78,16 @@ impl Outcome {
     pub fn classes(&self) -> [u64; 7] {
         assert_eq!(self.ledger.in_flight(), 0, "every exchange has ended");
         Class::ALL.map(|class| self.ledger.count(class))
+    }
+
+    /// Rejections by second, in place of the offer and of the grant.
+    pub fn rejected(&self) -> Vec<[u64; 2]> {
+        self.timeline.points().iter().map(|point| point.rejected).collect()
+    }
+
+    /// Losses by second of the due time, without an offer and without the grant.
+    pub fn unanswered(&self) -> Vec<[u64; 2]> {
+        self.timeline.points().iter().map(|point| point.unanswered).collect()
     }
 }
 
@@ -126,6 +138,7 @@ pub fn play_world<P: Protocol>(
     let mut buffer = vec![0; protocol.message_bytes_max()];
     let mut population = Population::new(identities, limits, Expect::Dhcp, protocol, capacity, log);
     population.starts_at(start_ns);
+    population.keep_timeline(Timeline::new(start_ns, 1_000 * MS, 5));
     let mut schedule = Schedule::even(rate, start_ns, duration_ns, 0, 1);
     let mut wire: BinaryHeap<Reverse<(u64, u64, Vec<u8>)>> = BinaryHeap::new();
     let (mut sequence, mut requests) = (0, BTreeMap::new());
@@ -159,6 +172,6 @@ pub fn play_world<P: Protocol>(
     let took_ns = now_ns - start_ns;
     let mut finished = population.finish();
     let leases = finished.leases.summarize(now_ns);
-    let (ledger, tally) = (finished.ledger, finished.tally);
-    Outcome { ledger, leases, tally, took_ns, requests }
+    let (ledger, tally, timeline) = (finished.ledger, finished.tally, finished.timeline);
+    Outcome { ledger, leases, tally, took_ns, requests, timeline }
 }

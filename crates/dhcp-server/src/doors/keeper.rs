@@ -11,7 +11,7 @@ use netio::steer::{self, Beginning, Key};
 use netio::{NetError, PacketOptions, PacketSocket, UdpOptions, UdpSocket};
 
 use super::plan::Plan;
-use super::{Door, Doors, Kind, Place, STANDING_BYTES, Socket};
+use super::{Door, Doors, Kind, Place, Socket};
 use crate::service::v4::CLIENT_OFFSET;
 
 /// Kernel memory for replies on their way out.
@@ -34,6 +34,8 @@ pub(crate) struct Sockets {
     pub(crate) steering: Steering,
     /// Take what the kernel has joined (`UDP_GRO`).
     pub(crate) coalesce: bool,
+    /// Kernel memory for what waits at each of them.
+    pub(crate) receive_buffer_bytes: usize,
 }
 
 /// What came of opening doors.
@@ -107,7 +109,7 @@ impl Keeper {
                     interface: place.device.as_ref().map(|device| device.index),
                     port: self.sockets.port,
                     payload_offset: CLIENT_OFFSET,
-                    receive_buffer_bytes: STANDING_BYTES,
+                    receive_buffer_bytes: self.sockets.receive_buffer_bytes,
                     send_buffer_bytes: SEND_BUFFER_BYTES,
                 };
                 let sockets = PacketSocket::open_group(&options, self.sockets.shards.into())?;
@@ -134,7 +136,7 @@ impl Keeper {
         options.packet_info = true;
         options.kernel_times = true;
         options.coalesce = self.sockets.coalesce;
-        options.receive_buffer_bytes = Some(STANDING_BYTES);
+        options.receive_buffer_bytes = Some(self.sockets.receive_buffer_bytes);
         options.send_buffer_bytes = Some(SEND_BUFFER_BYTES);
         let first = UdpSocket::open(&options)?;
         if count == 1 {
@@ -244,6 +246,7 @@ mod tests {
     use netio::{PollFd, RecvBatch};
 
     use super::*;
+    use crate::doors::STANDING_BYTES;
     use crate::service::Service;
 
     /// What arrives at the first and at the express sockets of a place with two shards.
@@ -251,7 +254,13 @@ mod tests {
         let free = std::net::UdpSocket::bind((address, 0)).unwrap();
         let port = free.local_addr().unwrap().port();
         drop(free);
-        let keeper = Keeper::new(Sockets { port, shards: 2, steering, coalesce: false });
+        let keeper = Keeper::new(Sockets {
+            port,
+            shards: 2,
+            steering,
+            coalesce: false,
+            receive_buffer_bytes: STANDING_BYTES,
+        });
         let place = Place { kind: Kind::Udp, device: None, address };
         let pairs = keeper.open_one(&place).unwrap();
         assert!(keeper.open_one(&place).is_err(), "the port is somebody's");

@@ -23,12 +23,21 @@ pub(crate) struct Room {
     /// Since when no read has emptied it.
     waiting_since_ns: Option<u64>,
     is_standing: bool,
+    /// The operator says how much room there is.
+    is_fixed: bool,
 }
 
 impl Room {
+    /// Room that stays as it is.
+    pub(crate) const FIXED: Self =
+        Self { waiting_since_ns: None, is_standing: false, is_fixed: true };
+
     /// A read at `mono_ns` has left more behind (`is_more`), or nothing. How much room there is to be
     /// from now on, when that changes.
     pub(crate) const fn after_read(&mut self, is_more: bool, mono_ns: u64) -> Option<usize> {
+        if self.is_fixed {
+            return None;
+        }
         if !is_more {
             self.waiting_since_ns = None;
             if self.is_standing {
@@ -66,6 +75,15 @@ mod tests {
         assert_eq!(room.after_read(true, 9_000 * MS), None, "told once");
         assert_eq!(room.after_read(false, 9_001 * MS), Some(BURST_BYTES));
         assert_eq!(room.after_read(false, 9_002 * MS), None);
+    }
+
+    #[test]
+    fn room_that_the_operator_gave_stays() {
+        let mut room = Room::FIXED;
+        for at_ms in [0, 500, 9_000] {
+            assert_eq!(room.after_read(true, at_ms * MS), None);
+        }
+        assert_eq!(room.after_read(false, 9_001 * MS), None);
     }
 
     #[test]

@@ -3,8 +3,10 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod dns;
+mod exhaustion;
 mod features;
 mod profile;
+mod queues;
 mod regression;
 mod target;
 

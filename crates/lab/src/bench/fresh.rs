@@ -88,7 +88,8 @@ impl ProcessBench<'_> {
         let subject = service.subject.clone();
         self.progress.step(&format!("starting {} anew", subject.label()));
         let (address, topology) = (service.address, service.topology.clone());
-        let place = self.place(&subject, address, &topology, service.store.clone());
+        let (pool_size, store) = (service.terms.pool_size, service.store.clone());
+        let place = self.place(&subject, pool_size, (address, &topology), store);
         let prepared = driver::prepare(&subject, &place)?;
         let cpu = Some(self.processors.server);
         let command = topology.command(Side::Server, cpu, prepared.command.clone());

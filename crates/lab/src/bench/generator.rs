@@ -8,7 +8,7 @@ use measure::record::Purpose;
 use testbed::{CommandLine, Side, Topology};
 
 use super::service::Service;
-use super::{ProcessBench, avalanche, perfdhcp, restart};
+use super::{ProcessBench, avalanche, exhaustion, perfdhcp, restart};
 use crate::driver::features;
 use crate::family::Version;
 use crate::runner::Request;
@@ -75,8 +75,8 @@ impl ProcessBench<'_> {
         if let Some(begin_at_ns) = from.begin_at_ns {
             command = command.args(["--begin-at-ns", &begin_at_ns.to_string()]);
         }
-        if request.purpose.ends_database() {
-            command = command.args(["--timeline-s", restart::INTERVAL_S]);
+        if let Some(interval_s) = self.timeline_of(request) {
+            command = command.args(["--timeline-s", interval_s]);
         }
         let mut list = None;
         let is_kept = !service.subject.feature.gives_back();
@@ -90,6 +90,17 @@ impl ProcessBench<'_> {
         (service.topology.command(Side::Client, cpu, command), list)
     }
 
+    /// Intervals by which the generator counts in this trial, seconds; `None` where nobody looks.
+    fn timeline_of(&self, request: &Request) -> Option<&'static str> {
+        if request.purpose.ends_database() {
+            return Some(restart::INTERVAL_S);
+        }
+        let is_limit = self.services[request.subject].subject.is_limit();
+        let is_long = request.dwell_s >= exhaustion::LONG_S && !is_limit;
+        let is_told = request.purpose == Purpose::Exhaustion || is_long;
+        (is_told && self.family.protocol.is_dhcp()).then_some(exhaustion::INTERVAL_S)
+    }
+
     /// Whole exchanges of clients that the server has not seen.
     fn dhcp_load(
         &self,
@@ -100,12 +111,15 @@ impl ProcessBench<'_> {
     ) -> CommandLine {
         let (first_client, _) = service.terms.next_clients(service.next_client, request);
         let first_client = first_client + from.skipped;
+        let exhausts = request.purpose == Purpose::Exhaustion;
+        // 0: nobody comes twice, to be given again what he has.
+        let clients = if exhausts { 0 } else { service.terms.clients };
         let mut command = command
             .args(["load", self.family.protocol.name()])
             .args(["--server", &service.address.to_string()])
             .args(self.second_server(service).iter().map(String::as_str))
             .args(["--relay", &from.relay.to_string()])
-            .args(["--clients", &service.terms.clients.to_string()])
+            .args(["--clients", &clients.to_string()])
             .args(["--client-offset", &first_client.to_string()]);
         if self.family.version() == Version::V6 {
             command = command.args(["--ia", "na"]);
@@ -117,7 +131,8 @@ impl ProcessBench<'_> {
         let words = features::generator_words(feature, version);
         command = command.args(words.iter().map(String::as_str));
         let quiet_s = self.plan.search.quiet_s;
-        let waits = request.purpose == Purpose::Confirm || request.purpose.ends_database();
+        let confirms = request.purpose == Purpose::Confirm;
+        let waits = confirms || exhausts || request.purpose.ends_database();
         if !waits && quiet_s > 0.0 {
             command = command.args(["--quiet-s", &quiet_s.to_string()]);
         }

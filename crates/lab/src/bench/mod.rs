@@ -1,6 +1,7 @@
 //! Trials with real processes: servers that run side by side, a generator per trial, samples of both.
 
 mod avalanche;
+mod exhaustion;
 mod fresh;
 mod generator;
 mod keep;
@@ -8,6 +9,7 @@ mod machines;
 mod perfdhcp;
 mod poll;
 mod profile;
+mod queues;
 mod restart;
 mod service;
 mod set_up;
@@ -26,6 +28,7 @@ use measure::plan::Feature;
 use measure::record::{
     FlushCost, LoadRecord, NETWORK, Purpose, SampleDigest, Start, TRIAL_SCHEMA, Trial, VoidReason,
 };
+use netio::Clock;
 use testbed::{ChildProcess, Database, Run, Sampler, Side, Topology};
 
 pub use set_up::BenchSettings;
@@ -118,6 +121,10 @@ impl Bench for ProcessBench<'_> {
         let label = self.services[request.subject].subject.label();
         let words = format!("{} {label}: {}/s", step_words(request), grouped(request.rate_per_s));
         self.progress.step(&words);
+        let exhaustion = match request.purpose {
+            Purpose::Exhaustion => Some(self.give_short_pool(request)?),
+            _ => None,
+        };
         let flush_us = self.flush_us(request.subject)?;
         let mut wait_s = 0.0;
         for position in self.halves(request.subject) {
@@ -131,7 +138,7 @@ impl Bench for ProcessBench<'_> {
         if service.subject.feature == Feature::Perfdhcp {
             dwell_s = perfdhcp::dwell_s(dwell_s);
         }
-        let before = Trial { wait_s, flush_us, ..Trial::default() };
+        let before = Trial { wait_s, flush_us, exhaustion, ..Trial::default() };
         let trial = self.measure(&Request { dwell_s, ..*request }, before)?;
         for position in self.halves(request.subject) {
             if self.services[position].has_ended() {
@@ -163,19 +170,21 @@ impl ProcessBench<'_> {
         let folder = self.folder.join(folder::TRIALS).join(name);
         folder::create(&folder)?;
         let recording = self.attach(request, &folder);
-        let service = &self.services[request.subject];
         let seed = self.plan.trial_seed(request.number);
         let parts = self.parts(request, seed, &folder)?;
+        let queues = self.set_queues(request.subject)?;
+        let service = &self.services[request.subject];
         let (sampler, server_pid) = (self.sampler(service), service.pid());
         let poller = (service.subject.feature == Feature::PolledSubnets)
             .then(|| Poller::start(&service.topology, service.address));
-        let start_s = self.elapsed_s();
+        let (start_s, start_ns) = (self.elapsed_s(), Clock::mono_ns());
         let mut processes = self.start_generators(&parts)?;
         if !self.has_far_generators() {
             sampler.watch(service.target(Side::Client, processes[0].pid(), self.relay));
         }
         let (ended, meanwhile) = self.wait_for_generators(request, &mut processes, recording)?;
         let end_s = self.elapsed_s();
+        let queues = self.queues_since(request.subject, queues)?;
         let polls = poller.map(Poller::finish).transpose()?;
         let samples = samples_of(&sampler.finish(), server_pid.is_some());
         if self.stop.load(Ordering::Acquire) {
@@ -200,12 +209,19 @@ impl ProcessBench<'_> {
         let trial = Trial {
             start_s,
             end_s,
+            timeline_s: load
+                .as_ref()
+                .and_then(|load| load.timeline.as_ref())
+                // Other machines have other clocks.
+                .filter(|_| !self.has_far_generators())
+                .map(|timeline| start_s + (timeline.start_ns as f64 - start_ns as f64) / 1e9),
             commands: self.commands(request.subject, &parts),
             server_cpus,
             generator_cpus,
             restart: meanwhile.restart.zip(load.as_ref()).map(|(of, load)| of.since_due(load)),
             profile,
             polls,
+            queues,
             load,
             digest,
             samples,
@@ -422,9 +438,11 @@ fn percent(share: f64) -> String {
 fn step_words(request: &Request) -> String {
     let purpose = request.purpose.name();
     match request.purpose {
-        Purpose::Curve | Purpose::Ramp | Purpose::Profile | Purpose::Avalanche => {
-            purpose.to_owned()
-        }
+        Purpose::Curve
+        | Purpose::Ramp
+        | Purpose::Profile
+        | Purpose::Avalanche
+        | Purpose::Exhaustion => purpose.to_owned(),
         _ => format!("round {} of {}, {purpose}", request.round + 1, request.rounds),
     }
 }

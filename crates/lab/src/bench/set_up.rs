@@ -184,8 +184,8 @@ impl<'a> ProcessBench<'a> {
             (Topology::Loopback | Topology::Network { .. }, None) => loopback_address(self.family)?,
         };
         let terms = Terms::of(subject, self.plan);
-        let prepared =
-            driver::prepare(subject, &self.place(subject, address, &topology, store.clone()))?;
+        let place = self.place(subject, terms.pool_size, (address, &topology), store.clone());
+        let prepared = driver::prepare(subject, &place)?;
         let cpu = Some(self.processors.server);
         let command = topology.command(Side::Server, cpu, prepared.command.clone());
         let command = self.at_its_machine(position, &folder, command)?;
@@ -247,15 +247,14 @@ impl<'a> ProcessBench<'a> {
         Ok(Some(Quota::create(&mut self.run, position, share)?))
     }
 
-    /// Where and how `subject` runs.
+    /// Where and how `subject` runs, with `pool_size` addresses for clients.
     pub(super) fn place(
         &self,
         subject: &Subject,
-        address: SocketAddr,
-        topology: &Topology,
+        pool_size: u32,
+        (address, topology): (SocketAddr, &Topology),
         store: StorePlace,
     ) -> Place {
-        let terms = Terms::of(subject, self.plan);
         let machines = self.machines.as_ref();
         // Refused with its reason when the command is made.
         let there = machines.and_then(|of| of.server.interface_of(address.ip()).ok());
@@ -268,7 +267,7 @@ impl<'a> ProcessBench<'a> {
             further_relays: machines.map(Machines::relays).unwrap_or_default(),
             interface: there.unwrap_or_else(|| topology.interface(Side::Server)).to_owned(),
             // One address more, for the client that asks whether the server answers.
-            pool: self.family.pool(terms.pool_size.saturating_add(1)),
+            pool: self.family.pool(pool_size.saturating_add(1)),
             lease_time_s: self.plan.server.lease_time_s,
             threads: self.plan.dns.threads,
             godwit: self.godwit.clone(),

@@ -27,6 +27,9 @@ pub(super) fn prepare(durability: Durability, place: &Place) -> Result<Prepared,
     if place.feature == Feature::Segmentation {
         own["segmentation"] = json!(true);
     }
+    if let Some(bytes) = place.feature.receive_buffer_bytes() {
+        own["receive-buffer-bytes"] = json!(bytes);
+    }
     if place.feature.threads() > 1 {
         own["shards"] = json!(place.feature.threads());
     }

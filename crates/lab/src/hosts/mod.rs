@@ -144,17 +144,22 @@ fn unfit(plan: &Plan, subjects: &[Subject]) -> Vec<String> {
     if plan.restart.database != Restarts::None {
         found.push("restart.database: databases are started beside the lab only".to_owned());
     }
+    if plan.exhaustion.is_wanted() {
+        found.push("exhaustion.dwell_s: pools run out beside the lab only".to_owned());
+    }
     if server.processor_share < 1.0 {
         let share = server.processor_share;
         found.push(format!("server.processor_share ({share}): control groups are the lab's own"));
     }
-    for feature in [Feature::Perfdhcp, Feature::PolledSubnets] {
-        if server.features.contains(&feature) {
-            found.push(format!(
-                "server.features ({}): that runs beside the lab only",
-                feature.name()
-            ));
-        }
+    let is_here = |of: &Feature| {
+        let is_queue = of.receive_buffer_bytes().is_some() || of.qdisc().is_some();
+        is_queue || matches!(of, Feature::Perfdhcp | Feature::PolledSubnets)
+    };
+    for feature in server.features.iter().filter(|of| is_here(of)) {
+        found.push(format!(
+            "server.features ({}): that is done beside the lab only",
+            feature.name()
+        ));
     }
     if plan.curve.avalanche_s > 0.0 {
         found.push("curve.avalanche_s: an avalanche comes from this machine only".to_owned());
@@ -185,7 +190,8 @@ mod tests {
         plan.restart.database = Restarts::Both;
         plan.curve.avalanche_s = 1.0;
         plan.profile.fractions = vec![0.5];
-        assert_eq!(unfit(&plan, &[]).len(), 7);
+        plan.exhaustion.dwell_s = 20.0;
+        assert_eq!(unfit(&plan, &[]).len(), 8);
         let folder = Path::new("/nowhere");
         let error = Machines::open(&plan, &[], (folder, folder)).unwrap_err();
         assert_eq!(error.exit_code(), 2);

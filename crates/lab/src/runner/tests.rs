@@ -210,6 +210,29 @@ fn databases_are_ended_last_under_a_share_of_the_rate_that_was_found() {
 }
 
 #[test]
+fn pools_run_out_last_of_all_in_trials_that_are_as_long_as_the_time_allows() {
+    let mut subjects = subjects(&[("a", ""), ("b", ""), ("limit", "")]);
+    subjects[0].kind = Kind::Godwit(measure::plan::Durability::None);
+    subjects[1].kind = Kind::Dnsmasq;
+    let mut plan = plan();
+    (plan.exhaustion.dwell_s, plan.exhaustion.at_s) = (40.0, 20.0);
+    for (budget_s, least_s, most_s) in [(1e6, 40.0, 40.0), (50.0, 6.0, 39.0), (9.0, 6.0, 6.0)] {
+        plan.time_budget_s = budget_s;
+        let mut bench = imagined(&[8_000.0, 8_000.0, 9_000.0]);
+        let out = run(&plan, &subjects, &mut bench).unwrap();
+        let last = bench.asked.last().unwrap();
+        assert_eq!((last.subject, last.purpose), (0, Purpose::Exhaustion), "{budget_s}");
+        assert!((least_s..=most_s).contains(&last.dwell_s), "{budget_s}: {last:?}");
+        let found = out.searches.iter().rfind(|end| end.server == "a").unwrap().rate_per_s;
+        assert!((last.rate_per_s / found.unwrap() - 0.5).abs() < 1e-9);
+        let of_it = bench.asked.iter().filter(|r| r.purpose == Purpose::Exhaustion).count();
+        let told = |words: &str| out.warnings.iter().filter(|told| told.contains(words)).count();
+        assert_eq!((of_it, told("b: its pool")), (1, 1), "{:?}", out.warnings);
+        assert_eq!(told("the pool of a runs out lasted"), usize::from(last.dwell_s < 40.0));
+    }
+}
+
+#[test]
 fn capacities_are_found_and_confirmed_in_every_round() {
     let mut bench = imagined(&[30_000.0, 5_000.0]);
     let plan = plan();

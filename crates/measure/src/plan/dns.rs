@@ -105,6 +105,8 @@ impl Plan {
             &mut self.blocks.dwell_s,
             &mut self.curve.dwell_s,
             &mut self.profile.seconds,
+            &mut self.exhaustion.dwell_s,
+            &mut self.exhaustion.at_s,
         ];
         for dwell_s in dwells {
             *dwell_s *= QUICK_DWELL;

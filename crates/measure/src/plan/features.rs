@@ -82,6 +82,37 @@ pub enum Feature {
     /// The same of 1,792.
     #[serde(rename = "queue-1792")]
     Queue1792,
+    /// Receive buffers of 64 KiB of the kernel's memory at the server's sockets.
+    #[serde(rename = "buffer-64-kib")]
+    Buffer64Kib,
+    /// The same of 208 KiB, which sockets get that ask for nothing.
+    #[serde(rename = "buffer-208-kib")]
+    Buffer208Kib,
+    /// The same of 1 MiB.
+    #[serde(rename = "buffer-1-mib")]
+    Buffer1Mib,
+    /// The same of 4 MiB.
+    #[serde(rename = "buffer-4-mib")]
+    Buffer4Mib,
+    /// The same of 16 MiB.
+    #[serde(rename = "buffer-16-mib")]
+    Buffer16Mib,
+    /// A queue of 16 packets where they leave either end of the link, first in first out.
+    #[serde(rename = "qdisc-pfifo-16")]
+    QdiscPfifo16,
+    /// The same of 1,000 packets.
+    #[serde(rename = "qdisc-pfifo-1000")]
+    QdiscPfifo1000,
+    /// Three such queues by priority, which interfaces with a queue of their own get.
+    QdiscPfifoFast,
+    /// Stochastic fairness queueing there.
+    QdiscSfq,
+    /// Fair queueing with pacing there.
+    QdiscFq,
+    /// Fair queueing with controlled delay there.
+    QdiscFqCodel,
+    /// Common applications kept enhanced there.
+    QdiscCake,
     /// Half of the pool is in use all the time: every client gives its lease back.
     #[serde(rename = "pool-50")]
     Pool50,
@@ -104,7 +135,7 @@ pub enum Feature {
 
 impl Feature {
     /// All of them.
-    pub const ALL: [Self; 38] = [
+    pub const ALL: [Self; 50] = [
         Self::Plain,
         Self::EmptyClasses,
         Self::SimpleClasses,
@@ -137,6 +168,18 @@ impl Feature {
         Self::Queue112,
         Self::Queue448,
         Self::Queue1792,
+        Self::Buffer64Kib,
+        Self::Buffer208Kib,
+        Self::Buffer1Mib,
+        Self::Buffer4Mib,
+        Self::Buffer16Mib,
+        Self::QdiscPfifo16,
+        Self::QdiscPfifo1000,
+        Self::QdiscPfifoFast,
+        Self::QdiscSfq,
+        Self::QdiscFq,
+        Self::QdiscFqCodel,
+        Self::QdiscCake,
         Self::Pool50,
         Self::Pool90,
         Self::Pool96,
@@ -181,6 +224,18 @@ impl Feature {
             Self::Queue112 => "queue-112",
             Self::Queue448 => "queue-448",
             Self::Queue1792 => "queue-1792",
+            Self::Buffer64Kib => "buffer-64-kib",
+            Self::Buffer208Kib => "buffer-208-kib",
+            Self::Buffer1Mib => "buffer-1-mib",
+            Self::Buffer4Mib => "buffer-4-mib",
+            Self::Buffer16Mib => "buffer-16-mib",
+            Self::QdiscPfifo16 => "qdisc-pfifo-16",
+            Self::QdiscPfifo1000 => "qdisc-pfifo-1000",
+            Self::QdiscPfifoFast => "qdisc-pfifo-fast",
+            Self::QdiscSfq => "qdisc-sfq",
+            Self::QdiscFq => "qdisc-fq",
+            Self::QdiscFqCodel => "qdisc-fq-codel",
+            Self::QdiscCake => "qdisc-cake",
             Self::Pool50 => "pool-50",
             Self::Pool90 => "pool-90",
             Self::Pool96 => "pool-96",
@@ -226,6 +281,36 @@ impl Feature {
             Self::Queue112 => Some(112),
             Self::Queue448 => Some(448),
             Self::Queue1792 => Some(1_792),
+            _ => None,
+        }
+    }
+
+    /// Octets of the kernel's memory for what waits at each socket of the server; `None` where that is
+    /// as the server has it.
+    #[must_use]
+    pub const fn receive_buffer_bytes(self) -> Option<u32> {
+        match self {
+            Self::Buffer64Kib => Some(64 << 10),
+            Self::Buffer208Kib => Some(208 << 10),
+            Self::Buffer1Mib => Some(1 << 20),
+            Self::Buffer4Mib => Some(4 << 20),
+            Self::Buffer16Mib => Some(16 << 20),
+            _ => None,
+        }
+    }
+
+    /// The queueing discipline where packets leave either end of the link, in words of `tc`, its kind
+    /// first; `None` where it is what the kernel gives the interfaces.
+    #[must_use]
+    pub const fn qdisc(self) -> Option<&'static [&'static str]> {
+        match self {
+            Self::QdiscPfifo16 => Some(&["pfifo", "limit", "16"]),
+            Self::QdiscPfifo1000 => Some(&["pfifo", "limit", "1000"]),
+            Self::QdiscPfifoFast => Some(&["pfifo_fast"]),
+            Self::QdiscSfq => Some(&["sfq"]),
+            Self::QdiscFq => Some(&["fq"]),
+            Self::QdiscFqCodel => Some(&["fq_codel"]),
+            Self::QdiscCake => Some(&["cake"]),
             _ => None,
         }
     }
@@ -304,6 +389,13 @@ impl Plan {
     #[must_use]
     pub fn names_features(&self) -> bool {
         self.server.features != [Feature::Plain]
+    }
+
+    /// Whether it is measured how much waits where, so that queues are looked at in every trial.
+    #[must_use]
+    pub fn is_about_queues(&self) -> bool {
+        let is_one = |of: &Feature| of.receive_buffer_bytes().is_some() || of.qdisc().is_some();
+        self.server.features.iter().any(is_one)
     }
 
     /// The server and the feature in the name of a line (`kea` and `plain` of `kea-plain`); `None`

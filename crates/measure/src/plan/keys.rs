@@ -294,6 +294,24 @@ pub const KEYS: &[Key] = &[
         "When the database is ended, counted from the beginning of that trial.",
     ),
     key(
+        "exhaustion.dwell_s",
+        Takes::Number(0.0, 3_600.0),
+        "0.0",
+        "Length of a trial of its own in whose middle the pool runs out, drawn second by second; 0 for none (DHCP).",
+    ),
+    key(
+        "exhaustion.fraction",
+        Takes::Number(0.01, 1.0),
+        "0.5",
+        "Constant load of that trial, as a fraction of the highest rate found.",
+    ),
+    key(
+        "exhaustion.at_s",
+        Takes::Number(0.1, 3_600.0),
+        "15.0",
+        "When the last address is given, counted from the beginning of that trial.",
+    ),
+    key(
         "clients.count",
         Takes::Whole(1, 16_777_216),
         "100000",

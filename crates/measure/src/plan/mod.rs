@@ -5,6 +5,7 @@
 //! the lab. [`KEYS`] describes each key for the manual and the error messages.
 
 mod dns;
+mod exhaustion;
 mod features;
 mod hosts;
 mod keys;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 pub use dns::{
     DnsPlan, GIGABIT_BYTES_PER_S, QUERY, QUERY_FRAME_BYTES, RampPlan, WIRE_BYTES, mbit_per_s,
 };
+pub use exhaustion::ExhaustionPlan;
 pub use features::Feature;
 pub use hosts::HostsPlan;
 pub(crate) use keys::key;
@@ -67,6 +69,8 @@ pub struct Plan {
     pub hosts: HostsPlan,
     /// Trials in whose middle the servers' databases are ended and started again.
     pub restart: RestartPlan,
+    /// Trials in whose middle the servers' pools run out.
+    pub exhaustion: ExhaustionPlan,
     /// The clients that the generator plays.
     pub clients: ClientsPlan,
     /// How servers are configured.
@@ -315,6 +319,7 @@ impl Default for Plan {
             profile: ProfilePlan::default(),
             hosts: HostsPlan::default(),
             restart: RestartPlan::default(),
+            exhaustion: ExhaustionPlan::default(),
             clients: ClientsPlan::default(),
             server: ServerPlan::default(),
             dns: DnsPlan::default(),

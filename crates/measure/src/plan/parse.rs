@@ -189,6 +189,7 @@ impl Check<'_> {
         self.runs(plan);
         self.ramp(plan);
         self.hosts(plan);
+        self.exhaustion(plan);
         if plan.restart.at_s >= plan.restart.dwell_s {
             let message = format!(
                 "`restart.at_s` ({}) is not within the trial of {} s",
@@ -236,6 +237,30 @@ impl Check<'_> {
                 ramp.first_mbit_s, ramp.last_mbit_s
             );
             self.problem(self.place("ramp.first_mbit_s"), message, None);
+        }
+    }
+
+    /// Whether a pool that runs out does so within its trial, and is one that the plan may choose.
+    fn exhaustion(&mut self, plan: &Plan) {
+        let exhaustion = &plan.exhaustion;
+        if !exhaustion.is_wanted() {
+            return;
+        }
+        if !plan.protocol.is_dhcp() {
+            let message = "`exhaustion.dwell_s` is for DHCP: DNS has no pools".to_owned();
+            self.problem(self.place("exhaustion.dwell_s"), message, None);
+        }
+        if exhaustion.at_s >= exhaustion.dwell_s {
+            let message = format!(
+                "`exhaustion.at_s` ({}) is not within the trial of {} s",
+                exhaustion.at_s, exhaustion.dwell_s
+            );
+            self.problem(self.place("exhaustion.at_s"), message, None);
+        }
+        if plan.names_features() {
+            let message = "pools run out in plans without features only".to_owned();
+            let help = "features have pools of their own; leave one of the two out";
+            self.problem(self.place("exhaustion.dwell_s"), message, Some(help.to_owned()));
         }
     }
 
@@ -483,6 +508,24 @@ mod tests {
             problems(&format!("{head}{server}")),
             ["5:12: `releases` is measured with DHCPv4 only"]
         );
+    }
+
+    #[test]
+    fn a_pool_runs_out_within_its_trial_and_has_no_features() {
+        let head = "name = 'x'\ntitle = 'X'\n";
+        let with = |more: &str| problems(&format!("{head}{more}"));
+        assert_eq!(
+            with("[exhaustion]\ndwell_s = 9\nat_s = 9\n[server]\nfeatures = ['releases']\n"),
+            [
+                "4:11: pools run out in plans without features only",
+                "5:8: `exhaustion.at_s` (9) is not within the trial of 9 s",
+            ]
+        );
+        assert_eq!(
+            with("protocol = 'dns'\n[exhaustion]\ndwell_s = 30\n"),
+            ["5:11: `exhaustion.dwell_s` is for DHCP: DNS has no pools"]
+        );
+        assert!(Plan::parse("p", &format!("{head}[exhaustion]\nat_s = 99\n")).is_ok());
     }
 
     #[test]

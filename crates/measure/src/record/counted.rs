@@ -1,6 +1,6 @@
 //! From what a generator counted while it ran to the record that it leaves.
 
-use ::load::{Class, Health, Ledger, Timeline, Verdict};
+use ::load::{Class, Health, Ledger, Point, Timeline, Verdict};
 use base::time::NS_PER_S;
 
 use super::{ExchangeCounts, LOAD_SCHEMA, LatencySummary, LoadRecord, LoadTimeline};
@@ -64,16 +64,24 @@ impl LoadTimeline {
     pub fn of_counted(counted: &Timeline) -> Option<Self> {
         let points =
             counted.points().iter().map(|point| [point.due, point.completed, point.missed]);
+        let where_any = |of: fn(&Point) -> [u64; 2]| -> Vec<[u64; 2]> {
+            let all: Vec<_> = counted.points().iter().map(of).collect();
+            if all.iter().all(|counts| *counts == [0; 2]) { Vec::new() } else { all }
+        };
         (!counted.points().is_empty()).then(|| Self {
             start_ns: counted.start_ns(),
             interval_s: counted.interval_ns() as f64 / NS_PER_S as f64,
             points: points.collect(),
+            rejected: where_any(|point| point.rejected),
+            unanswered: where_any(|point| point.unanswered),
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use ::load::Awaited;
+
     use super::*;
 
     #[test]
@@ -106,6 +114,16 @@ mod tests {
         assert_eq!(record.latency_due.count, 1);
         let timeline = record.timeline.unwrap();
         assert_eq!((timeline.interval_s, timeline.points), (0.5, vec![[0; 3], [1, 0, 0]]));
+        assert_eq!((timeline.rejected.len(), timeline.unanswered.len()), (0, 0));
         assert_eq!(LoadTimeline::of_counted(&Timeline::default()), None);
+    }
+
+    #[test]
+    fn rejections_stand_beside_the_exchanges_of_their_interval() {
+        let mut counted = Timeline::new(0, NS_PER_S, 3);
+        counted.rejected(Awaited::Grant, NS_PER_S);
+        let timeline = LoadTimeline::of_counted(&counted).unwrap();
+        assert_eq!(timeline.rejected, [[0, 0], [0, 1], [0, 0]]);
+        assert!(timeline.unanswered.is_empty());
     }
 }

@@ -6,6 +6,7 @@ mod counted;
 mod load;
 mod merged;
 mod polls;
+mod queues;
 mod restart;
 mod sample;
 mod side;
@@ -14,7 +15,8 @@ mod void;
 
 pub use load::{ExchangeCounts, LOAD_SCHEMA, LatencySummary, LoadRecord, MessageCounts};
 pub use polls::Polls;
-pub use restart::{LoadTimeline, Restart};
+pub use queues::{Qdisc, Queues};
+pub use restart::{Exhaustion, LoadTimeline, Restart};
 pub use sample::{CpuSample, Sample, SampleDigest};
 pub use side::{SideCounts, TrafficCounts};
 pub use trial::{

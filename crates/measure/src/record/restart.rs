@@ -1,4 +1,5 @@
-//! A database that was ended and started again in the middle of a trial, and what happened when.
+//! What was done in the middle of a trial, and what happened when: a database that was ended and started
+//! again, a pool that ran out.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +15,22 @@ pub struct LoadTimeline {
     /// Per interval: exchanges that came due in it, that were completed on time in it, and that came
     /// due in it and were not completed on time.
     pub points: Vec<[u64; 3]>,
+    /// Per interval: exchanges that were rejected in it by an answer without a lease, in place of the
+    /// offer and in place of the grant. Empty when there was none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rejected: Vec<[u64; 2]>,
+    /// Per interval: exchanges that came due in it and were lost, without an offer and without the
+    /// grant. Empty when there was none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unanswered: Vec<[u64; 2]>,
+}
+
+/// A pool that was made to run out in the middle of a trial.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Exhaustion {
+    /// Addresses that there were for clients when the trial began.
+    pub pool_size: u32,
 }
 
 /// When a database was ended and when it was there again. Seconds count from when the first exchange

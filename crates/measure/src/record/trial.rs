@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{LoadRecord, Polls, Restart, Sample, SampleDigest, VoidReason};
+use super::{Exhaustion, LoadRecord, Polls, Queues, Restart, Sample, SampleDigest, VoidReason};
 use crate::plan::Plan;
 use crate::profile::Profile;
 use crate::search::Stop;
@@ -43,6 +43,8 @@ pub enum Purpose {
     DatabaseStop,
     /// The same with a database that is killed.
     DatabaseKill,
+    /// Constant load, in whose middle the pool is used up; it enters no figure.
+    Exhaustion,
 }
 
 impl Purpose {
@@ -55,7 +57,7 @@ impl Purpose {
     /// Whether it is load that tells what a server can do at a rate.
     #[must_use]
     pub const fn is_at_a_rate(self) -> bool {
-        !matches!(self, Self::Profile | Self::Avalanche)
+        !matches!(self, Self::Profile | Self::Avalanche | Self::Exhaustion)
     }
 
     /// One word for a table.
@@ -71,6 +73,7 @@ impl Purpose {
             Self::Pair => "pair",
             Self::DatabaseStop => "database stopped",
             Self::DatabaseKill => "database killed",
+            Self::Exhaustion => "pool exhausted",
         }
     }
 }
@@ -103,6 +106,9 @@ pub struct Trial {
     pub start_s: f64,
     /// Seconds since the run began when the drain had ended.
     pub end_s: f64,
+    /// Seconds since the run began when the time line of `load` begins, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeline_s: Option<f64>,
     /// The exact command lines, role (`server`, `generator`) to words as a shell would take them.
     pub commands: BTreeMap<String, String>,
     /// Processors that the server was given; empty when they are not this machine's, and nothing is
@@ -129,6 +135,12 @@ pub struct Trial {
     /// When the server's database was ended and started again, where that was the purpose.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restart: Option<Restart>,
+    /// The pool, where it was to run out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exhaustion: Option<Exhaustion>,
+    /// Where messages waited, where that is what the plan is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queues: Option<Queues>,
     /// Why the trial is void; empty when it counts.
     pub void: Vec<VoidReason>,
     /// Raw files of the trial, relative to the result folder.

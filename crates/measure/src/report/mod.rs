@@ -12,10 +12,12 @@ pub mod goals;
 mod kernel;
 mod latency;
 mod load_curve;
+mod long_trials;
 pub mod over_time;
 mod page;
 mod plot;
 mod profile;
+mod queues;
 mod ratios;
 mod restarts;
 mod runs;
@@ -69,6 +71,7 @@ pub fn render(summary: &Summary) -> String {
             (page::headline(summary))
             (page::warnings(summary))
             (charts(summary))
+            (queues::section(summary))
             (tables::trials(summary))
             (kernel::section(summary))
             (tables::flushes(summary))
@@ -216,6 +219,7 @@ fn charts(summary: &Summary) -> Markup {
             ))
         }
         (every_restart(summary))
+        (second_by_second(summary))
         @if has_curve {
             (figure(
                 "load-curve",
@@ -307,6 +311,21 @@ fn every_restart(summary: &Summary) -> Markup {
                 &html! {},
                 &restarts::chart(summary),
                 &restarts::table(summary),
+            ))
+        }
+    }
+}
+
+fn second_by_second(summary: &Summary) -> Markup {
+    html! {
+        @if !long_trials::is_empty(summary) {
+            (figure(
+                "seconds",
+                "Second by second",
+                &long_trials::caption(summary),
+                &long_trials::legend(summary),
+                &long_trials::chart(summary),
+                &long_trials::table(summary),
             ))
         }
     }

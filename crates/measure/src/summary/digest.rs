@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     AvalancheResult, Limit, Ratio, Round, RunFigure, SUMMARY_SCHEMA, ServerProfile, ServerResult,
-    Summary, curve, notes, restarts, rows, runs, server,
+    Summary, curve, long_trials, notes, restarts, rows, runs, server,
 };
 use crate::plan::Plan;
 use crate::record::{LIMIT_SERVER, Purpose, Run, Trial};
@@ -58,6 +58,7 @@ pub fn digest(run: &Run, trials: &[Trial]) -> Summary {
         runs_done: runs_done(run, &results, limit.as_ref()),
         limit,
         restarts: restarts::restarts(&ordered, run.plan.search.deadline_s),
+        long_trials: long_trials::long_trials(&ordered, loss_percent),
         profiles: profiles(&ordered, &results),
         flushes: run.flushes.clone(),
         starts: run.starts.clone(),

@@ -6,6 +6,7 @@
 mod curve;
 mod digest;
 mod kernel;
+mod long_trials;
 mod notes;
 mod restarts;
 mod rows;
@@ -18,13 +19,14 @@ use serde::{Deserialize, Serialize};
 
 pub use digest::digest;
 pub use kernel::KernelCounts;
+pub use long_trials::{LongTrial, LongTrialPoint};
 pub use notes::Note;
 pub use restarts::RestartResult;
 pub use runs::{DroppedAs, RunFigure, RunState};
 
 use crate::plan::Plan;
 use crate::profile::Profile;
-use crate::record::{Environment, FlushCost, LatencySummary, Purpose, Start, VoidReason};
+use crate::record::{Environment, FlushCost, LatencySummary, Purpose, Queues, Start, VoidReason};
 use crate::statistics::{MeanInterval, NoiseFloor, RatioInterval};
 
 /// Value of `schema` in a [`Summary`].
@@ -65,6 +67,9 @@ pub struct Summary {
     pub trials: Vec<TrialRow>,
     /// What clients saw of databases that were ended and started again.
     pub restarts: Vec<RestartResult>,
+    /// Long trials second by second, those in which a pool ran out among them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub long_trials: Vec<LongTrial>,
     /// Where servers' time went, by server in the order of `results`, then by rate.
     pub profiles: Vec<ServerProfile>,
     /// What flushing cost, in the order of the run.
@@ -327,6 +332,9 @@ pub struct TrialRow {
     /// What the kernel counted meanwhile; `None` in records of versions that did not count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<KernelCounts>,
+    /// Where messages waited meanwhile, in plans that are about that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queues: Option<Queues>,
     /// What spoils its figures, or says where load was lost; of plans of DNS.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,

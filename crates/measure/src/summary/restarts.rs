@@ -133,7 +133,12 @@ mod tests {
             restart: Some(Restart { ended_at_s: 1.05, started_at_s: 1.1, answered_at_s: 1.5 }),
             load: Some(LoadRecord {
                 exchanges: ExchangeCounts { due: 300, lost: missed, ..Default::default() },
-                timeline: Some(LoadTimeline { start_ns: 7, interval_s: 0.1, points }),
+                timeline: Some(LoadTimeline {
+                    start_ns: 7,
+                    interval_s: 0.1,
+                    points,
+                    ..LoadTimeline::default()
+                }),
                 ..LoadRecord::default()
             }),
             ..Trial::default()

@@ -34,6 +34,7 @@ pub(super) fn row(trial: &Trial, run: &Run) -> TrialRow {
         meets: trial.meets(run.plan.search.loss_percent),
         void: trial.void.clone(),
         kernel: KernelCounts::of(trial),
+        queues: trial.queues.clone(),
         notes: notes::of_trial(trial, run),
         seed: trial.seed,
         commands: trial.commands.clone(),

@@ -1,0 +1,180 @@
+//! Where messages wait: the receive buffers of servers' sockets and the queueing disciplines of the link,
+//! set as a plan's lines want them and read as they really are.
+//!
+//! `net.core.rmem_default` is the whole machine's and cannot be written in a namespace. So a server that
+//! has no setting for its receive buffer is given it from outside, socket by socket, and nothing else of
+//! the machine changes.
+
+use std::path::Path;
+
+use counters::{parse_udp_rows, rows_at};
+use measure::record::{Qdisc, Queues};
+use netio::UdpSocket;
+use netio::foreign::udp_socket_of;
+use serde::Deserialize;
+use testbed::{Side, proc, qdisc};
+
+use super::ProcessBench;
+use super::service::Service;
+use crate::error::LabError;
+
+impl ProcessBench<'_> {
+    /// Gives the sockets of the server at `position`, and the link, the queues of its line; what they are
+    /// before a trial. `None` in plans that are not about that.
+    pub(super) fn set_queues(&mut self, position: usize) -> Result<Option<Queues>, LabError> {
+        if !self.plan.is_about_queues() {
+            return Ok(None);
+        }
+        let service = &self.services[position];
+        if let Some(bytes) = service.subject.feature.receive_buffer_bytes() {
+            for socket in sockets_of(service) {
+                socket
+                    .set_receive_buffer(bytes as usize)
+                    .map_err(|e| LabError::cannot("set a server's receive buffer", e))?;
+            }
+        }
+        for side in [Side::Client, Side::Server] {
+            if let Some(namespace) = service.topology.namespace(side) {
+                let words = service.subject.feature.qdisc();
+                qdisc::put(namespace, service.topology.interface(side), words)?;
+            }
+        }
+        let queues = self.queues_now(position)?;
+        self.note_other_buffer(position, &queues);
+        Ok(Some(queues))
+    }
+
+    /// What the queues of the server at `position` were in a trial before which they were `before`.
+    pub(super) fn queues_since(
+        &self,
+        position: usize,
+        before: Option<Queues>,
+    ) -> Result<Option<Queues>, LabError> {
+        let Some(before) = before else { return Ok(None) };
+        let mut queues = self.queues_now(position)?;
+        for bytes in [before.receive_buffer_least_bytes, before.receive_buffer_most_bytes] {
+            if before.sockets > 0 {
+                queues.note_socket(bytes);
+            }
+        }
+        let since = |now: Option<Qdisc>, was: Option<Qdisc>| {
+            now.map(|now| was.map_or_else(|| now.clone(), |was| now.since(&was)))
+        };
+        queues.to_server = since(queues.to_server, before.to_server);
+        queues.from_server = since(queues.from_server, before.from_server);
+        Ok(Some(queues))
+    }
+
+    fn queues_now(&self, position: usize) -> Result<Queues, LabError> {
+        let service = &self.services[position];
+        let mut queues = Queues::default();
+        for socket in sockets_of(service) {
+            if let Ok(bytes) = socket.receive_buffer_bytes() {
+                queues.sockets += 1;
+                queues.note_socket(bytes as u64);
+            }
+        }
+        let leaving = |side: Side| -> Result<Option<Qdisc>, LabError> {
+            let Some(namespace) = service.topology.namespace(side) else { return Ok(None) };
+            let shown = qdisc::show(namespace, service.topology.interface(side))?;
+            Ok(qdisc_in(&shown))
+        };
+        queues.to_server = leaving(Side::Client)?;
+        queues.from_server = leaving(Side::Server)?;
+        Ok(queues)
+    }
+
+    /// Says once for each server when its sockets have another buffer than its line is named after.
+    fn note_other_buffer(&mut self, position: usize, queues: &Queues) {
+        let subject = &self.services[position].subject;
+        let Some(wanted) = subject.feature.receive_buffer_bytes().map(u64::from) else { return };
+        let label = subject.label();
+        let note = if queues.sockets == 0 {
+            format!("{label}: what receive buffers its sockets have could not be seen.")
+        } else if queues.receive_buffer_least_bytes == wanted
+            && queues.receive_buffer_most_bytes == wanted
+        {
+            return;
+        } else {
+            format!(
+                "{label}: its sockets have receive buffers of {} to {} octets, not {wanted}: above \
+                 net.core.rmem_max that needs root.",
+                queues.receive_buffer_least_bytes, queues.receive_buffer_most_bytes
+            )
+        };
+        if !self.warnings.contains(&note) {
+            self.warnings.push(note);
+        }
+    }
+}
+
+/// The sockets at which the server of `service` takes messages, as far as they may be had.
+fn sockets_of(service: &Service) -> Vec<UdpSocket> {
+    let Some(server) = service.pid() else { return Vec::new() };
+    let table = if service.address.is_ipv6() { "udp6" } else { "udp" };
+    let rows = parse_udp_rows(&proc::read(format!("/proc/{server}/net/{table}")));
+    let wanted: Vec<String> =
+        rows_at(&rows, service.address).map(|row| format!("socket:[{}]", row.inode)).collect();
+    let mut found = Vec::new();
+    for pid in proc::process_tree(server) {
+        let links = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        for link in links {
+            let name = std::fs::read_link(link.path()).unwrap_or_default();
+            let fd = link.file_name().to_str().and_then(|fd| fd.parse().ok());
+            if let Some(fd) = fd.filter(|_| wanted.iter().any(|w| name == Path::new(w))) {
+                found.extend(udp_socket_of(pid, fd).ok());
+            }
+        }
+    }
+    found
+}
+
+/// One of the lines that `tc -s -j qdisc` prints.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Shown {
+    kind: String,
+    root: bool,
+    options: Options,
+    packets: u64,
+    drops: u64,
+    requeues: u64,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Options {
+    limit: u64,
+}
+
+/// The discipline at the root, which counts for those below it; `None` when there is none.
+fn qdisc_in(shown: &str) -> Option<Qdisc> {
+    let all: Vec<Shown> = serde_json::from_str(shown).ok()?;
+    let Shown { kind, options, packets, drops, requeues, .. } =
+        all.into_iter().find(|shown| shown.root)?;
+    Some(Qdisc { kind, limit_packets: options.limit, packets, drops, requeues })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_root_is_read_from_what_tc_prints() {
+        // Printed by iproute2 6.1.
+        let shown = r#"[{"kind":"pfifo","handle":"8007:","root":true,"refcnt":3,
+            "options":{"limit":16},"bytes":840,"packets":7,"drops":2,"overlimits":0,"requeues":1,
+            "backlog":0,"qlen":0}]"#;
+        let expected = Qdisc {
+            kind: "pfifo".to_owned(),
+            limit_packets: 16,
+            packets: 7,
+            drops: 2,
+            requeues: 1,
+        };
+        assert_eq!(qdisc_in(shown), Some(expected));
+        let none = r#"[{"kind":"noqueue","handle":"0:","root":true,"refcnt":2,"options":{}}]"#;
+        assert_eq!(qdisc_in(none).map(|of| of.kind), Some("noqueue".to_owned()));
+        assert_eq!((qdisc_in("[]"), qdisc_in("")), (None, None));
+    }
+}

@@ -1,0 +1,71 @@
+//! Trials in which pools run out: constant load, for every server whose pool is the lab's.
+
+use measure::record::Purpose;
+
+use super::Course;
+use crate::error::LabError;
+
+/// Seconds that a trial with a pool that runs out takes besides, to start the server anew.
+const EXHAUSTION_OVERHEAD_S: f64 = 2.0;
+/// The shortest such trial, however short the time is, seconds.
+const EXHAUSTION_LEAST_S: f64 = 6.0;
+/// Share of the time kept for those trials at most.
+const EXHAUSTION_SHARE: f64 = 0.7;
+
+impl Course<'_> {
+    /// Constant load with a pool that runs out in its middle, last of all, as servers are left with that
+    /// pool. Such trials are what their plan is for: they are shortened rather than left out.
+    pub(super) fn exhaustions(&mut self) -> Result<(), LabError> {
+        let wanted = self.plan.exhaustion;
+        if !wanted.is_wanted() {
+            return Ok(());
+        }
+        let mut turns = Vec::new();
+        for subject in self.next_turn() {
+            let of = &self.subjects[subject];
+            match self.rates[subject] {
+                Some(rate) if of.has_labs_pool() => turns.push((subject, rate * wanted.fraction)),
+                Some(_) if !of.is_limit() => {
+                    let label = of.label();
+                    let note =
+                        "its pool is not the lab's, so there is no trial in which it runs out.";
+                    self.out.warnings.push(format!("{label}: {note}"));
+                }
+                _ => {}
+            }
+        }
+        for (done, &(subject, rate)) in turns.iter().enumerate() {
+            let left = (turns.len() - done) as f64;
+            let each_s = (self.budget_s - self.bench.elapsed_s()) / left;
+            let most_s = (each_s - self.exhaustion_overhead_s()).floor();
+            let dwell_s = wanted.dwell_s.min(most_s.max(EXHAUSTION_LEAST_S));
+            if dwell_s < wanted.dwell_s {
+                let label = self.subjects[subject].label();
+                self.out.warnings.push(format!(
+                    "Time ran short: the trial in which the pool of {label} runs out lasted \
+                     {dwell_s:.0} s."
+                ));
+            }
+            self.trial(subject, Purpose::Exhaustion, 0, rate, dwell_s)?;
+        }
+        Ok(())
+    }
+
+    /// What such a trial takes besides its dwell: nobody answers any more at its end.
+    fn exhaustion_overhead_s(&self) -> f64 {
+        self.plan.search.deadline_s + EXHAUSTION_OVERHEAD_S
+    }
+
+    /// About the time that those trials take, as far as it is kept for them.
+    pub(super) fn exhaustion_s(&self) -> f64 {
+        let exhaustion = self.plan.exhaustion;
+        let each_s = exhaustion.dwell_s + self.exhaustion_overhead_s();
+        let subjects = self.active.iter().filter(|&&at| self.subjects[at].has_labs_pool());
+        let mut servers: Vec<&str> =
+            subjects.map(|&at| self.subjects[at].server.as_str()).collect();
+        // One of the variants of each goes past the first round.
+        servers.dedup();
+        let needed_s = if exhaustion.is_wanted() { servers.len() as f64 * each_s } else { 0.0 };
+        needed_s.min(self.budget_s * EXHAUSTION_SHARE)
+    }
+}

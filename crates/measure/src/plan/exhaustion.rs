@@ -1,0 +1,49 @@
+//! Pools that run out in the middle of a trial.
+
+use serde::{Deserialize, Serialize};
+
+/// Trials in whose middle the pool is used up, one per server.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ExhaustionPlan {
+    /// Length of a trial, seconds; none when 0.
+    pub dwell_s: f64,
+    /// Constant load, as a fraction of the highest rate found.
+    pub fraction: f64,
+    /// When the last address is given, seconds from the beginning of the trial.
+    pub at_s: f64,
+}
+
+impl Default for ExhaustionPlan {
+    fn default() -> Self {
+        Self { dwell_s: 0.0, fraction: 0.5, at_s: 15.0 }
+    }
+}
+
+impl ExhaustionPlan {
+    /// Whether there are such trials.
+    #[must_use]
+    pub fn is_wanted(&self) -> bool {
+        self.dwell_s > 0.0
+    }
+
+    /// Addresses that `rate_per_s` new clients a second have used up when the plan wants it, in a trial
+    /// that may be shorter than the plan's.
+    #[must_use]
+    pub fn pool_size(&self, rate_per_s: f64, dwell_s: f64) -> u32 {
+        ((rate_per_s * dwell_s * self.at_s / self.dwell_s).round() as u32).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shorter_trial_has_a_smaller_pool() {
+        let plan = ExhaustionPlan { dwell_s: 40.0, at_s: 10.0, ..ExhaustionPlan::default() };
+        assert_eq!((plan.pool_size(300.0, 40.0), plan.pool_size(300.0, 20.0)), (3_000, 1_500));
+        assert_eq!(plan.pool_size(0.001, 40.0), 1);
+        assert!(plan.is_wanted() && !ExhaustionPlan::default().is_wanted());
+    }
+}

@@ -1,0 +1,209 @@
+//! Long trials second by second: what clients got and did not get, beside what the server used.
+
+use serde::{Deserialize, Serialize};
+
+use crate::record::{LoadTimeline, Purpose, Sample, Trial};
+
+/// A trial whose course is told by intervals of a second or so.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LongTrial {
+    /// The server.
+    pub server: String,
+    /// The variant.
+    pub variant: String,
+    /// Position of the trial in the run.
+    pub trial: u32,
+    /// What it was for.
+    pub purpose: Purpose,
+    /// Exchanges offered per second.
+    pub offered_per_s: f64,
+    /// Addresses that there were for clients, where the pool was to run out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pool_size: Option<u32>,
+    /// Length of an interval, seconds.
+    pub interval_s: f64,
+    /// The intervals, from the first due time on until nothing more happened.
+    pub points: Vec<LongTrialPoint>,
+}
+
+/// One interval of a long trial.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LongTrialPoint {
+    /// Exchanges that came due.
+    pub due: u64,
+    /// Exchanges that were completed on time.
+    pub completed: u64,
+    /// Exchanges that were rejected by an answer without a lease: in place of the offer, and of the grant.
+    pub rejected: [u64; 2],
+    /// Exchanges that came due and were lost: without an offer, and without the grant.
+    pub unanswered: [u64; 2],
+    /// Processors that the server kept busy; `None` when that was not seen.
+    pub server_cpus_busy: Option<f64>,
+    /// The server's resident memory at the end of the interval, bytes; `None` when it was not seen.
+    pub server_rss_bytes: Option<u64>,
+    /// Datagrams dropped at the server's sockets.
+    pub server_socket_drops: u64,
+}
+
+impl LongTrial {
+    /// Seconds from the first due time to the first interval that `is_so`.
+    pub(crate) fn first_s(&self, is_so: impl Fn(&LongTrialPoint) -> bool) -> Option<f64> {
+        Some(self.points.iter().position(is_so)? as f64 * self.interval_s)
+    }
+
+    /// When the last address is given, if no client gets two and none is left over, seconds from the
+    /// first due time.
+    #[must_use]
+    pub fn exhausted_s(&self) -> Option<f64> {
+        let pool_size = self.pool_size.filter(|_| self.offered_per_s > 0.0)?;
+        Some(f64::from(pool_size) / self.offered_per_s)
+    }
+}
+
+/// The long trials of a run: those in which a pool ran out, and those of whole seconds that met the
+/// criterion.
+pub(super) fn long_trials(trials: &[&Trial], loss_percent: f64) -> Vec<LongTrial> {
+    let is_told = |trial: &&&Trial| {
+        !trial.is_void()
+            && trial.restart.is_none()
+            && (trial.purpose == Purpose::Exhaustion || trial.meets(loss_percent))
+    };
+    trials.iter().filter(is_told).filter_map(|trial| long_trial(trial)).collect()
+}
+
+fn long_trial(trial: &Trial) -> Option<LongTrial> {
+    let timeline = trial.load.as_ref()?.timeline.as_ref()?;
+    let at = |counts: &[[u64; 2]], index: usize| counts.get(index).copied().unwrap_or_default();
+    let mut points: Vec<LongTrialPoint> = (timeline.points.iter().enumerate())
+        .map(|(index, &[due, completed, _])| LongTrialPoint {
+            due,
+            completed,
+            rejected: at(&timeline.rejected, index),
+            unanswered: at(&timeline.unanswered, index),
+            ..LongTrialPoint::default()
+        })
+        .collect();
+    let is_empty = |point: &LongTrialPoint| {
+        point.due + point.completed + point.rejected.iter().sum::<u64>() == 0
+    };
+    let len = points.iter().rposition(|point| !is_empty(point))? + 1;
+    points.truncate(len);
+    if let Some(began_s) = trial.timeline_s.filter(|_| trial.sees_server()) {
+        add_samples(&mut points, trial, (began_s, timeline));
+    }
+    Some(LongTrial {
+        server: trial.server.clone(),
+        variant: trial.variant.clone(),
+        trial: trial.number,
+        purpose: trial.purpose,
+        offered_per_s: trial.rate_per_s,
+        pool_size: trial.exhaustion.map(|exhaustion| exhaustion.pool_size),
+        interval_s: timeline.interval_s,
+        points,
+    })
+}
+
+/// Adds what samples saw of the server; a sample belongs to the interval that its middle lies in.
+fn add_samples(
+    points: &mut [LongTrialPoint],
+    trial: &Trial,
+    (began_s, timeline): (f64, &LoadTimeline),
+) {
+    let index_of = |sample: &Sample| {
+        let middle_s = sample.at_s - sample.interval_s / 2.0 - began_s;
+        (middle_s >= 0.0).then(|| (middle_s / timeline.interval_s) as usize)
+    };
+    for (index, point) in points.iter_mut().enumerate() {
+        let within = || trial.samples.iter().filter(|sample| index_of(sample) == Some(index));
+        let elapsed_s: f64 = within().map(|sample| sample.interval_s).sum();
+        let cpus = within().flat_map(|sample| &sample.cpus);
+        let busy_s: f64 =
+            cpus.filter(|cpu| trial.server_cpus.contains(&cpu.cpu)).map(|cpu| cpu.busy_s).sum();
+        point.server_cpus_busy =
+            (elapsed_s > 0.0).then(|| (busy_s / elapsed_s * 1e3).round() / 1e3);
+        point.server_rss_bytes = within().last().map(|sample| sample.server_rss_bytes);
+        point.server_socket_drops = within().map(|sample| sample.server_socket_drops).sum();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{CpuSample, LoadRecord};
+
+    /// Three seconds, of which the last one has rejections; samples of half a second.
+    fn trial() -> Trial {
+        let sample = |at_s, busy_s, rss| Sample {
+            at_s,
+            interval_s: 0.5,
+            cpus: vec![
+                CpuSample { cpu: 1, busy_s, ..CpuSample::default() },
+                CpuSample { cpu: 0, busy_s: 0.5, ..CpuSample::default() },
+            ],
+            server_rss_bytes: rss,
+            server_socket_drops: 2,
+            ..Sample::default()
+        };
+        Trial {
+            purpose: Purpose::Exhaustion,
+            rate_per_s: 10.0,
+            server_cpus: vec![1],
+            timeline_s: Some(7.0),
+            exhaustion: Some(crate::record::Exhaustion { pool_size: 20 }),
+            load: Some(LoadRecord {
+                timeline: Some(LoadTimeline {
+                    start_ns: 1,
+                    interval_s: 1.0,
+                    points: vec![[10, 9, 0], [10, 11, 0], [10, 0, 10], [0; 3], [0; 3]],
+                    rejected: vec![[0; 2], [0; 2], [8, 1], [0; 2], [0; 2]],
+                    unanswered: vec![[0; 2], [0; 2], [0, 1], [0; 2], [0; 2]],
+                }),
+                ..LoadRecord::default()
+            }),
+            samples: vec![
+                sample(6.9, 0.5, 1),
+                sample(7.5, 0.1, 2),
+                sample(8.0, 0.3, 3),
+                sample(9.6, 0.5, 4),
+                sample(20.0, 0.5, 5),
+            ],
+            ..Trial::default()
+        }
+    }
+
+    #[test]
+    fn samples_stand_beside_the_exchanges_of_their_second() {
+        let found = long_trials(&[&trial()], 2.5);
+        let [one] = found.as_slice() else { panic!("{found:?}") };
+        assert_eq!((one.points.len(), one.pool_size, one.exhausted_s()), (3, Some(20), Some(2.0)));
+        let seen: Vec<_> =
+            one.points.iter().map(|p| (p.server_cpus_busy, p.server_rss_bytes)).collect();
+        assert_eq!(seen, [(Some(0.4), Some(3)), (None, None), (Some(1.0), Some(4))]);
+        let drops: Vec<u64> = one.points.iter().map(|point| point.server_socket_drops).collect();
+        assert_eq!(drops, [4, 0, 2]);
+        let last = one.points[2];
+        assert_eq!((last.completed, last.rejected, last.unanswered), (0, [8, 1], [0, 1]));
+        assert_eq!(one.first_s(|point| point.rejected != [0; 2]), Some(2.0));
+    }
+
+    #[test]
+    fn short_void_and_failed_trials_are_left_out() {
+        let mut without = trial();
+        without.load.as_mut().unwrap().timeline = None;
+        let mut missed = trial();
+        missed.purpose = Purpose::Confirm;
+        missed.load.as_mut().unwrap().exchanges.due = 10;
+        let mut void = trial();
+        void.void = vec![crate::record::VoidReason::Steal];
+        let mut met = missed.clone();
+        met.load.as_mut().unwrap().exchanges.on_time = 10;
+        let found = long_trials(&[&without, &missed, &void, &met], 2.5);
+        assert_eq!(found.iter().map(|of| of.purpose).collect::<Vec<_>>(), [Purpose::Confirm]);
+        let mut elsewhere = trial();
+        elsewhere.server_cpus.clear();
+        let of = &long_trials(&[&elsewhere], 2.5)[0];
+        assert_eq!((of.points[0].server_cpus_busy, of.points[0].server_rss_bytes), (None, None));
+    }
+}
