@@ -160,12 +160,17 @@ pub fn table(summary: &SuiteSummary) -> String {
         );
         text.push_str(&if row.note.is_empty() { "\n".into() } else { format!(": {}\n", row.note) });
     }
+    for part in &summary.parts {
+        for warning in &part.warnings {
+            let _ = writeln!(text, "warning: {}: {warning}", part.plan);
+        }
+    }
     text
 }
 
 #[cfg(test)]
 mod tests {
-    use measure::suite::{RowResult, Verdict};
+    use measure::suite::{PartResult, RowResult, Verdict};
 
     use super::*;
 
@@ -195,8 +200,15 @@ mod tests {
         let unknown = RowResult { name: "later".into(), note: "no time".into(), ..row.clone() };
         let unknown =
             RowResult { value: None, low: None, verdict: Verdict::NotMeasured, ..unknown };
-        let summary = SuiteSummary { rows: vec![row, unknown], ..SuiteSummary::default() };
+        let part = PartResult {
+            plan: "tiny".into(),
+            warnings: vec!["One processor only.".into()],
+            ..PartResult::default()
+        };
+        let summary =
+            SuiteSummary { rows: vec![row, unknown], parts: vec![part], ..SuiteSummary::default() };
         let text = table(&summary);
+        assert!(text.ends_with("warning: tiny: One processor only.\n"), "{text}");
         let lines: Vec<Vec<&str>> =
             text.lines().skip(3).map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(lines[0], ["classes", "≥", "0.97", "0.98", "0.97", "to", "0.99", "met"]);

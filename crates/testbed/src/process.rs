@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::command::CommandLine;
 use crate::error::TestbedError;
+use crate::topology::allowed_cpus;
 
 /// How often a waiting loop looks whether a child has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -177,14 +178,35 @@ pub(crate) fn signal_group(group: u32, signal: &str) {
     let _ = CommandLine::new("sh").arg("-c").arg(script).to_command().output();
 }
 
+/// The calling process on one processor; dropped, it may run where it might before.
+#[derive(Debug)]
+#[must_use = "dropped, the process may run anywhere again"]
+pub struct PinnedSelf {
+    before: Vec<usize>,
+}
+
 /// Keeps the calling process (all its threads, and what it starts from now on unless told otherwise)
 /// on one processor.
 ///
 /// # Errors
 /// `taskset` is missing or refuses.
-pub fn pin_self(cpu: usize) -> Result<(), TestbedError> {
+pub fn pin_self(cpu: usize) -> Result<PinnedSelf, TestbedError> {
+    let before = allowed_cpus();
+    bring_self_to(&[cpu])?;
+    Ok(PinnedSelf { before })
+}
+
+fn bring_self_to(cpus: &[usize]) -> Result<(), TestbedError> {
+    let list = cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
     let pid = std::process::id().to_string();
-    CommandLine::new("taskset").args(["-acp", &cpu.to_string(), &pid]).run().map(drop)
+    CommandLine::new("taskset").args(["-acp", &list, &pid]).run().map(drop)
+}
+
+impl Drop for PinnedSelf {
+    fn drop(&mut self) {
+        // What was allowed before is allowed still, unless somebody else has narrowed it meanwhile.
+        let _ = bring_self_to(&self.before);
+    }
 }
 
 #[cfg(test)]
@@ -195,6 +217,15 @@ mod tests {
         let path = std::env::temp_dir().join(format!("godwit-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         path
+    }
+
+    #[test]
+    fn a_process_that_was_pinned_may_run_anywhere_again() {
+        let before = allowed_cpus();
+        let pinned = pin_self(before[0]).unwrap();
+        assert_eq!(allowed_cpus(), before[..1]);
+        drop(pinned);
+        assert_eq!(allowed_cpus(), before);
     }
 
     fn shell(script: &str) -> CommandLine {

@@ -1,5 +1,7 @@
 //! The same for plans of features and for suites.
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use super::{Place, processes_in, said};
@@ -57,11 +59,28 @@ fn every_feature_is_served_and_set_over_its_baseline() {
     assert_eq!(processes_in(&place.0), Vec::<String>::new());
 }
 
+fn text_of(value: &Value) -> &str {
+    value.as_str().expect("text")
+}
+
+/// What the first trial of a result ran on.
+fn processors(folder: &Path) -> [Value; 2] {
+    let mut trials: Vec<_> =
+        std::fs::read_dir(folder.join("trials")).expect("trials").flatten().collect();
+    trials.sort_by_key(std::fs::DirEntry::file_name);
+    let text = std::fs::read_to_string(trials[0].path().join("trial.json")).expect("a trial");
+    let trial: Value = serde_json::from_str(&text).expect("JSON");
+    ["server_cpus", "generator_cpus"].map(|key| trial[key].clone())
+}
+
 #[test]
 fn a_suite_runs_its_plans_and_sets_their_figures_against_targets() {
     let place = Place::new("suite");
     place.more("tiny", "");
+    place.plan("second", "");
+    place.more("second", "");
     let text = "name = \"all\"\ntitle = \"Everything\"\n[[part]]\nplan = \"tiny\"\n\
+                quick_time_budget_s = 20\n[[part]]\nplan = \"second\"\n\
                 quick_time_budget_s = 20\n\
                 [[row]]\nname = \"share\"\npart = \"tiny\"\nfigure = \"share-of-limit\"\n\
                 of = \"godwit\"\nat_least = 0.01\n\
@@ -84,6 +103,12 @@ fn a_suite_runs_its_plans_and_sets_their_figures_against_targets() {
     let part = suite["parts"][0]["folder"].as_str().expect("a folder");
     assert!(page.contains(&format!("{part}/report.html")) && page.contains("no time"));
     assert!(folder.join(part).join("report.html").exists());
+    // No plan changes the machine for the next one.
+    let parts = suite["parts"].as_array().expect("a list");
+    let chosen = parts.iter().map(|part| processors(&folder.join(text_of(&part["folder"]))));
+    let chosen: Vec<_> = chosen.collect();
+    assert_eq!(chosen[0], chosen[1], "server's and generator's processors");
+    assert_eq!(parts[0]["warnings"], parts[1]["warnings"]);
     let refused = place.lab(&["run", "all", "--server", "kea"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(said(&refused).contains("--server: all is a suite"), "{}", said(&refused));

@@ -29,6 +29,7 @@ use measure::record::{
     FlushCost, LoadRecord, NETWORK, Purpose, SampleDigest, Start, TRIAL_SCHEMA, Trial, VoidReason,
 };
 use netio::Clock;
+use testbed::process::PinnedSelf;
 use testbed::{ChildProcess, Database, Run, Sampler, Side, Topology};
 
 pub use set_up::BenchSettings;
@@ -73,6 +74,8 @@ pub struct ProcessBench<'a> {
     folder: PathBuf,
     godwit: PathBuf,
     processors: Processors,
+    /// Keeps the lab off the server's processor.
+    _pinned: Option<PinnedSelf>,
     family: Family,
     /// Where the generator is; for DHCP it plays the relay there.
     relay: SocketAddr,

@@ -10,7 +10,7 @@ use measure::Plan;
 use measure::plan::{Sharing, Topology as Wanted};
 use measure::record::{Polls, Start};
 use netio::XdpSender;
-use testbed::process::pin_self;
+use testbed::process::{PinnedSelf, pin_self};
 use testbed::topology::{NamespaceSettings, allowed_cpus, free_port};
 use testbed::{ChildProcess, Quota, Registry, Run, Side, Topology};
 
@@ -65,7 +65,7 @@ impl<'a> ProcessBench<'a> {
         let family = Family::of(plan.protocol);
         progress.step("building the topology");
         let machines = Machines::open(plan, subjects, (&folder, &godwit))?;
-        let processors = assigned(machines.as_ref(), running.is_none(), &mut warnings)?;
+        let (processors, pinned) = assign(machines.as_ref(), running.is_none(), &mut warnings)?;
         let (topology, relay, link) = if let Some(machines) = &machines {
             warnings.extend(machines.notes());
             let relay = machines.own_address(family)?;
@@ -88,6 +88,7 @@ impl<'a> ProcessBench<'a> {
             folder,
             godwit,
             processors,
+            _pinned: pinned,
             family,
             relay,
             link,
@@ -332,23 +333,27 @@ fn loopback_address(family: Family) -> Result<SocketAddr, LabError> {
 }
 
 /// The processors of server and generator, on whichever machine each is.
-fn assigned(
+fn assign(
     machines: Option<&Machines>,
     has_server: bool,
     warnings: &mut Vec<String>,
-) -> Result<Processors, LabError> {
-    let own = choose_processors(has_server && machines.is_none(), warnings)?;
+) -> Result<(Processors, Option<PinnedSelf>), LabError> {
+    let (own, pinned) = choose_processors(has_server && machines.is_none(), warnings)?;
     let last = machines.and_then(|machines| machines.server.processors().last());
-    Ok(Processors { server: last.copied().unwrap_or(own.server), ..own })
+    Ok((Processors { server: last.copied().unwrap_or(own.server), ..own }, pinned))
 }
 
 /// The generator gets the first processor, where most interrupts are, the server the last one; the
-/// lab itself keeps off the server's.
-fn choose_processors(has_server: bool, warnings: &mut Vec<String>) -> Result<Processors, LabError> {
+/// lab itself keeps off the server's as long as the run lasts: the next plan of a suite chooses anew.
+fn choose_processors(
+    has_server: bool,
+    warnings: &mut Vec<String>,
+) -> Result<(Processors, Option<PinnedSelf>), LabError> {
     let cpus = allowed_cpus();
+    let mut pinned = None;
     let (first, last) = (cpus[0], cpus[cpus.len() - 1]);
     if cpus.len() > 1 {
-        pin_self(if cpus.len() > 2 || !has_server { cpus[1] } else { first })?;
+        pinned = Some(pin_self(if cpus.len() > 2 || !has_server { cpus[1] } else { first })?);
     } else if has_server {
         warnings.push(
             "One processor only: server and generator share it, so neither rates nor processor \
@@ -356,7 +361,7 @@ fn choose_processors(has_server: bool, warnings: &mut Vec<String>) -> Result<Pro
                 .to_owned(),
         );
     }
-    Ok(Processors { server: last, generator: first })
+    Ok((Processors { server: last, generator: first }, pinned))
 }
 
 /// Whether messages leave as frames, where the plan wants that.

@@ -62,9 +62,8 @@ pub fn hold(
     std::fs::create_dir_all(folder)
         .map_err(|e| LabError::cannot(format!("create {}", folder.display()), e))?;
     // The sampler leaves the program's processor alone.
-    if let Some(cpu) = allowed_cpus().into_iter().find(|cpu| !held.cpus.contains(cpu)) {
-        pin_self(cpu)?;
-    }
+    let free = allowed_cpus().into_iter().find(|cpu| !held.cpus.contains(cpu));
+    let _pinned = free.map(pin_self).transpose()?;
     let command =
         CommandLine::new(program).args(held.words[1..].iter().map(String::as_str)).through(&[
             "taskset",

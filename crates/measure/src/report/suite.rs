@@ -91,6 +91,7 @@ fn plan(part: &PartResult) -> Markup {
             @if !part.folder.is_empty() {
                 p { a href=(format!("{}/report.html", part.folder)) { "report of " (part.plan) } }
             }
+            @for warning in &part.warnings { p class="attention" { (warning) } }
             @if !part.lines.is_empty() {
                 div class="scroll" {
                     table {

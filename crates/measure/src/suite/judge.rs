@@ -35,6 +35,7 @@ pub fn judge(suite: &Suite, parts: &[Result<(String, Summary), String>]) -> Suit
             title: summary.title.clone(),
             folder: folder.clone(),
             failed: None,
+            warnings: summary.warnings.clone(),
             lines: lines(summary),
         },
         Err(why) => PartResult {

@@ -231,6 +231,9 @@ pub struct PartResult {
     pub folder: String,
     /// Why there is none.
     pub failed: Option<String>,
+    /// What its reader must know, from its own page.
+    #[serde(default)]
+    pub warnings: Vec<String>,
     /// Servers with their rates.
     pub lines: Vec<Line>,
 }
