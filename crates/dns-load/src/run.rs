@@ -169,6 +169,7 @@ fn open(settings: &Settings) -> Result<UdpSocket, NetError> {
     UdpSocket::open(&UdpOptions {
         receive_buffer_bytes: Some(buffer_bytes),
         send_buffer_bytes: Some(buffer_bytes),
+        coalesce: settings.segmentation,
         ..UdpOptions::at((settings.local.unwrap_or(any), 0))
     })
 }
@@ -197,6 +198,7 @@ fn input(
         Some(route) if settings.threads == 1 => {
             Input::at_interface(route, settings.server, ports, addresses)
         }
+        _ if settings.segmentation => Ok(Input::at_ports_in_groups()),
         _ => Ok(Input::at_ports(settings.answer_bytes)),
     }
 }

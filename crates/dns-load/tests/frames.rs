@@ -1,4 +1,5 @@
-//! The responder on an interface itself, loaded over a veth pair: the ledgers of both sides agree.
+//! What interfaces see: the responder on one of them, loaded over a veth pair, and groups over loopback.
+//! The ledgers of both sides agree.
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 use std::process::Command;
@@ -6,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use base::time::NS_PER_S;
-use dns_load::echo::{self, Faults, FrameResponder, Share};
+use dns_load::echo::{self, Faults, FrameResponder, Responder, Share};
 use dns_load::{Limits, Report, Settings, Workload, run};
 use dns_wire::Query;
-use load::Rate;
+use load::{Rate, Shape};
 use netio::{FrameRoute, namespace};
 
 const QUERIES: u64 = 2_000;
@@ -18,16 +19,22 @@ const QUERY: Query = Query { recursion_desired: true, edns: None };
 /// A new namespace with a veth pair for this thread, at whose far end nobody has the address that is
 /// asked; false, said, where that is not possible.
 fn enter_a_link() -> bool {
+    enter(
+        "echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6; \
+         ip link add out0 type veth peer name in0; \
+         ip link set in0 address 02:00:00:00:00:05 up; ip link set out0 up; \
+         ip addr add 10.9.0.1/24 dev out0; \
+         ip neigh replace 10.9.0.2 lladdr 02:00:00:00:00:05 dev out0",
+    )
+}
+
+/// A new namespace for this thread, as `script` makes it; false, said, where that is not possible.
+fn enter(script: &str) -> bool {
     if Command::new("ip").arg("-V").output().is_err() || namespace::enter_new().is_err() {
         assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "no namespace can be made");
         println!("skipped: making a network namespace needs root and iproute2");
         return false;
     }
-    let script = "echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6; \
-                  ip link add out0 type veth peer name in0; \
-                  ip link set in0 address 02:00:00:00:00:05 up; ip link set out0 up; \
-                  ip addr add 10.9.0.1/24 dev out0; \
-                  ip neigh replace 10.9.0.2 lladdr 02:00:00:00:00:05 dev out0";
     Command::new("sh").args(["-ec", script]).status().unwrap().success()
 }
 
@@ -44,8 +51,7 @@ enum Way {
 /// One run of generator and responder.
 fn both(faults: Faults, way: Way) -> (Report, echo::Report) {
     let listen = "10.9.0.2:53".parse().unwrap();
-    let settings =
-        echo::Settings { listen, threads: 1, cpus: Vec::new(), busy: false, seed: 7, faults };
+    let settings = echo::Settings { seed: 7, faults, ..echo::Settings::at(listen) };
     let responder = FrameResponder::open(settings, "in0").unwrap();
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -71,9 +77,9 @@ fn both(faults: Faults, way: Way) -> (Report, echo::Report) {
     })
 }
 
-/// Frames that have left by the generator's interface.
-fn transmitted() -> u64 {
-    let shown = Command::new("ip").args(["-s", "-j", "link", "show", "out0"]).output().unwrap();
+/// Frames that have left by `interface`.
+fn transmitted(interface: &str) -> u64 {
+    let shown = Command::new("ip").args(["-s", "-j", "link", "show", interface]).output().unwrap();
     let links: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap();
     links[0]["stats64"]["tx"]["packets"].as_u64().unwrap()
 }
@@ -85,11 +91,11 @@ fn frames_are_answered_and_both_ledgers_agree() {
     }
     // Grouped queries arrive whole, and are answered one by one.
     for way in [Way::OneByOne, Way::InGroups, Way::AsFrames, Way::InGroupsToARing] {
-        let before = transmitted();
+        let before = transmitted("out0");
         let (load, echo) = both(Faults::default(), way);
         let is_alone = matches!(way, Way::OneByOne | Way::AsFrames);
         // Groups form where several queries are due at a time, which need not be.
-        let frames = transmitted() - before;
+        let frames = transmitted("out0") - before;
         assert!(if is_alone { frames == QUERIES } else { frames <= QUERIES }, "{frames} frames");
         let (queries, messages) = (load.load.exchanges, load.load.messages);
         assert_eq!((queries.due, queries.on_time), (QUERIES, QUERIES), "{load} {echo}");
@@ -100,4 +106,44 @@ fn frames_are_answered_and_both_ledgers_agree() {
     let faults = Faults { drop: Share::ALL, ..Faults::default() };
     let (load, echo) = both(faults, Way::AsFrames);
     assert_eq!((load.load.exchanges.lost, echo.dropped, echo.sent), (QUERIES, QUERIES, 0));
+}
+
+/// Frames on loopback for queries and answers, when both sides group what they can.
+fn in_groups(listen: &str) -> u64 {
+    let settings =
+        echo::Settings { segmentation: true, ..echo::Settings::at(listen.parse().unwrap()) };
+    let responder = Responder::open(settings).unwrap();
+    let (stop, before) = (AtomicBool::new(false), transmitted("lo"));
+    let (load, echo) = thread::scope(|scope| {
+        let echo = scope.spawn(|| responder.run(&stop).unwrap());
+        let workload = Workload::parse("queries", b"www.google.com AAAA\n", QUERY).unwrap();
+        let settings = Settings {
+            duration_ns: NS_PER_S / 4,
+            limits: Limits { deadline_ns: NS_PER_S, grace_ns: NS_PER_S },
+            linger_ns: NS_PER_S / 4,
+            segmentation: true,
+            shape: Shape::Burst(200),
+            ..Settings::new(responder.address(), workload, Rate::per_second(8_000.0).unwrap())
+        };
+        let load = run(&settings, &AtomicBool::new(false)).unwrap();
+        stop.store(true, Ordering::Relaxed);
+        (load, echo.join().unwrap())
+    });
+    assert_eq!(load.load.exchanges.on_time, QUERIES, "{load} {echo}");
+    assert_eq!((load.load.messages.sent, load.load.messages.received), (QUERIES, QUERIES));
+    assert_eq!((echo.received, echo.answered, echo.sent), (QUERIES, QUERIES, QUERIES), "{echo}");
+    assert!(echo.segmentation && load.load.segmentation);
+    transmitted("lo") - before
+}
+
+#[test]
+fn groups_are_answered_in_groups() {
+    if !enter("ip link set lo up") {
+        return;
+    }
+    for listen in ["127.0.0.1:0", "[::1]:0"] {
+        // Either way one by one would be QUERIES frames at least.
+        let frames = in_groups(listen);
+        assert!((QUERIES / 100..QUERIES).contains(&frames), "{frames} frames");
+    }
 }

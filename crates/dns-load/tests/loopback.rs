@@ -52,7 +52,7 @@ fn both(
 
 fn responder(faults: Faults) -> echo::Settings {
     let listen = "127.0.0.1:0".parse().unwrap();
-    echo::Settings { listen, threads: 1, cpus: Vec::new(), busy: false, seed: 7, faults }
+    echo::Settings { seed: 7, faults, ..echo::Settings::at(listen) }
 }
 
 fn with(faults: Faults) -> (Report, echo::Report) {
@@ -191,7 +191,7 @@ fn all_faults_at_once_add_up_whatever_threads_ports_and_arrivals() {
     };
     for (listen, segmentation) in [("127.0.0.1:0", false), ("[::1]:0", true)] {
         let listen: SocketAddr = listen.parse().unwrap();
-        let responder = echo::Settings { listen, threads: 2, ..responder(faults) };
+        let responder = echo::Settings { listen, threads: 2, segmentation, ..responder(faults) };
         let (load, echo) = both(responder, |settings| Settings {
             threads: 2,
             ports: 6,
@@ -205,6 +205,17 @@ fn all_faults_at_once_add_up_whatever_threads_ports_and_arrivals() {
         assert_eq!(further + wrong + load.load.messages.malformed, echo.sent, "{load} {echo}");
         assert!(load.answers.truncated > 0 && load.load.exchanges.nak > 0, "{load}");
         assert_eq!(load.load.timeline.unwrap().points.iter().map(|p| p[0]).sum::<u64>(), QUERIES);
+    }
+}
+
+#[test]
+fn queries_can_be_taken_one_by_one() {
+    for batch in [1, 3] {
+        let responder = echo::Settings { batch, ..responder(Faults::default()) };
+        let (load, echo) =
+            both(responder, |settings| Settings { shape: Shape::Burst(50), ..settings });
+        assert_eq!((load.load.exchanges.on_time, echo.batch), (QUERIES, batch));
+        assert!(echo.batches * batch as u64 >= QUERIES, "{} calls", echo.batches);
     }
 }
 

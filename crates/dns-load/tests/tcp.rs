@@ -38,7 +38,7 @@ fn load(settings: &Settings) -> Report {
 fn both(faults: Faults, transport: Transport, threads: u32) -> (Report, echo::Report) {
     let listen = "127.0.0.1:0".parse().unwrap();
     let settings_of_echo =
-        echo::Settings { listen, threads: 2, cpus: Vec::new(), busy: false, seed: 7, faults };
+        echo::Settings { threads: 2, seed: 7, faults, ..echo::Settings::at(listen) };
     let responder = Responder::open(settings_of_echo).unwrap();
     let stop = AtomicBool::new(false);
     let (load, echo) = thread::scope(|scope| {

@@ -85,7 +85,7 @@ pub fn answer(
     segmentation: bool,
     stop: &AtomicBool,
 ) -> io::Result<LimitCounts> {
-    let how = Loop { segmentation, busy: false };
+    let how = Loop { segmentation, ..Loop::default() };
     let counts = responder::answer(socket, how, &mut Plain, stop)?;
     Ok(LimitCounts {
         received: counts.received,

@@ -14,7 +14,8 @@ use crate::{Clock, Datagram, PollFd, RecvBatch, SendBatch, UdpSocket, poll};
 const STOP_CHECK_NS: u64 = 20_000_000;
 /// How long a full socket is waited for before replies are given up.
 const STALL_NS: u64 = 1_000_000;
-const SLOTS: usize = 64;
+/// Datagrams of a receive call at most.
+pub const BATCH_MAX: usize = 64;
 const COALESCED_SLOTS: usize = 1_024;
 /// Octets of a reply at most.
 pub const REPLY_BYTES_MAX: usize = 2_048;
@@ -72,6 +73,8 @@ impl Replies<'_> {
 pub struct ResponderCounts {
     /// Taken from the socket.
     pub received: u64,
+    /// Receive calls that took something.
+    pub batches: u64,
     /// What became of the replies.
     pub sends: SendCounts,
     /// Longer than [`REPLY_BYTES_MAX`] and therefore left out.
@@ -81,13 +84,21 @@ pub struct ResponderCounts {
 }
 
 /// How the loop waits and sends.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Loop {
+    /// Datagrams of a receive call, 1 to [`BATCH_MAX`]; without segmentation.
+    pub batch: usize,
     /// Group replies to one source (`UDP_SEGMENT`) and take trains (`UDP_GRO`); the socket was opened
     /// with `coalesce`.
     pub segmentation: bool,
     /// Never sleep.
     pub busy: bool,
+}
+
+impl Default for Loop {
+    fn default() -> Self {
+        Self { batch: BATCH_MAX, segmentation: false, busy: false }
+    }
 }
 
 /// Answers on `socket` until `stop` is set.
@@ -106,13 +117,15 @@ pub fn answer<R: Respond>(
         let can_segment = socket.supports_segmentation();
         (RecvBatch::coalescing(), SendBatch::new(COALESCED_SLOTS, REPLY_BYTES_MAX, can_segment))
     } else {
-        let slots = SLOTS * R::REPLIES_MAX;
-        (RecvBatch::new(SLOTS, REPLY_BYTES_MAX), SendBatch::new(slots, REPLY_BYTES_MAX, false))
+        let batch = how.batch.clamp(1, BATCH_MAX);
+        let replies = SendBatch::new(batch * R::REPLIES_MAX, REPLY_BYTES_MAX, false);
+        (RecvBatch::new(batch, REPLY_BYTES_MAX), replies)
     };
     while !stop.load(Ordering::Relaxed) {
         let received = input.receive(socket)?;
         let now_ns = Clock::mono_ns();
         counts.received += received as u64;
+        counts.batches += u64::from(received > 0);
         for datagram in input.iter() {
             if output.free() < R::REPLIES_MAX {
                 flush(socket, &mut output)?;

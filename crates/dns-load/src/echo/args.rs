@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use base::time::NS_PER_MS;
 use dns_wire::Rcode;
+use netio::responder::BATCH_MAX;
 use netio::signal::Signals;
 use netio::stdout;
 
@@ -21,7 +22,7 @@ pub struct Args {
     listen: SocketAddr,
     /// Take queries for that address off this interface itself and answer in frames (AF_PACKET), past
     /// UDP of the kernel; takes root, or CAP_NET_RAW
-    #[arg(long, value_name = "INTERFACE", conflicts_with_all = ["threads", "capacity", "delay"])]
+    #[arg(long, value_name = "INTERFACE", conflicts_with_all = ["threads", "capacity", "delay", "segmentation"])]
     interface: Option<String>,
     /// Threads, each with its own socket (SO_REUSEPORT)
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
@@ -29,9 +30,17 @@ pub struct Args {
     /// Processors to bind the threads to, in turn
     #[arg(long, value_name = "N,N...", value_delimiter = ',')]
     cpus: Vec<usize>,
+    /// Queries that a system call takes at most, and answers that one sends; 1 takes each by itself
+    #[arg(long, value_name = "N", default_value_t = BATCH_MAX as u32, conflicts_with_all = ["segmentation", "interface"],
+        value_parser = clap::value_parser!(u32).range(1..=BATCH_MAX as i64))]
+    batch: u32,
     /// Never sleep
     #[arg(long)]
     busy: bool,
+    /// Take queries in groups where the kernel joins them and answer in groups (UDP_GRO, UDP_SEGMENT);
+    /// interface counters count a group as one frame
+    #[arg(long)]
+    segmentation: bool,
     /// Where chance comes from
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -96,7 +105,9 @@ impl Args {
             listen: self.listen,
             threads: self.threads,
             cpus: self.cpus.clone(),
+            batch: self.batch as usize,
             busy: self.busy,
+            segmentation: self.segmentation,
             seed: self.seed,
             faults: Faults {
                 capacity: self.capacity.map(|per_s| Capacity { per_s, queue: self.queue }),

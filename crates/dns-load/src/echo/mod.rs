@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use base::Random;
-use netio::responder::{Loop, ResponderCounts, answer};
+use netio::responder::{BATCH_MAX, Loop, ResponderCounts, answer};
 use netio::send::SendCounts;
 use netio::{NetError, UdpOptions, UdpSocket};
 
@@ -49,12 +49,33 @@ pub struct Settings {
     pub threads: u32,
     /// Processors to bind the threads to, in turn; empty binds none.
     pub cpus: Vec<usize>,
+    /// Queries that a system call takes at most.
+    pub batch: usize,
     /// Never sleep.
     pub busy: bool,
+    /// Take queries in groups that the kernel has joined, and answer in groups.
+    pub segmentation: bool,
     /// Where chance comes from.
     pub seed: u64,
     /// What goes wrong.
     pub faults: Faults,
+}
+
+impl Settings {
+    /// One thread that answers at `listen`, everything once and right.
+    #[must_use]
+    pub fn at(listen: SocketAddr) -> Self {
+        Self {
+            listen,
+            threads: 1,
+            cpus: Vec::new(),
+            batch: BATCH_MAX,
+            busy: false,
+            segmentation: false,
+            seed: 1,
+            faults: Faults::default(),
+        }
+    }
 }
 
 /// The responder's sockets, open and not answered yet.
@@ -87,6 +108,7 @@ impl Responder {
             reuse_port: settings.threads > 1,
             receive_buffer_bytes: Some(BUFFER_BYTES),
             send_buffer_bytes: Some(BUFFER_BYTES),
+            coalesce: settings.segmentation,
             ..UdpOptions::at(settings.listen)
         };
         let mut sockets = Vec::new();
@@ -174,7 +196,8 @@ impl Responder {
         let cpus = &self.settings.cpus;
         let cpu = (!cpus.is_empty()).then(|| cpus[index % cpus.len()]);
         let mut echo = self.echo(index);
-        let how = Loop { segmentation: false, busy: self.settings.busy };
+        let Settings { batch, segmentation, busy, .. } = self.settings;
+        let how = Loop { batch, segmentation, busy };
         let done = netio::thread::sharpen(&format!("dns-echo-{index}"), cpu).and_then(|()| {
             answer(socket, how, &mut echo, stop)
                 .map_err(NetError::on("answer on", self.address.to_string()))

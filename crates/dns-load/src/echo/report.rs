@@ -35,8 +35,12 @@ pub struct Report {
     pub interface: Option<String>,
     /// Threads.
     pub threads: u32,
+    /// Queries that a system call took at most.
+    pub batch: usize,
     /// It never slept.
     pub busy: bool,
+    /// Queries were taken in groups where the kernel joined them, and answered in groups.
+    pub segmentation: bool,
     /// Where chance came from.
     pub seed: u64,
     /// What was to go wrong, and how often.
@@ -75,6 +79,8 @@ pub struct Report {
     pub too_long: u64,
     /// Datagrams that the kernel dropped at the sockets; of an interface, frames of any kind.
     pub socket_drops: u64,
+    /// System calls that took queries from sockets of UDP.
+    pub batches: u64,
     /// Of all that, what went over TCP.
     pub tcp: TcpCounts,
 }
@@ -88,7 +94,9 @@ impl Report {
             listen: address.to_string(),
             interface: None,
             threads: settings.threads,
+            batch: settings.batch,
             busy: settings.busy,
+            segmentation: settings.segmentation,
             seed: settings.seed,
             faults: faults(settings),
             received: 0,
@@ -108,6 +116,7 @@ impl Report {
             held_at_end: 0,
             too_long: 0,
             socket_drops: 0,
+            batches: 0,
             tcp: TcpCounts::default(),
         }
     }
@@ -115,6 +124,7 @@ impl Report {
     pub(super) fn add(&mut self, lane: Lane) {
         let (socket, echo) = (lane.socket, lane.echo);
         self.received += socket.received;
+        self.batches += socket.batches;
         self.not_queries += echo.not_queries;
         self.dropped += echo.dropped;
         self.overloaded += echo.overloaded;
