@@ -1,4 +1,5 @@
-//! Automation of the repository: `cargo xtask tidy`, `cargo xtask test` and `cargo xtask crash`.
+//! Automation of the repository: `cargo xtask tidy`, `cargo xtask test`, `cargo xtask crash` and
+//! `cargo xtask pages`.
 
 mod test;
 mod tidy;
@@ -19,7 +20,10 @@ usage: cargo xtask tidy [--fast] [--root FOLDER]
            kill -9 and power cuts at random moments, which `cargo xtask test` has a few of
            --moments  how many in each suite (200)
            --seed     where the moments are drawn from (1)
-           --only     one suite";
+           --only     one suite
+       cargo xtask pages FOLDER
+           every page below the folder, a lab's results say, looked at in headless Chromium: what
+           is cut off, empty, out of place or no number";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -28,6 +32,9 @@ fn main() -> ExitCode {
         ["tidy", rest @ ..] => tidy_command(rest),
         ["test", rest @ ..] => test_command(rest),
         ["crash", rest @ ..] => crash_command(rest),
+        ["pages", folder] => {
+            test::pages::run(workspace_root(), Path::new(folder)).map_err(Refusal::Failed)
+        }
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;

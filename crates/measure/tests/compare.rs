@@ -119,6 +119,10 @@ fn plans_that_decide_otherwise_are_refused_with_their_keys() {
     refused(ReasonKind::Plan, "search.deadline_s (2.0 in A, 1.0 in B)", |b| {
         b.plan.search.deadline_s = 1.0;
     });
+    // A generator whose turns are apart spares the server, too.
+    refused(ReasonKind::Plan, "clients.turn_us (0 in A, 100 in B)", |b| {
+        b.plan.clients.turn_us = 100;
+    });
     let (kinds, said) = reasons(|b| {
         b.plan.name = "mine".to_owned();
         b.plan.void.steal_percent = 50.0;

@@ -103,7 +103,8 @@ pub(crate) fn run(root: &Path, wish: &Wish) -> Result<bool, String> {
     }
     let mut session = Session::begin(root)?;
     session.requires_tools = session.privilege.is_root();
-    let built = build(&session, &suites)?;
+    let programs: Vec<&str> = suites.iter().map(|suite| suite.program).collect();
+    let built = programs::build_programs(&session, "build-crash", &programs)?;
     let mut total = Tally::default();
     for suite in suites {
         total += run_suite(&session, suite, wish, &built)?;
@@ -113,31 +114,13 @@ pub(crate) fn run(root: &Path, wish: &Wish) -> Result<bool, String> {
     Ok(total.failed == 0)
 }
 
-/// Builds the programs of the suites, with the features that the whole workspace chooses.
-fn build(session: &Session, suites: &[&Suite]) -> Result<Built, String> {
-    let mut programs: Vec<&str> = suites.iter().map(|suite| suite.program).collect();
-    programs.sort_unstable();
-    programs.dedup();
-    let mut arguments = vec!["test", "--workspace", "--no-run"];
-    arguments.extend(programs.iter().flat_map(|program| ["--test", program]));
-    let mut tally = Tally::default();
-    let messages = programs::build_step(session, "build-crash", &arguments, &mut tally)?;
-    if tally.failed > 0 {
-        return Err("the suites cannot be built".to_owned());
-    }
-    let mut built = Built::default();
-    programs::collect(&messages, &mut built);
-    Ok(built)
-}
-
 fn run_suite(
     session: &Session,
     suite: &Suite,
     wish: &Wish,
     built: &Built,
 ) -> Result<Tally, String> {
-    let program = built.programs.iter().find(|program| program.target == suite.program);
-    let program = program.ok_or_else(|| format!("cargo made no program {}", suite.program))?;
+    let program = built.program(suite.program)?;
     let log = session.log(&format!("crash-{}", suite.name));
     let mut command = Command::new(&program.executable);
     command

@@ -7,6 +7,7 @@ mod child;
 pub(crate) mod crash;
 mod leftovers;
 mod main_job;
+pub(crate) mod pages;
 mod privilege;
 mod programs;
 mod setup;

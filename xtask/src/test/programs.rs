@@ -33,6 +33,14 @@ pub(crate) struct Built {
     pub(crate) godwit: Option<PathBuf>,
 }
 
+impl Built {
+    /// The program of tests called `target`.
+    pub(crate) fn program(&self, target: &str) -> Result<&TestProgram, String> {
+        let found = self.programs.iter().find(|program| program.target == target);
+        found.ok_or_else(|| format!("cargo made no program {target}"))
+    }
+}
+
 const BUILD_LIMIT: Duration = Duration::from_secs(3600);
 /// Longer than any program of tests may take.
 const PROGRAM_LIMIT: Duration = Duration::from_secs(900);
@@ -51,6 +59,27 @@ pub(crate) fn build(session: &Session) -> Result<(Built, Tally), String> {
         tally.check(built.godwit.is_some(), "the build makes the godwit binary");
     }
     Ok((built, tally))
+}
+
+/// Builds the programs of tests called `names`, with the features that the whole workspace chooses.
+pub(crate) fn build_programs(
+    session: &Session,
+    step: &str,
+    names: &[&str],
+) -> Result<Built, String> {
+    let mut names = names.to_vec();
+    names.sort_unstable();
+    names.dedup();
+    let mut arguments = vec!["test", "--workspace", "--no-run"];
+    arguments.extend(names.iter().flat_map(|name| ["--test", name]));
+    let mut tally = Tally::default();
+    let messages = build_step(session, step, &arguments, &mut tally)?;
+    if tally.failed > 0 {
+        return Err(format!("{} cannot be built", names.join(", ")));
+    }
+    let mut built = Built::default();
+    collect(&messages, &mut built);
+    Ok(built)
 }
 
 /// Has cargo do `arguments`; its messages.

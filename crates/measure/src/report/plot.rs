@@ -11,6 +11,8 @@ use super::scale::Scale;
 
 /// How many series differ in color, dash and mark.
 pub(super) const SERIES: usize = 12;
+/// Width of a character of a tick's label at most, in the drawing's units.
+const TICK_CHARACTER: f64 = 7.5;
 /// The class of the limit responder.
 pub(super) const LIMIT_CLASS: &str = "limit";
 
@@ -69,6 +71,12 @@ impl Frame {
         self.width - self.right
     }
 
+    /// Where the middle of `words` is, nearest to `x`, so that they are not cut off.
+    fn within(&self, x: f64, words: &str) -> f64 {
+        let half = words.chars().count() as f64 * TICK_CHARACTER / 2.0;
+        x.min(self.width - half).max(half)
+    }
+
     /// The drawing around `content`. `nearest` says how a pointer finds its mark: `xy` or `x`.
     pub(super) fn svg(&self, class: &str, name: &str, nearest: &str, content: &Markup) -> Markup {
         let view = format!("0 0 {} {}", c(self.width), c(self.height));
@@ -98,9 +106,9 @@ impl Frame {
                     @let at = c(self.at_x(tick));
                     line class="stub" x1=(at) y1=(c(self.floor())) x2=(at)
                         y2=(c(self.floor() + 4.0)) {}
-                    text class="tick" x=(at) y=(c(self.floor() + 18.0)) text-anchor="middle" {
-                        ((x.format)(tick))
-                    }
+                    @let words = (x.format)(tick);
+                    text class="tick" x=(c(self.within(self.at_x(tick), &words)))
+                        y=(c(self.floor() + 18.0)) text-anchor="middle" { (words) }
                 }
                 line class="base" x1=(c(self.left)) y1=(c(self.floor())) x2=(c(self.end()))
                     y2=(c(self.floor())) {}

@@ -191,12 +191,6 @@ impl Lab {
         let mut trial = Trial {
             wait_s: 0.001,
             flush_us: 350.0,
-            polls: None,
-            profile: None,
-            exhaustion: None,
-            queues: None,
-            timeline_s: None,
-            restart: None,
             schema: TRIAL_SCHEMA.to_owned(),
             number,
             server: model.server.to_owned(),
@@ -215,6 +209,7 @@ impl Lab {
             samples,
             void: Vec::new(),
             files: vec![format!("trials/{number:03}/trial.json")],
+            ..Trial::default()
         };
         trial.digest.server_cpu_s =
             trial.load.as_ref().map_or(0.0, |load| load.exchanges.on_time as f64) * model.cost_s;

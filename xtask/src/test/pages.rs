@@ -1,0 +1,57 @@
+//! `cargo xtask pages`: every page of a folder, looked at in headless Chromium as the test command looks
+//! at those of simulated results.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use super::Session;
+use super::child;
+use super::programs;
+use super::tally::read_output;
+
+const PROGRAM: &str = "pages";
+const TEST: &str = "charts_of_every_page_are_whole";
+/// How lines begin that are for whoever asked.
+const SAID: &str = "page: ";
+/// Longer than any folder takes.
+const LIMIT: Duration = Duration::from_secs(3600);
+
+/// Looks at the pages below `folder`; true when nothing is wrong with them.
+pub(crate) fn run(root: &Path, folder: &Path) -> Result<bool, String> {
+    let folder: PathBuf =
+        folder.canonicalize().map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut session = Session::begin(root)?;
+    session.requires_tools = true;
+    let built = programs::build_programs(&session, "build-pages", &[PROGRAM])?;
+    let program = built.program(PROGRAM)?;
+    let log = session.log(PROGRAM);
+    let mut command = Command::new(&program.executable);
+    command
+        .args(["--exact", "--show-output", TEST])
+        .current_dir(&program.folder)
+        .envs(session.environment())
+        .env("GODWIT_PAGES", &folder);
+    let end = child::run(&mut command, &session.marker, &log, LIMIT)?;
+    let text = String::from_utf8_lossy(&fs::read(&log).unwrap_or_default()).into_owned();
+    let said: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix(SAID)).collect();
+    said.iter().for_each(|line| println!("{line}"));
+    let (tally, _) = read_output(&text);
+    let is_whole = end.is_success() && tally.passed == 1 && tally.failed == 0;
+    if !is_whole && said.is_empty() {
+        print!("{}", child::last_lines(&log, 30));
+    }
+    Ok(is_whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_is_not_there_is_named() {
+        let error = run(Path::new("/"), Path::new("/nonesuch")).unwrap_err();
+        assert!(error.contains("/nonesuch"), "{error}");
+    }
+}
