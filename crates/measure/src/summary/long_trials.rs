@@ -123,7 +123,7 @@ fn add_samples(
             cpus.filter(|cpu| trial.server_cpus.contains(&cpu.cpu)).map(|cpu| cpu.busy_s).sum();
         point.server_cpus_busy =
             (elapsed_s > 0.0).then(|| (busy_s / elapsed_s * 1e3).round() / 1e3);
-        point.server_rss_bytes = within().last().map(|sample| sample.server_rss_bytes);
+        point.server_rss_bytes = within().next_back().map(|sample| sample.server_rss_bytes);
         point.server_socket_drops = within().map(|sample| sample.server_socket_drops).sum();
     }
 }
