@@ -227,7 +227,10 @@ fn pools_run_out_last_of_all_in_trials_that_are_as_long_as_the_time_allows() {
         assert!((last.rate_per_s / found.unwrap() - 0.5).abs() < 1e-9);
         let of_it = bench.asked.iter().filter(|r| r.purpose == Purpose::Exhaustion).count();
         let told = |words: &str| out.warnings.iter().filter(|told| told.contains(words)).count();
-        assert_eq!((of_it, told("b: its pool")), (1, 1), "{:?}", out.warnings);
+        // A server of which no rate is known would have had no such trial anyway.
+        let is_b_known = out.searches.iter().any(|of| of.server == "b" && of.rate_per_s.is_some());
+        let expected = (1, usize::from(is_b_known));
+        assert_eq!((of_it, told("b: its pool")), expected, "{:?}", out.warnings);
         assert_eq!(told("the pool of a runs out lasted"), usize::from(last.dwell_s < 40.0));
     }
 }
