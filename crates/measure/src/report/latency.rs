@@ -16,6 +16,9 @@ const DRAWN_UP_TO: f64 = 1.35;
 /// A percentile: its name, the class of its dash, how to read it.
 type Percentile = (&'static str, &'static str, fn(&LatencySummary) -> f64);
 
+/// Room that the longest name of a percentile takes, in the drawing's units.
+const NAME_WIDTH: f64 = 40.0;
+
 const PERCENTILES: [Percentile; 3] = [
     ("p50", "p50", |latency| latency.p50_us),
     ("p99", "p99", |latency| latency.p99_us),
@@ -139,7 +142,8 @@ fn names(frame: &Frame, line: &Line<'_>, points: &[&CurvePoint]) -> Markup {
         .into_iter()
         .filter_map(|(name, _, read)| {
             let &(x, y) = places(frame, points, read).last()?;
-            Some(Label { class: line.class.clone(), text: name.to_owned(), at: (x + 8.0, y) })
+            let at = ((x + 8.0).min(frame.width - NAME_WIDTH), y);
+            Some(Label { class: line.class.clone(), text: name.to_owned(), at })
         })
         .collect();
     plot::labels(labels, 14.0, frame.top, frame.floor() - 4.0)

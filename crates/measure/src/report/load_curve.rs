@@ -129,6 +129,9 @@ fn places(frame: &Frame, line: &Line<'_>) -> Vec<(f64, f64)> {
     line.points.iter().map(place).collect()
 }
 
+/// How far above the floor labels end that would lie on the name of the region below the diagonal.
+const REGION: f64 = 32.0;
+
 /// The area where more than the criterion allows is late or lost, below the diagonal.
 fn loss_region(frame: &Frame, loss_percent: f64) -> Markup {
     let keep = 1.0 - loss_percent / 100.0;
@@ -178,7 +181,7 @@ fn highest(frame: &Frame, size: Size, lines: &[Line<'_>]) -> Markup {
             line class={ "level " (line.class) } x1=(format::coordinate(frame.left)) y1=(y)
                 x2=(format::coordinate(frame.at_x(rate))) y2=(y) {}
         }
-        (plot::labels(labels, 15.0, frame.top - 8.0, frame.floor() - 8.0))
+        (plot::labels(labels, 15.0, frame.top - 8.0, frame.floor() - REGION))
     }
 }
 
@@ -222,7 +225,7 @@ fn names(frame: &Frame, size: Size, lines: &[Line<'_>]) -> Markup {
             Some(Label { class: line.class.clone(), text: line.name.to_owned(), at })
         })
         .collect();
-    plot::labels(labels, 15.0, 8.0, frame.floor() - 6.0)
+    plot::labels(labels, 15.0, 8.0, frame.floor() - REGION)
 }
 
 /// The figures behind the chart.

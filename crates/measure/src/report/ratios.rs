@@ -102,8 +102,8 @@ pub(super) fn chart_of(rows: &[Row], noise: Option<NoiseFloor>) -> Markup {
 
 fn drawing(size: Size, rows: &[Row], noise: Option<NoiseFloor>) -> Markup {
     let (width, left, right, row_height, top) = match size {
-        Size::Wide => (960.0, 330.0, 215.0, 34.0, 12.0),
-        Size::Narrow => (380.0, 14.0, 20.0, 62.0, 26.0),
+        Size::Wide => (960.0, 330.0, 250.0, 34.0, 12.0),
+        Size::Narrow => (380.0, 14.0, 20.0, 78.0, 26.0),
     };
     // Wide intervals of few pairs would squeeze the rest: they run off the axis instead.
     let reach = |interval: &RatioInterval| {
@@ -140,7 +140,7 @@ fn drawing(size: Size, rows: &[Row], noise: Option<NoiseFloor>) -> Markup {
 const fn lift(size: Size) -> f64 {
     match size {
         Size::Wide => 0.0,
-        Size::Narrow => 12.0,
+        Size::Narrow => 20.0,
     }
 }
 
@@ -192,9 +192,8 @@ fn line(frame: &Frame, size: Size, row: &Row, y: f64) -> Markup {
                 text class="row-figure" x=(c(frame.end() + 12.0)) y=(c(y)) dy="0.32em" { (figure) }
             }
             Size::Narrow => {
-                text class="row-name" x="0" y=(c(y - 32.0)) dy="0.32em" {
-                    (name) tspan class="dim" dx="6" { (what) }
-                }
+                text class="row-name" x="0" y=(c(y - 48.0)) dy="0.32em" { (name) }
+                text class="row-name dim" x="0" y=(c(y - 32.0)) dy="0.32em" { (what) }
                 text class="row-figure" x="0" y=(c(y - 16.0)) dy="0.32em" { (figure) }
             }
         }
