@@ -35,6 +35,10 @@ struct Family {
     differences: &'static [(&'static str, &'static str)],
 }
 
+/// Why a failure may be counted in the other subnet of a shared network.
+const FAILED_LAST: &str = "looks first where it gave something last, by the wall clock, which may be set back \
+    meanwhile, and counts where it looked last";
+
 const V4: Family = Family {
     is_v6: false,
     config: v4::CONFIG,
@@ -48,6 +52,9 @@ const V4: Family = Family {
         ("pkt4-receive-drop", "does not count all that it drops, as Kea 3 does"),
         ("reclaimed-leases", "deletes at once what is given back; Kea 3 keeps it for the client"),
         ("subnet[1].reclaimed-leases", "the same"),
+        ("subnet[7].v4-allocation-fail", FAILED_LAST),
+        ("subnet[7].v4-allocation-fail-classes", FAILED_LAST),
+        ("subnet[7].v4-allocation-fail-shared-network", FAILED_LAST),
     ],
 };
 
@@ -64,6 +71,9 @@ const V6: Family = Family {
         ("pkt6-unknown-received", "does not know the types of RFC 9686"),
         ("reclaimed-leases", "deletes at once what is given back; Kea 3 keeps it for the client"),
         ("subnet[1].reclaimed-leases", "the same"),
+        ("subnet[6].v6-allocation-fail", FAILED_LAST),
+        ("subnet[6].v6-allocation-fail-classes", FAILED_LAST),
+        ("subnet[6].v6-allocation-fail-shared-network", FAILED_LAST),
     ],
 };
 
