@@ -5,6 +5,8 @@
 
 mod browser;
 mod simulated;
+#[path = "browser/widths.rs"]
+mod widths;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -32,60 +34,43 @@ struct Seen {
 
 /// Looks at the page from a frame around it, which sees what a person would.
 const PROBE: &str = r##"
-const seen = {};
-const look = (width, then) => {
-  const frame = document.createElement("iframe");
-  frame.style.cssText = `width:${width}px;height:900px;border:0`;
-  frame.onload = () => {
-    const page = frame.contentDocument, view = frame.contentWindow;
-    const marks = {};
-    for (const figure of page.querySelectorAll("[data-chart]")) {
-      const shown = [...figure.querySelectorAll(".mark")].filter(m => m.getClientRects().length);
-      marks[figure.dataset.chart] = shown.length;
-    }
-    const plots = [...page.querySelectorAll("svg[data-nearest]")];
-    const plot = plots.find(s => s.getClientRects().length && s.querySelector(".mark"));
-    const mark = plot.querySelector(".mark");
-    plot.scrollIntoView();
-    const at = new view.DOMPoint(+mark.dataset.cx, +mark.dataset.cy)
-      .matrixTransform(plot.getScreenCTM());
-    plot.dispatchEvent(new view.PointerEvent("pointermove", { clientX: at.x, clientY: at.y }));
-    const tip = page.getElementById("tip");
-    const paper = () => view.getComputedStyle(page.body).backgroundColor;
-    const themes = [paper()];
-    page.getElementById("theme").click(); themes.push(paper());
-    page.getElementById("theme").click(); themes.push(paper());
-    const choices = [...page.querySelectorAll(".filters button")];
-    if (choices.length) choices[1].click();
-    const rows = [...page.querySelectorAll("#trials tbody tr")];
-    seen[width] = {
-      scroll_width: page.documentElement.scrollWidth,
-      client_width: page.documentElement.clientWidth,
-      marks, themes,
-      charts_without_words: plots.filter(s => !s.getAttribute("aria-label")).length,
-      resources: view.performance.getEntriesByType("resource").length,
-      tip: tip.hidden ? "" : tip.textContent,
-      crosshair: view.getComputedStyle(plot.querySelector(".crosshair")).visibility,
-      filtered: rows.filter(row => !row.hidden).length,
-      errors: view.found || [],
-    };
-    frame.remove();
-    then();
+const see = (page, view) => {
+  const marks = {};
+  for (const figure of page.querySelectorAll("[data-chart]")) {
+    const shown = [...figure.querySelectorAll(".mark")].filter(m => m.getClientRects().length);
+    marks[figure.dataset.chart] = shown.length;
+  }
+  const plots = [...page.querySelectorAll("svg[data-nearest]")];
+  const plot = plots.find(s => s.getClientRects().length && s.querySelector(".mark"));
+  const mark = plot.querySelector(".mark");
+  plot.scrollIntoView();
+  const at = new view.DOMPoint(+mark.dataset.cx, +mark.dataset.cy)
+    .matrixTransform(plot.getScreenCTM());
+  plot.dispatchEvent(new view.PointerEvent("pointermove", { clientX: at.x, clientY: at.y }));
+  const tip = page.getElementById("tip");
+  const paper = () => view.getComputedStyle(page.body).backgroundColor;
+  const themes = [paper()];
+  page.getElementById("theme").click(); themes.push(paper());
+  page.getElementById("theme").click(); themes.push(paper());
+  const choices = [...page.querySelectorAll(".filters button")];
+  if (choices.length) choices[1].click();
+  const rows = [...page.querySelectorAll("#trials tbody tr")];
+  return {
+    scroll_width: page.documentElement.scrollWidth,
+    client_width: page.documentElement.clientWidth,
+    marks, themes,
+    charts_without_words: plots.filter(s => !s.getAttribute("aria-label")).length,
+    resources: view.performance.getEntriesByType("resource").length,
+    tip: tip.hidden ? "" : tip.textContent,
+    crosshair: view.getComputedStyle(plot.querySelector(".crosshair")).visibility,
+    filtered: rows.filter(row => !row.hidden).length,
+    errors: view.found || [],
   };
-  frame.srcdoc = page;
-  document.body.append(frame);
 };
-look(360, () => look(1280, () => {
-  document.body.innerHTML = "";
-  const result = document.createElement("pre");
-  result.id = "result";
-  result.textContent = JSON.stringify(seen);
-  document.body.append(result);
-}));
 "##;
 
 fn browse(browser: &Path, name: &str, html: &str) -> (BTreeMap<u32, Seen>, String) {
-    let (json, console) = browser::browse(browser, name, html, PROBE);
+    let (json, console) = browser::browse(browser, name, html, &widths::at_both(PROBE));
     (serde_json::from_str(&json).expect("the shape of Seen"), console)
 }
 

@@ -7,6 +7,8 @@
 
 mod browser;
 mod simulated;
+#[path = "browser/widths.rs"]
+mod widths;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -34,7 +36,6 @@ struct Chart {
 }
 
 const PROBE: &str = r##"
-const seen = {};
 const inside = (inner, outer, by) => inner.left >= outer.left - by && inner.right <= outer.right + by
   && inner.top >= outer.top - by && inner.bottom <= outer.bottom + by;
 const overlap = (a, b) => Math.min(Math.min(a.right, b.right) - Math.max(a.left, b.left),
@@ -68,33 +69,19 @@ const look_at = figure => {
   if (!marks && !rows && !excused) faults.push("there is nothing in it");
   return { name: figure.dataset.chart, marks, rows, faults: [...new Set(faults)] };
 };
-const look = (width, then) => {
-  const frame = document.createElement("iframe");
-  frame.style.cssText = `width:${width}px;height:900px;border:0`;
-  frame.onload = () => {
-    const page = frame.contentDocument, view = frame.contentWindow, root = page.documentElement;
-    const faults = (view.found || []).map(error => `script: ${error}`);
-    if (root.scrollWidth > root.clientWidth) faults.push("it scrolls sideways");
-    if (view.performance.getEntriesByType("resource").length) faults.push("it loads something");
-    seen[width] = { charts: [...page.querySelectorAll("[data-chart]")].map(look_at), faults };
-    frame.remove();
-    then();
-  };
-  frame.srcdoc = page;
-  document.body.append(frame);
+const see = (page, view) => {
+  const root = page.documentElement;
+  const faults = (view.found || []).map(error => `script: ${error}`);
+  if (root.scrollWidth > root.clientWidth) faults.push("it scrolls sideways");
+  if (view.performance.getEntriesByType("resource").length) faults.push("it loads something");
+  return { charts: [...page.querySelectorAll("[data-chart]")].map(look_at), faults };
 };
-look(360, () => look(1280, () => {
-  document.body.innerHTML = "";
-  const result = document.createElement("pre");
-  result.id = "result";
-  result.textContent = JSON.stringify(seen);
-  document.body.append(result);
-}));
 "##;
 
 /// What is wrong with a page, and how many charts it has.
 fn faults(browser: &Path, name: &str, html: &str) -> (Vec<String>, usize) {
-    let (json, console) = browser::browse(browser, &format!("page-{name}"), html, PROBE);
+    let (json, console) =
+        browser::browse(browser, &format!("page-{name}"), html, &widths::at_both(PROBE));
     let seen: BTreeMap<u32, Seen> = serde_json::from_str(&json).expect("the shape of Seen");
     let mut faults = Vec::new();
     if !console.is_empty() {
