@@ -177,8 +177,12 @@ impl Clients {
                         self.transmit(xid, client, ask);
                     }
                 }
-                // What a killed server's closed port refused.
-                Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
+                // What a killed server's closed port refused; and a wait that was cut short.
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        ErrorKind::ConnectionRefused | ErrorKind::Interrupted
+                    ) => {}
                 Err(error) => panic!("the clients' socket: {error}"),
             }
         }

@@ -210,7 +210,12 @@ impl Wanderers {
         let mut buffer = [0; 2048];
         match self.socket.recv_from(&mut buffer) {
             Ok((len, from)) => self.hear(from.port(), &buffer[..len]).map(|()| true),
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
+                ) =>
+            {
                 Ok(false)
             }
             Err(error) => panic!("the clients' socket: {error}"),

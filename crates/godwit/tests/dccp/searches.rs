@@ -44,12 +44,12 @@ fn a_search_doubles_until_too_much_is_missing() {
     match code {
         Some(0) => {
             let rate = number(&found, "/found_bits_per_s");
-            let confirmed = steps.last().expect("there are steps");
-            assert_eq!(
-                (&confirmed["purpose"], &confirmed["outcome"]),
-                (&"confirm".into(), &"met".into())
-            );
-            assert!((number(confirmed, "/bits_per_s") - rate).abs() < 1.0);
+            // Higher ones may have been tried, and missed, after it.
+            let is_confirmed = steps.iter().any(|step| {
+                (&step["purpose"], &step["outcome"]) == (&"confirm".into(), &"met".into())
+                    && (number(step, "/bits_per_s") - rate).abs() < 1.0
+            });
+            assert!(is_confirmed, "{found:#}");
             assert!(number(&found, "/missed_bits_per_s") > rate);
         }
         // A machine that is busy elsewhere may miss everything.
