@@ -87,10 +87,12 @@ impl<P: Protocol> ShardCounters<P> {
         &self.events
     }
 
-    /// Messages that were well formed, and those that were not read since service is switched off.
+    /// Messages that were well formed, and those that were not read since service is switched off or
+    /// since they had waited too long.
     #[must_use]
     pub fn received_total(&self) -> u64 {
-        let unread = self.dropped_for(DropReason::ServiceDisabled);
+        let unread = self.dropped_for(DropReason::ServiceDisabled)
+            + self.dropped_for(DropReason::WaitedTooLong);
         unread + self.received.snapshot().iter().sum::<u64>()
     }
 

@@ -75,11 +75,13 @@ pub enum DropReason {
     NoIpv6OnlyTime,
     /// The kernel did not take the reply.
     SendFailed,
+    /// More comes than can be served, and it waited so long that a later message is better served.
+    WaitedTooLong,
 }
 
 impl DropReason {
     /// All of them, in the order of their counters.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 34] = [
         Self::NotARequest,
         Self::UnexpectedMessageType,
         Self::Bootp,
@@ -113,6 +115,7 @@ impl DropReason {
         Self::ReplyTooLarge,
         Self::NoIpv6OnlyTime,
         Self::SendFailed,
+        Self::WaitedTooLong,
     ];
 
     /// Position in [`Self::ALL`].
@@ -158,6 +161,7 @@ impl DropReason {
             Self::ReplyTooLarge => "reply-too-large",
             Self::NoIpv6OnlyTime => "no-ipv6-only-time",
             Self::SendFailed => "send-failed",
+            Self::WaitedTooLong => "waited-too-long",
         }
     }
 
@@ -197,7 +201,9 @@ impl DropReason {
             | Self::ReplyTooLarge => Some(DropStatistic::ProcessingFailed),
             Self::ClientChoseOtherServer => Some(DropStatistic::NotForUs),
             Self::DuplicateInFlight => Some(DropStatistic::Duplicate),
-            Self::HeldFull | Self::OutboxFull => Some(DropStatistic::QueueFull),
+            Self::HeldFull | Self::OutboxFull | Self::WaitedTooLong => {
+                Some(DropStatistic::QueueFull)
+            }
         }
     }
 }

@@ -65,6 +65,7 @@ pub struct Shard<P: Protocol, S> {
     scratch: Box<[u8; REPLY_LEN_MAX]>,
     subnet_events: Arc<SubnetEvents>,
     is_disabled: bool,
+    leave_before_ns: u64,
     hosts: HostCache<P>,
     prefetch: Prefetch,
 }
@@ -85,6 +86,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             work: Box::default(),
             scratch: Box::new([0; REPLY_LEN_MAX]),
             is_disabled: false,
+            leave_before_ns: 0,
             hosts: HostCache::default(),
             prefetch: no_prefetch,
         }
@@ -127,6 +129,12 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
     /// Drops whatever comes in from now on, unread (Kea's `dhcp-disable`), or serves again.
     pub const fn set_disabled(&mut self, is_disabled: bool) {
         self.is_disabled = is_disabled;
+    }
+
+    /// Drops what arrived before `mono_ns`, unread, from now on: when more comes than can be served, a
+    /// later message is better served. At first, and with 0, nothing is too old.
+    pub const fn leave_before(&mut self, mono_ns: u64) {
+        self.leave_before_ns = mono_ns;
     }
 
     /// Knows the machine's interfaces by these names from the next message on. At first it knows
@@ -222,6 +230,10 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
     ) -> Option<Read<'m, P>> {
         if self.is_disabled {
             self.drop_unread(DropReason::ServiceDisabled, (octets, ingress), transmit);
+            return None;
+        }
+        if since_ns < self.leave_before_ns {
+            self.drop_unread(DropReason::WaitedTooLong, (octets, ingress), transmit);
             return None;
         }
         let message = match P::parse(self.snapshot(), octets) {

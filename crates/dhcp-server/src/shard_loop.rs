@@ -21,7 +21,7 @@ use dhcp_lease::{LeaseStore, LeaseTable};
 use netio::receive::DEFAULT_SLOTS;
 use netio::{Clock, PacketRecvBatch, PollFd, RecvBatch, UdpSocket, Waker};
 
-use crate::doors::{BURST_BYTES, Door, Doors, Room, Socket};
+use crate::doors::{BURST_BYTES, Door, Doors, Reading, Room, Socket};
 use crate::frames::FrameCounters;
 use crate::latency::{Stopwatch, since_ns};
 use crate::published::{Published, Seen};
@@ -188,11 +188,14 @@ impl Course {
         match &door.socket {
             Socket::Udp(socket) => {
                 let express = door.express.as_ref();
+                let at = |socket| (socket, door);
                 let going_on =
-                    express.map_or(0, |socket| self.receive_udp(socket, door, shard, replies));
-                let beginning = self.receive_udp(socket, door, shard, replies);
-                let is_more = beginning >= DEFAULT_SLOTS;
-                if let Some(bytes) = room.after_read(is_more, self.now.mono_ns) {
+                    express.map_or(0, |socket| self.receive_udp(at(socket), None, shard, replies));
+                let patience_ns = room.patience_ns();
+                let beginning = self.receive_udp(at(socket), patience_ns, shard, replies);
+                let read = Reading { messages: beginning, is_more: beginning >= DEFAULT_SLOTS };
+                let queue = || Some((socket.receive_queued_bytes().ok()?, socket.drops().ok()?));
+                if let Some(bytes) = room.after_read(read, self.now.mono_ns, queue) {
                     give_room(socket, bytes);
                 }
                 going_on + beginning
@@ -216,11 +219,12 @@ impl Course {
         }
     }
 
-    /// Takes in what waits at one of the sockets of `door`.
+    /// Takes in what waits at one of the sockets of a door, and of that leaves what waited for longer
+    /// than `patience_ns`.
     fn receive_udp<P: Service, S: LeaseStore<P>>(
         &mut self,
-        socket: &UdpSocket,
-        door: &Door,
+        (socket, door): (&UdpSocket, &Door),
+        patience_ns: Option<u64>,
         shard: &mut Shard<P, S>,
         replies: &mut Replies<'_>,
     ) -> usize
@@ -235,6 +239,7 @@ impl Course {
         self.now = Clock::now();
         replies.settle(self.now.mono_ns);
         let now = self.now;
+        shard.leave_before(patience_ns.map_or(0, |wait_ns| now.mono_ns.saturating_sub(wait_ns)));
         let arrived = self.datagrams.iter().filter_map(|datagram| {
             let since_ns = since_ns(now, datagram.kernel_wall_ns);
             Some((since_ns, datagram.octets, P::ingress(&datagram, door)?))

@@ -18,7 +18,7 @@ use netio::{PacketSocket, UdpSocket};
 
 pub(crate) use keeper::{Sockets, Steering};
 pub(crate) use listening::Listening;
-pub(crate) use room::{BURST_BYTES, Room, STANDING_BYTES};
+pub(crate) use room::{BURST_BYTES, Reading, Room, STANDING_BYTES};
 pub(crate) use tending::Tending;
 
 /// What a door is made of.

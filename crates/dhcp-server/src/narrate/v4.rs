@@ -129,7 +129,7 @@ fn dropped(reason: DropReason, message: Option<&Message<'_>>, ingress: Ingress) 
         DropReason::DuplicateInFlight => {
             line(Topic::Packets, PACKET_HANDLING, "DHCP4_PACKET_DROP_0012")
         }
-        DropReason::HeldFull | DropReason::OutboxFull => QUEUE_FULL,
+        DropReason::HeldFull | DropReason::OutboxFull | DropReason::WaitedTooLong => QUEUE_FULL,
         DropReason::SendFailed => PACKET_SEND_FAIL,
         DropReason::PoolExhausted if kind == Some(MessageType::Discover) => {
             line(Topic::BadPackets, DETAIL, "DHCP4_PACKET_NAK_0003")

@@ -153,7 +153,9 @@ const fn dropped(reason: DropReason) -> Line {
         DropReason::NoSubnet => {
             return line(Topic::Packets, DETAIL, "DHCP6_SUBNET_SELECTION_FAILED");
         }
-        DropReason::HeldFull | DropReason::OutboxFull => return QUEUE_FULL,
+        DropReason::HeldFull | DropReason::OutboxFull | DropReason::WaitedTooLong => {
+            return QUEUE_FULL;
+        }
         DropReason::SendFailed => return PACKET_SEND_FAIL,
         _ => return line(Topic::BadPackets, BASIC, "DHCP6_PACKET_PROCESS_FAIL"),
     };
