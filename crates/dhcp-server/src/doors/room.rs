@@ -101,7 +101,7 @@ impl Room {
             self.waiting = None;
             return None;
         }
-        let waiting = self.waiting.get_or_insert(Waiting::since(mono_ns));
+        let waiting = self.waiting.get_or_insert_with(|| Waiting::since(mono_ns));
         waiting.read += read.messages as u64;
         if mono_ns.saturating_sub(waiting.looked_ns) < LOOK_NS {
             return None;
