@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base::Random;
 use common::{Rig, Server, Sink, number, v4, v6};
+use dhcp_engine::v4::DropReason;
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 
@@ -93,4 +94,26 @@ fn dhcpv4_in_batches() {
         }
         .octets()
     });
+}
+
+#[test]
+fn what_came_too_early_is_left_unread() {
+    use dhcp_wire::v4::MessageType;
+    let mut server = Server::<V4>::new(v4::SMALL);
+    let now = server.now;
+    let discovers = [1, 2].map(|n| v4::Build::new(MessageType::Discover, n).octets());
+    let mut take = |before_ns| {
+        let mut sink = Sink::default();
+        server.shards[0].leave_before(before_ns);
+        let times = [now.mono_ns - 1, now.mono_ns];
+        let arrived = times.into_iter().zip(&discovers);
+        let arrived = arrived.map(|(since_ns, octets)| (since_ns, &octets[..], V4::INGRESS));
+        server.shards[0].handle_all(now, arrived, &mut sink);
+        server.shards[0].end_batch(now, &mut sink);
+        let counters = &server.counters[0];
+        let left = counters.dropped_for(DropReason::WaitedTooLong);
+        (sink.0.len(), left, counters.received_total())
+    };
+    assert_eq!(take(now.mono_ns), (1, 1, 2));
+    assert_eq!(take(0), (2, 1, 4));
 }
