@@ -320,7 +320,8 @@ fn what_the_device_does_not_take_is_refused_and_the_rest_goes_on() {
 fn changes_of_interfaces_and_addresses_are_noticed() {
     on_a_link(|| {
         let watch = InterfaceWatch::open().unwrap();
-        assert!(!watch.drain());
+        // The kernel may still be telling of the link itself; after that there is nothing.
+        while watch.drain() {}
         for change in [
             format!("addr add 10.9.2.1/24 dev {NEAR}"),
             format!("addr del 10.9.2.1/24 dev {NEAR}"),
