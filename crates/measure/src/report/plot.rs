@@ -13,6 +13,8 @@ use super::scale::Scale;
 pub(super) const SERIES: usize = 12;
 /// Width of a character of a tick's label at most, in the drawing's units.
 const TICK_CHARACTER: f64 = 7.5;
+/// The same of a label.
+const LABEL_CHARACTER: f64 = 9.0;
 /// The class of the limit responder.
 pub(super) const LIMIT_CLASS: &str = "limit";
 
@@ -232,6 +234,11 @@ pub(super) fn stretch(
 /// Text for an attribute or an element.
 fn escaped(text: &str) -> String {
     html! { (text) }.into_string()
+}
+
+/// The room that `name` takes as a label at most, in the drawing's units.
+pub(super) fn name_width(name: &str) -> f64 {
+    name.chars().count() as f64 * LABEL_CHARACTER
 }
 
 /// A label at a line's end.
