@@ -220,7 +220,7 @@ fn names(frame: &Frame, size: Size, lines: &[Line<'_>]) -> Markup {
         .filter(|line| size == Size::Wide || line.highest_per_s.is_none())
         .filter_map(|line| {
             let &(x, y) = places(frame, line).last()?;
-            let width = plot::name_width(&line.name);
+            let width = plot::name_width(line.name);
             let at = (f64::min(x + 10.0, frame.width - width), y);
             Some(Label { class: line.class.clone(), text: line.name.to_owned(), at })
         })

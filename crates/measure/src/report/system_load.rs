@@ -166,7 +166,7 @@ fn names(frame: &Frame, series: &[Series<'_>]) -> Markup {
         .iter()
         .filter_map(|series| {
             let (x, y) = place(frame, series.rows.last()?);
-            let width = plot::name_width(&series.name);
+            let width = plot::name_width(series.name);
             let at = (f64::min(x + 10.0, frame.width - width), y);
             Some(Label { class: series.class.clone(), text: series.name.to_owned(), at })
         })
