@@ -193,7 +193,7 @@ impl Course {
                     express.map_or(0, |socket| self.receive_udp(at(socket), None, shard, replies));
                 let patience_ns = room.patience_ns();
                 let beginning = self.receive_udp(at(socket), patience_ns, shard, replies);
-                let read = Reading { messages: beginning, is_more: beginning >= DEFAULT_SLOTS };
+                let read = Reading { messages: beginning, is_more: self.datagrams.is_full() };
                 let queue = || Some((socket.receive_queued_bytes().ok()?, socket.drops().ok()?));
                 if let Some(bytes) = room.after_read(read, self.now.mono_ns, queue) {
                     give_room(socket, bytes);

@@ -4,6 +4,8 @@
 mod common;
 #[path = "trafgen/segmentation.rs"]
 mod segmentation;
+#[path = "trafgen/smoke.rs"]
+mod smoke;
 
 use std::fs;
 use std::path::PathBuf;

@@ -108,6 +108,7 @@ impl RecvBatch {
     /// What `recvmmsg(2)` reports, except EAGAIN and EINTR.
     pub fn receive(&mut self, socket: &impl DatagramSocket) -> io::Result<usize> {
         self.datagrams.clear();
+        self.full = false;
         let filled = self.slots.receive(socket)?;
         self.full = filled == self.slots.len();
         for slot in 0..filled {

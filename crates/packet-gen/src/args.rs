@@ -1,5 +1,7 @@
 //! The flags of `godwit trafgen`, most of them trafgen's own.
 
+use std::net::IpAddr;
+
 use crate::pace::{Segment, parse_duration_ns, parse_schedule};
 use crate::path::PathKind;
 
@@ -55,6 +57,10 @@ pub struct Args {
     /// queueing discipline
     #[arg(long)]
     pub(crate) segmentation: bool,
+    /// Smoke test: ping this host after each packet, up to 100 times for 50 ms, and end when it is silent,
+    /// with the last packet and the seed. One processor sends
+    #[arg(short = 's', long = "smoke-test", value_name = "ADDRESS", conflicts_with_all = ["segmentation", "dry_run"])]
+    pub(crate) smoke_test: Option<IpAddr>,
     /// Size of the ring of each processor: KiB, MiB or GiB
     #[arg(short = 'S', long = "ring-size", value_name = "SIZE", default_value = "512KiB", value_parser = ring_bytes)]
     pub(crate) ring_bytes: usize,

@@ -6,7 +6,8 @@
 //! - [`pace`] says when frames are due.
 //! - [`Args`] is the command: it reads the input, opens the output, and has threads send.
 //!
-//! How frames get into an interface is `netio`'s; what happens to answers is nobody's. To have read:
+//! How frames get into an interface is `netio`'s; what happens to answers is nobody's, but that a host may
+//! be pinged after each frame. To have read:
 //! packet(7), docs/book/trafgen.md.
 
 mod args;
@@ -24,6 +25,7 @@ mod random;
 mod report;
 mod run;
 mod send;
+mod smoke;
 mod stream;
 mod train;
 mod worker;
@@ -36,7 +38,7 @@ pub use error::GeneratorError;
 pub use packet::Packet;
 pub use path::PathKind;
 pub use random::LibcRandom;
-pub use report::{Gaps, Lateness, Processor, Report, SCHEMA, Segmentation};
+pub use report::{Gaps, LastFrame, Lateness, Processor, Report, SCHEMA, Segmentation, SmokeTest};
 pub use stream::Stream;
 
 impl Args {

@@ -73,7 +73,7 @@ pub(crate) fn text(
 }
 
 /// A packet of the octets of `frame`, eight a line.
-fn packet_text(frame: &[u8]) -> String {
+pub(crate) fn packet_text(frame: &[u8]) -> String {
     let mut text = "{\n".to_owned();
     for octets in frame.chunks(8) {
         let row: Vec<String> = octets.iter().map(|octet| format!("0x{octet:02x}")).collect();

@@ -43,6 +43,9 @@ pub struct Report {
     /// What carried the frames when they were segments of larger datagrams: all other figures are not to
     /// be mixed with those of plain frames.
     pub segmentation: Option<Segmentation>,
+    /// What became of the host that was pinged after each frame, if one was; in the total only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smoke_test: Option<SmokeTest>,
     /// By processor.
     pub processors: Vec<Processor>,
 }
@@ -92,6 +95,28 @@ impl fmt::Display for Segmentation {
         let Self { datagrams, frames_per_datagram } = self;
         write!(f, "{datagrams} datagrams of {frames_per_datagram:.1} segments")
     }
+}
+
+/// A host that was pinged after each frame.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SmokeTest {
+    /// Its address.
+    pub host: String,
+    /// Pings to it, those before the first frame included.
+    pub pings: u64,
+    /// Those after which an answer came.
+    pub answers: u64,
+    /// The frame after which no answer came any more; `None` while it answers.
+    pub silent_after: Option<LastFrame>,
+}
+
+/// The last frame before a host fell silent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastFrame {
+    /// Which frame of the run it was, from 1 on.
+    pub number: u64,
+    /// Its octets as a packet of the language.
+    pub text: String,
 }
 
 /// What one thread sent.
@@ -148,6 +173,13 @@ impl fmt::Display for Report {
         }
         if self.unsent > 0 {
             writeln!(f, "{:12} packets still in the queue at the end", self.unsent)?;
+        }
+        if let Some(SmokeTest { host, pings, answers, silent_after }) = &self.smoke_test {
+            writeln!(f, "{answers:12} of {pings} pings answered by {host}")?;
+            if let Some(LastFrame { number, text }) = silent_after {
+                let seed = self.seed;
+                writeln!(f, "SMOKE TEST: {host} is silent since packet {number}, seed {seed}:\n{text}")?;
+            }
         }
         if let Some(Lateness { median_us, p99_us, max_us }) = self.late {
             writeln!(

@@ -14,6 +14,7 @@ use crate::language::{Device, Settings};
 use crate::output;
 use crate::pace::{Rate, Schedule, Segment};
 use crate::path::{PathKind, PathOptions};
+use crate::report::SmokeTest;
 use crate::send::{self, Sending};
 use crate::stream::Stream;
 
@@ -90,6 +91,7 @@ pub(crate) fn run(args: &Args) -> Result<(), GeneratorError> {
         return Err(GeneratorError::Usage(message.to_owned()));
     }
     check_segmentation(args, &output)?;
+    check_smoke_test(args, &output)?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let settings = Settings {
         quirks: args.quirks,
@@ -141,6 +143,21 @@ fn check_segmentation(args: &Args, output: &Output) -> Result<(), GeneratorError
         _ if [PathKind::Ring, PathKind::Xdp].contains(&args.path) => {
             "--segmentation goes by sendmmsg, not by another --path"
         }
+        _ => return Ok(()),
+    };
+    Err(GeneratorError::Usage(message.to_owned()))
+}
+
+fn check_smoke_test(args: &Args, output: &Output) -> Result<(), GeneratorError> {
+    let is_one_processor = match args.cpus {
+        None | Some(Cpus::Count(1)) => true,
+        Some(Cpus::Count(_)) => false,
+        Some(Cpus::Range(first, last)) => first == last,
+    };
+    let message = match output {
+        _ if args.smoke_test.is_none() => return Ok(()),
+        Output::Capture(_) | Output::Text(_) => "-s pings while an interface sends; -o is a file",
+        _ if !is_one_processor => "-s sends from one processor, so that the last packet is known",
         _ => return Ok(()),
     };
     Err(GeneratorError::Usage(message.to_owned()))
@@ -249,6 +266,7 @@ fn send(
             longest_bytes,
         },
         segments: args.segmentation,
+        smoke_test: args.smoke_test,
         interval_s: args.interval.or_else(|| args.json.then_some(1.0)),
     };
     announce(args, input)?;
@@ -256,12 +274,19 @@ fn send(
         if args.json { say(&format!("{}\n", json(report)?)) } else { say(&(report.line() + "\n")) }
     })?;
     if args.json {
-        return say(&format!("{}\n", json(&total)?));
+        say(&format!("{}\n", json(&total)?))?;
+    } else {
+        if args.no_cpu_stats {
+            total.processors.clear();
+        }
+        say(&format!("{total}path: {}, seed {}\n", total.path, total.seed))?;
     }
-    if args.no_cpu_stats {
-        total.processors.clear();
+    match total.smoke_test {
+        Some(SmokeTest { host, silent_after: Some(frame), .. }) => Err(GeneratorError::Environment(
+            format!("{host} answers no ping any more since packet {}", frame.number),
+        )),
+        _ => Ok(()),
     }
-    say(&format!("{total}path: {}, seed {}\n", total.path, total.seed))
 }
 
 /// The processors to send from: all that there are unless frames have a time, or AF_XDP too few queues.
@@ -274,7 +299,7 @@ fn cpus(args: &Args, is_paced: bool, interface: &Interface) -> Result<Vec<u32>, 
         format!("this process may run on {}", list.join(", "))
     };
     match args.cpus {
-        None if is_paced => Ok(allowed[..1].to_vec()),
+        None if is_paced || args.smoke_test.is_some() => Ok(allowed[..1].to_vec()),
         None if args.path == PathKind::Xdp => {
             let queues = transmit_queues(interface)? as usize;
             Ok(allowed.into_iter().take(queues).collect())

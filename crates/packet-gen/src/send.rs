@@ -1,6 +1,7 @@
 //! Sending from several processors: threads, their shares, reports while they run and at the end.
 
 use std::io;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -16,6 +17,7 @@ use crate::pacer::{Kept, Pacer};
 use crate::path::{Path, PathOptions};
 use crate::random::LibcRandom;
 use crate::report::{Processor, Report, SCHEMA, Segmentation};
+use crate::smoke::Smoke;
 use crate::stream::Stream;
 use crate::worker::{Done, Progress, Worker};
 
@@ -39,6 +41,8 @@ pub(crate) struct Sending<'a> {
     pub(crate) path: PathOptions,
     /// Frames in turn of one flow leave as segments of larger datagrams.
     pub(crate) segments: bool,
+    /// The host to be pinged after each frame; there is one thread then.
+    pub(crate) smoke_test: Option<IpAddr>,
     pub(crate) interval_s: Option<f64>,
 }
 
@@ -59,6 +63,7 @@ pub(crate) fn run(
     let shown = paths[0].to_string();
     let progress: Vec<Progress> = threads.iter().map(|_| Progress::default()).collect();
     let (stop, count) = (AtomicBool::new(false), threads.len() as u64);
+    let mut smoke = smoke(sending, &signals)?;
     let cannot = || GeneratorError::cannot("send by", &sending.interface.name);
     let ended = Waker::new().map_err(GeneratorError::cannot("make", "a wake-up"))?;
     let start_ns = Clock::mono_ns();
@@ -73,6 +78,7 @@ pub(crate) fn run(
                 path,
                 stream,
                 quota: sending.count.map(|frames| share(frames, index as u64, count)),
+                smoke: smoke.take(),
                 stop: &stop,
                 progress: &progress[index],
             };
@@ -112,6 +118,19 @@ fn paths(sending: &Sending<'_>, threads: &[(u32, Stream)]) -> Result<Vec<Path>, 
     let flows =
         flows.map_err(|problem| GeneratorError::Usage(format!("--segmentation: {problem}")))?;
     Ok(Path::open_trains(interface, flows)?)
+}
+
+/// The host that is pinged after each frame. One that is silent before the first would be laid to that.
+fn smoke(sending: &Sending<'_>, signals: &Signals) -> Result<Option<Smoke>, GeneratorError> {
+    let Some(host) = sending.smoke_test else { return Ok(None) };
+    let mut smoke = Smoke::open(host, sending.interface.index)?;
+    let cannot = GeneratorError::cannot("wait for the answer of", host);
+    if !smoke.answers(signals.stop()).map_err(cannot)? {
+        return Err(GeneratorError::Environment(format!(
+            "{host} answers no ping, and nothing was sent yet; -s takes a host that does"
+        )));
+    }
+    Ok(Some(smoke))
 }
 
 /// Frames that thread `index` of `count` sends of `frames` in all.
@@ -286,6 +305,7 @@ impl<'a> Reporter<'a> {
             kept.merge(&done.kept);
         }
         (report.late, report.gaps) = (kept.lateness(), kept.gaps());
+        report.smoke_test = done.iter().find_map(|done| done.smoke_test.clone());
         report
     }
 }

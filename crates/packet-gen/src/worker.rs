@@ -12,6 +12,8 @@ use netio::{Clock, poll};
 
 use crate::pacer::{Kept, Pacer, Turn};
 use crate::path::Path;
+use crate::report::SmokeTest;
+use crate::smoke::Smoke;
 use crate::stream::Stream;
 
 /// Frames of a batch when frames wait for their time.
@@ -44,6 +46,8 @@ pub(crate) struct Done {
     /// How frames kept their times.
     pub(crate) kept: Kept,
     pub(crate) elapsed_ns: u64,
+    /// What became of the host that was pinged.
+    pub(crate) smoke_test: Option<SmokeTest>,
 }
 
 /// A thread's work.
@@ -53,6 +57,8 @@ pub(crate) struct Worker<'a> {
     pub(crate) pacer: Pacer<'a>,
     /// Frames of this thread; `None` for no end.
     pub(crate) quota: Option<u64>,
+    /// The host that has to survive each frame.
+    pub(crate) smoke: Option<Smoke>,
     pub(crate) stop: &'a AtomicBool,
     pub(crate) progress: &'a Progress,
 }
@@ -82,6 +88,11 @@ impl Worker<'_> {
                 self.pacer.handed_over(now_ns, Clock::mono_ns());
             }
             if left == 0 {
+                if let Some(smoke) = &mut self.smoke
+                    && !smoke.survives(taken, self.stop)?
+                {
+                    break 0;
+                }
                 if self.quota == Some(taken) {
                     break 0;
                 }
@@ -95,12 +106,17 @@ impl Worker<'_> {
             }
         };
         let elapsed_ns = Clock::mono_ns() - self.pacer.start_ns();
-        Ok(Done { unsent, kept: self.pacer.finish(), elapsed_ns })
+        let smoke_test = self.smoke.map(Smoke::into_report);
+        Ok(Done { unsent, kept: self.pacer.finish(), elapsed_ns, smoke_test })
     }
 
     /// Writes frames that are due into free slots.
     fn fill(&mut self, now_ns: u64, taken: &mut u64, lens: &mut VecDeque<u32>) -> Filled {
-        let batch = if self.pacer.is_paced() { PACED_BATCH } else { self.path.batch() };
+        let batch = match &self.smoke {
+            Some(_) => usize::from(lens.is_empty()),
+            None if self.pacer.is_paced() => PACED_BATCH,
+            None => self.path.batch(),
+        };
         let mut filled = Filled { count: 0, waits_until_ns: None };
         while filled.count < batch && self.quota != Some(*taken) {
             let due_ns = match self.pacer.turn(*taken, now_ns) {
@@ -121,6 +137,9 @@ impl Worker<'_> {
                 self.quota = Some(*taken);
                 break;
             };
+            if let Some(smoke) = &mut self.smoke {
+                smoke.keep(frame);
+            }
             self.path.push(index, frame);
             lens.push_back(frame.len() as u32);
             self.pacer.left(due_ns, now_ns);

@@ -6,7 +6,7 @@ use crate::error::TestbedError;
 use crate::registry::ip;
 
 /// The letters of the namespaces of further servers, those that share theirs with none.
-pub const FURTHER: [char; 8] = ['g', 'h', 'i', 'j', 'k', 'l', 'm', 'n'];
+pub const FURTHER: [char; 10] = ['g', 'h', 'i', 'j', 'k', 'l', 'm', 'n', 'o', 'p'];
 
 /// The name of the namespace of `side` (`'s'`, `'c'` or a letter of [`FURTHER`]) of the run of
 /// process `pid`.
@@ -64,7 +64,7 @@ mod tests {
     fn only_our_own_names_have_an_owner() {
         assert_eq!(owner(&name_of(0xbeef, 's')), Some(0xbeef));
         assert_eq!(owner("gwt1c"), Some(1));
-        assert_eq!(FURTHER.map(|side| owner(&name_of(0xbeef, side))), [Some(0xbeef); 8]);
+        assert_eq!(FURTHER.map(|side| owner(&name_of(0xbeef, side))), [Some(0xbeef); 10]);
         for foreign in [
             "gwts", "gwt0xs", "gwt01s", "gwt1", "gwt1f", "gwt1t", "gwté", "gwt+1s", "xgwt1s",
             "gwtBEs", "gwttest",

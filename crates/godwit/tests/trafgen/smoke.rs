@@ -1,0 +1,108 @@
+//! The smoke test: a host that falls silent is noticed, with the frame that it was silent after.
+
+use std::fs;
+use std::process::Command;
+
+use netio::{FrameReceiver, PollFd, poll};
+use packet_gen::language::{Settings, compile};
+use serde_json::Value;
+
+use super::{GODWIT, Link, PACKET, PATIENCE_NS, said, trafgen};
+
+/// A link whose namespace pings itself.
+fn link(letter: char) -> Option<Link> {
+    let link = Link::new(letter)?;
+    link.inside("sh -ec", &["echo 0 >/proc/sys/net/ipv6/conf/lo/disable_ipv6"]);
+    link.inside("ip link set lo up", &[]);
+    Some(link)
+}
+
+#[test]
+fn a_host_that_answers_is_sent_every_frame() {
+    let Some(link) = link('o') else { return };
+    for host in ["127.0.0.1", "::1"] {
+        for path in ["ring", "sendmmsg", "sendmmsg -q"] {
+            let words = format!("-o out0 -n 20 --path {path} -s {host}");
+            let total = link.trafgen(&words, PACKET);
+            assert_eq!(total["sent"], 20, "{total}");
+            let smoke_test = &total["smoke_test"];
+            assert_eq!(smoke_test["host"], host);
+            assert_eq!(smoke_test["answers"], 21, "one before the first frame: {total}");
+            assert!(smoke_test["pings"].as_u64() >= Some(21), "{total}");
+            assert!(smoke_test["silent_after"].is_null(), "{total}");
+        }
+    }
+    assert!(link.trafgen("-o out0 -n 1", PACKET)["smoke_test"].is_null());
+}
+
+/// The frames that come until none comes any more; `heard` is told of each.
+fn frames(receiver: &mut FrameReceiver, patience_ns: u64, mut heard: impl FnMut(usize)) -> Vec<Vec<u8>> {
+    let mut frames: Vec<Vec<u8>> = Vec::new();
+    while poll(&mut [PollFd::readable(receiver)], Some(patience_ns)).expect("it can be asked") > 0 {
+        for place in 0..receiver.receive().expect("the interface stays") {
+            frames.extend(receiver.frame(place).map(|frame| frame.octets.to_vec()));
+            heard(frames.len());
+        }
+    }
+    frames
+}
+
+#[test]
+fn the_last_frame_before_the_silence_is_told() {
+    let Some(link) = link('p') else { return };
+    let mut receiver = link.receiver();
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", &link.0, GODWIT, "trafgen", "--json", "-o", "out0", "-E", "7"]);
+    command.args(["-s", "127.0.0.1", PACKET]);
+    let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let child = child.spawn().expect("ip starts");
+    let mut is_silent = false;
+    let arrived = frames(&mut receiver, 50 * PATIENCE_NS, |count| {
+        if count >= 5 && !is_silent {
+            link.inside("sh -ec", &["echo 1 >/proc/sys/net/ipv4/icmp_echo_ignore_all"]);
+            is_silent = true;
+        }
+    });
+    let output = child.wait_with_output().expect("it ends by itself");
+    let last = arrived.last().expect("frames came before the silence");
+    let report: Value = serde_json::from_slice(&output.stdout[line_before_last(&output.stdout)..])
+        .expect("the last line is a report");
+    let silent_after = &report["smoke_test"]["silent_after"];
+    assert_eq!(silent_after["number"], arrived.len() as u64, "{report}");
+    assert_eq!(report["sent"], arrived.len() as u64);
+    let text = silent_after["text"].as_str().expect("the frame");
+    let program = compile(text.as_bytes(), &Settings::default()).expect("it is of the language");
+    assert_eq!(program.packets[0].octets, *last);
+    let (error, code) = said(&output);
+    assert!(error.contains("127.0.0.1 answers no ping any more since packet"), "{error}");
+    assert_eq!(code, Some(1));
+
+    // A host that is silent already is not the doing of any frame.
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", &link.0, GODWIT, "trafgen", "-o", "out0", "-s", "127.0.0.1"]);
+    let (error, code) = said(&command.arg(PACKET).output().expect("ip starts"));
+    assert!(error.contains("answers no ping, and nothing was sent yet"), "{error}");
+    assert_eq!(code, Some(1));
+    assert!(frames(&mut receiver, PATIENCE_NS, |_| ()).is_empty());
+}
+
+/// Where the last line that is not empty begins.
+fn line_before_last(text: &[u8]) -> usize {
+    let text = text.trim_ascii_end();
+    text.iter().rposition(|octet| *octet == b'\n').map_or(0, |at| at + 1)
+}
+
+#[test]
+fn what_cannot_be_pinged_after_each_frame_is_refused() {
+    for (words, complaint) in [
+        (&["-o", "x.pcap", "-s", "127.0.0.1", "{ 1 }"][..], "-o is a file"),
+        (&["-o", "lo", "-s", "127.0.0.1", "-P", "2", "{ 1 }"], "from one processor"),
+        (&["-o", "lo", "-s", "nobody", "{ 1 }"], "invalid IP address"),
+        (&["--dry-run", "-s", "127.0.0.1", "{ 1 }"], "cannot be used with"),
+    ] {
+        let (error, code) = said(&trafgen(words));
+        assert!(error.contains(complaint), "{words:?}: {error}");
+        assert_eq!(code, Some(2));
+    }
+    assert!(fs::metadata("x.pcap").is_err(), "nothing is written");
+}

@@ -1,0 +1,168 @@
+//! The smoke test: whether the host that frames go to is still there after each of them. It is pinged after
+//! every frame, and the frame after which it answers no more is told.
+//!
+//! Not a hot path: the next frame waits for an answer. To have read: RFC 792, RFC 4443 §4; raw(7).
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use base::Writer;
+use netio::{Clock, NetError, PollFd, RawOptions, RawSocket, RecvBatch, SendBatch, poll};
+use packet_wire::icmp::{ECHO_V4, ECHO_V6, Echo, EchoTypes};
+use packet_wire::{ipv4, protocol};
+
+use crate::output::packet_text;
+use crate::report::{LastFrame, SmokeTest};
+
+/// Pings that may stay without an answer, as in trafgen.
+const PINGS_MAX: u32 = 100;
+/// How long each waits for its answer, as in trafgen.
+const PATIENCE_NS: u64 = 50_000_000;
+/// Octets of a ping beside its header: what ping(8) has.
+const DATA: [u8; 56] = [0x67; 56];
+/// Packets of the protocol that wait at a time; a machine under test may get more than answers.
+const SLOTS: usize = 32;
+const SLOT_BYTES: usize = 2_048;
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// The host, the socket to it, and the frame that it has to survive.
+pub(crate) struct Smoke {
+    host: SocketAddr,
+    types: EchoTypes,
+    socket: RawSocket,
+    send: SendBatch,
+    receive: RecvBatch,
+    next: Echo,
+    frame: Vec<u8>,
+    /// Frames that the host has survived.
+    survived: u64,
+    report: SmokeTest,
+}
+
+impl Smoke {
+    /// Opens a socket for pings to `host`; `scope` is the index of the interface that a link-local address is
+    /// at.
+    ///
+    /// # Errors
+    ///
+    /// There is no raw socket to be had.
+    pub(crate) fn open(host: IpAddr, scope: u32) -> Result<Self, NetError> {
+        let (bind, protocol, types, to) = match host {
+            IpAddr::V4(_) => {
+                (Ipv4Addr::UNSPECIFIED.into(), protocol::ICMP, ECHO_V4, SocketAddr::new(host, 0))
+            }
+            IpAddr::V6(address) => {
+                let scope = if address.is_unicast_link_local() { scope } else { 0 };
+                let to = SocketAddrV6::new(address, 0, 0, scope);
+                (Ipv6Addr::UNSPECIFIED.into(), protocol::ICMPV6, ECHO_V6, to.into())
+            }
+        };
+        let options = RawOptions {
+            bind,
+            protocol,
+            receive_buffer_bytes: BUFFER_BYTES,
+            send_buffer_bytes: BUFFER_BYTES,
+        };
+        Ok(Self {
+            host: to,
+            types,
+            socket: RawSocket::open(&options)?,
+            send: SendBatch::new(1, SLOT_BYTES, false),
+            receive: RecvBatch::new(SLOTS, SLOT_BYTES),
+            next: Echo { identifier: std::process::id() as u16, sequence: 0 },
+            frame: Vec::new(),
+            survived: 0,
+            report: SmokeTest { host: host.to_string(), ..SmokeTest::default() },
+        })
+    }
+
+    /// Keeps the frame that will leave now.
+    pub(crate) fn keep(&mut self, frame: &[u8]) {
+        self.frame.clear();
+        self.frame.extend_from_slice(frame);
+    }
+
+    /// Whether the host is still there after `frames` frames, of which the last one was kept; true also when
+    /// `stop` was set before that was known.
+    ///
+    /// # Errors
+    ///
+    /// The socket fails.
+    pub(crate) fn survives(&mut self, frames: u64, stop: &AtomicBool) -> io::Result<bool> {
+        if self.survived == frames {
+            return Ok(true);
+        }
+        if !self.answers(stop)? {
+            let text = packet_text(&self.frame);
+            self.report.silent_after = Some(LastFrame { number: frames, text });
+            return Ok(false);
+        }
+        self.survived = frames;
+        Ok(true)
+    }
+
+    /// Whether the host answers one of the pings that are sent from now on; true also when `stop` is set.
+    ///
+    /// # Errors
+    ///
+    /// The socket fails.
+    pub(crate) fn answers(&mut self, stop: &AtomicBool) -> io::Result<bool> {
+        // An answer to a ping of before says nothing about now.
+        let first = self.next.sequence;
+        for pings in 1..=PINGS_MAX {
+            self.ping();
+            let until_ns = Clock::mono_ns() + PATIENCE_NS;
+            while let Some(left_ns) = until_ns.checked_sub(Clock::mono_ns()) {
+                if poll(&mut [PollFd::readable(&self.socket)], Some(left_ns))? > 0
+                    && self.hears(first, pings)?
+                {
+                    self.report.answers += 1;
+                    return Ok(true);
+                }
+            }
+            if stop.load(Ordering::Relaxed) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn ping(&mut self) {
+        let slot = self.send.slot().expect("the batch is emptied after each ping");
+        let mut writer = Writer::new(slot);
+        self.next.emit_request(self.types, &DATA, &mut writer);
+        let len = writer.len();
+        self.send.commit(len, self.host, None);
+        self.send.flush(&self.socket);
+        // What the kernel refuses is as lost as on the network: there will be no answer.
+        self.send.discard();
+        self.next.sequence = self.next.sequence.wrapping_add(1);
+        self.report.pings += 1;
+    }
+
+    /// Whether an answer to one of `pings` pings from number `first` on waits.
+    fn hears(&mut self, first: u16, pings: u32) -> io::Result<bool> {
+        let mut is_heard = false;
+        while self.receive.receive(&self.socket)? > 0 {
+            is_heard |= self.receive.iter().any(|datagram| {
+                let message = match self.host {
+                    SocketAddr::V4(_) => ipv4::Header::parse(datagram.octets).map(|(_, rest)| rest),
+                    SocketAddr::V6(_) => Ok(datagram.octets),
+                };
+                let reply = message.and_then(|message| Echo::parse_reply(self.types, message));
+                datagram.source.ip() == self.host.ip()
+                    && reply.is_ok_and(|echo| {
+                        echo.identifier == self.next.identifier
+                            && u32::from(echo.sequence.wrapping_sub(first)) < pings
+                    })
+            });
+        }
+        Ok(is_heard)
+    }
+
+    /// What it has come to.
+    pub(crate) fn into_report(self) -> SmokeTest {
+        self.report
+    }
+}

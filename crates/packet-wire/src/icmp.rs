@@ -1,0 +1,104 @@
+//! Echo messages of ICMP (RFC 792) and of ICMPv6 (RFC 4443 §4.1, §4.2), which differ in their types and in
+//! what the checksum covers.
+
+use base::{Reader, Writer};
+
+use crate::Malformed;
+use crate::checksum::{Sum, checksum};
+
+/// Octets in front of the data of an echo message.
+pub const ECHO_LEN: usize = 8;
+
+/// Types of an echo message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EchoTypes {
+    request: u8,
+    reply: u8,
+}
+
+/// Those of ICMP.
+pub const ECHO_V4: EchoTypes = EchoTypes { request: 8, reply: 0 };
+/// Those of ICMPv6.
+pub const ECHO_V6: EchoTypes = EchoTypes { request: 128, reply: 129 };
+
+/// A ping, or the answer to one, without its data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Echo {
+    /// Whose pings these are.
+    pub identifier: u16,
+    /// Which of them.
+    pub sequence: u16,
+}
+
+impl Echo {
+    /// Writes a request with `data`; the writer knows whether it fitted. Its checksum is that of ICMP: the
+    /// pseudo-header of ICMPv6 is added by the kernel (RFC 3542 §3.1).
+    pub fn emit_request(self, types: EchoTypes, data: &[u8], writer: &mut Writer<'_>) {
+        let mut header = [0; ECHO_LEN];
+        Writer::new(&mut header)
+            .u8(types.request)
+            .u8(0)
+            .u16(0)
+            .u16(self.identifier)
+            .u16(self.sequence);
+        let sum = Sum::new().with(&header).with(data).finish();
+        header[2..4].copy_from_slice(&sum.to_be_bytes());
+        writer.put(&header).put(data);
+    }
+
+    /// Reads a reply: the payload of an IPv4 packet, whose checksum has to be right, or of an IPv6 packet,
+    /// whose checksum is left to the kernel.
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed::Truncated`]; [`Malformed::Checksum`]; [`Malformed::Protocol`] when it is another message.
+    pub fn parse_reply(types: EchoTypes, message: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(message);
+        let fields = |reader: &mut Reader<'_>| {
+            let (kind, code) = (reader.u8()?, reader.u8()?);
+            let _checksum = reader.u16()?;
+            Some((kind, code, Self { identifier: reader.u16()?, sequence: reader.u16()? }))
+        };
+        let (kind, code, echo) = fields(&mut reader).ok_or(Malformed::Truncated)?;
+        if (kind, code) != (types.reply, 0) {
+            return Err(Malformed::Protocol);
+        }
+        if types == ECHO_V4 && checksum(message) != 0 {
+            return Err(Malformed::Checksum);
+        }
+        Ok(echo)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A ping with the data `abab` and its answer, worked out by hand from RFC 792.
+    const REQUEST: [u8; 12] = [8, 0, 0x23, 0x06, 0x12, 0x34, 0, 1, 0x61, 0x62, 0x61, 0x62];
+    const REPLY: [u8; 12] = [0, 0, 0x2b, 0x06, 0x12, 0x34, 0, 1, 0x61, 0x62, 0x61, 0x62];
+    const ECHO: Echo = Echo { identifier: 0x1234, sequence: 1 };
+
+    #[test]
+    fn a_request_has_the_checksum_over_its_data() {
+        let mut octets = [0; 12];
+        let mut writer = Writer::new(&mut octets);
+        ECHO.emit_request(ECHO_V4, b"abab", &mut writer);
+        assert_eq!(writer.len(), 12);
+        assert_eq!(octets, REQUEST);
+    }
+
+    #[test]
+    fn only_a_whole_reply_that_is_right_counts() {
+        assert_eq!(Echo::parse_reply(ECHO_V4, &REPLY), Ok(ECHO));
+        assert_eq!(Echo::parse_reply(ECHO_V4, &REQUEST), Err(Malformed::Protocol));
+        assert_eq!(Echo::parse_reply(ECHO_V4, &REPLY[..7]), Err(Malformed::Truncated));
+        let mut changed = REPLY;
+        changed[9] ^= 1;
+        assert_eq!(Echo::parse_reply(ECHO_V4, &changed), Err(Malformed::Checksum));
+        // ICMPv6: the checksum is the kernel's.
+        changed[0] = 129;
+        assert_eq!(Echo::parse_reply(ECHO_V6, &changed), Ok(ECHO));
+        assert_eq!(Echo::parse_reply(ECHO_V4, &changed), Err(Malformed::Protocol));
+    }
+}
