@@ -56,6 +56,15 @@ const look_at = figure => {
       for (const [other, its] of words.slice(index + 1))
         if (overlap(box, its) > 1.5) faults.push(`"${text}" lies on "${other}" in ${name}`);
     });
+    // A level line has no height of its own.
+    const marks = [...svg.querySelectorAll(".mark:not(.line), .whisker")]
+      .map(mark => mark.getBoundingClientRect())
+      .map(({ left, right, top, bottom }) => ({ left, right, top: top - 2, bottom: bottom + 2 }));
+    for (const row of svg.querySelectorAll(".row-name, .row-figure")) {
+      const box = row.getBoundingClientRect();
+      if (shown(row) && marks.some(mark => overlap(box, mark) > 1.5))
+        faults.push(`"${row.textContent}" lies on a mark in ${name}`);
+    }
     const strays = [...svg.querySelectorAll(".mark")]
       .filter(mark => !inside(mark.getBoundingClientRect(), frame, 1)).length;
     if (strays) faults.push(`${strays} marks outside of ${name}`);
@@ -133,6 +142,7 @@ fn charts_of_every_page_are_whole() {
             ("quick", simulated::quick()),
             ("small", simulated::small()),
             ("full", simulated::full()),
+            ("crowded", simulated::crowded()),
         ] {
             all.push((name.to_owned(), render(&summary)));
         }
@@ -167,6 +177,14 @@ fn what_is_wrong_with_a_page_is_found() {
     assert_eq!(faults(&browser, "sound", &sound), (Vec::new(), 1));
     for (name, html, fault) in [
         ("lies", drawing(&(text(10, "some words") + &text(12, "others"))), "lies on"),
+        (
+            "row",
+            drawing(
+                "<text class=\"row-name\" x=\"10\" y=\"50\">a long name</text>\
+                 <line class=\"whisker\" x1=\"50\" y1=\"47\" x2=\"90\" y2=\"47\" stroke=\"black\"></line>",
+            ),
+            "lies on a mark",
+        ),
         ("cut", drawing(&text(190, "a long name")), "is cut off"),
         ("stray", drawing("<path class=\"mark\" d=\"M300 10h5v5h-5Z\"></path>"), "marks outside"),
         (

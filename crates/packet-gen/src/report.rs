@@ -178,7 +178,10 @@ impl fmt::Display for Report {
             writeln!(f, "{answers:12} of {pings} pings answered by {host}")?;
             if let Some(LastFrame { number, text }) = silent_after {
                 let seed = self.seed;
-                writeln!(f, "SMOKE TEST: {host} is silent since packet {number}, seed {seed}:\n{text}")?;
+                writeln!(
+                    f,
+                    "SMOKE TEST: {host} is silent since packet {number}, seed {seed}:\n{text}"
+                )?;
             }
         }
         if let Some(Lateness { median_us, p99_us, max_us }) = self.late {

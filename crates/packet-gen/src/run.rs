@@ -282,9 +282,12 @@ fn send(
         say(&format!("{total}path: {}, seed {}\n", total.path, total.seed))?;
     }
     match total.smoke_test {
-        Some(SmokeTest { host, silent_after: Some(frame), .. }) => Err(GeneratorError::Environment(
-            format!("{host} answers no ping any more since packet {}", frame.number),
-        )),
+        Some(SmokeTest { host, silent_after: Some(frame), .. }) => {
+            Err(GeneratorError::Environment(format!(
+                "{host} answers no ping any more since packet {}",
+                frame.number
+            )))
+        }
         _ => Ok(()),
     }
 }

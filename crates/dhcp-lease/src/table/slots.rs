@@ -84,10 +84,13 @@ impl<F: Leased> Slots<F> {
         SPARSE | id
     }
 
-    /// Whether `id`, one of [`Slots::part_ids`], leads to a slot that something has happened to.
-    pub(super) fn is_used(&self, id: u32) -> bool {
-        let is_made = id & SPARSE != 0 || self.pages[id as usize / PAGE].is_some();
-        is_made && self.get(id).version != 0
+    /// The first of the ids from `id` to `end` (one of [`Slots::part_ids`]' ranges) whose slot has been made;
+    /// `end` when there is none.
+    pub(super) fn next_made(&self, mut id: u32, end: u32) -> u32 {
+        while id < end && id & SPARSE == 0 && self.pages[id as usize / PAGE].is_none() {
+            id = (id / PAGE as u32 + 1) * PAGE as u32;
+        }
+        id.min(end)
     }
 
     pub(super) fn get(&self, id: u32) -> &Slot<F> {

@@ -326,11 +326,17 @@ impl<F: Leased> Locked<'_, F> {
     /// Counts the slots of one part where their addresses belong now; false when there is none.
     fn recount_part(&mut self, part: usize) -> bool {
         let Some(ids) = self.state.slots.part_ids(part) else { return false };
-        for id in ids {
-            if !self.state.slots.is_used(id) {
+        let mut next = ids.start;
+        loop {
+            let id = self.state.slots.next_made(next, ids.end);
+            if id >= ids.end {
+                return true;
+            }
+            next = id + 1;
+            let slot = self.slot(id);
+            if slot.version == 0 {
                 continue;
             }
-            let slot = self.slot(id);
             let standing = Delta::standing(slot.occupancy, slot.marks.state());
             let before = Account::of(slot);
             let number = self.state.tallies.number_of(slot.address());
@@ -340,7 +346,6 @@ impl<F: Leased> Locked<'_, F> {
                 self.count(id, standing);
             }
         }
-        true
     }
 }
 

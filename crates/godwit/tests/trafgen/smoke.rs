@@ -36,7 +36,11 @@ fn a_host_that_answers_is_sent_every_frame() {
 }
 
 /// The frames that come until none comes any more; `heard` is told of each.
-fn frames(receiver: &mut FrameReceiver, patience_ns: u64, mut heard: impl FnMut(usize)) -> Vec<Vec<u8>> {
+fn frames(
+    receiver: &mut FrameReceiver,
+    patience_ns: u64,
+    mut heard: impl FnMut(usize),
+) -> Vec<Vec<u8>> {
     let mut frames: Vec<Vec<u8>> = Vec::new();
     while poll(&mut [PollFd::readable(receiver)], Some(patience_ns)).expect("it can be asked") > 0 {
         for place in 0..receiver.receive().expect("the interface stays") {

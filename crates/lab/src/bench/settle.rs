@@ -76,7 +76,8 @@ impl ProcessBench<'_> {
             Feature::Plain => START_PATIENCE,
             _ => LARGE_PATIENCE,
         };
-        let has_answered = self.answers(position, &mut probe, patience)?;
+        let began = service.started.as_ref().map(|started| started.began);
+        let has_answered = self.answers(position, &mut probe, patience, began)?;
         let service = &mut self.services[position];
         if has_answered {
             if !driver::has_data(&service.subject, self.plan.protocol) {
@@ -108,13 +109,13 @@ impl ProcessBench<'_> {
     pub(super) fn settle(&mut self, position: usize) -> Result<Option<f64>, LabError> {
         let began = Instant::now();
         let mut probe = self.probe()?;
-        if !self.answers(position, &mut probe, SETTLE_PATIENCE)? {
+        if !self.answers(position, &mut probe, SETTLE_PATIENCE, None)? {
             let service = &mut self.services[position];
             if service.started.is_none() || service.has_ended() {
                 return Ok(None);
             }
             self.restart(position)?;
-            if !self.answers(position, &mut probe, START_PATIENCE)? {
+            if !self.answers(position, &mut probe, START_PATIENCE, None)? {
                 return Ok(None);
             }
         }
@@ -148,19 +149,24 @@ impl ProcessBench<'_> {
         Probe::open(self.relay, question, path.as_deref())
     }
 
-    /// Whether the server answers within `patience`; not when it ends first.
+    /// Whether the server answers within `patience`; not when it ends first. One that was started at
+    /// `began` for this is asked more often at first.
     fn answers(
         &mut self,
         position: usize,
         probe: &mut Probe,
         patience: Duration,
+        began: Option<Instant>,
     ) -> Result<bool, LabError> {
         let until = Instant::now() + patience;
         let (service, stop) = (&mut self.services[position], self.stop);
         let address = service.address;
-        let has_answered = probe.wait_for_answer(address, || {
-            stop.load(Ordering::Acquire) || Instant::now() >= until || service.has_ended()
-        })?;
+        let give_up =
+            || stop.load(Ordering::Acquire) || Instant::now() >= until || service.has_ended();
+        let has_answered = match began {
+            Some(began) => probe.wait_for_start(address, began, give_up)?,
+            None => probe.wait_for_answer(address, give_up)?,
+        };
         if stop.load(Ordering::Acquire) {
             return Err(LabError::Interrupted);
         }

@@ -1,5 +1,6 @@
 //! Asking a server whether it answers: a relayed DISCOVER or SOLICIT, or the query of DNS plans, every
-//! 50 ms from the generator's side.
+//! 50 ms from the generator's side; while it starts every hundredth of the time that it has taken, so that
+//! this time is known to a hundredth.
 //!
 //! The DHCP client that asks takes a lease once, so that it gets answers from an exhausted pool as
 //! well, and from a large one without a search. A DNS server that was given the zone must answer from
@@ -8,6 +9,7 @@
 mod message;
 mod question;
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::Path;
@@ -18,6 +20,9 @@ pub(crate) use question::Question;
 use question::XID;
 
 const EVERY: Duration = Duration::from_millis(50);
+/// How soon a server that starts is asked again, and after which part of the time that it has taken.
+const SOONEST: Duration = Duration::from_millis(2);
+const PART: u32 = 100;
 /// How often a lease is asked for; a server that gives none is one all the same.
 const REQUESTS: u32 = 5;
 /// How often a wrong answer is asked for again: a server may answer before it has read its zone.
@@ -43,9 +48,6 @@ impl Probe {
     ) -> Result<Self, LabError> {
         let bind = || {
             let socket = UdpSocket::bind(local).map_err(|e| cannot_bind(local, &e))?;
-            socket
-                .set_read_timeout(Some(EVERY))
-                .map_err(|e| LabError::cannot("set a timeout on a socket", e))?;
             Ok(Self { socket, question, xid: question.first_xid() })
         };
         let Some(namespace) = namespace else { return bind() };
@@ -73,6 +75,36 @@ impl Probe {
         while !give_up() {
             let xid = self.next_xid();
             if self.ask(server, &self.question.message(xid), xid)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Asks `server`, which was started at `began`, until it answers something that it was asked less than 50 ms
+    /// before; true then, false when `give_up` said so.
+    ///
+    /// # Errors
+    /// As for [`Probe::wait_for_answer`].
+    pub(crate) fn wait_for_start(
+        &mut self,
+        server: SocketAddr,
+        began: Instant,
+        mut give_up: impl FnMut() -> bool,
+    ) -> Result<bool, LabError> {
+        let mut asked: VecDeque<(u32, Instant)> = VecDeque::new();
+        while !give_up() {
+            let (xid, now) = (self.next_xid(), Instant::now());
+            while asked.front().is_some_and(|&(_, at)| now.duration_since(at) >= EVERY) {
+                asked.pop_front();
+            }
+            asked.push_back((xid, now));
+            self.send(server, &self.question.message(xid));
+            let pause = (now.duration_since(began) / PART).clamp(SOONEST, EVERY);
+            let is_answer = |answer: &[u8]| {
+                asked.iter().any(|&(xid, _)| self.question.is_answered_by(answer, xid))
+            };
+            if self.receive(server, now + pause, is_answer)?.is_some() {
                 return Ok(true);
             }
         }
@@ -136,26 +168,46 @@ impl Probe {
         xid: u32,
     ) -> Result<Option<Vec<u8>>, LabError> {
         let until = Instant::now() + EVERY;
+        self.send(server, message);
+        self.receive(server, until, |answer| self.question.is_answered_by(answer, xid))
+    }
+
+    fn send(&self, server: SocketAddr, message: &[u8]) {
         // Refused as long as the server has not opened its port; that is what is waited for.
         let _ = self.socket.send_to(message, server);
+    }
+
+    /// What `is_answer` takes for an answer, when it comes before `until`.
+    fn receive(
+        &self,
+        server: SocketAddr,
+        until: Instant,
+        is_answer: impl Fn(&[u8]) -> bool,
+    ) -> Result<Option<Vec<u8>>, LabError> {
         let mut answer = [0; 2048];
-        while Instant::now() < until {
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(None);
+            }
+            self.socket
+                .set_read_timeout(Some(left))
+                .map_err(|e| LabError::cannot("set a timeout on a socket", e))?;
             match self.socket.recv_from(&mut answer) {
                 Ok((len, from)) => {
                     let answer = &answer[..len];
-                    if from.ip() == server.ip() && self.question.is_answered_by(answer, xid) {
+                    if from.ip() == server.ip() && is_answer(answer) {
                         return Ok(Some(answer.to_vec()));
                     }
                 }
                 Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {
-                    std::thread::sleep(EVERY / 5);
+                    std::thread::sleep(left.min(EVERY / 5));
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => return Err(LabError::cannot("receive answers to probes", e)),
             }
         }
-        Ok(None)
     }
 }
 
@@ -214,6 +266,35 @@ mod tests {
             probe.socket.send_to(&[], address).unwrap();
             assert!(answering.join().unwrap() > 4, "late answers were taken");
         }
+    }
+
+    #[test]
+    fn a_server_that_starts_is_asked_again_before_its_answer_has_come() {
+        let ip = LOCALHOSTS[0];
+        let mut probe = Probe::open(any(ip), Question::Dhcp(ip), None).unwrap();
+        let server = UdpSocket::bind(any(ip)).unwrap();
+        let address = server.local_addr().unwrap();
+        let answering = std::thread::spawn(move || {
+            let (mut message, mut before) = ([0; 400], Vec::new());
+            // Each is answered when the next one has come; an empty one is the end.
+            loop {
+                let (len, from) = server.recv_from(&mut message).unwrap();
+                if len == 0 {
+                    return;
+                }
+                server.send_to(&before, from).unwrap();
+                before = message[..len].to_vec();
+            }
+        });
+        let mut rounds = 0;
+        let late = probe.wait_for_answer(address, || {
+            rounds += 1;
+            rounds > 4
+        });
+        assert!(!late.unwrap(), "the next one comes after 50 ms");
+        assert!(probe.wait_for_start(address, Instant::now(), || false).unwrap());
+        probe.socket.send_to(&[], address).unwrap();
+        answering.join().unwrap();
     }
 
     #[test]

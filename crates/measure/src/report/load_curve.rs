@@ -108,17 +108,23 @@ fn drawing(frame: &Frame, size: Size, lines: &[Line<'_>], plan: &Plan) -> Markup
         ticks: if size == Size::Wide { 9 } else { 4 },
         format: format::axis_rate,
     };
+    // On a phone all names stand at the left end of their lines or near it.
+    let beside = if size == Size::Narrow { names(frame, size, lines) } else { Vec::new() };
+    let figures = highest(frame, size, lines).into_iter().chain(beside).collect();
     let content = html! {
         (loss_region(frame, loss_percent))
         (frame.axes(&axis(offered_title(plan.protocol)), &axis(achieved_title(plan.protocol))))
-        (highest(frame, size, lines))
+        (levels(frame, lines))
+        (plot::labels(figures, 15.0, frame.top - 8.0, frame.floor() - REGION))
         @for line in lines {
             (plot::line(&line.class, &places(frame, line)))
         }
         @for line in lines {
             @for point in &line.points { (mark(frame, line, point, loss_percent)) }
         }
-        (names(frame, size, lines))
+        @if size == Size::Wide {
+            (plot::labels(names(frame, size, lines), 15.0, 8.0, frame.floor() - REGION))
+        }
     };
     frame.svg(size.class(), "Load curve: offered against achieved rate", "xy", &content)
 }
@@ -160,29 +166,31 @@ fn loss_region(frame: &Frame, loss_percent: f64) -> Markup {
     }
 }
 
-/// Level lines at the highest confirmed rates with the figures on them; on a phone the names too,
-/// as there is no room beside the lines.
-fn highest(frame: &Frame, size: Size, lines: &[Line<'_>]) -> Markup {
+/// Level lines at the highest confirmed rates.
+fn levels(frame: &Frame, lines: &[Line<'_>]) -> Markup {
+    html! {
+        @for (line, rate) in lines.iter().filter_map(|line| Some((line, line.highest_per_s?))) {
+            @let y = format::coordinate(frame.at_y(rate));
+            line class={ "level " (line.class) } x1=(format::coordinate(frame.left)) y1=(y)
+                x2=(format::coordinate(frame.at_x(rate))) y2=(y) {}
+        }
+    }
+}
+
+/// The figures on level lines; on a phone with the names, as there is no room beside the lines.
+fn highest(frame: &Frame, size: Size, lines: &[Line<'_>]) -> Vec<Label> {
     let text = |line: &Line<'_>, rate| match size {
         Size::Wide => format!("{}/s", format::rate(rate)),
         Size::Narrow => format!("{} {}/s", line.name, format::rate(rate)),
     };
-    let rates = || lines.iter().filter_map(|line| Some((line, line.highest_per_s?)));
-    let labels = rates()
+    let rates = lines.iter().filter_map(|line| Some((line, line.highest_per_s?)));
+    rates
         .map(|(line, rate)| Label {
             class: line.class.clone(),
             text: text(line, rate),
             at: (frame.left + 6.0, frame.at_y(rate) - 8.0),
         })
-        .collect();
-    html! {
-        @for (line, rate) in rates() {
-            @let y = format::coordinate(frame.at_y(rate));
-            line class={ "level " (line.class) } x1=(format::coordinate(frame.left)) y1=(y)
-                x2=(format::coordinate(frame.at_x(rate))) y2=(y) {}
-        }
-        (plot::labels(labels, 15.0, frame.top - 8.0, frame.floor() - REGION))
-    }
+        .collect()
 }
 
 fn mark(frame: &Frame, line: &Line<'_>, point: &CurvePoint, loss_percent: f64) -> Markup {
@@ -214,8 +222,8 @@ fn mark(frame: &Frame, line: &Line<'_>, point: &CurvePoint, loss_percent: f64) -
 }
 
 /// Every line's name beside its last point; on a phone only of those that have no level line.
-fn names(frame: &Frame, size: Size, lines: &[Line<'_>]) -> Markup {
-    let labels = lines
+fn names(frame: &Frame, size: Size, lines: &[Line<'_>]) -> Vec<Label> {
+    lines
         .iter()
         .filter(|line| size == Size::Wide || line.highest_per_s.is_none())
         .filter_map(|line| {
@@ -224,8 +232,7 @@ fn names(frame: &Frame, size: Size, lines: &[Line<'_>]) -> Markup {
             let at = (f64::min(x + 10.0, frame.width - width), y);
             Some(Label { class: line.class.clone(), text: line.name.to_owned(), at })
         })
-        .collect();
-    plot::labels(labels, 15.0, 8.0, frame.floor() - REGION)
+        .collect()
 }
 
 /// The figures behind the chart.

@@ -152,7 +152,7 @@ fn rates(size: Size, trial: &LongTrial, summary: &Summary) -> Markup {
         (shade(&frame, trial))
         (frame.axes(
             &Axis { title: "seconds", ticks: ticks(size), format: format::whole },
-            &Axis { title: "exchanges per second", ticks: 4, format: format::rate },
+            &Axis { title: "exchanges per second", ticks: 4, format: format::axis_rate },
         ))
         (plot::area(&class, &completed, frame.floor()))
         (plot::line(&class, &completed))

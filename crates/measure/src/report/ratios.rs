@@ -100,10 +100,70 @@ pub(super) fn chart_of(rows: &[Row], noise: Option<NoiseFloor>) -> Markup {
     }
 }
 
+/// Width of a character of a row's name at most, of what it is of, and of its figure, in the drawing's units.
+const NAME_CHARACTER: f64 = 7.8;
+const WHAT_CHARACTER: f64 = 7.2;
+const FIGURE_CHARACTER: f64 = 7.2;
+/// Width of the narrow drawing.
+const NARROW: f64 = 380.0;
+
+/// How the words of all rows are set.
+#[derive(Clone, Copy)]
+struct Setting {
+    size: Size,
+    /// Beside what it is of, or on one line, a name has no room.
+    is_long: bool,
+    left: f64,
+    right: f64,
+}
+
+impl Setting {
+    fn of(size: Size, rows: &[Row]) -> Self {
+        let widest = |of: &dyn Fn(&Row) -> f64| rows.iter().map(of).fold(0.0, f64::max);
+        let width = |text: &str, character: f64| text.chars().count() as f64 * character;
+        let name = widest(&|row| width(&row.name, NAME_CHARACTER));
+        match size {
+            Size::Wide => {
+                let what = widest(&|row| width(&row.what, WHAT_CHARACTER));
+                let figure = widest(&|row| width(&figure(row), FIGURE_CHARACTER));
+                let is_long = name + what + 8.0 > 330.0;
+                let left = if is_long { f64::clamp(name + 8.0, 330.0, 420.0) } else { 330.0 };
+                Self { size, is_long, left, right: f64::max(figure + 12.0, 250.0) }
+            }
+            Size::Narrow => Self { size, is_long: name > NARROW, left: 14.0, right: 20.0 },
+        }
+    }
+
+    const fn row_height(self) -> f64 {
+        match (self.size, self.is_long) {
+            (Size::Wide, false) => 34.0,
+            (Size::Wide, true) => 42.0,
+            (Size::Narrow, false) => 78.0,
+            (Size::Narrow, true) => 94.0,
+        }
+    }
+
+    /// How far below the middle of a row its interval is: on a phone the words stand above it.
+    const fn lift(self) -> f64 {
+        match (self.size, self.is_long) {
+            (Size::Wide, _) => 0.0,
+            (Size::Narrow, false) => 20.0,
+            (Size::Narrow, true) => 28.0,
+        }
+    }
+}
+
+/// `12.6×  (11.9 to 13.4)`.
+fn figure(row: &Row) -> String {
+    format!("{}  ({})", times_bound(row.bound, &row.interval), range(&row.interval))
+}
+
 fn drawing(size: Size, rows: &[Row], noise: Option<NoiseFloor>) -> Markup {
-    let (width, left, right, row_height, top) = match size {
-        Size::Wide => (960.0, 330.0, 250.0, 34.0, 12.0),
-        Size::Narrow => (380.0, 14.0, 20.0, 78.0, 26.0),
+    let setting = Setting::of(size, rows);
+    let (row_height, Setting { left, right, .. }) = (setting.row_height(), setting);
+    let (width, top) = match size {
+        Size::Wide => (960.0, 12.0),
+        Size::Narrow => (NARROW, 26.0),
     };
     // Wide intervals of few pairs would squeeze the rest: they run off the axis instead.
     let reach = |interval: &RatioInterval| {
@@ -122,7 +182,7 @@ fn drawing(size: Size, rows: &[Row], noise: Option<NoiseFloor>) -> Markup {
         x: Scale::log(low * 0.95, high * 1.05),
         y: Scale::Linear { max: 1.0 },
     };
-    let at = |index: usize| frame.top + (index as f64 + 0.5) * row_height + lift(size);
+    let at = |index: usize| frame.top + (index as f64 + 0.5) * row_height + setting.lift();
     let content = html! {
         @for index in 0..rows.len() {
             (equal(&frame, noise, at(index), if size == Size::Wide { row_height / 2.0 } else { 9.0 }))
@@ -131,17 +191,9 @@ fn drawing(size: Size, rows: &[Row], noise: Option<NoiseFloor>) -> Markup {
             &Axis { title: "times as many", ticks: 6, format: |v| format!("{}×", format::trimmed(v, 3)) },
             &Axis { title: "", ticks: 0, format: |_| String::new() },
         ))
-        @for (index, row) in rows.iter().enumerate() { (line(&frame, size, row, at(index))) }
+        @for (index, row) in rows.iter().enumerate() { (line(&frame, setting, row, at(index))) }
     };
     frame.svg(size.class(), "Ratios between servers with 95 % intervals", "xy", &content)
-}
-
-/// On a phone the words stand above the interval.
-const fn lift(size: Size) -> f64 {
-    match size {
-        Size::Wide => 0.0,
-        Size::Narrow => 20.0,
-    }
 }
 
 /// The line of equality and the band of noise around it, `reach` above and below a row.
@@ -160,11 +212,43 @@ fn equal(frame: &Frame, noise: Option<NoiseFloor>, y: f64, reach: f64) -> Markup
     }
 }
 
-fn line(frame: &Frame, size: Size, row: &Row, y: f64) -> Markup {
+/// The words of a row whose interval is at `y`.
+fn words(frame: &Frame, setting: Setting, row: &Row, y: f64) -> Markup {
+    let c = format::coordinate;
+    let Row { name, what, server, to, .. } = row;
+    html! {
+        @match (setting.size, setting.is_long) {
+            (Size::Wide, false) => {
+                text class="row-name" x="0" y=(c(y)) dy="0.32em" {
+                    (name) tspan class="dim" dx="8" { (what) }
+                }
+            }
+            (Size::Wide, true) => {
+                text class="row-name" x="0" y=(c(y - 9.0)) dy="0.32em" { (name) }
+                text class="row-name dim" x="0" y=(c(y + 9.0)) dy="0.32em" { (what) }
+            }
+            (Size::Narrow, is_long) => {
+                @if is_long {
+                    text class="row-name" x="0" y=(c(y - 64.0)) dy="0.32em" { (server) " ÷" }
+                    text class="row-name" x="0" y=(c(y - 48.0)) dy="0.32em" { (to) }
+                } @else {
+                    text class="row-name" x="0" y=(c(y - 48.0)) dy="0.32em" { (name) }
+                }
+                text class="row-name dim" x="0" y=(c(y - 32.0)) dy="0.32em" { (what) }
+            }
+        }
+        @let (x, y) = match setting.size {
+            Size::Wide => (c(frame.end() + 12.0), c(y)),
+            Size::Narrow => (c(0.0), c(y - 16.0)),
+        };
+        text class="row-figure" x=(x) y=(y) dy="0.32em" { (figure(row)) }
+    }
+}
+
+fn line(frame: &Frame, setting: Setting, row: &Row, y: f64) -> Markup {
     let c = format::coordinate;
     let Row { name, what, interval, class, bound, .. } = row;
     let (from, to) = (frame.at_x(interval.low), frame.at_x(interval.high));
-    let figure = format!("{}  ({})", times_bound(bound, interval), range(interval));
     let mark = Mark {
         class,
         shape: 0,
@@ -184,19 +268,7 @@ fn line(frame: &Frame, size: Size, row: &Row, y: f64) -> Markup {
         ),
     };
     html! {
-        @match size {
-            Size::Wide => {
-                text class="row-name" x="0" y=(c(y)) dy="0.32em" {
-                    (name) tspan class="dim" dx="8" { (what) }
-                }
-                text class="row-figure" x=(c(frame.end() + 12.0)) y=(c(y)) dy="0.32em" { (figure) }
-            }
-            Size::Narrow => {
-                text class="row-name" x="0" y=(c(y - 48.0)) dy="0.32em" { (name) }
-                text class="row-name dim" x="0" y=(c(y - 32.0)) dy="0.32em" { (what) }
-                text class="row-figure" x="0" y=(c(y - 16.0)) dy="0.32em" { (figure) }
-            }
-        }
+        (words(frame, setting, row, y))
         line class={ "whisker " (class) } x1=(c(from)) y1=(c(y)) x2=(c(to)) y2=(c(y)) {}
         @for (end, is_open) in [
             (from, frame.at_x(interval.low * 1.001) <= frame.left),

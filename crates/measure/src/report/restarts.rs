@@ -70,7 +70,7 @@ fn drawing(size: Size, restart: &RestartResult, summary: &Summary) -> Markup {
             height=(c(frame.floor() - frame.top)) {}
         (frame.axes(
             &Axis { title: "seconds since the first exchange was due", ticks, format: format::whole },
-            &Axis { title: "leases per second", ticks: 4, format: format::rate },
+            &Axis { title: "leases per second", ticks: 4, format: format::axis_rate },
         ))
         (plot::area(&class, &line(1), frame.floor()))
         (plot::line("generator", &line(0)))

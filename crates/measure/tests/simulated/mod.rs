@@ -14,7 +14,7 @@ use measure::record::{
     TRIAL_SCHEMA, Trial, VoidReason,
 };
 use measure::search::{Outcome, Search, Step};
-use measure::summary::{Summary, digest};
+use measure::summary::{LongTrial, LongTrialPoint, Summary, digest};
 
 /// A server as the simulation sees it.
 #[derive(Clone, Copy)]
@@ -425,6 +425,48 @@ pub(crate) fn small() -> Summary {
     lab.void_one_in = 12;
     lab.measure(&[MODELS[0], MODELS[1], MODELS[4]]);
     digest(&lab.run(), &lab.trials)
+}
+
+/// Servers with long names at rates close together, of which one is never confirmed, in one round, so that no
+/// ratio has an interval; and a long trial.
+pub(crate) fn crowded() -> Summary {
+    const NAMES: [&str; 5] = [
+        "godwit-postgresql",
+        "godwit-postgresql-two-servers",
+        "godwit-postgresql-20-ms-away",
+        "godwit-mysql-1-ms-away",
+        "godwit-mysql-exclusive",
+    ];
+    let mut plan = quick().plan;
+    plan.blocks.rounds = 1;
+    plan.sampling_interval_ms = 500;
+    let mut lab = Lab::new(plan);
+    lab.mishaps = vec![(NAMES[0], 0, Mishap::Fails), (NAMES[3], 0, Mishap::Blinded)];
+    let models: Vec<Model> = std::iter::zip(NAMES, 0_u32..)
+        .map(|(server, n)| Model {
+            server,
+            capacity_per_s: 14_000.0 + 300.0 * f64::from(n),
+            ..MODELS[1]
+        })
+        .collect();
+    lab.measure(&models);
+    let mut summary = digest(&lab.run(), &lab.trials);
+    let point = |n: u64| LongTrialPoint {
+        due: 125_000,
+        completed: 124_000 - 10 * n,
+        server_cpus_busy: Some(0.7),
+        server_rss_bytes: Some(200 << 20),
+        ..LongTrialPoint::default()
+    };
+    summary.long_trials.push(LongTrial {
+        server: NAMES[1].to_owned(),
+        purpose: Purpose::Curve,
+        offered_per_s: 125_000.0,
+        interval_s: 1.0,
+        points: (0..60).map(point).collect(),
+        ..LongTrial::default()
+    });
+    summary
 }
 
 /// Where the time of `godwit dns echo` went at 20,000 and at 60,000 queries per second, a part of what
