@@ -57,7 +57,8 @@ fn the_last_frame_before_the_silence_is_told() {
     let mut receiver = link.receiver();
     let mut command = Command::new("ip");
     command.args(["netns", "exec", &link.0, GODWIT, "trafgen", "--json", "-o", "out0", "-E", "7"]);
-    command.args(["-s", "127.0.0.1", PACKET]);
+    // More than are sent while the host answers, so that it ends when the silence is not noticed.
+    command.args(["-n", "30000", "-s", "127.0.0.1", PACKET]);
     let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let child = child.spawn().expect("ip starts");
     let mut is_silent = false;

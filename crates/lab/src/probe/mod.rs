@@ -292,7 +292,12 @@ mod tests {
             rounds > 4
         });
         assert!(!late.unwrap(), "the next one comes after 50 ms");
-        assert!(probe.wait_for_start(address, Instant::now(), || false).unwrap());
+        let mut rounds = 0;
+        let started = probe.wait_for_start(address, Instant::now(), || {
+            rounds += 1;
+            rounds > 1_000
+        });
+        assert!(started.unwrap());
         probe.socket.send_to(&[], address).unwrap();
         answering.join().unwrap();
     }

@@ -127,7 +127,7 @@ impl Setting {
                 let what = widest(&|row| width(&row.what, WHAT_CHARACTER));
                 let figure = widest(&|row| width(&figure(row), FIGURE_CHARACTER));
                 let is_long = name + what + 8.0 > 330.0;
-                let left = if is_long { f64::clamp(name + 8.0, 330.0, 420.0) } else { 330.0 };
+                let left = if is_long { f64::clamp(name + 8.0, 330.0, 460.0) } else { 330.0 };
                 Self { size, is_long, left, right: f64::max(figure + 12.0, 250.0) }
             }
             Size::Narrow => Self { size, is_long: name > NARROW, left: 14.0, right: 20.0 },
