@@ -100,9 +100,7 @@ pub(super) fn chart_of(rows: &[Row], noise: Option<NoiseFloor>) -> Markup {
     }
 }
 
-/// Width of a character of a row's name at most, of what it is of, and of its figure, in the drawing's units.
-const NAME_CHARACTER: f64 = 7.8;
-const WHAT_CHARACTER: f64 = 7.2;
+/// Width of a character of a row's figure at most, in the drawing's units.
 const FIGURE_CHARACTER: f64 = 7.2;
 /// Width of the narrow drawing.
 const NARROW: f64 = 380.0;
@@ -120,14 +118,13 @@ struct Setting {
 impl Setting {
     fn of(size: Size, rows: &[Row]) -> Self {
         let widest = |of: &dyn Fn(&Row) -> f64| rows.iter().map(of).fold(0.0, f64::max);
-        let width = |text: &str, character: f64| text.chars().count() as f64 * character;
-        let name = widest(&|row| width(&row.name, NAME_CHARACTER));
+        let name = widest(&|row| plot::name_width(&row.name));
         match size {
             Size::Wide => {
-                let what = widest(&|row| width(&row.what, WHAT_CHARACTER));
-                let figure = widest(&|row| width(&figure(row), FIGURE_CHARACTER));
+                let what = widest(&|row| plot::name_width(&row.what));
+                let figure = widest(&|row| figure(row).chars().count() as f64 * FIGURE_CHARACTER);
                 let is_long = name + what + 8.0 > 330.0;
-                let left = if is_long { f64::clamp(name + 8.0, 330.0, 460.0) } else { 330.0 };
+                let left = if is_long { f64::clamp(name + 8.0, 330.0, 540.0) } else { 330.0 };
                 Self { size, is_long, left, right: f64::max(figure + 12.0, 250.0) }
             }
             Size::Narrow => Self { size, is_long: name > NARROW, left: 14.0, right: 20.0 },
