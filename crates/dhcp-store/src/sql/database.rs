@@ -335,6 +335,11 @@ impl Database {
         self.driver.pairs(query)
     }
 
+    /// See [`Driver::count_inserts`].
+    pub(super) fn count_inserts<F: Stored>(&mut self, layout: Layout) -> Result<(), SqlError> {
+        self.driver.count_inserts(&F::table(layout))
+    }
+
     /// See [`Driver::part_writes`].
     pub(super) fn part_writes(&mut self) {
         self.driver.part_writes();

@@ -148,6 +148,12 @@ pub(super) trait Driver: Send {
     /// to be inserted and is there already is a conflict; then nothing is committed.
     fn commit(&mut self, table: &Table, changes: RowChanges) -> Result<(), SqlError>;
 
+    /// Learns whether the leases that [`Driver::commit`] inserts into `table` are counted by it or by the
+    /// table's triggers: to be asked once for a connection, of the table that it is for.
+    fn count_inserts(&mut self, _table: &Table) -> Result<(), SqlError> {
+        Ok(())
+    }
+
     /// From now on a transaction may be undone between two statements of one question without a word:
     /// nothing that must not happen then shares a question.
     fn part_writes(&mut self) {}

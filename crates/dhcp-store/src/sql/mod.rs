@@ -3,6 +3,7 @@
 //! - [`settings`]: how a database is reached.
 //! - `connect`: which of several hosts, and whether leases can be written there; `tls`: who is believed.
 //! - [`database`]: a connection with what is done over it: schema, transactions, leases in bulk.
+//! - `counts`: new leases counted many at once, where the tables leave that to us.
 //! - [`schema`]: the tables, as statements, in the two versions that are known.
 //! - [`row`]: leases as values of their columns and back, without a database.
 //! - [`hosts`]: reservations, looked up in bulk and written one at a time.
@@ -15,6 +16,7 @@
 //! Kea's manual to have read: "Supported Lease Databases", "The kea-admin Tool".
 
 mod connect;
+mod counts;
 pub mod database;
 mod driver;
 mod error;

@@ -18,6 +18,7 @@ use mysql::prelude::Queryable;
 
 use super::connect;
 use super::connect::mysql::failed;
+use super::counts;
 use super::driver::{Column, Driver, Kind, RowChanges, Sought, Table, Value, Visit, VisitFound};
 use super::error::SqlError;
 use super::settings::Settings;
@@ -35,13 +36,15 @@ pub(super) struct Mysql {
     place: String,
     /// See [`Driver::part_writes`].
     parts_writes: bool,
+    /// The table whose new leases are counted here: its trigger leaves them to us.
+    counted: Option<&'static str>,
 }
 
 impl Mysql {
     /// Connects.
     pub(super) fn connect(settings: &Settings) -> Result<Self, SqlError> {
         let connection = connect::mysql::connect(settings)?;
-        Ok(Self { connection, place: settings.to_string(), parts_writes: false })
+        Ok(Self { connection, place: settings.to_string(), parts_writes: false, counted: None })
     }
 
     /// Carries out `statements`; how many rows they changed. What fails keeps those after it from
@@ -159,7 +162,17 @@ impl Driver for Mysql {
 
     fn commit(&mut self, table: &Table, changes: RowChanges) -> Result<(), SqlError> {
         let mut statements = Statements { are_parted: self.parts_writes, ..Statements::default() };
-        statements.insert(table, &changes.inserts, "");
+        // Where each statement goes alone, one for each table of counts is more than it saves.
+        let counts = self.counted == Some(table.name) && !self.parts_writes;
+        if counts && !changes.inserts.is_empty() {
+            statements.add(counts::SAYS_SO);
+            statements.insert(table, &changes.inserts, "");
+            statements.add(counts::SAYS_NO_LONGER);
+            let counting = counts::counting(table, &changes.inserts);
+            counting.iter().for_each(|statement| statements.add(statement));
+        } else {
+            statements.insert(table, &changes.inserts, "");
+        }
         statements.insert(table, &changes.updates, &replacing(table));
         for (time, keys) in &changes.renewals {
             statements.renew(table, time, keys);
@@ -167,7 +180,18 @@ impl Driver for Mysql {
         statements.delete(table, &changes.deletions);
         statements.add("COMMIT");
         let mut texts = statements.texts.iter();
-        texts.try_for_each(|text| self.carry_out(text, "write leases to").map(drop))
+        let done = texts.try_for_each(|text| self.carry_out(text, "write leases to").map(drop));
+        if done.is_err() && counts {
+            // A connection that does not take this either is no session any more.
+            let _ = self.run(counts::SAYS_NO_LONGER);
+        }
+        done
+    }
+
+    fn count_inserts(&mut self, table: &Table) -> Result<(), SqlError> {
+        let is_left_to_us = self.numbers(&counts::asks_trigger(table))?.first() == Some(&1);
+        self.counted = is_left_to_us.then_some(table.name);
+        Ok(())
     }
 
     fn part_writes(&mut self) {

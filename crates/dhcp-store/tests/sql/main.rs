@@ -8,6 +8,7 @@
 mod authority;
 mod bulk;
 mod contract;
+mod counts;
 mod fail_over;
 mod hosts;
 mod race;

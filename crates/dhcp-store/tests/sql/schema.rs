@@ -56,7 +56,7 @@ fn described(place: &Place, database: &str) -> String {
 }
 
 /// Has Debian's `kea-admin` do something; `false` where it is not installed.
-fn kea_admin(words: &[&str], settings: &Settings) -> Option<String> {
+pub(crate) fn kea_admin(words: &[&str], settings: &Settings) -> Option<String> {
     let port = settings.port().to_string();
     let mut command = Command::new("kea-admin");
     command.args(words).args(["-h", "127.0.0.1", "-P", &port, "-u", &settings.user]);

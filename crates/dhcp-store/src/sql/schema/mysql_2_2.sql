@@ -1,6 +1,7 @@
 -- The lease and host tables of Kea 2.2 (schema 14.0) for MariaDB and MySQL. Names and types are
 -- Kea's; a blank line ends a statement. Triggers of new leases count them without a call, which
--- would cost more than what it does.
+-- would cost more than what it does, and not at all for who counts them itself, many at once: a
+-- session in which @godwit_counts_leases is set.
 
 CREATE TABLE schema_version (
     version INT NOT NULL PRIMARY KEY,
@@ -302,7 +303,7 @@ END
 
 CREATE TRIGGER lease4_AINS AFTER INSERT ON lease4 FOR EACH ROW
 BEGIN
-    IF NEW.state IN (0, 1) THEN
+    IF NEW.state IN (0, 1) AND @godwit_counts_leases IS NULL THEN
         INSERT INTO lease4_stat VALUES (NEW.subnet_id, NEW.state, 1)
             ON DUPLICATE KEY UPDATE leases = leases + 1;
     END IF;
@@ -331,7 +332,7 @@ END
 
 CREATE TRIGGER lease6_AINS AFTER INSERT ON lease6 FOR EACH ROW
 BEGIN
-    IF NEW.state IN (0, 1) THEN
+    IF NEW.state IN (0, 1) AND @godwit_counts_leases IS NULL THEN
         INSERT INTO lease6_stat VALUES (NEW.subnet_id, NEW.lease_type, NEW.state, 1)
             ON DUPLICATE KEY UPDATE leases = leases + 1;
     END IF;

@@ -1,5 +1,5 @@
 -- From schema 14.0 (Kea 2.2) to 35.0 for MariaDB and MySQL. Names and types are Kea's; a blank line
--- ends a statement. Triggers of new leases count them without a call, as before.
+-- ends a statement. Triggers of new leases count them as before.
 
 DROP TRIGGER lease4_AINS
 
@@ -229,7 +229,7 @@ END
 
 CREATE TRIGGER lease4_AINS AFTER INSERT ON lease4 FOR EACH ROW
 BEGIN
-    IF NEW.state IN (0, 1) THEN
+    IF NEW.state IN (0, 1) AND @godwit_counts_leases IS NULL THEN
         INSERT INTO lease4_stat VALUES (NEW.subnet_id, NEW.state, 1)
             ON DUPLICATE KEY UPDATE leases = leases + 1;
         INSERT INTO lease4_pool_stat VALUES (NEW.subnet_id, NEW.pool_id, NEW.state, 1)
@@ -261,11 +261,11 @@ END
 
 CREATE TRIGGER lease6_AINS AFTER INSERT ON lease6 FOR EACH ROW
 BEGIN
-    IF NEW.state IN (0, 1, 4) THEN
+    IF NEW.state IN (0, 1, 4) AND @godwit_counts_leases IS NULL THEN
         INSERT INTO lease6_stat VALUES (NEW.subnet_id, NEW.lease_type, NEW.state, 1)
             ON DUPLICATE KEY UPDATE leases = leases + 1;
     END IF;
-    IF NEW.state IN (0, 1) THEN
+    IF NEW.state IN (0, 1) AND @godwit_counts_leases IS NULL THEN
         INSERT INTO lease6_pool_stat
             VALUES (NEW.subnet_id, NEW.pool_id, NEW.lease_type, NEW.state, 1)
             ON DUPLICATE KEY UPDATE leases = leases + 1;

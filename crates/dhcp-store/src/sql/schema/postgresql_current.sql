@@ -171,16 +171,15 @@ CREATE FUNCTION countLeases4(the_subnet BIGINT, the_pool BIGINT, the_state BIGIN
 RETURNS VOID LANGUAGE plpgsql AS $$
 BEGIN
     IF the_state IN (0, 1) AND step > 0 THEN
-        INSERT INTO lease4_stat AS s VALUES (the_subnet, the_state, 1)
-            ON CONFLICT (subnet_id, state) DO UPDATE SET leases = s.leases + 1;
-        INSERT INTO lease4_pool_stat AS s VALUES (the_subnet, the_pool, the_state, 1)
-            ON CONFLICT (subnet_id, pool_id, state) DO UPDATE SET leases = s.leases + 1;
+        INSERT INTO lease4_stat AS s VALUES (the_subnet, the_state, step)
+            ON CONFLICT (subnet_id, state) DO UPDATE SET leases = s.leases + step;
+        INSERT INTO lease4_pool_stat AS s VALUES (the_subnet, the_pool, the_state, step)
+            ON CONFLICT (subnet_id, pool_id, state) DO UPDATE SET leases = s.leases + step;
     ELSIF the_state IN (0, 1) THEN
-        UPDATE lease4_stat SET leases = leases - 1
-            WHERE subnet_id = the_subnet AND state = the_state AND leases > 0;
-        UPDATE lease4_pool_stat SET leases = leases - 1
-            WHERE subnet_id = the_subnet AND pool_id = the_pool AND state = the_state
-                AND leases > 0;
+        UPDATE lease4_stat SET leases = greatest(leases + step, 0)
+            WHERE subnet_id = the_subnet AND state = the_state;
+        UPDATE lease4_pool_stat SET leases = greatest(leases + step, 0)
+            WHERE subnet_id = the_subnet AND pool_id = the_pool AND state = the_state;
     END IF;
 END $$
 
@@ -189,28 +188,29 @@ CREATE FUNCTION countLeases6(
 ) RETURNS VOID LANGUAGE plpgsql AS $$
 BEGIN
     IF the_state IN (0, 1, 4) AND step > 0 THEN
-        INSERT INTO lease6_stat AS s VALUES (the_subnet, the_type, the_state, 1)
-            ON CONFLICT (subnet_id, lease_type, state) DO UPDATE SET leases = s.leases + 1;
+        INSERT INTO lease6_stat AS s VALUES (the_subnet, the_type, the_state, step)
+            ON CONFLICT (subnet_id, lease_type, state) DO UPDATE SET leases = s.leases + step;
     ELSIF the_state IN (0, 1, 4) THEN
-        UPDATE lease6_stat SET leases = leases - 1
-            WHERE subnet_id = the_subnet AND lease_type = the_type AND state = the_state
-                AND leases > 0;
+        UPDATE lease6_stat SET leases = greatest(leases + step, 0)
+            WHERE subnet_id = the_subnet AND lease_type = the_type AND state = the_state;
     END IF;
     IF the_state IN (0, 1) AND step > 0 THEN
-        INSERT INTO lease6_pool_stat AS s VALUES (the_subnet, the_pool, the_type, the_state, 1)
+        INSERT INTO lease6_pool_stat AS s
+            VALUES (the_subnet, the_pool, the_type, the_state, step)
             ON CONFLICT (subnet_id, pool_id, lease_type, state)
-            DO UPDATE SET leases = s.leases + 1;
+            DO UPDATE SET leases = s.leases + step;
     ELSIF the_state IN (0, 1) THEN
-        UPDATE lease6_pool_stat SET leases = leases - 1
+        UPDATE lease6_pool_stat SET leases = greatest(leases + step, 0)
             WHERE subnet_id = the_subnet AND pool_id = the_pool AND lease_type = the_type
-                AND state = the_state AND leases > 0;
+                AND state = the_state;
     END IF;
 END $$
 
 CREATE OR REPLACE FUNCTION func_lease4_AINS() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM countLeases4(NEW.subnet_id, NEW.pool_id, NEW.state, 1);
-    PERFORM countClasses4(NEW.state, NEW.user_context, 1);
+    PERFORM countLeases4(subnet_id, pool_id, state, count(*)::int) FROM changed
+        GROUP BY subnet_id, pool_id, state ORDER BY subnet_id, pool_id, state;
+    PERFORM countClasses4(state, user_context, 1) FROM changed WHERE user_context <> '';
     RETURN NULL;
 END $$
 
@@ -230,15 +230,18 @@ END $$
 
 CREATE OR REPLACE FUNCTION func_lease4_ADEL() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM countLeases4(OLD.subnet_id, OLD.pool_id, OLD.state, -1);
-    PERFORM countClasses4(OLD.state, OLD.user_context, -1);
+    PERFORM countLeases4(subnet_id, pool_id, state, -count(*)::int) FROM changed
+        GROUP BY subnet_id, pool_id, state ORDER BY subnet_id, pool_id, state;
+    PERFORM countClasses4(state, user_context, -1) FROM changed WHERE user_context <> '';
     RETURN NULL;
 END $$
 
 CREATE OR REPLACE FUNCTION func_lease6_AINS() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM countLeases6(NEW.subnet_id, NEW.pool_id, NEW.lease_type, NEW.state, 1);
-    PERFORM countClasses6(NEW.state, NEW.lease_type, NEW.user_context, 1);
+    PERFORM countLeases6(subnet_id, pool_id, lease_type, state, count(*)::int) FROM changed
+        GROUP BY subnet_id, pool_id, lease_type, state
+        ORDER BY subnet_id, pool_id, lease_type, state;
+    PERFORM countClasses6(state, lease_type, user_context, 1) FROM changed WHERE user_context <> '';
     RETURN NULL;
 END $$
 
@@ -259,28 +262,37 @@ END $$
 
 CREATE OR REPLACE FUNCTION func_lease6_ADEL() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM countLeases6(OLD.subnet_id, OLD.pool_id, OLD.lease_type, OLD.state, -1);
-    PERFORM countClasses6(OLD.state, OLD.lease_type, OLD.user_context, -1);
+    PERFORM countLeases6(subnet_id, pool_id, lease_type, state, -count(*)::int) FROM changed
+        GROUP BY subnet_id, pool_id, lease_type, state
+        ORDER BY subnet_id, pool_id, lease_type, state;
+    PERFORM countClasses6(state, lease_type, user_context, -1)
+        FROM changed WHERE user_context <> '';
     RETURN NULL;
 END $$
 
 CREATE TRIGGER lease4_AINS AFTER INSERT ON lease4
-FOR EACH ROW EXECUTE FUNCTION func_lease4_AINS()
+REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION func_lease4_AINS()
 
 CREATE TRIGGER lease4_AUPD AFTER UPDATE ON lease4
-FOR EACH ROW EXECUTE FUNCTION func_lease4_AUPD()
+FOR EACH ROW WHEN (
+    (OLD.subnet_id, OLD.pool_id, OLD.state, OLD.user_context)
+    IS DISTINCT FROM (NEW.subnet_id, NEW.pool_id, NEW.state, NEW.user_context)
+) EXECUTE FUNCTION func_lease4_AUPD()
 
 CREATE TRIGGER lease4_ADEL AFTER DELETE ON lease4
-FOR EACH ROW EXECUTE FUNCTION func_lease4_ADEL()
+REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION func_lease4_ADEL()
 
 CREATE TRIGGER lease6_AINS AFTER INSERT ON lease6
-FOR EACH ROW EXECUTE FUNCTION func_lease6_AINS()
+REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION func_lease6_AINS()
 
 CREATE TRIGGER lease6_AUPD AFTER UPDATE ON lease6
-FOR EACH ROW EXECUTE FUNCTION func_lease6_AUPD()
+FOR EACH ROW WHEN (
+    (OLD.subnet_id, OLD.pool_id, OLD.lease_type, OLD.state, OLD.user_context)
+    IS DISTINCT FROM (NEW.subnet_id, NEW.pool_id, NEW.lease_type, NEW.state, NEW.user_context)
+) EXECUTE FUNCTION func_lease6_AUPD()
 
 CREATE TRIGGER lease6_ADEL AFTER DELETE ON lease6
-FOR EACH ROW EXECUTE FUNCTION func_lease6_ADEL()
+REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION func_lease6_ADEL()
 
 CREATE FUNCTION lease4DumpHeader() RETURNS TEXT LANGUAGE sql AS $$
     SELECT 'address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,fqdn_rev,hostname,state,user_context,pool_id'

@@ -1,0 +1,151 @@
+//! Counts of leases that were added together: one statement for each table that has such counts.
+//!
+//! Kea's tables count leases by subnet and state, in triggers. MariaDB's are carried out row by row,
+//! and cost nearly as much as the rows. The triggers that this crate's own tables have leave new
+//! leases to a session that says that it counts them ([`SAYS_SO`]); the counts are then changed in the
+//! same transaction as the rows.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::driver::{Table, Value};
+
+/// Begins what the session counts itself.
+pub(super) const SAYS_SO: &str = "SET @godwit_counts_leases=1";
+/// Ends it.
+pub(super) const SAYS_NO_LONGER: &str = "SET @godwit_counts_leases=NULL";
+
+/// Whether the trigger of new leases of `table` leaves them to who counts them.
+pub(super) fn asks_trigger(table: &Table) -> String {
+    format!(
+        "SELECT COUNT(*) FROM information_schema.triggers WHERE trigger_schema=DATABASE() \
+         AND event_object_table='{}' AND event_manipulation='INSERT' \
+         AND action_statement LIKE '%@godwit_counts_leases IS NULL%'",
+        table.name
+    )
+}
+
+/// A table of counts.
+struct Counter {
+    name: &'static str,
+    /// The columns that it has in common with leases.
+    by: &'static [&'static str],
+    /// The states that it counts.
+    states: &'static [i64],
+}
+
+const V4: Counter = Counter { name: "lease4_stat", by: &["subnet_id", "state"], states: &[0, 1] };
+const V4_POOL: Counter =
+    Counter { name: "lease4_pool_stat", by: &["subnet_id", "pool_id", "state"], states: &[0, 1] };
+const V6_KEA22: Counter =
+    Counter { name: "lease6_stat", by: &["subnet_id", "lease_type", "state"], states: &[0, 1] };
+/// Registered addresses (RFC 9686) count too.
+const V6: Counter = Counter { states: &[0, 1, 4], ..V6_KEA22 };
+const V6_POOL: Counter = Counter {
+    name: "lease6_pool_stat",
+    by: &["subnet_id", "pool_id", "lease_type", "state"],
+    states: &[0, 1],
+};
+
+fn counters(table: &Table) -> &'static [Counter] {
+    let has_pools = table.columns.iter().any(|column| column.name == "pool_id");
+    match (table.name, has_pools) {
+        ("lease4", true) => &[V4, V4_POOL],
+        ("lease4", false) => &[V4],
+        ("lease6", true) => &[V6, V6_POOL],
+        ("lease6", false) => &[V6_KEA22],
+        _ => &[],
+    }
+}
+
+/// The statements that count `rows` of `table`, one after the other, as added. Places are in the order
+/// of their columns, for everybody.
+pub(super) fn counting(table: &Table, rows: &[Value]) -> Vec<String> {
+    counters(table).iter().filter_map(|counter| counter.statement(table, rows)).collect()
+}
+
+impl Counter {
+    /// `None` when none of the rows counts.
+    fn statement(&self, table: &Table, rows: &[Value]) -> Option<String> {
+        let position = |name: &&str| table.columns.iter().position(|column| column.name == *name);
+        let by: Vec<usize> = self.by.iter().filter_map(position).collect();
+        assert_eq!(by.len(), self.by.len(), "leases have all columns that they are counted by");
+        let mut counts = BTreeMap::<Vec<i64>, u64>::new();
+        for row in rows.chunks_exact(table.columns.len()) {
+            let number = |&at: &usize| match row[at] {
+                Value::Integer(number) => number,
+                _ => 0,
+            };
+            let place: Vec<i64> = by.iter().map(number).collect();
+            if place.last().is_some_and(|state| self.states.contains(state)) {
+                *counts.entry(place).or_default() += 1;
+            }
+        }
+        if counts.is_empty() {
+            return None;
+        }
+        let mut text = format!("INSERT INTO {} ({},leases) VALUES ", self.name, self.by.join(","));
+        let mut before = "(";
+        for (place, count) in counts {
+            for number in place {
+                let _ = write!(text, "{before}{number}");
+                before = ",";
+            }
+            let _ = write!(text, ",{count}");
+            before = "),(";
+        }
+        text.push_str(") ON DUPLICATE KEY UPDATE leases=leases+VALUES(leases)");
+        Some(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sql::driver::{Column, Kind};
+
+    const COLUMNS: &[Column] = &[
+        Column { name: "address", kind: Kind::Address },
+        Column { name: "subnet_id", kind: Kind::Number },
+        Column { name: "state", kind: Kind::Number },
+        Column { name: "lease_type", kind: Kind::Number },
+        Column { name: "pool_id", kind: Kind::Number },
+    ];
+
+    fn row([subnet, state, kind, pool]: [i64; 4]) -> Vec<Value> {
+        let numbers = [subnet, state, kind, pool].map(Value::Integer);
+        [Value::Null].into_iter().chain(numbers).collect()
+    }
+
+    #[test]
+    fn rows_are_counted_by_their_places() {
+        let rows = [[7, 0, 0, 2], [3, 0, 0, 2], [7, 0, 0, 1], [7, 2, 0, 1], [7, 4, 0, 1]].map(row);
+        let table = Table { name: "lease6", columns: COLUMNS };
+        assert_eq!(
+            counting(&table, &rows.concat()),
+            [
+                "INSERT INTO lease6_stat (subnet_id,lease_type,state,leases) VALUES \
+                 (3,0,0,1),(7,0,0,2),(7,0,4,1) ON DUPLICATE KEY UPDATE leases=leases+VALUES(leases)",
+                "INSERT INTO lease6_pool_stat (subnet_id,pool_id,lease_type,state,leases) VALUES \
+                 (3,2,0,0,1),(7,1,0,0,1),(7,2,0,0,1) \
+                 ON DUPLICATE KEY UPDATE leases=leases+VALUES(leases)",
+            ]
+        );
+        // As in Kea 2.2, whose tables know neither pools nor registered addresses.
+        let table = Table { name: "lease6", columns: &COLUMNS[..4] };
+        let rows = [[7, 0, 0, 2], [7, 4, 0, 2]].map(|numbers| row(numbers)[..4].to_vec());
+        assert_eq!(
+            counting(&table, &rows.concat()),
+            ["INSERT INTO lease6_stat (subnet_id,lease_type,state,leases) VALUES (7,0,0,1) \
+              ON DUPLICATE KEY UPDATE leases=leases+VALUES(leases)"]
+        );
+    }
+
+    #[test]
+    fn what_does_not_count_makes_no_statement() {
+        let table = Table { name: "lease4", columns: &COLUMNS[..3] };
+        let row = [Value::Integer(1), Value::Integer(7), Value::Integer(2)];
+        assert!(counting(&table, &row).is_empty());
+        assert!(counting(&Table { name: "hosts", columns: COLUMNS }, &[]).is_empty());
+    }
+}
