@@ -56,6 +56,10 @@ pub(crate) fn measure(program: &str, file: &LeaseFile, path: &Path, limit_s: u64
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let resident_bytes = parse_resident_bytes(&status).unwrap_or(0) as f64;
     let processor_s = process_stat(pid).map_or(0, |times| times.used_ticks()) as f64 / 100.0;
+    // Every question that was asked while it loaded is answered now, perhaps by more than the socket
+    // holds: the answer to the next one must not be lost among them.
+    let mut octets = [0; 1500];
+    while relay.recv(&mut octets).is_ok() {}
     let last = renewal(&relay, file.family, file.leases - 1, Duration::from_secs(10));
     let micros = |taken: Option<Duration>| {
         taken
