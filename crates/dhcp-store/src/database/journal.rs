@@ -59,18 +59,18 @@ impl<F: Shared> Journal<F> for SharedJournal {
         facts: &Facts<F>,
         log: &ShardLog,
     ) -> u64 {
-        let is_known =
-            facts.mine().any(|slot| matches!(slot.occupancy, Occupancy::Held | Occupancy::Leased));
-        // What the client names may have become its own at another server since it was another's here.
-        let is_anothers = |slot: &SlotView<F>| {
-            slot.owner != Owner::Asking && matches!(slot.occupancy, Occupancy::Leased)
-        };
-        let names_anothers = facts.asked.iter().flatten().any(is_anothers);
-        if (is_known && !names_anothers) || self.asked.is_empty() {
+        let has =
+            |slot: &SlotView<F>| matches!(slot.occupancy, Occupancy::Held | Occupancy::Leased);
+        let is_known = facts.mine().any(has);
+        // What the client names may have become its own at another server, whatever it is here: free,
+        // or another's, while the client is known by a lease that it has no more.
+        let is_its_own = |slot: &SlotView<F>| slot.owner == Owner::Asking && has(slot);
+        let names_more = facts.asked.iter().flatten().any(|slot| !is_its_own(slot));
+        if (is_known && !names_more) || self.asked.is_empty() {
             return 0;
         }
         let mut hash = F::hash_of(&keys.identity);
-        if names_anothers {
+        if names_more {
             // A question of its own: what was found of the client alone may be older than its lease.
             for address in keys.addresses.iter().flatten() {
                 hash = FixedState::with_seed(hash).hash_one(F::octets_of(*address));
@@ -88,7 +88,7 @@ impl<F: Shared> Journal<F> for SharedJournal {
                 log.await_epoch(asked.epoch);
             }
             let unread_epoch = if is_answered { 0 } else { asked.epoch };
-            if is_answered && names_anothers {
+            if is_answered && names_more {
                 // The next message that names it asks anew.
                 *asked = Asked::default();
             }

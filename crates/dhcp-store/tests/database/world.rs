@@ -67,6 +67,7 @@ struct Tally {
     refused: u64,
     lost: u64,
     learned: u64,
+    named: u64,
 }
 
 struct World<F: Shared> {
@@ -105,7 +106,8 @@ impl<F: Shared + Sample> World<F> {
         for _ in 0..STEPS {
             let server = self.random.below(SERVERS) as usize;
             match self.random.below(10) {
-                0..=4 => self.ask(server),
+                0..=3 => self.ask(server),
+                4 => self.name(server),
                 5 => self.give_back(server),
                 6..=8 => self.round(server),
                 _ => self.pass(),
@@ -134,11 +136,13 @@ impl<F: Shared + Sample> World<F> {
         self.now.wall_us += seconds * 1_000_000;
     }
 
-    fn fetch(&mut self, server: usize, client: u32) -> bool {
+    fn fetch(&mut self, server: usize, client: u32, named: Option<F::Address>) -> bool {
         let server = &mut self.servers[server];
+        let mut addresses = [None; ASKED_MAX];
+        addresses[0] = named;
         let keys = FetchKeys {
             identity: F::borrow(F::client(client)),
-            addresses: [None; ASKED_MAX],
+            addresses,
             pools: &*server.pools,
             candidate_pools: &[PoolIndex(0)],
             is_candidate_spare: true,
@@ -147,15 +151,37 @@ impl<F: Shared + Sample> World<F> {
         self.facts.unread_epoch == 0
     }
 
+    /// The same, and has the database asked if need be; whether the facts are there.
+    fn fetch_through(&mut self, server: usize, client: u32, named: Option<F::Address>) -> bool {
+        if self.fetch(server, client, named) {
+            return true;
+        }
+        self.tally.learned += 1;
+        self.round(server);
+        !self.servers[server].is_lost && self.fetch(server, client, named)
+    }
+
+    /// A client names what it was acknowledged, perhaps by another server: it is not told that it has
+    /// no such lease.
+    fn name(&mut self, server: usize) {
+        let at = self.random.below(self.owners.len().max(1) as u64) as usize;
+        let Some((&address, &(client, until_s))) = self.owners.iter().nth(at) else { return };
+        if until_s <= self.now.wall_s() || !self.fetch_through(server, client, Some(address)) {
+            return;
+        }
+        let slot = self.facts.asked[0].expect("the address is in the pool");
+        assert!(
+            slot.owner == Owner::Asking && slot.occupancy == Occupancy::Leased,
+            "{address} is {client}'s until {until_s}, and server {server} has it as {slot:?}"
+        );
+        self.tally.named += 1;
+    }
+
     /// A client wants an address, or to keep the one that it has.
     fn ask(&mut self, server: usize) {
         let client = self.random.below(CLIENTS) as u32;
-        if !self.fetch(server, client) {
-            self.tally.learned += 1;
-            self.round(server);
-            if self.servers[server].is_lost || !self.fetch(server, client) {
-                return;
-            }
+        if !self.fetch_through(server, client, None) {
+            return;
         }
         let is_had = |slot: &&SlotView<F>| {
             matches!(slot.occupancy, Occupancy::Leased | Occupancy::Held)
@@ -170,7 +196,7 @@ impl<F: Shared + Sample> World<F> {
 
     fn give_back(&mut self, server: usize) {
         let client = self.random.below(CLIENTS) as u32;
-        if !self.fetch(server, client) {
+        if !self.fetch(server, client, None) {
             return;
         }
         let is_leased = |slot: &&SlotView<F>| slot.occupancy == Occupancy::Leased;
@@ -299,6 +325,7 @@ fn play<F: Shared + Sample>(faults: FakeFaults) -> Tally {
         sum.refused += tally.refused;
         sum.lost += tally.lost;
         sum.learned += tally.learned;
+        sum.named += tally.named;
     }
     println!("{sum:?}");
     sum
@@ -311,6 +338,7 @@ const FAULTS: FakeFaults =
 fn servers_that_share_a_database_never_give_an_address_twice() {
     for tally in [play::<V4>(FakeFaults::default()), play::<V6>(FakeFaults::default())] {
         assert!(tally.acknowledged > 5_000 && tally.refused > 25 && tally.learned > 250);
+        assert!(tally.named > 1_000);
     }
 }
 
