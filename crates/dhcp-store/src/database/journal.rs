@@ -65,9 +65,17 @@ impl<F: Shared> Journal<F> for SharedJournal {
         // What the client names may have become its own at another server, whatever it is here: free,
         // or another's, while the client is known by a lease that it has no more.
         let is_its_own = |slot: &SlotView<F>| slot.owner == Owner::Asking && has(slot);
-        let names_more = facts.asked.iter().flatten().any(|slot| !is_its_own(slot));
+        let more = || facts.asked.iter().flatten().filter(|slot| !is_its_own(slot));
+        let names_more = more().next().is_some();
         if (is_known && !names_more) || self.asked.is_empty() {
             return 0;
+        }
+        // What was written here since the client was asked for says no more than what the table took for
+        // true: the database has that still to judge.
+        let unjudged_epoch = more().map(|slot| slot.row_epoch).max().unwrap_or(0);
+        if unjudged_epoch > log.settled() {
+            log.await_epoch(unjudged_epoch);
+            return unjudged_epoch;
         }
         let mut hash = F::hash_of(&keys.identity);
         if names_more {

@@ -1,14 +1,15 @@
 //! The thread around the rounds, with a connection that breaks on demand.
 
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use base::Now;
-use dhcp_lease::contract::{ASKED_MAX, Action, Change, Facts, FetchKeys};
-use dhcp_lease::sample::Sample;
+use dhcp_lease::contract::{ASKED_MAX, Action, Change, Facts, FetchKeys, SlotView};
+use dhcp_lease::sample::{Sample, SampleLease};
 use dhcp_lease::v4::V4;
-use dhcp_lease::{LeaseStore, LeaseTable, PoolIndex, PoolSet};
+use dhcp_lease::{LeaseState, LeaseStore, LeaseTable, Occupancy, Owner, PoolIndex, PoolSet};
 use dhcp_store::DatabaseStore;
 use dhcp_store::database::testing::{FakeConnection, FakeDatabase, FakeFaults};
 use dhcp_store::database::{DatabaseThread, OnLoss, ThreadOptions};
@@ -26,15 +27,19 @@ struct Scene {
 }
 
 fn scene(faults: FakeFaults, tries_max: u32) -> Scene {
+    scene_of(faults, tries_max, 100, false)
+}
+
+fn scene_of(faults: FakeFaults, tries_max: u32, addresses: u32, is_shared: bool) -> Scene {
     let database = Arc::<FakeDatabase<V4>>::default();
     let table = Arc::new(LeaseTable::new(1));
-    let pools = table.configure(&[V4::pool(FIRST, FIRST + 99)], &[]);
+    let pools = table.configure(&[V4::pool(FIRST, FIRST + addresses - 1)], &[]);
     let (wake, woken) = channel();
     let shards = Shards::new(1, move |_| {
         // Nobody listens once the test is over.
         let _ = wake.send(());
     });
-    let options = ThreadOptions { on_loss: OnLoss { tries_max, wait_ms: 0 }, is_shared: false };
+    let options = ThreadOptions { on_loss: OnLoss { tries_max, wait_ms: 0 }, is_shared };
     let connection = FakeConnection::new(database.clone(), faults, 3);
     let thread = DatabaseThread::start(shards, table, connection, options, Box::new(|| NOW))
         .expect("there is one more thread");
@@ -43,26 +48,38 @@ fn scene(faults: FakeFaults, tries_max: u32) -> Scene {
 }
 
 impl Scene {
-    fn lease(&mut self, client: u32) -> Option<u64> {
+    fn fetch(&mut self, client: u32, named: Option<Ipv4Addr>) -> Facts<V4> {
         let mut facts = Facts::default();
+        let mut addresses = [None; ASKED_MAX];
+        addresses[0] = named;
         let keys = FetchKeys {
             identity: V4::borrow(V4::client(client)),
-            addresses: [None; ASKED_MAX],
+            addresses,
             pools: &*self.pools,
             candidate_pools: &[PoolIndex(0)],
             is_candidate_spare: true,
         };
         self.store.fetch(NOW, &keys, &mut facts);
-        let slot = facts.mine().next().copied().or(facts.candidate).expect("the pool is large");
+        facts
+    }
+
+    /// The epoch of the lease's row, which is not handed over yet.
+    fn take(&mut self, client: u32, slot: &SlotView<V4>) -> Option<u64> {
         let change = Change {
-            identity: keys.identity,
+            identity: V4::borrow(V4::client(client)),
             address: slot.address,
             expected_version: slot.version,
             action: Action::Lease(V4::terms(60, 1, "")),
         };
-        let result = self.store.commit(NOW, &[change]);
+        self.store.commit(NOW, &[change]).ok().map(|receipt| receipt.row_epoch)
+    }
+
+    fn lease(&mut self, client: u32) -> Option<u64> {
+        let facts = self.fetch(client, None);
+        let slot = facts.mine().next().copied().or(facts.candidate).expect("the pool is large");
+        let epoch = self.take(client, &slot);
         self.store.submit(NOW);
-        result.ok().map(|receipt| receipt.row_epoch)
+        epoch
     }
 
     /// Waits until the epoch is settled, or the connection is lost.
@@ -123,4 +140,52 @@ fn a_connection_that_stays_away_ends_the_store() {
     drop(store);
     let error = thread.stop().unwrap_err();
     assert_eq!(error.to_string(), "cannot connect: the connection is gone");
+}
+
+/// A client has an address from another server, which is free here. While the database is asked for it,
+/// somebody else takes the address here; the database has yet to say that he may not.
+#[test]
+fn a_client_is_not_refused_for_what_the_database_has_still_to_judge() {
+    const HERE: u32 = 158;
+    const THERE: u32 = 176;
+    let mut scene = scene_of(FakeFaults::default(), 0, 1, true);
+    let address = Ipv4Addr::from(FIRST);
+    let asked = scene.fetch(HERE, None).unread_epoch;
+    scene.store.submit(NOW);
+    assert!(asked > 0 && scene.wait(asked));
+    let offered = scene.fetch(HERE, None).candidate.expect("the address is free here");
+    let lease = V4::lease(&SampleLease {
+        address: FIRST,
+        client: THERE,
+        valid_lifetime_s: 60,
+        cltt_s: NOW.wall_s(),
+        subnet_id: 1,
+        pool_id: 0,
+        hostname: "",
+        state: LeaseState::Assigned,
+        user_context: "",
+    });
+    let database = scene.database.clone();
+    let mut leases = database.leases();
+    leases.insert(address, lease);
+    // The thread takes the question, and cannot go on.
+    let asked = scene.fetch(THERE, Some(address)).unread_epoch;
+    scene.store.submit(NOW);
+    let others = (1000..).map(|client| scene.fetch(client, None).unread_epoch);
+    let open_epoch = others.inspect(|_| std::thread::yield_now()).find(|&epoch| epoch > asked);
+    let taken = scene.take(HERE, &offered).expect("nobody knows better here");
+    assert_eq!(Some(taken), open_epoch);
+    drop(leases);
+    assert!(scene.wait(asked));
+    let facts = scene.fetch(THERE, Some(address));
+    assert_eq!(facts.asked[0].map(|slot| slot.owner), Some(Owner::Other));
+    assert_eq!(facts.unread_epoch, taken, "what the table says of it is not true yet");
+    scene.store.submit(NOW);
+    assert!(scene.wait(taken));
+    let facts = scene.fetch(THERE, Some(address));
+    let slot = facts.asked[0].expect("the address is in the pool");
+    assert_eq!(
+        (facts.unread_epoch, slot.owner, slot.occupancy),
+        (0, Owner::Asking, Occupancy::Leased)
+    );
 }

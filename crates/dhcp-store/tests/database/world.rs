@@ -157,8 +157,33 @@ impl<F: Shared + Sample> World<F> {
             return true;
         }
         self.tally.learned += 1;
-        self.round(server);
-        !self.servers[server].is_lost && self.fetch(server, client, named)
+        // Others go on meanwhile: before the question is taken, and before its answer is looked at.
+        for _ in 0..3 {
+            self.take_spare(server);
+            self.round(server);
+            self.take_spare(server);
+            if self.servers[server].is_lost {
+                return false;
+            }
+            if self.fetch(server, client, named) {
+                return true;
+            }
+        }
+        panic!("server {server} asks for {client} without an end");
+    }
+
+    /// Often, a client whose lease the server knows of nothing takes an address at once.
+    fn take_spare(&mut self, server: usize) {
+        let client = self.random.below(CLIENTS) as u32;
+        if self.servers[server].is_lost
+            || self.random.chance(1, 3)
+            || !self.fetch(server, client, None)
+        {
+            return;
+        }
+        let Some(slot) = self.facts.candidate else { return };
+        let expires_s = self.now.wall_s() + u64::from(LIFETIME_S);
+        self.commit(server, client, &slot, Action::Lease(F::terms(LIFETIME_S, 1, "")), expires_s);
     }
 
     /// A client names what it was acknowledged, perhaps by another server: it is not told that it has
