@@ -335,9 +335,9 @@ impl Database {
         self.driver.pairs(query)
     }
 
-    /// See [`Driver::count_inserts`].
-    pub(super) fn count_inserts<F: Stored>(&mut self, layout: Layout) -> Result<(), SqlError> {
-        self.driver.count_inserts(&F::table(layout))
+    /// See [`Driver::prepare_commits`].
+    pub(super) fn prepare_commits<F: Stored>(&mut self, layout: Layout) -> Result<(), SqlError> {
+        self.driver.prepare_commits(&F::table(layout))
     }
 
     /// See [`Driver::part_writes`].

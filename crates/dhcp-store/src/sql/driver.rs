@@ -148,9 +148,9 @@ pub(super) trait Driver: Send {
     /// to be inserted and is there already is a conflict; then nothing is committed.
     fn commit(&mut self, table: &Table, changes: RowChanges) -> Result<(), SqlError>;
 
-    /// Learns whether the leases that [`Driver::commit`] inserts into `table` are counted by it or by the
-    /// table's triggers: to be asked once for a connection, of the table that it is for.
-    fn count_inserts(&mut self, _table: &Table) -> Result<(), SqlError> {
+    /// Makes ready for [`Driver::commit`] to `table`, once for a connection: learns whether the leases
+    /// that it inserts are counted by it or by the table's triggers; gives a log its length.
+    fn prepare_commits(&mut self, _table: &Table) -> Result<(), SqlError> {
         Ok(())
     }
 

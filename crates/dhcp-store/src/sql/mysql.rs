@@ -188,7 +188,7 @@ impl Driver for Mysql {
         done
     }
 
-    fn count_inserts(&mut self, table: &Table) -> Result<(), SqlError> {
+    fn prepare_commits(&mut self, table: &Table) -> Result<(), SqlError> {
         let is_left_to_us = self.numbers(&counts::asks_trigger(table))?.first() == Some(&1);
         self.counted = is_left_to_us.then_some(table.name);
         Ok(())

@@ -132,7 +132,13 @@ pub struct Settings {
     /// What SQLite flushes: [`Durability::Always`] is its FULL, [`Durability::Interval`] its
     /// NORMAL, [`Durability::None`] its OFF. Servers have settings of their own.
     pub durability: Durability,
+    /// Pages that SQLite's log collects before they go to the file; 0: they go there when it is opened
+    /// and closed.
+    pub log_pages: u32,
 }
+
+/// A page that many rounds have changed goes to SQLite's file once, which is flushed then: 32 MiB.
+const LOG_PAGES: u32 = 8192;
 
 impl Settings {
     /// A database called `name` on this machine, with Kea's time-outs.
@@ -157,6 +163,7 @@ impl Settings {
             key_file: None,
             cipher_list: None,
             durability: Durability::Always,
+            log_pages: LOG_PAGES,
         }
     }
 

@@ -107,7 +107,7 @@ impl<F: SharedRows> LeaseDatabase<F> for SharedLeases {
         let connect = || {
             let mut reached = connect::reach(&self.settings, self.next_host)?;
             let layout = reached.database.layout()?;
-            reached.database.count_inserts::<F>(layout)?;
+            reached.database.prepare_commits::<F>(layout)?;
             Ok((reached, layout))
         };
         let (reached, layout) = Self::told("connect to the lease database", connect())?;

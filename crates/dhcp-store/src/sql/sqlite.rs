@@ -10,14 +10,15 @@ use crate::log::Durability;
 
 /// Pages of the file in memory, KiB: the inner ones and the newest ones of some million leases.
 const CACHE_KIB: i64 = 64 << 10;
-/// Pages of 4 KiB that the log collects before they go to the file, which is flushed then: a page that
-/// many rounds have changed goes there once.
-const CHECKPOINT_PAGES: i64 = 8192;
+/// Pages in memory while the log is lengthened: so few that the others go to it.
+const LENGTHENING_CACHE_PAGES: i64 = 64;
 
 /// An open file.
 pub(super) struct Sqlite {
     connection: Connection,
     place: String,
+    log_pages: u32,
+    flushes_commits: bool,
 }
 
 impl Sqlite {
@@ -35,14 +36,39 @@ impl Sqlite {
             connection.pragma_update(None, "journal_mode", "WAL")?;
             connection.pragma_update(None, "synchronous", flushing)?;
             connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
-            connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+            connection.pragma_update(None, "wal_autocheckpoint", settings.log_pages)?;
             // The log may have what a process wrote that died before it flushed. Who reads it now
             // takes it for safe, so it is made safe first.
             connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
             Ok(connection)
         };
         let connection = open().map_err(|error| failed(format!("open {place}"), &error))?;
-        Ok(Self { connection, place })
+        Ok(Self {
+            connection,
+            place,
+            log_pages: settings.log_pages,
+            flushes_commits: settings.durability == Durability::Always,
+        })
+    }
+
+    /// Makes the log as long as it gets, with pages of a transaction that is taken back, so that commits
+    /// write over what is there: to flush a file that has grown, file systems write down its length
+    /// and where its blocks are too, which takes longer than the rest of it.
+    fn lengthen_log(&self) -> rusqlite::Result<()> {
+        let connection = &self.connection;
+        let page_octets: i64 =
+            connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
+        let octets = (i64::from(self.log_pages) + LENGTHENING_CACHE_PAGES) * page_octets;
+        connection.pragma_update(None, "cache_size", LENGTHENING_CACHE_PAGES)?;
+        let whole = connection.unchecked_transaction()?;
+        whole.execute_batch(&format!(
+            "CREATE TABLE log_length (octets);
+             INSERT INTO log_length VALUES (zeroblob({octets}));"
+        ))?;
+        whole.rollback()?;
+        // A commit that changes nothing: what is above is flushed with it, not with the first lease.
+        let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        connection.pragma_update(None, "user_version", version)
     }
 
     /// Carries out a statement for every `width` of the values, all or none of them; how many rows
@@ -172,6 +198,17 @@ impl Driver for Sqlite {
             self.delete(table, changes.deletions)?;
         }
         self.run("COMMIT")
+    }
+
+    fn prepare_commits(&mut self, _table: &Table) -> Result<(), SqlError> {
+        if self.flushes_commits && self.log_pages > 0 && self.lengthen_log().is_err() {
+            // Commits are slower then, no more; there is no room perhaps, so none is kept from others.
+            let short = "PRAGMA wal_checkpoint(TRUNCATE)";
+            let _ = self.connection.query_row(short, [], |_| Ok(()));
+        }
+        self.connection
+            .pragma_update(None, "cache_size", -CACHE_KIB)
+            .map_err(|error| self.failed("open", &error))
     }
 
     fn delete(&mut self, table: &Table, keys: Vec<Value>) -> Result<(), SqlError> {

@@ -1,7 +1,7 @@
 //! A server that keeps its leases in SQLite, from one start to the moment when the power goes off.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::time::NS_PER_MS;
@@ -21,20 +21,23 @@ use crate::forgetful::Disks;
 use crate::from_environment;
 use crate::ledger::Ledger;
 
+const FOLDER: &str = "/leases";
 const SHARDS: usize = 2;
 /// Starts after one another on the same disk.
 const LIVES: u64 = 5;
 /// Actions of one life, unless the power goes off before.
 const ACTIONS: u64 = 600;
+/// Pages of a log with a length: so few that it is taken into the database several times in a life.
+const LOG_PAGES: u32 = 40;
 /// Steps of the disk among which the power may go off.
-const STEPS: u64 = 800;
-/// Steps that opening takes, more or less, when there is a log to be read.
-const OPENING_STEPS: u64 = 12;
+const STEPS: u64 = 900;
+/// Steps that opening takes, more or less: when there is a log to be read, and with giving it its length.
+const OPENING_STEPS: [u64; 2] = [12, 100];
 /// Seeds in the test command.
 const MOMENTS: u64 = 20;
 /// Seeds that are always tried: a process dies before it has flushed its log, the next one reads it,
 /// and the power goes off.
-const UNFLUSHED_LOG: [u64; 2] = [134, 169];
+const UNFLUSHED_LOG: [u64; 2] = [188, 1196];
 
 /// What a simulation is to be like.
 #[derive(Clone, Copy, Debug)]
@@ -91,9 +94,10 @@ fn simulate<F: Case + SharedRows>(
 ) -> Result<(), String> {
     let mut random = Random::from_seed(seed);
     let mut now = Now { mono_ns: 1, wall_us: 1_800_000_000_000_000 };
-    let folder = PathBuf::from("/leases");
-    let mut settings = Settings::new(Backend::Sqlite, format!("file:/leases/leases.db?vfs={vfs}"));
-    settings.durability = rules.durability;
+    let folder = PathBuf::from(FOLDER);
+    let has_length = random.chance(2, 3);
+    let log_pages = if has_length { LOG_PAGES } else { 0 };
+    let settings = settings(vfs, rules.durability, log_pages);
     let faults = Faults { lying_syncs: rules.lying_syncs, ..Faults::default() };
     let mut disk = PowerCutStorage::new(random.next_u64(), faults.clone());
     disks.mount(&folder, disk.clone());
@@ -104,7 +108,8 @@ fn simulate<F: Case + SharedRows>(
     for _ in 0..LIVES {
         let survival =
             if random.chance(1, 4) { Survival::ProcessDied } else { Survival::PowerFailed };
-        let steps = if random.chance(1, 3) { OPENING_STEPS } else { STEPS };
+        let opening_steps = OPENING_STEPS[usize::from(has_length)];
+        let steps = if random.chance(1, 3) { opening_steps } else { STEPS };
         let cut_at_step = random.chance(4, 5).then(|| random.below(steps));
         disk = disk.after(survival, Faults { cut_at_step, ..faults.clone() });
         disks.mount(&folder, disk.clone());
@@ -129,6 +134,11 @@ fn simulate<F: Case + SharedRows>(
     disks.mount(&folder, disk);
     let (_, leases) = open::<F>(&settings).map_err(|error| format!("at last: {error}"))?;
     ledger.check(&leases, now.wall_s())
+}
+
+fn settings(vfs: &str, durability: Durability, log_pages: u32) -> Settings {
+    let name = format!("file:{FOLDER}/leases.db?vfs={vfs}");
+    Settings { durability, log_pages, ..Settings::new(Backend::Sqlite, name) }
 }
 
 type Opened<F> = (SharedLeases, Vec<<F as dhcp_lease::Family>::Lease>);
@@ -261,4 +271,32 @@ fn the_checker_finds_leases_that_sqlite_did_not_flush() {
         let found = (broken::<V4>(rules, place), broken::<V6>(rules, place));
         assert!(found.0 > 6 && found.1 > 6, "{rules:?}: {found:?} of 12");
     }
+}
+
+#[test]
+fn a_disk_without_room_for_the_whole_log_keeps_leases_all_the_same() {
+    let disks = Disks::default();
+    disks.register("forgetful-small");
+    let settings = settings("forgetful-small", Durability::Always, 1000);
+    let small = Faults { capacity_bytes: Some(2 << 20), ..Faults::default() };
+    let disk = PowerCutStorage::new(5, small.clone());
+    disks.mount(Path::new(FOLDER), disk.clone());
+    Database::open(&settings).and_then(|mut new| new.install(Schema::Current)).unwrap();
+    let (connection, leases) = open::<V4>(&settings).unwrap();
+    let log = disk.contents(&Path::new(FOLDER).join("leases.db-wal"));
+    assert!(log.is_none_or(|octets| octets.is_empty()), "room is given back");
+    let now = Now { mono_ns: 1, wall_us: 1_800_000_000_000_000 };
+    let mut random = Random::from_seed(6);
+    let mut world = World::<V4>::new(&mut random, now, disk.clone(), connection, &leases);
+    for _ in 0..40 {
+        let shards = &mut world.stores;
+        act(world.random, now, &world.pools, &mut shards[0], &mut world.ledger).unwrap();
+        world.round().unwrap();
+        world.ledger.settle_unless(world.stores[0].settled_epoch(), |_, _| false);
+    }
+    let ledger = world.ledger;
+    assert!(ledger.acknowledged > 10, "{} acknowledged", ledger.acknowledged);
+    disks.mount(Path::new(FOLDER), disk.after(Survival::PowerFailed, small));
+    let (_, leases) = open::<V4>(&settings).unwrap();
+    ledger.check(&leases, now.wall_s()).unwrap();
 }

@@ -13,7 +13,11 @@ use dhcp_store::sql::{Backend, Database, Schema, SqlError, Stored, transfer};
 
 use crate::{Place, open};
 
-fn leases<F: Stored + Sample>(random: &mut Random, count: u32, schema: Schema) -> Vec<F::Lease> {
+pub(crate) fn leases<F: Stored + Sample>(
+    random: &mut Random,
+    count: u32,
+    schema: Schema,
+) -> Vec<F::Lease> {
     let states = if schema == Schema::Kea22 { 3 } else { 4 };
     let lease = |number: u32| {
         F::lease(&SampleLease {

@@ -11,6 +11,7 @@ mod contract;
 mod counts;
 mod fail_over;
 mod hosts;
+mod log;
 mod race;
 mod schema;
 mod tls;

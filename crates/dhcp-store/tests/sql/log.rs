@@ -1,0 +1,75 @@
+//! SQLite's log, which commits are flushed to.
+
+use std::path::Path;
+use std::process::Command;
+
+use base::Random;
+use dhcp_lease::v4::V4;
+use dhcp_store::Durability;
+use dhcp_store::database::LeaseDatabase;
+use dhcp_store::sql::{Backend, Schema, Settings, SharedLeases};
+use testbed::command::find_program;
+
+use crate::bulk::leases;
+use crate::{Place, open, skip};
+
+/// Octets of a page with the head that it has in the log.
+const FRAME_OCTETS: u64 = 4096 + 24;
+
+fn length(path: &str) -> u64 {
+    Path::new(path).metadata().unwrap().len()
+}
+
+#[test]
+fn commits_that_are_flushed_write_over_a_log_of_full_length() {
+    let place = Place::new(Backend::Sqlite, "log").unwrap();
+    let leases = leases::<V4>(&mut Random::from_seed(3), 2000, Schema::Current);
+    let by_durability = [
+        (Durability::Always, true),
+        (Durability::Interval(1000), false),
+        (Durability::None, false),
+    ];
+    for (durability, is_long) in by_durability {
+        let name = format!("leases-{durability:?}");
+        let settings = Settings { durability, log_pages: 1000, ..place.create(&name) };
+        open(&settings).install(Schema::Current).unwrap();
+        let log = format!("{}-wal", settings.name);
+        let mut database = SharedLeases::new(settings.clone());
+        LeaseDatabase::<V4>::connect(&mut database).unwrap();
+        let before = length(&log);
+        assert_eq!(before >= 1000 * FRAME_OCTETS, is_long, "{durability:?}: {before}");
+        for some in leases.chunks(100) {
+            LeaseDatabase::<V4>::begin(&mut database).unwrap();
+            assert_eq!(LeaseDatabase::<V4>::insert(&mut database, some), Ok(100));
+            LeaseDatabase::<V4>::commit(&mut database).unwrap();
+        }
+        assert_eq!(length(&log) == before, is_long, "{durability:?}: {before}");
+        drop(database);
+        // What the log was lengthened with is not in the file.
+        assert!(length(&settings.name) < 1 << 20, "{}", length(&settings.name));
+        let mut database = SharedLeases::new(settings);
+        LeaseDatabase::<V4>::connect(&mut database).unwrap();
+        let mut found = Vec::new();
+        LeaseDatabase::<V4>::load(&mut database, &mut |lease| found.push(lease)).unwrap();
+        assert!(found == leases, "{durability:?}: {} of {}", found.len(), leases.len());
+    }
+}
+
+#[test]
+fn flushes_leave_out_what_nobody_needs_of_a_file() {
+    let Some(strace) = find_program("strace") else { return skip("strace is not installed") };
+    let trace = std::env::temp_dir().join(format!("godwit-sqlite-flushes-{}", std::process::id()));
+    let done = Command::new(strace)
+        .args(["-f", "-qq", "-e", "trace=fsync,fdatasync", "-o"])
+        .arg(&trace)
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "log::commits_that_are_flushed_write_over_a_log_of_full_length"])
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let calls = std::fs::read_to_string(&trace).unwrap();
+    std::fs::remove_file(&trace).unwrap();
+    let count = |name: &str| calls.lines().filter(|line| line.contains(name)).count();
+    // A commit each for 20 rounds; the times of a file are nothing that a lease depends on.
+    assert!(count(" fdatasync(") > 20 && count(" fsync(") == 0, "{calls}");
+}
