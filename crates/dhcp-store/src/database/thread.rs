@@ -179,10 +179,12 @@ impl State {
     ) {
         self.bell.listen();
         let mut retry: Option<Retry> = None;
+        let mut is_wanted = false;
         while !self.stops.load(Ordering::SeqCst) {
-            self.bell.answer();
+            is_wanted |= self.bell.answer();
             match &mut retry {
-                None => {
+                None if is_wanted => {
+                    is_wanted = false;
                     if let RoundEnd::Lost(error) = core.round(clock()) {
                         self.report(format!("leases cannot be written: {error}"));
                         self.is_lost.store(true, Ordering::Relaxed);
@@ -197,7 +199,7 @@ impl State {
                         continue;
                     }
                 }
-                Some(_) => {}
+                None | Some(_) => {}
             }
             if self.told().failure.is_some() {
                 return;

@@ -19,9 +19,10 @@ impl Bell {
         self.thread.get_or_init(std::thread::current);
     }
 
-    /// Says that a look begins, which sees all that was rung for so far.
-    pub(crate) fn answer(&self) {
-        self.is_rung.store(false, Ordering::SeqCst);
+    /// Says that a look begins, which sees all that was rung for so far, and whether there was anything:
+    /// a thread may wake for nothing, and what shards have not handed over yet is not for it to take.
+    pub(crate) fn answer(&self) -> bool {
+        self.is_rung.swap(false, Ordering::SeqCst)
     }
 
     /// Whether it was rung since.

@@ -181,9 +181,11 @@ impl State {
         let mut cleaner = None;
         let mut restart = Restart { on_fail, is_reported: false, retry_at_ns: None };
         while !self.stops.load(Ordering::SeqCst) {
-            self.bell.answer();
+            let is_rung = self.bell.answer();
             let now = clock();
-            self.core().round(now);
+            if is_rung {
+                self.core().round(now);
+            }
             self.flush_by_time(now);
             self.clean_by_time(now, &mut cleaner);
             self.restart_if_failed(now, &mut restart);
