@@ -37,7 +37,7 @@ const OPENING_STEPS: [u64; 2] = [12, 100];
 const MOMENTS: u64 = 20;
 /// Seeds that are always tried: a process dies before it has flushed its log, the next one reads it,
 /// and the power goes off.
-const UNFLUSHED_LOG: [u64; 2] = [188, 1196];
+const UNFLUSHED_LOG: [u64; 2] = [24, 1196];
 
 /// What a simulation is to be like.
 #[derive(Clone, Copy, Debug)]
