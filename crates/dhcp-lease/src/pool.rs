@@ -157,6 +157,11 @@ impl<F: Leased> PoolSet<F> {
         self.cursors[pool.0 as usize].0.store(given.wrapping_add(1), Ordering::Relaxed);
     }
 
+    /// Lets the next search in `pool` start at `place`.
+    pub(crate) fn turn_to(&self, pool: PoolIndex, place: u32) {
+        self.cursors[pool.0 as usize].0.store(place, Ordering::Relaxed);
+    }
+
     /// The next step in `pool`'s order, for allocators that go step by step.
     pub(crate) fn step(&self, pool: PoolIndex) -> u32 {
         self.cursors[pool.0 as usize].0.fetch_add(1, Ordering::Relaxed)

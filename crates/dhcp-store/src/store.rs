@@ -191,11 +191,15 @@ impl<F: Rows, J: Journal<F>> LeaseStore<F> for LoggedStore<F, J> {
         let mut buffer = self.log.buffer();
         let epoch = buffer.epoch();
         let settled_epoch = self.log.settled();
+        let before = buffer.rows.len();
         let mut logged = changes.iter().filter(|change| change.action.is_logged());
         let result = self.shard.apply(now, changes, epoch, settled_epoch, &mut |row| {
             let change = logged.next().expect("there is a row for each change that is logged");
             self.journal.append(Cause::Change(change), &row, &mut buffer);
         });
+        if buffer.rows.len() > before {
+            buffer.end_change();
+        }
         drop(buffer);
         match result {
             Ok(Receipt { row_epoch }) | Err(Refusal::Unsettled(row_epoch)) => {

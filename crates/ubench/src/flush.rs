@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use dhcp_lease::v4::V4;
-use dhcp_store::database::{DatabaseError, LeaseDatabase, Shared};
+use dhcp_store::database::{DatabaseError, Flush, LeaseDatabase, Shared};
 use dhcp_store::storage::{DiskStorage, Lock, LogFile, Storage, write_all_at};
 use measure::statistics::median;
 use netio::Clock;
@@ -49,6 +49,14 @@ impl Counts {
         Self::add(&self.transactions, count);
     }
 
+    /// A flush is over that takes longer by `delay`.
+    fn flushed(&self, delay: Duration) {
+        if !delay.is_zero() {
+            std::thread::sleep(delay);
+        }
+        Self::add(&self.flushes, 1);
+    }
+
     fn add(counter: &AtomicU64, count: usize) {
         counter.fetch_add(count as u64, Ordering::SeqCst);
     }
@@ -73,10 +81,7 @@ impl CountedStorage {
     }
 
     fn flushed(&self) {
-        if !self.delay.is_zero() {
-            std::thread::sleep(self.delay);
-        }
-        Counts::add(&self.counts.flushes, 1);
+        self.counts.flushed(self.delay);
     }
 
     fn counted(&self, file: Arc<dyn LogFile>) -> Arc<dyn LogFile> {
@@ -142,7 +147,8 @@ impl LogFile for CountedFile {
     }
 }
 
-/// A connection whose transactions and rows are counted, and whose commits take longer by `delay`.
+/// A connection whose transactions, rows and flushes are counted, and whose flushes take longer by
+/// `delay`: its commits where those flush.
 #[derive(Debug)]
 pub(crate) struct CountedDatabase<D> {
     database: D,
@@ -157,12 +163,33 @@ impl<D> CountedDatabase<D> {
     }
 }
 
+/// A flush beside the transactions, counted and made longer.
+#[derive(Debug)]
+struct CountedFlush {
+    flush: Arc<dyn Flush>,
+    counts: Arc<Counts>,
+    delay: Duration,
+}
+
+impl Flush for CountedFlush {
+    fn flush(&self) -> Result<(), DatabaseError> {
+        self.flush.flush()?;
+        self.counts.flushed(self.delay);
+        Ok(())
+    }
+}
+
 type Lease = <V4 as dhcp_lease::Family>::Lease;
 type Address = <V4 as dhcp_lease::Family>::Address;
 
 impl<D: LeaseDatabase<V4>> LeaseDatabase<V4> for CountedDatabase<D> {
     fn connect(&mut self) -> Result<Vec<String>, DatabaseError> {
         self.database.connect()
+    }
+
+    fn flush(&self) -> Option<Arc<dyn Flush>> {
+        let flush = self.database.flush()?;
+        Some(Arc::new(CountedFlush { flush, counts: self.counts.clone(), delay: self.delay }))
     }
 
     fn load(&mut self, visit: &mut dyn FnMut(Lease)) -> Result<(), DatabaseError> {
@@ -208,7 +235,7 @@ impl<D: LeaseDatabase<V4>> LeaseDatabase<V4> for CountedDatabase<D> {
     fn commit(&mut self) -> Result<(), DatabaseError> {
         self.database.commit()?;
         if self.has_changed {
-            if !self.delay.is_zero() {
+            if !self.delay.is_zero() && self.database.flush().is_none() {
                 std::thread::sleep(self.delay);
             }
             Counts::add(&self.counts.transactions, 1);

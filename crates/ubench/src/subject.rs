@@ -218,6 +218,7 @@ impl Subject {
             (Backend::Memfile, Mode::Sync) => "always",
             (Backend::Memfile, Mode::Async) => "none",
             (Backend::Memfile, Mode::Other) => "interval 1 s",
+            (Backend::Sqlite, Mode::Sync) if self.tables == Tables::Kea => "log flushed",
             (Backend::Sqlite, Mode::Sync) => "synchronous=FULL",
             (Backend::Sqlite, Mode::Async) => "synchronous=OFF",
             (Backend::Sqlite, Mode::Other) => "synchronous=NORMAL",

@@ -114,6 +114,8 @@ fn every_change_is_a_row_in_the_database() {
         assert_eq!((row.counts.changes, row.counts.rows), (768, Some(768)), "{}", row.subject);
     }
     assert_eq!(single.counts.transactions, Some(768));
+    assert_eq!(single.counts.flushes, Some(768), "each is flushed before it counts");
+    assert!(grouped.counts.flushes.is_some_and(|count| (12..768).contains(&count)));
     assert!(grouped.counts.transactions.is_some_and(|count| (12..768).contains(&count)));
     let steps: Vec<_> = report.group_commit.iter().map(|group| group.step).collect();
     assert_eq!(steps, [Some(Step::Create), Some(Step::Update), Some(Step::Delete), None]);

@@ -2,8 +2,14 @@
 
 use super::LeaseTable;
 use super::leased::{Leased, Places};
+use super::order;
 use crate::contract::Occupancy;
 use crate::lease::LeaseState;
+use crate::pool::Allocator;
+
+/// Places behind the one that is given next at which an address was given lately: more than clients
+/// have been offered one and have not asked for it yet.
+const LATELY: u32 = 4096;
 
 impl<F: Leased> LeaseTable<F> {
     /// Makes the slot of `address` what a shared database says of it, `None` when it says nothing.
@@ -43,6 +49,26 @@ impl<F: Leased> LeaseTable<F> {
                 stripe.forget_client(id);
             }
             (_, None) => {}
+        }
+    }
+
+    /// Has the addresses of a pool that are given one after the other given from another place on, when
+    /// `address`, which was given lately, turned out to be one that another server has given: it goes
+    /// through the pool in the same order, so the next ones are likely its own too. Where that is can
+    /// be foreseen by nobody, so servers part ways, and one that is alone goes on in its order.
+    pub fn part_ways(&self, address: F::Address) {
+        let pools = self.lock_configuration().current.clone();
+        let Some(place) = self.places.find(address) else { return };
+        let Some(pool) = pools.find(address) else { return };
+        let (spec, run) = (&pools.specs()[pool.0 as usize], pools.run(pool));
+        let next = pools.cursor(pool);
+        // Who has parted already has many addresses on their way that are refused too.
+        if F::allocator(spec) != Allocator::Iterative || next.wrapping_sub(place) > LATELY {
+            return;
+        }
+        let position = order::mixed(next.into(), self.seed) % F::Places::count(spec, run).max(1);
+        if let Some((elsewhere, _)) = F::Places::at(spec, run, position) {
+            pools.turn_to(pool, elsewhere);
         }
     }
 }

@@ -101,9 +101,9 @@ impl<F: SharedRows + Sample> Shard<F> {
         Ok(shard)
     }
 
-    /// Rounds that were settled so far.
+    /// Transactions so far that wrote something.
     pub(crate) fn rounds(&self) -> u64 {
-        self.store.settled_epoch()
+        self.thread.transactions()
     }
 
     /// Keeps `in_flight` clients asking until `is_over` is told so, by time and by number of leases

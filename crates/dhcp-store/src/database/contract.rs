@@ -1,8 +1,10 @@
 //! What a database has to offer so that leases can be kept in it.
 
 use std::fmt;
+use std::sync::Arc;
 
 use super::family::Shared;
+use super::flushes::Flush;
 
 /// Why something did not work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +81,12 @@ pub trait LeaseDatabase<F: Shared>: Send {
     ///
     /// See [`DatabaseError`].
     fn connect(&mut self) -> Result<Vec<String>, DatabaseError>;
+
+    /// What flushes the transactions that this connection commits, beside those that follow; `None` when
+    /// what is committed is as safe as was asked for. The same until [`LeaseDatabase::connect`].
+    fn flush(&self) -> Option<Arc<dyn Flush>> {
+        None
+    }
 
     /// Gives every lease to `visit`, in any order.
     ///

@@ -1,5 +1,6 @@
 //! Rounds, without a thread and without a clock.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,9 +9,10 @@ use dhcp_lease::LeaseTable;
 
 use super::contract::{DatabaseError, Fault, LeaseDatabase};
 use super::family::Shared;
+use super::flushes::Flushes;
 use super::refusals::Refusals;
 use super::round::{Outcome, Round};
-use crate::log::Shards;
+use crate::log::{PARTS_MAX, Shards, UNPARTED};
 use crate::memfile::newest;
 
 /// Conflicts that one round meets before the connection is thought to be of no use.
@@ -27,6 +29,14 @@ pub enum RoundEnd {
     StillLost,
 }
 
+/// A part of what was taken from the shards at once: one transaction.
+#[derive(Debug)]
+struct Part<F: Shared> {
+    /// What its rows belong to.
+    epoch: u64,
+    round: Round<F>,
+}
+
 /// The sole writer of one server.
 #[derive(Debug)]
 pub struct DatabaseCore<F: Shared, D> {
@@ -34,15 +44,22 @@ pub struct DatabaseCore<F: Shared, D> {
     table: Arc<LeaseTable<F>>,
     refusals: Arc<Refusals>,
     database: D,
-    /// What the shards wrote; kept for its room.
-    batch: Vec<u8>,
-    /// The round to be done next.
+    flushes: Arc<Flushes>,
+    /// What the shards wrote, by part; kept for its room.
+    batches: [Vec<u8>; PARTS_MAX],
+    /// The first epoch that the shards' buffers are open for.
     epoch: u64,
-    /// A round that was lost with its connection, to be done again.
-    pending: Option<(u64, Round<F>)>,
+    /// Changes of each shard that the first part of a round has.
+    changes_max: u32,
+    /// Parts to be done, in order.
+    taken: VecDeque<Part<F>>,
+    /// Parts that were done before those and may have to be done again.
+    unflushed: VecDeque<Part<F>>,
     is_lost: bool,
-    /// Rounds that were done again since others were in the way.
+    /// Parts that were done again since others were in the way.
     conflicts: Arc<AtomicU64>,
+    /// Parts that were done and wrote something.
+    transactions: Arc<AtomicU64>,
 }
 
 impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
@@ -54,23 +71,40 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
         refusals: Arc<Refusals>,
         database: D,
     ) -> Self {
+        let flushes = Arc::new(Flushes::new(shards.clone(), database.flush()));
         Self {
             shards,
             table,
             refusals,
             database,
-            batch: Vec::new(),
+            flushes,
+            batches: Default::default(),
             epoch: 1,
-            pending: None,
+            changes_max: UNPARTED,
+            taken: VecDeque::new(),
+            unflushed: VecDeque::new(),
             is_lost: false,
             conflicts: Arc::default(),
+            transactions: Arc::default(),
         }
     }
 
-    /// Counts how often a round was done again at once since others were in the way.
+    /// Counts how often a part was done again at once since others were in the way.
     #[must_use]
     pub fn conflicts(&self) -> Arc<AtomicU64> {
         self.conflicts.clone()
+    }
+
+    /// Counts the transactions that wrote something.
+    #[must_use]
+    pub fn transactions(&self) -> Arc<AtomicU64> {
+        self.transactions.clone()
+    }
+
+    /// What makes parts safe that are done, and publishes them.
+    #[must_use]
+    pub fn flushes(&self) -> Arc<Flushes> {
+        self.flushes.clone()
     }
 
     /// The connection.
@@ -78,55 +112,124 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
         &mut self.database
     }
 
-    /// Does what the shards want, and publishes it.
+    /// Has each shard's changes come in parts from the next [`DatabaseCore::take`] on, the first one
+    /// with `changes_max` changes; `None` for all at once.
+    pub const fn part(&mut self, changes_max: Option<u32>) {
+        self.changes_max = match changes_max {
+            Some(changes_max) => changes_max,
+            None => UNPARTED,
+        };
+    }
+
+    /// Does what the shards want, flushes it if need be, and publishes it.
     pub fn round(&mut self, now: Now) -> RoundEnd {
-        if self.is_lost {
-            return RoundEnd::StillLost;
+        self.take();
+        while let Some(end) = self.step(now) {
+            if end != RoundEnd::Done {
+                return end;
+            }
         }
-        self.batch.clear();
-        let epoch = self.epoch;
-        self.epoch += 1;
-        self.shards.take(&mut self.batch, self.epoch, newest::<F>());
-        let round = Round::read(&self.batch).expect("the shards write lines that can be read");
-        match self.run(&round, now) {
+        match self.flushes.flush() {
+            Ok(()) => RoundEnd::Done,
+            Err(error) => self.lose(error),
+        }
+    }
+
+    /// Takes what the shards want, to be done by [`DatabaseCore::step`]. Nothing without a connection.
+    pub fn take(&mut self) {
+        if self.is_lost {
+            return;
+        }
+        let first_epoch = self.epoch;
+        self.epoch += PARTS_MAX as u64;
+        let columns = newest::<F>();
+        self.shards.take_parts(&mut self.batches, self.epoch, columns, self.changes_max);
+        let count = self.batches.iter().take_while(|batch| !batch.is_empty()).count().max(1);
+        for (batch, epoch) in self.batches[..count].iter_mut().zip(first_epoch..) {
+            let round = Round::read(batch).expect("the shards write lines that can be read");
+            batch.clear();
+            self.taken.push_back(Part { epoch, round });
+        }
+    }
+
+    /// How many leases the part writes that is to be done next; `None` when there is none.
+    #[must_use]
+    pub fn next_writes(&self) -> Option<usize> {
+        self.taken.front().map(|part| part.round.writes())
+    }
+
+    /// Does the next part that was taken; `None` when there is none. What is safe when it returns is
+    /// published, the rest when it was flushed.
+    pub fn step(&mut self, now: Now) -> Option<RoundEnd> {
+        if self.is_lost {
+            return Some(RoundEnd::StillLost);
+        }
+        if let Some(error) = self.flushes.failure() {
+            return Some(self.lose(error));
+        }
+        let part = self.taken.pop_front()?;
+        match self.run(&part.round, now) {
             Ok(outcome) => {
-                self.learn(epoch, outcome);
-                self.shards.publish(epoch, None);
-                RoundEnd::Done
+                self.learn(part.epoch, outcome);
+                self.flushes.commit(part.epoch, part.round.writes() > 0);
+                self.unflushed.push_back(part);
+                self.forget_flushed();
+                Some(RoundEnd::Done)
             }
             Err(error) => {
-                self.pending = Some((epoch, round));
-                self.is_lost = true;
-                self.shards.fail();
-                RoundEnd::Lost(error)
+                self.taken.push_front(part);
+                Some(self.lose(error))
             }
         }
     }
 
-    /// Connects again, and does the round again that was lost.
+    /// Connects again, and does again what was lost.
     ///
     /// # Errors
     ///
-    /// There is still no connection, or the round was lost again.
+    /// There is still no connection, or it was lost again.
     pub fn reconnect(&mut self, now: Now) -> Result<Vec<String>, DatabaseError> {
         let notes = self.database.connect()?;
-        if let Some((epoch, round)) = self.pending.take() {
-            match self.run(&round, now) {
-                Ok(outcome) => {
-                    self.learn(epoch, outcome);
-                    self.shards.recover(epoch);
-                }
+        // What is being flushed over the old connection may be published yet.
+        self.flushes.restart(self.database.flush(), self.shards.settled());
+        self.forget_flushed();
+        while let Some(part) = self.unflushed.pop_back() {
+            self.taken.push_front(part);
+        }
+        let mut settled_epoch = self.shards.settled();
+        while let Some(part) = self.taken.pop_front() {
+            match self.run(&part.round, now) {
+                Ok(outcome) => self.learn(part.epoch, outcome),
                 Err(error) => {
-                    self.pending = Some((epoch, round));
+                    self.taken.push_front(part);
                     return Err(error);
                 }
             }
+            settled_epoch = part.epoch;
+            self.unflushed.push_back(part);
         }
+        if let Some(flush) = self.database.flush() {
+            flush.flush()?;
+        }
+        self.unflushed.clear();
+        self.flushes.restart(self.database.flush(), settled_epoch);
+        self.shards.recover(settled_epoch);
         self.is_lost = false;
         Ok(notes)
     }
 
-    /// Does a round, as often as others are in the way.
+    fn lose(&mut self, error: DatabaseError) -> RoundEnd {
+        self.is_lost = true;
+        self.shards.fail();
+        RoundEnd::Lost(error)
+    }
+
+    fn forget_flushed(&mut self) {
+        let settled_epoch = self.shards.settled();
+        while self.unflushed.pop_front_if(|part| part.epoch <= settled_epoch).is_some() {}
+    }
+
+    /// Does a part, as often as others are in the way.
     fn run(&mut self, round: &Round<F>, now: Now) -> Result<Outcome<F>, DatabaseError> {
         if round.is_empty() {
             return Ok(Outcome::default());
@@ -138,22 +241,29 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
                     conflicts += 1;
                     self.conflicts.fetch_add(1, Ordering::Relaxed);
                 }
-                result => return result,
+                Ok(outcome) => {
+                    self.transactions.fetch_add(u64::from(round.writes() > 0), Ordering::Relaxed);
+                    return Ok(outcome);
+                }
+                Err(error) => return Err(error),
             }
         }
     }
 
-    /// Puts the table right, before anybody hears that the round is done.
+    /// Puts the table right, before anybody hears that the part is done.
     fn learn(&self, epoch: u64, outcome: Outcome<F>) {
         for (address, found) in outcome.refused {
             self.refusals.add(epoch, F::octets_of(address));
+            if found.is_some() {
+                self.table.part_ways(address);
+            }
             self.table.correct(address, found, epoch);
         }
         for (address, found) in outcome.kept {
             self.table.correct(address, found, epoch);
         }
         for (address, found) in outcome.answers {
-            // What this round wrote itself is newer than what it read.
+            // What this part wrote itself is newer than what it read.
             self.table.correct(address, found, epoch - 1);
         }
     }

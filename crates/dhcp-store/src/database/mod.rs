@@ -15,12 +15,18 @@
 //! A round that is lost with its connection is done again: whether it was committed need not be
 //! known, since doing it twice is doing it once.
 //!
+//! Where commits can be flushed beside the next transaction ([`Flush`]), a round comes in parts, each
+//! with a transaction and an epoch of its own: so the first is flushed while the second is carried out
+//! (`flusher`).
+//!
 //! - [`contract`]: what a database has to offer.
 //! - [`family`]: what the rule has to know of a family's leases.
 
 pub mod contract;
 mod core;
 pub mod family;
+mod flusher;
+mod flushes;
 mod journal;
 pub mod operation;
 mod refusals;
@@ -32,6 +38,7 @@ mod thread;
 pub use contract::{Changes, DatabaseError, Fault, LeaseDatabase};
 pub use core::{DatabaseCore, RoundEnd};
 pub use family::Shared;
+pub use flushes::{Flush, Flushes};
 pub use journal::SharedJournal;
 pub use refusals::Refusals;
 pub use thread::{DatabaseThread, OnLoss, ThreadOptions};

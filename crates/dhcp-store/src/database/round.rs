@@ -60,6 +60,11 @@ impl<F: Shared> Round<F> {
         Ok(round)
     }
 
+    /// Leases that it writes.
+    pub(super) const fn writes(&self) -> usize {
+        self.writes.len()
+    }
+
     pub(super) const fn is_empty(&self) -> bool {
         self.writes.is_empty() && self.clients.is_empty()
     }

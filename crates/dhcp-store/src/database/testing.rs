@@ -7,6 +7,7 @@ use base::Random;
 
 use super::contract::{DatabaseError, Fault, LeaseDatabase};
 use super::family::Shared;
+use super::flushes::Flush;
 
 /// Leases that several [`FakeConnection`]s share.
 #[derive(Debug)]
@@ -48,6 +49,33 @@ pub struct FakeConnection<F: Shared> {
     random: Random,
     changes: Vec<(F::Address, Option<F::Lease>)>,
     is_connected: bool,
+    flush: Option<Arc<dyn Flush>>,
+}
+
+/// A flush that does nothing, or fails.
+#[derive(Debug)]
+pub struct FakeFlush {
+    failing: u32,
+    random: Mutex<Random>,
+}
+
+impl FakeFlush {
+    /// One that fails so many times of 1000, as `seed` has it.
+    #[must_use]
+    pub fn new(failing: u32, seed: u64) -> Self {
+        Self { failing, random: Mutex::new(Random::from_seed(seed)) }
+    }
+}
+
+impl Flush for FakeFlush {
+    fn flush(&self) -> Result<(), DatabaseError> {
+        let mut random = self.random.lock().unwrap_or_else(PoisonError::into_inner);
+        if !random.chance(u64::from(self.failing), 1000) {
+            return Ok(());
+        }
+        let cause = "the disk is broken".to_owned();
+        Err(DatabaseError { fault: Fault::Lost, tried: "flush", cause })
+    }
 }
 
 impl<F: Shared> FakeConnection<F> {
@@ -55,7 +83,13 @@ impl<F: Shared> FakeConnection<F> {
     #[must_use]
     pub fn new(database: Arc<FakeDatabase<F>>, faults: FakeFaults, seed: u64) -> Self {
         let random = Random::from_seed(seed);
-        Self { database, faults, random, changes: Vec::new(), is_connected: true }
+        Self { database, faults, random, changes: Vec::new(), is_connected: true, flush: None }
+    }
+
+    /// The same, with commits that are flushed by `flush`.
+    #[must_use]
+    pub fn flushed_by(self, flush: Arc<dyn Flush>) -> Self {
+        Self { flush: Some(flush), ..self }
     }
 
     fn happens(&mut self, of_1000: u32) -> bool {
@@ -76,6 +110,10 @@ impl<F: Shared> LeaseDatabase<F> for FakeConnection<F> {
         }
         self.is_connected = true;
         Ok(Vec::new())
+    }
+
+    fn flush(&self) -> Option<Arc<dyn Flush>> {
+        self.flush.clone()
     }
 
     fn load(&mut self, visit: &mut dyn FnMut(F::Lease)) -> Result<(), DatabaseError> {

@@ -1,5 +1,5 @@
 //! The thread that does rounds when shards ask for them, and connects again when a connection was
-//! lost.
+//! lost; with a database that can be flushed beside them, a second thread that does that.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,6 +13,7 @@ use dhcp_lease::LeaseTable;
 use super::contract::{DatabaseError, LeaseDatabase};
 use super::core::{DatabaseCore, RoundEnd};
 use super::family::Shared;
+use super::flusher::Flusher;
 use super::journal::SharedJournal;
 use super::refusals::Refusals;
 use crate::log::{Bell, Clock, ShardLog, Shards};
@@ -44,8 +45,10 @@ pub struct DatabaseThread<F: Shared> {
     table: Arc<LeaseTable<F>>,
     refusals: Arc<Refusals>,
     conflicts: Arc<AtomicU64>,
+    transactions: Arc<AtomicU64>,
     is_shared: bool,
     thread: Option<JoinHandle<()>>,
+    flushing: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
@@ -55,6 +58,7 @@ struct State {
     stops: AtomicBool,
     is_lost: AtomicBool,
     told: Mutex<Told>,
+    flusher: Flusher,
 }
 
 /// What the operator should hear of.
@@ -82,20 +86,41 @@ impl<F: Shared> DatabaseThread<F> {
     ) -> io::Result<Self> {
         let refusals = Arc::<Refusals>::default();
         let core = DatabaseCore::new(shards.clone(), table.clone(), refusals.clone(), database);
-        let conflicts = core.conflicts();
+        let (conflicts, transactions) = (core.conflicts(), core.transactions());
+        let flushes = core.flushes();
+        let is_flushed_beside = flushes.are_beside();
         let state = Arc::new(State {
             shards,
             bell: Arc::default(),
             stops: AtomicBool::new(false),
             is_lost: AtomicBool::new(false),
             told: Mutex::default(),
+            flusher: Flusher::new(flushes),
         });
-        let running = state.clone();
+        let is_shared = options.is_shared;
+        let mut started = Self {
+            state: state.clone(),
+            table,
+            refusals,
+            conflicts,
+            transactions,
+            is_shared,
+            thread: None,
+            flushing: None,
+        };
+        let clock = Arc::new(clock);
+        if is_flushed_beside {
+            let (running, clock) = (state.clone(), clock.clone());
+            let flushing = std::thread::Builder::new()
+                .name("lease-flush".into())
+                .spawn(move || running.flusher.run(&running.bell, &clock))?;
+            started.flushing = Some(flushing);
+        }
         let thread = std::thread::Builder::new()
             .name("lease-database".into())
-            .spawn(move || running.run(core, options.on_loss, &clock))?;
-        let is_shared = options.is_shared;
-        Ok(Self { state, table, refusals, conflicts, is_shared, thread: Some(thread) })
+            .spawn(move || state.run(core, options.on_loss, is_flushed_beside, &clock))?;
+        started.thread = Some(thread);
+        Ok(started)
     }
 
     /// The store of shard number `shard`.
@@ -113,6 +138,12 @@ impl<F: Shared> DatabaseThread<F> {
     #[must_use]
     pub fn conflicts(&self) -> u64 {
         self.conflicts.load(Ordering::Relaxed)
+    }
+
+    /// How many transactions wrote something.
+    #[must_use]
+    pub fn transactions(&self) -> u64 {
+        self.transactions.load(Ordering::Relaxed)
     }
 
     /// What made the store give up.
@@ -150,6 +181,10 @@ impl<F: Shared> DatabaseThread<F> {
             // A panic there was reported where it happened; here it must not become a second one.
             let _ = thread.join();
         }
+        if let Some(flushing) = self.flushing.take() {
+            self.state.flusher.stop();
+            let _ = flushing.join();
+        }
     }
 }
 
@@ -175,6 +210,7 @@ impl State {
         &self,
         mut core: DatabaseCore<F, D>,
         on_loss: OnLoss,
+        is_flushed_beside: bool,
         clock: &Clock,
     ) {
         self.bell.listen();
@@ -185,7 +221,11 @@ impl State {
             match &mut retry {
                 None if is_wanted => {
                     is_wanted = false;
-                    if let RoundEnd::Lost(error) = core.round(clock()) {
+                    let end = match is_flushed_beside {
+                        true => self.parts(&mut core, clock),
+                        false => core.round(clock()),
+                    };
+                    if let RoundEnd::Lost(error) = end {
                         self.report(format!("leases cannot be written: {error}"));
                         self.is_lost.store(true, Ordering::Relaxed);
                         retry = Some(Retry { left: on_loss.tries_max, at_ns: 0, error });
@@ -212,6 +252,29 @@ impl State {
                 self.told().failure = Some(error);
             }
             _ => {}
+        }
+    }
+
+    /// A round whose parts are flushed beside each other.
+    fn parts<F: Shared, D: LeaseDatabase<F>>(
+        &self,
+        core: &mut DatabaseCore<F, D>,
+        clock: &Clock,
+    ) -> RoundEnd {
+        core.part(self.flusher.changes_max());
+        core.take();
+        loop {
+            let writes = core.next_writes().unwrap_or(0);
+            let now = clock();
+            match core.step(now) {
+                None => return RoundEnd::Done,
+                Some(RoundEnd::Done) => {
+                    let time_ns = clock().mono_ns.saturating_sub(now.mono_ns);
+                    let others_wait = core.next_writes().is_some() || self.bell.is_rung();
+                    self.flusher.follow(writes, time_ns, others_wait, clock);
+                }
+                Some(end) => return end,
+            }
         }
     }
 

@@ -24,7 +24,7 @@ mod thread;
 
 pub(crate) use bell::Bell;
 pub use core::{CoreOptions, LogCore, LogFailure};
-pub(crate) use shard::Doorbell;
+pub(crate) use shard::{Doorbell, PARTS_MAX, UNPARTED};
 
 pub use shard::{RowBuffer, ShardLog, Shards, Wake};
 pub use thread::{Clock, LogThread, OnFail, SnapshotSource, ThreadOptions};

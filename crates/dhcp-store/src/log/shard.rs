@@ -7,6 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::core::LogCore;
 use crate::memfile::Columns;
 
+/// Parts that the rows of one round are in at most; each has an epoch of its own.
+pub(crate) const PARTS_MAX: usize = 8;
+/// More changes than a part ever has.
+pub(crate) const UNPARTED: u32 = u32::MAX;
+
 /// The rows that one shard has logged since they were taken last.
 #[derive(Debug)]
 pub struct RowBuffer {
@@ -14,6 +19,11 @@ pub struct RowBuffer {
     pub rows: Vec<u8>,
     epoch: u64,
     columns: Columns,
+    /// Where the rows of each part end that is full.
+    ends: Vec<usize>,
+    /// Changes of the part that is open, and how many it may have.
+    changes: u32,
+    changes_max: u32,
 }
 
 impl RowBuffer {
@@ -27,6 +37,24 @@ impl RowBuffer {
     #[must_use]
     pub const fn columns(&self) -> Columns {
         self.columns
+    }
+
+    /// A change is logged whole: the next one may belong to the next part. Each part has room for twice
+    /// the changes of the one before, so that many waiting ones are not many parts.
+    pub(crate) fn end_change(&mut self) {
+        self.changes += 1;
+        if self.changes >= self.changes_max && self.ends.len() + 1 < PARTS_MAX {
+            self.ends.push(self.rows.len());
+            self.epoch += 1;
+            self.changes = 0;
+            self.changes_max = self.changes_max.saturating_mul(2);
+        }
+    }
+
+    fn open(&mut self, epoch: u64, columns: Columns, changes_max: u32) {
+        (self.epoch, self.columns, self.changes_max) = (epoch, columns, changes_max);
+        self.changes = 0;
+        self.ends.clear();
     }
 }
 
@@ -69,6 +97,9 @@ impl Shards {
                 rows: Vec::new(),
                 epoch: 1,
                 columns: Columns::default(),
+                ends: Vec::new(),
+                changes: 0,
+                changes_max: UNPARTED,
             }),
             awaited: AtomicU64::new(0),
         };
@@ -102,7 +133,8 @@ impl Shards {
         self.places[shard].buffer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Moves all rows to `batch`, which is empty, and opens the buffers for `next_epoch`.
+    /// Moves all rows, which are in no parts, to `batch`, which is empty, and opens the buffers for
+    /// `next_epoch`.
     pub(crate) fn take(&self, batch: &mut Vec<u8>, next_epoch: u64, columns: Columns) {
         for shard in 0..self.places.len() {
             let mut buffer = self.buffer(shard);
@@ -112,8 +144,29 @@ impl Shards {
                 batch.extend_from_slice(&buffer.rows);
                 buffer.rows.clear();
             }
-            buffer.epoch = next_epoch;
-            buffer.columns = columns;
+            buffer.open(next_epoch, columns, UNPARTED);
+        }
+    }
+
+    /// Moves all rows to `parts`, which are empty, and opens the buffers for `next_epoch`, the first part
+    /// with room for `changes_max` changes of each shard.
+    pub(crate) fn take_parts(
+        &self,
+        parts: &mut [Vec<u8>; PARTS_MAX],
+        next_epoch: u64,
+        columns: Columns,
+        changes_max: u32,
+    ) {
+        for shard in 0..self.places.len() {
+            let mut buffer = self.buffer(shard);
+            let mut begin = 0;
+            let ends = buffer.ends.iter().copied().chain([buffer.rows.len()]);
+            for (part, end) in parts.iter_mut().zip(ends) {
+                part.extend_from_slice(&buffer.rows[begin..end]);
+                begin = end;
+            }
+            buffer.rows.clear();
+            buffer.open(next_epoch, columns, changes_max);
         }
     }
 
@@ -220,5 +273,57 @@ impl ShardLog {
     #[must_use]
     pub fn has_failed(&self) -> bool {
         self.shards.has_failed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts() -> [Vec<u8>; PARTS_MAX] {
+        Default::default()
+    }
+
+    fn text(part: &[u8]) -> &str {
+        std::str::from_utf8(part).unwrap()
+    }
+
+    /// Logs changes of one letter each; the epochs that they belong to.
+    fn log(shards: &Shards, shard: usize, letters: &str) -> Vec<u64> {
+        let change = |letter| {
+            let mut buffer = shards.buffer(shard);
+            let epoch = buffer.epoch();
+            buffer.rows.push(letter);
+            buffer.end_change();
+            epoch
+        };
+        letters.bytes().map(change).collect()
+    }
+
+    #[test]
+    fn rows_come_in_parts_that_grow_each_with_an_epoch() {
+        let shards = Shards::new(2, |_| {});
+        let mut taken = parts();
+        assert_eq!(log(&shards, 0, "abc"), [1, 1, 1], "in one part at first");
+        shards.take_parts(&mut taken, 9, Columns::default(), 2);
+        assert_eq!(taken.each_ref().map(|part| text(part)), ["abc", "", "", "", "", "", "", ""]);
+        taken = parts();
+        assert_eq!(log(&shards, 0, "abcdefgh"), [9, 9, 10, 10, 10, 10, 11, 11]);
+        assert_eq!(log(&shards, 1, "ABC"), [9, 9, 10]);
+        shards.take_parts(&mut taken, 17, Columns::default(), UNPARTED);
+        let found = taken.each_ref().map(|part| text(part));
+        assert_eq!(found, ["abAB", "cdefC", "gh", "", "", "", "", ""]);
+        assert_eq!(log(&shards, 1, &"x".repeat(1000)).last(), Some(&17));
+    }
+
+    #[test]
+    fn the_last_part_has_room_for_all() {
+        let shards = Shards::new(1, |_| {});
+        shards.take_parts(&mut parts(), 9, Columns::default(), 1);
+        let epochs = log(&shards, 0, &"x".repeat(1000));
+        assert_eq!((epochs[0], epochs[126], epochs[127], epochs[999]), (9, 15, 16, 16));
+        let mut taken = parts();
+        shards.take_parts(&mut taken, 17, Columns::default(), 1);
+        assert_eq!(taken.each_ref().map(Vec::len), [1, 2, 4, 8, 16, 32, 64, 873]);
     }
 }

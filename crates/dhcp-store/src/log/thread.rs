@@ -43,7 +43,7 @@ impl fmt::Debug for OnFail {
 }
 
 /// Reads the clocks: the same ones that the shards' times come from.
-pub type Clock = Box<dyn Fn() -> Now + Send>;
+pub type Clock = Box<dyn Fn() -> Now + Send + Sync>;
 
 /// How the thread works.
 #[derive(Debug, Default)]

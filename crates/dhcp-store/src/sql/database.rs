@@ -1,6 +1,7 @@
 //! A connection to a database, and what is done over it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::connect;
 use super::driver::{Column, Driver, Renewals, RowChanges, Sought, Table, Value, Visit};
@@ -11,8 +12,9 @@ use super::row::{Layout, Stored};
 use super::schema::{Schema, Version};
 use super::settings::{Backend, Settings};
 use super::sqlite::Sqlite;
-use crate::database::{Changes, Shared};
+use crate::database::{Changes, Flush, Shared};
 use crate::memfile::RowFault;
+use crate::storage::Storage;
 
 /// Rows read at a time.
 const PAGE_ROWS: u32 = 5000;
@@ -338,6 +340,14 @@ impl Database {
     /// See [`Driver::prepare_commits`].
     pub(super) fn prepare_commits<F: Stored>(&mut self, layout: Layout) -> Result<(), SqlError> {
         self.driver.prepare_commits(&F::table(layout))
+    }
+
+    /// See [`Driver::flush_beside`].
+    pub(super) fn flush_beside(
+        &mut self,
+        storage: &dyn Storage,
+    ) -> Result<Option<Arc<dyn Flush>>, SqlError> {
+        self.driver.flush_beside(storage)
     }
 
     /// See [`Driver::part_writes`].

@@ -1,6 +1,10 @@
 //! What the three drivers do alike, and tables as they see them.
 
+use std::sync::Arc;
+
 use super::error::SqlError;
+use crate::database::Flush;
+use crate::storage::Storage;
 
 /// A value on its way to or from a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,6 +156,12 @@ pub(super) trait Driver: Send {
     /// that it inserts are counted by it or by the table's triggers; gives a log its length.
     fn prepare_commits(&mut self, _table: &Table) -> Result<(), SqlError> {
         Ok(())
+    }
+
+    /// From now on commits may be unsafe when they return, since what is given back makes them safe, over
+    /// a file in `storage`; `None` when they go on as before.
+    fn flush_beside(&mut self, _storage: &dyn Storage) -> Result<Option<Arc<dyn Flush>>, SqlError> {
+        Ok(None)
     }
 
     /// From now on a transaction may be undone between two statements of one question without a word:

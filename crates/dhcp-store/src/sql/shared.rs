@@ -1,5 +1,7 @@
 //! A database that several servers share, behind what rounds ask of it.
 
+use std::sync::Arc;
+
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 
@@ -9,7 +11,8 @@ use super::driver::{Sought, Value};
 use super::error::SqlError;
 use super::row::{Layout, Stored, identity};
 use super::settings::Settings;
-use crate::database::{Changes, DatabaseError, Fault, LeaseDatabase, Shared};
+use crate::database::{Changes, DatabaseError, Fault, Flush, LeaseDatabase, Shared};
+use crate::storage::{DiskStorage, Storage};
 
 /// A family whose leases can be shared through tables.
 pub trait SharedRows: Stored + Shared {
@@ -43,7 +46,9 @@ impl SharedRows for V6 {
 #[derive(Debug)]
 pub struct SharedLeases {
     settings: Settings,
+    storage: Arc<dyn Storage>,
     open: Option<(Database, Layout)>,
+    flush: Option<Arc<dyn Flush>>,
     /// The host to begin with when connecting.
     next_host: usize,
 }
@@ -51,8 +56,14 @@ pub struct SharedLeases {
 impl SharedLeases {
     /// The leases in the database that `settings` name; nobody is connected yet.
     #[must_use]
-    pub const fn new(settings: Settings) -> Self {
-        Self { settings, open: None, next_host: 0 }
+    pub fn new(settings: Settings) -> Self {
+        Self::with_storage(settings, Arc::new(DiskStorage))
+    }
+
+    /// The same, for a database whose files are found in `storage` too.
+    #[must_use]
+    pub fn with_storage(settings: Settings, storage: Arc<dyn Storage>) -> Self {
+        Self { settings, storage, open: None, flush: None, next_host: 0 }
     }
 
     fn connected(&mut self) -> Result<(&mut Database, Layout), DatabaseError> {
@@ -103,18 +114,24 @@ impl SharedLeases {
 
 impl<F: SharedRows> LeaseDatabase<F> for SharedLeases {
     fn connect(&mut self) -> Result<Vec<String>, DatabaseError> {
-        self.open = None;
+        (self.open, self.flush) = (None, None);
         let connect = || {
             let mut reached = connect::reach(&self.settings, self.next_host)?;
             let layout = reached.database.layout()?;
             reached.database.prepare_commits::<F>(layout)?;
-            Ok((reached, layout))
+            let flush = reached.database.flush_beside(&*self.storage)?;
+            Ok((reached, layout, flush))
         };
-        let (reached, layout) = Self::told("connect to the lease database", connect())?;
+        let (reached, layout, flush) = Self::told("connect to the lease database", connect())?;
         // Who comes again had no luck with this one.
         self.next_host = reached.number + 1;
         self.open = Some((reached.database, layout));
+        self.flush = flush;
         Ok(reached.notes)
+    }
+
+    fn flush(&self) -> Option<Arc<dyn Flush>> {
+        self.flush.clone()
     }
 
     fn load(&mut self, visit: &mut dyn FnMut(F::Lease)) -> Result<(), DatabaseError> {

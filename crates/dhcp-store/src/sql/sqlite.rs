@@ -1,4 +1,10 @@
 //! SQLite: a statement per row, prepared once, in the transaction of the caller.
+//!
+//! Its log is flushed by whoever calls [`Flush`], not by commits, so that the next transaction need not
+//! wait for it; a commit is an append to the log, which a flush from any thread makes safe.
+
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use rusqlite::types::{ToSqlOutput, Value as SqliteValue, ValueRef};
 use rusqlite::{Connection, ErrorCode, ToSql, params_from_iter};
@@ -6,7 +12,9 @@ use rusqlite::{Connection, ErrorCode, ToSql, params_from_iter};
 use super::driver::{Driver, RowChanges, Sought, Table, Value, Visit, VisitFound};
 use super::error::SqlError;
 use super::settings::Settings;
+use crate::database::{DatabaseError, Fault, Flush};
 use crate::log::Durability;
+use crate::storage::{LogFile, Storage};
 
 /// Pages of the file in memory, KiB: the inner ones and the newest ones of some million leases.
 const CACHE_KIB: i64 = 64 << 10;
@@ -115,6 +123,23 @@ impl Sqlite {
     }
 }
 
+/// Makes a log safe that a connection writes.
+#[derive(Debug)]
+struct LogFlush {
+    file: Arc<dyn LogFile>,
+    path: PathBuf,
+}
+
+impl Flush for LogFlush {
+    fn flush(&self) -> Result<(), DatabaseError> {
+        self.file.sync_data().map_err(|error| DatabaseError {
+            fault: Fault::Lost,
+            tried: "flush the log of the lease database",
+            cause: format!("{}: {error}", self.path.display()),
+        })
+    }
+}
+
 impl Driver for Sqlite {
     fn run(&mut self, statement: &str) -> Result<(), SqlError> {
         let first = statement.lines().next().unwrap_or_default();
@@ -209,6 +234,24 @@ impl Driver for Sqlite {
         self.connection
             .pragma_update(None, "cache_size", -CACHE_KIB)
             .map_err(|error| self.failed("open", &error))
+    }
+
+    fn flush_beside(&mut self, storage: &dyn Storage) -> Result<Option<Arc<dyn Flush>>, SqlError> {
+        let Some(path) = self.connection.path().filter(|path| !path.is_empty()) else {
+            return Ok(None);
+        };
+        let path = PathBuf::from(format!("{path}-wal"));
+        if !self.flushes_commits {
+            return Ok(None);
+        }
+        // Who cannot open it flushes with each commit.
+        let Ok(Some(file)) = storage.open(&path) else { return Ok(None) };
+        // Still flushes the head of a log that begins again, and a log before it is taken into the
+        // database (`sqlite3WalFrames`, `walCheckpoint`).
+        self.connection
+            .pragma_update(None, "synchronous", "NORMAL")
+            .map_err(|error| self.failed("open", &error))?;
+        Ok(Some(Arc::new(LogFlush { file, path })))
     }
 
     fn delete(&mut self, table: &Table, keys: Vec<Value>) -> Result<(), SqlError> {

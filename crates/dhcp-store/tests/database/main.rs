@@ -1,6 +1,7 @@
 //! Stores over a database: the contract of all lease stores, and several servers that share one
 //! database whose connections break.
 
+mod sharing;
 mod thread;
 mod world;
 

@@ -1,8 +1,8 @@
 //! The thread around the rounds, with a connection that breaks on demand.
 
 use std::net::Ipv4Addr;
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use base::Now;
@@ -11,8 +11,8 @@ use dhcp_lease::sample::{Sample, SampleLease};
 use dhcp_lease::v4::V4;
 use dhcp_lease::{LeaseState, LeaseStore, LeaseTable, Occupancy, Owner, PoolIndex, PoolSet};
 use dhcp_store::DatabaseStore;
-use dhcp_store::database::testing::{FakeConnection, FakeDatabase, FakeFaults};
-use dhcp_store::database::{DatabaseThread, OnLoss, ThreadOptions};
+use dhcp_store::database::testing::{FakeConnection, FakeDatabase, FakeFaults, FakeFlush};
+use dhcp_store::database::{DatabaseError, DatabaseThread, Flush, OnLoss, ThreadOptions};
 use dhcp_store::log::Shards;
 
 const NOW: Now = Now { mono_ns: 5_000_000_000, wall_us: 1_000_000_000_000_000 };
@@ -32,6 +32,24 @@ fn scene(faults: FakeFaults, tries_max: u32) -> Scene {
 
 fn scene_of(faults: FakeFaults, tries_max: u32, addresses: u32, is_shared: bool) -> Scene {
     let database = Arc::<FakeDatabase<V4>>::default();
+    let connection = FakeConnection::new(database.clone(), faults, 3);
+    scene_with(database, connection, tries_max, addresses, is_shared)
+}
+
+/// A scene whose commits are flushed by `flush`.
+fn flushed_scene(flush: Arc<dyn Flush>, tries_max: u32) -> Scene {
+    let database = Arc::<FakeDatabase<V4>>::default();
+    let connection = FakeConnection::new(database.clone(), FakeFaults::default(), 3);
+    scene_with(database, connection.flushed_by(flush), tries_max, 100, false)
+}
+
+fn scene_with(
+    database: Arc<FakeDatabase<V4>>,
+    connection: FakeConnection<V4>,
+    tries_max: u32,
+    addresses: u32,
+    is_shared: bool,
+) -> Scene {
     let table = Arc::new(LeaseTable::new(1));
     let pools = table.configure(&[V4::pool(FIRST, FIRST + addresses - 1)], &[]);
     let (wake, woken) = channel();
@@ -40,7 +58,6 @@ fn scene_of(faults: FakeFaults, tries_max: u32, addresses: u32, is_shared: bool)
         let _ = wake.send(());
     });
     let options = ThreadOptions { on_loss: OnLoss { tries_max, wait_ms: 0 }, is_shared };
-    let connection = FakeConnection::new(database.clone(), faults, 3);
     let thread = DatabaseThread::start(shards, table, connection, options, Box::new(|| NOW))
         .expect("there is one more thread");
     let store = thread.store(0);
@@ -123,6 +140,63 @@ fn a_connection_that_breaks_is_made_again() {
     assert!(scene.database.leases().len() >= 50);
     let problems = scene.thread.take_problems().join("\n");
     assert!(problems.contains("leases cannot be written: cannot commit"), "{problems}");
+    assert!(problems.contains("connected to the lease database again"), "{problems}");
+}
+
+/// A flush that says when it begins and ends when it is told to.
+#[derive(Debug)]
+struct GatedFlush {
+    begins: Sender<()>,
+    may_end: Mutex<Receiver<()>>,
+}
+
+impl Flush for GatedFlush {
+    fn flush(&self) -> Result<(), DatabaseError> {
+        self.begins.send(()).expect("the test waits for it");
+        let may_end = self.may_end.lock().expect("nobody panics with it");
+        may_end.recv().expect("the test lets every flush end");
+        Ok(())
+    }
+}
+
+#[test]
+fn leases_are_written_while_others_are_flushed_and_settled_by_a_flush_that_began_later() {
+    let (begins, begun) = channel();
+    let (end, may_end) = channel();
+    let gate = GatedFlush { begins, may_end: Mutex::new(may_end) };
+    let mut scene = flushed_scene(Arc::new(gate), 0);
+    let first = scene.lease(1).unwrap();
+    begun.recv_timeout(Duration::from_secs(60)).expect("what is written is flushed");
+    let second = scene.lease(2).unwrap();
+    while scene.database.leases().len() < 2 {
+        std::thread::yield_now();
+    }
+    assert!(scene.store.settled_epoch() < first, "its flush has not ended");
+    end.send(()).unwrap();
+    assert!(scene.wait(first));
+    begun.recv_timeout(Duration::from_secs(60)).expect("the first flush is none of the second");
+    assert!(scene.store.settled_epoch() < second, "its flush has not ended");
+    end.send(()).unwrap();
+    assert!(scene.wait(second));
+    let Scene { thread, store, .. } = scene;
+    drop(store);
+    thread.stop().unwrap();
+}
+
+#[test]
+fn a_flush_that_fails_is_done_again_over_a_new_connection() {
+    let mut scene = flushed_scene(Arc::new(FakeFlush::new(300, 5)), u32::MAX);
+    let mut acknowledged = 0;
+    while acknowledged < 50 {
+        let Some(epoch) = scene.lease(acknowledged) else {
+            let _ = scene.woken.recv_timeout(Duration::from_secs(60));
+            continue;
+        };
+        acknowledged += u32::from(scene.wait(epoch));
+    }
+    assert!(scene.database.leases().len() >= 50);
+    let problems = scene.thread.take_problems().join("\n");
+    assert!(problems.contains("leases cannot be written: cannot flush"), "{problems}");
     assert!(problems.contains("connected to the lease database again"), "{problems}");
 }
 

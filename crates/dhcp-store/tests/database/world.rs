@@ -12,7 +12,7 @@ use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 use dhcp_lease::{LeaseStore, LeaseTable, Occupancy, Owner, PoolIndex, PoolSet};
 use dhcp_store::DatabaseStore;
-use dhcp_store::database::testing::{FakeConnection, FakeDatabase, FakeFaults};
+use dhcp_store::database::testing::{FakeConnection, FakeDatabase, FakeFaults, FakeFlush};
 use dhcp_store::database::{DatabaseCore, Refusals, RoundEnd, Shared, SharedJournal};
 use dhcp_store::log::{ShardLog, Shards};
 
@@ -41,6 +41,8 @@ struct Server<F: Shared> {
     pools: Arc<PoolSet<F>>,
     waiting: Vec<Reply<F>>,
     is_lost: bool,
+    /// Commits are flushed by somebody else, who may be late.
+    is_flushed_beside: bool,
 }
 
 impl<F: Shared + Sample> Server<F> {
@@ -54,9 +56,13 @@ impl<F: Shared + Sample> Server<F> {
         let log = ShardLog::new(shards.clone(), 0);
         let journal = SharedJournal::new(refusals.clone(), true);
         let store = DatabaseStore::with_journal(table.clone(), log, journal);
-        let connection = FakeConnection::new(database.clone(), faults, seed);
+        let mut connection = FakeConnection::new(database.clone(), faults, seed);
+        let is_flushed_beside = seed.is_multiple_of(2);
+        if is_flushed_beside {
+            connection = connection.flushed_by(Arc::new(FakeFlush::new(faults.lost_before, seed)));
+        }
         let core = DatabaseCore::new(shards, table, refusals, connection);
-        Self { store, core, pools, waiting: Vec::new(), is_lost: false }
+        Self { store, core, pools, waiting: Vec::new(), is_lost: false, is_flushed_beside }
     }
 }
 
@@ -109,6 +115,7 @@ impl<F: Shared + Sample> World<F> {
                 0..=3 => self.ask(server),
                 4 => self.name(server),
                 5 => self.give_back(server),
+                6..=8 if self.random.chance(1, 2) => self.parts(server),
                 6..=8 => self.round(server),
                 _ => self.pass(),
             }
@@ -267,7 +274,34 @@ impl<F: Shared + Sample> World<F> {
             server.is_lost = server.core.reconnect(self.now).is_err();
             return;
         }
-        if let RoundEnd::Lost(_) = server.core.round(self.now) {
+        let end = server.core.round(self.now);
+        self.end(number, end);
+    }
+
+    /// Some of what one server wants, in small parts, some of which are not flushed yet.
+    fn parts(&mut self, number: usize) {
+        let server = &mut self.servers[number];
+        if !server.is_flushed_beside || server.is_lost {
+            return self.round(number);
+        }
+        server.core.part(Some(1 + self.random.below(2) as u32));
+        server.core.take();
+        let mut end = RoundEnd::Done;
+        while end == RoundEnd::Done && self.random.chance(3, 4) {
+            let Some(next) = server.core.step(self.now) else { break };
+            end = next;
+            if self.random.chance(1, 2) {
+                // Who has it in hand hears of a failure with the next part.
+                let _ = server.core.flushes().flush();
+            }
+        }
+        self.end(number, end);
+    }
+
+    /// What may leave after a round leaves.
+    fn end(&mut self, number: usize, end: RoundEnd) {
+        let server = &mut self.servers[number];
+        if let RoundEnd::Lost(_) = end {
             self.tally.lost += 1;
             server.is_lost = true;
             assert!(server.store.has_failed());
@@ -297,14 +331,19 @@ impl<F: Shared + Sample> World<F> {
         if given_back.is_some_and(|&at| reply.expires_s <= at + u64::from(LIFETIME_S)) {
             return;
         }
-        self.tally.acknowledged += 1;
         let now_s = self.now.wall_s();
+        // Clients count from when they asked: such a reply gives them nothing.
+        if reply.expires_s <= now_s {
+            return;
+        }
+        self.tally.acknowledged += 1;
         if let Some(&(owner, until_s)) = self.owners.get(&reply.address) {
             assert!(
                 owner == reply.client || until_s <= now_s,
-                "{} is {owner}'s until {until_s}, and was given to {} at {now_s}",
+                "{} is {owner}'s until {until_s}, and was given to {} at {now_s} until {}",
                 reply.address,
                 reply.client,
+                reply.expires_s,
             );
         }
         self.owners.insert(reply.address, (reply.client, reply.expires_s));

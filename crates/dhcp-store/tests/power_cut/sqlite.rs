@@ -37,7 +37,7 @@ const OPENING_STEPS: [u64; 2] = [12, 100];
 const MOMENTS: u64 = 20;
 /// Seeds that are always tried: a process dies before it has flushed its log, the next one reads it,
 /// and the power goes off.
-const UNFLUSHED_LOG: [u64; 2] = [24, 1196];
+const UNFLUSHED_LOG: [u64; 2] = [29, 101];
 
 /// What a simulation is to be like.
 #[derive(Clone, Copy, Debug)]
@@ -45,9 +45,12 @@ struct Rules {
     durability: Durability,
     /// The planted defect: flushes that do nothing.
     lying_syncs: bool,
+    /// Some flushes fail, and the process connects again.
+    failing_syncs: bool,
 }
 
-const DURABLE: Rules = Rules { durability: Durability::Always, lying_syncs: false };
+const DURABLE: Rules =
+    Rules { durability: Durability::Always, lying_syncs: false, failing_syncs: false };
 
 /// What all lives came to.
 #[derive(Clone, Copy, Debug, Default)]
@@ -58,6 +61,8 @@ struct Tally {
     cut_while_running: u64,
     cut_while_opening: u64,
     cut_while_closing: u64,
+    /// Connections that were lost and made again.
+    reconnected: u64,
 }
 
 impl fmt::Display for Tally {
@@ -83,6 +88,9 @@ struct World<'r, F: Case + SharedRows> {
     stores: Vec<DatabaseStore<F>>,
     core: DatabaseCore<F, SharedLeases>,
     ledger: Ledger<F>,
+    /// Flushes fail now and then.
+    syncs_fail: bool,
+    reconnected: u64,
 }
 
 /// Lives one life after the other on a disk; an error is a promise that was not kept.
@@ -111,28 +119,36 @@ fn simulate<F: Case + SharedRows>(
         let opening_steps = OPENING_STEPS[usize::from(has_length)];
         let steps = if random.chance(1, 3) { opening_steps } else { STEPS };
         let cut_at_step = random.chance(4, 5).then(|| random.below(steps));
-        disk = disk.after(survival, Faults { cut_at_step, ..faults.clone() });
+        let failing_syncs = match rules.failing_syncs {
+            true => (0..8).map(|_| 4 + random.below(160)).collect(),
+            false => Vec::new(),
+        };
+        disk = disk.after(survival, Faults { cut_at_step, failing_syncs, ..faults.clone() });
         disks.mount(&folder, disk.clone());
-        match open::<F>(&settings) {
+        match open::<F>(&settings, &disk) {
             Ok((connection, leases)) => {
                 ledger.check(&leases, now.wall_s())?;
                 let mut world =
                     World::<F>::new(&mut random, now, disk.clone(), connection, &leases);
+                world.syncs_fail = rules.failing_syncs;
                 world.live()?;
+                tally.reconnected += world.reconnected;
                 tally.cut_while_running += u64::from(!disk.is_on());
                 tally.cut_while_closing += u64::from(world.is_cut_when_closing());
                 (now, ledger) = (world.now, world.ledger);
                 tally.acknowledged += ledger.acknowledged;
                 tally.waiting += ledger.waiting();
             }
-            Err(error) if disk.is_on() => return Err(format!("it does not open: {error}")),
+            Err(error) if disk.is_on() && !rules.failing_syncs => {
+                return Err(format!("it does not open: {error}"));
+            }
             Err(_) => tally.cut_while_opening += 1,
         }
         now = now.after_ns(random.below(3) * 10_000_000_000);
     }
     disk = disk.after(Survival::PowerFailed, Faults::default());
-    disks.mount(&folder, disk);
-    let (_, leases) = open::<F>(&settings).map_err(|error| format!("at last: {error}"))?;
+    disks.mount(&folder, disk.clone());
+    let (_, leases) = open::<F>(&settings, &disk).map_err(|error| format!("at last: {error}"))?;
     ledger.check(&leases, now.wall_s())
 }
 
@@ -143,8 +159,8 @@ fn settings(vfs: &str, durability: Durability, log_pages: u32) -> Settings {
 
 type Opened<F> = (SharedLeases, Vec<<F as dhcp_lease::Family>::Lease>);
 
-fn open<F: SharedRows>(settings: &Settings) -> Result<Opened<F>, String> {
-    let mut connection = SharedLeases::new(settings.clone());
+fn open<F: SharedRows>(settings: &Settings, disk: &PowerCutStorage) -> Result<Opened<F>, String> {
+    let mut connection = SharedLeases::with_storage(settings.clone(), Arc::new(disk.clone()));
     let mut leases = Vec::new();
     let connected = LeaseDatabase::<F>::connect(&mut connection).map(drop);
     connected
@@ -173,7 +189,9 @@ impl<'r, F: Case + SharedRows> World<'r, F> {
         };
         let stores = (0..SHARDS).map(store).collect();
         let core = DatabaseCore::new(shards, table, refusals, connection);
-        Self { random, now, disk, pools, stores, core, ledger: Ledger::begin(leases) }
+        let ledger = Ledger::begin(leases);
+        let (syncs_fail, reconnected) = (false, 0);
+        Self { random, now, disk, pools, stores, core, ledger, syncs_fail, reconnected }
     }
 
     /// Acts until the power goes off or the life ends.
@@ -200,11 +218,40 @@ impl<'r, F: Case + SharedRows> World<'r, F> {
         Ok(())
     }
 
+    /// A round, of which some may not be done yet or not be flushed yet.
     fn round(&mut self) -> Result<(), String> {
-        match self.core.round(self.now) {
+        let end = match self.random.below(3) {
+            0 => self.core.round(self.now),
+            _ => self.parts(),
+        };
+        match end {
+            RoundEnd::Done => Ok(()),
+            _ if self.syncs_fail => {
+                // It may take several times, and the power may go off.
+                while self.disk.is_on() && self.core.reconnect(self.now).is_err() {}
+                self.reconnected += 1;
+                Ok(())
+            }
             RoundEnd::Lost(error) if self.disk.is_on() => Err(format!("a round fails: {error}")),
             _ => Ok(()),
         }
+    }
+
+    fn parts(&mut self) -> RoundEnd {
+        self.core.part(Some(1 + self.random.below(3) as u32));
+        self.core.take();
+        while self.random.chance(4, 5)
+            && let Some(end) = self.core.step(self.now)
+        {
+            if end != RoundEnd::Done {
+                return end;
+            }
+            if self.random.chance(1, 2) {
+                // What fails is heard of with the next part.
+                let _ = self.core.flushes().flush();
+            }
+        }
+        RoundEnd::Done
     }
 
     /// Ends the process: at once, or in order, in the midst of which the power may go off. Whether
@@ -252,6 +299,27 @@ fn acknowledged_leases_in_sqlite_survive_power_cuts() {
     }
 }
 
+#[test]
+fn what_could_not_be_flushed_is_done_again_over_a_new_connection() {
+    let moments = from_environment("GODWIT_CRASH_MOMENTS", MOMENTS);
+    let disks = Disks::default();
+    disks.register("forgetful-broken");
+    let rules = Rules { failing_syncs: true, ..DURABLE };
+    let mut tally = Tally::default();
+    for seed in 1..=moments {
+        let place = (&disks, "forgetful-broken");
+        let v4 = simulate::<V4>(seed, rules, place, &mut tally);
+        let both = v4.and_then(|()| simulate::<V6>(seed, rules, place, &mut tally));
+        if let Err(broken) = both {
+            panic!("seed {seed}: {broken}");
+        }
+    }
+    println!("crash: {moments} seeds, {tally}, {} connections made again", tally.reconnected);
+    if moments >= MOMENTS {
+        assert!(tally.acknowledged > 50 * moments && tally.reconnected > 5 * moments, "{tally:?}");
+    }
+}
+
 /// In how many of the simulations a promise is broken.
 fn broken<F: Case + SharedRows>(rules: Rules, place: (&Disks, &str)) -> usize {
     let is_broken = |&seed: &u64| simulate::<F>(seed, rules, place, &mut Tally::default()).is_err();
@@ -282,7 +350,7 @@ fn a_disk_without_room_for_the_whole_log_keeps_leases_all_the_same() {
     let disk = PowerCutStorage::new(5, small.clone());
     disks.mount(Path::new(FOLDER), disk.clone());
     Database::open(&settings).and_then(|mut new| new.install(Schema::Current)).unwrap();
-    let (connection, leases) = open::<V4>(&settings).unwrap();
+    let (connection, leases) = open::<V4>(&settings, &disk).unwrap();
     let log = disk.contents(&Path::new(FOLDER).join("leases.db-wal"));
     assert!(log.is_none_or(|octets| octets.is_empty()), "room is given back");
     let now = Now { mono_ns: 1, wall_us: 1_800_000_000_000_000 };
@@ -296,7 +364,8 @@ fn a_disk_without_room_for_the_whole_log_keeps_leases_all_the_same() {
     }
     let ledger = world.ledger;
     assert!(ledger.acknowledged > 10, "{} acknowledged", ledger.acknowledged);
-    disks.mount(Path::new(FOLDER), disk.after(Survival::PowerFailed, small));
-    let (_, leases) = open::<V4>(&settings).unwrap();
+    let disk = disk.after(Survival::PowerFailed, small);
+    disks.mount(Path::new(FOLDER), disk.clone());
+    let (_, leases) = open::<V4>(&settings, &disk).unwrap();
     ledger.check(&leases, now.wall_s()).unwrap();
 }

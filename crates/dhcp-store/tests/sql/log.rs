@@ -1,4 +1,4 @@
-//! SQLite's log, which commits are flushed to.
+//! SQLite's log, which commits are written to and flushed with.
 
 use std::path::Path;
 use std::process::Command;
@@ -36,12 +36,17 @@ fn commits_that_are_flushed_write_over_a_log_of_full_length() {
         let log = format!("{}-wal", settings.name);
         let mut database = SharedLeases::new(settings.clone());
         LeaseDatabase::<V4>::connect(&mut database).unwrap();
+        let is_flushed_beside = LeaseDatabase::<V4>::flush(&database).is_some();
+        assert_eq!(is_flushed_beside, durability == Durability::Always);
         let before = length(&log);
         assert_eq!(before >= 1000 * FRAME_OCTETS, is_long, "{durability:?}: {before}");
         for some in leases.chunks(100) {
             LeaseDatabase::<V4>::begin(&mut database).unwrap();
             assert_eq!(LeaseDatabase::<V4>::insert(&mut database, some), Ok(100));
             LeaseDatabase::<V4>::commit(&mut database).unwrap();
+            if let Some(flush) = LeaseDatabase::<V4>::flush(&database) {
+                flush.flush().unwrap();
+            }
         }
         assert_eq!(length(&log) == before, is_long, "{durability:?}: {before}");
         drop(database);

@@ -18,6 +18,8 @@ for_both_families! {
     a_queue_gives_what_has_been_free_longest,
     a_queue_outlives_a_configuration_and_begins_with_what_is_free,
     a_claim_takes_few_steps_at_any_fill,
+    an_order_goes_on_elsewhere_when_another_server_is_in_the_way,
+    servers_that_are_in_each_others_way_part,
 }
 
 const FIRST: u32 = 0x0a00_0030;
@@ -150,5 +152,57 @@ fn a_claim_takes_few_steps_at_any_fill<F: Sample>() {
             let steps = steps_at::<F>(allocator, taken, COUNT);
             assert!(steps <= 2 * most, "{allocator:?}: {steps} steps with {taken} taken");
         }
+    }
+}
+
+fn an_order_goes_on_elsewhere_when_another_server_is_in_the_way<F: Sample>() {
+    const COUNT: u32 = 50_000;
+    let table = LeaseTable::<F>::new(1);
+    let pools = table.configure(&[pool::<F>(COUNT, Allocator::Iterative)], &[]);
+    let mut given: Vec<u32> = (0..20).map(|who| give(&table, &pools, who) - FIRST).collect();
+    assert_eq!(given, (0..20).collect::<Vec<_>>());
+    table.part_ways(F::address(FIRST + 12));
+    given.extend((20..40).map(|who| give(&table, &pools, who) - FIRST));
+    let elsewhere = given[20];
+    assert!(elsewhere > 1_000, "{elsewhere}");
+    assert!(given[20..].iter().copied().eq(elsewhere..elsewhere + 20), "{given:?}");
+    // What else was on its way, what is of no pool, and what is far ahead.
+    for number in [FIRST + 13, FIRST + 19, FIRST - 1, FIRST + COUNT, FIRST + elsewhere + 2_000] {
+        table.part_ways(F::address(number));
+        given.push(give(&table, &pools, given.len() as u32) - FIRST);
+    }
+    assert!(given[20..].iter().copied().eq(elsewhere..elsewhere + 25), "{given:?}");
+    given.extend((45..COUNT).map(|who| give(&table, &pools, who) - FIRST));
+    assert_eq!(given.iter().collect::<BTreeSet<_>>().len() as u32, COUNT, "all, and none twice");
+    assert_eq!(candidate(&table, &pools, START, COUNT), None);
+    audit(&table, &BTreeSet::new());
+}
+
+fn servers_that_are_in_each_others_way_part<F: Sample>() {
+    let places = (1..=20).map(|seed| {
+        let table = LeaseTable::<F>::new(seed);
+        let pools = table.configure(&[pool::<F>(50_000, Allocator::Iterative)], &[]);
+        let first = give(&table, &pools, 0);
+        table.part_ways(F::address(first));
+        give(&table, &pools, 1)
+    });
+    let mut places: Vec<u32> = places.collect();
+    places.sort_unstable();
+    let near = places.windows(2).filter(|pair| pair[1] - pair[0] < 20).count();
+    assert!(near <= 1, "{places:?}");
+    for allocator in [Allocator::Random, Allocator::FreeLeaseQueue] {
+        let in_order = |parts: bool| {
+            let table = LeaseTable::<F>::new(1);
+            let pools = table.configure(&[pool::<F>(300, allocator)], &[]);
+            let mut next = |who| {
+                let given = give(&table, &pools, who);
+                if parts {
+                    table.part_ways(F::address(given));
+                }
+                given
+            };
+            (0..100).map(&mut next).collect::<Vec<_>>()
+        };
+        assert_eq!(in_order(true), in_order(false), "{allocator:?}");
     }
 }

@@ -1,0 +1,105 @@
+//! Servers that give the addresses of one pool out of one database, in order: one that is alone keeps to
+//! the order, several do not stay in each other's way.
+
+use std::sync::Arc;
+
+use base::Now;
+use dhcp_lease::contract::{ASKED_MAX, Action, Change, Facts, FetchKeys};
+use dhcp_lease::sample::Sample;
+use dhcp_lease::v4::V4;
+use dhcp_lease::v6::V6;
+use dhcp_lease::{LeaseStore, LeaseTable, PoolIndex, PoolSet};
+use dhcp_store::DatabaseStore;
+use dhcp_store::database::testing::{FakeConnection, FakeDatabase, FakeFaults};
+use dhcp_store::database::{DatabaseCore, Refusals, RoundEnd, Shared, SharedJournal};
+use dhcp_store::log::{ShardLog, Shards};
+
+const NOW: Now = Now { mono_ns: 5_000_000_000, wall_us: 1_000_000_000_000_000 };
+const FIRST: u32 = 0x0a00_0001;
+const ADDRESSES: u32 = 60_000;
+/// Clients that a server has asked at once.
+const BATCH: u32 = 32;
+
+struct Server<F: Shared> {
+    store: DatabaseStore<F>,
+    core: DatabaseCore<F, FakeConnection<F>>,
+    pools: Arc<PoolSet<F>>,
+    facts: Facts<F>,
+}
+
+impl<F: Shared + Sample> Server<F> {
+    fn start(database: &Arc<FakeDatabase<F>>, seed: u64) -> Self {
+        let table = Arc::new(LeaseTable::new(seed));
+        let pools = table.configure(&[F::pool(FIRST, FIRST + ADDRESSES - 1)], &[]);
+        let shards = Shards::new(1, |_| {});
+        let refusals = Arc::<Refusals>::default();
+        let log = ShardLog::new(shards.clone(), 0);
+        let journal = SharedJournal::new(refusals.clone(), false);
+        let store = DatabaseStore::with_journal(table.clone(), log, journal);
+        let connection = FakeConnection::new(database.clone(), FakeFaults::default(), seed);
+        let core = DatabaseCore::new(shards, table, refusals, connection);
+        Self { store, core, pools, facts: Facts::default() }
+    }
+
+    /// Leases an address to each of a batch of clients; the numbers of those that the database allowed.
+    fn give(&mut self, first_client: u32) -> Vec<u32> {
+        let clients = first_client..first_client + BATCH;
+        let asked: Vec<_> = clients.map(|client| self.take(client)).collect();
+        assert_eq!(self.core.round(NOW), RoundEnd::Done);
+        let is_allowed = |&(address, epoch): &(F::Address, u64)| {
+            let (octets, len) = F::octets_of(address);
+            !self.store.is_refused(epoch, &octets[..len])
+        };
+        asked.into_iter().filter(is_allowed).map(|(address, _)| F::number(address)).collect()
+    }
+
+    fn take(&mut self, client: u32) -> (F::Address, u64) {
+        let keys = FetchKeys {
+            identity: F::borrow(F::client(client)),
+            addresses: [None; ASKED_MAX],
+            pools: &*self.pools,
+            candidate_pools: &[PoolIndex(0)],
+            is_candidate_spare: true,
+        };
+        self.store.fetch(NOW, &keys, &mut self.facts);
+        let slot = self.facts.candidate.expect("the pool is large");
+        let change = Change {
+            identity: F::borrow(F::client(client)),
+            address: slot.address,
+            expected_version: slot.version,
+            action: Action::Lease(F::terms(60, 1, "")),
+        };
+        let receipt = self.store.commit(NOW, &[change]).expect("nobody else is here");
+        self.store.submit(NOW);
+        (slot.address, receipt.row_epoch)
+    }
+}
+
+/// How many of all clients were refused by `count` servers that take turns.
+fn refused<F: Shared + Sample>(count: u32, batches: u32) -> u32 {
+    let database = Arc::<FakeDatabase<F>>::default();
+    let mut servers: Vec<Server<F>> =
+        (0..count).map(|seed| Server::start(&database, seed.into())).collect();
+    let mut allowed = 0;
+    for batch in 0..batches {
+        let server = &mut servers[(batch % count) as usize];
+        allowed += server.give(batch * BATCH).len() as u32;
+    }
+    batches * BATCH - allowed
+}
+
+#[test]
+fn servers_that_share_a_pool_part_ways() {
+    // A third of the pool is given; a server that comes to what another gave is refused a batch.
+    for refused in [refused::<V4>(3, 600), refused::<V6>(3, 600)] {
+        assert!((BATCH..20 * BATCH).contains(&refused), "{refused} of {}", 600 * BATCH);
+    }
+}
+
+#[test]
+fn a_server_that_is_alone_keeps_to_the_order() {
+    let database = Arc::<FakeDatabase<V4>>::default();
+    let mut server = Server::start(&database, 1);
+    let given = (0..100).flat_map(|batch| server.give(batch * BATCH));
+    assert!(given.eq(FIRST..FIRST + 100 * BATCH));
+}
