@@ -49,7 +49,10 @@ const SUITES: [Suite; 8] = [
     Suite {
         name: "power-sqlite",
         program: "power_cut",
-        tests: &["sqlite::acknowledged_leases_in_sqlite_survive_power_cuts"],
+        tests: &[
+            "sqlite::acknowledged_leases_in_sqlite_survive_power_cuts",
+            "sqlite::what_could_not_be_flushed_is_done_again_over_a_new_connection",
+        ],
     },
     Suite {
         name: "power-memfile",

@@ -112,13 +112,11 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
         &mut self.database
     }
 
-    /// Has each shard's changes come in parts from the next [`DatabaseCore::take`] on, the first one
-    /// with `changes_max` changes; `None` for all at once.
-    pub const fn part(&mut self, changes_max: Option<u32>) {
-        self.changes_max = match changes_max {
-            Some(changes_max) => changes_max,
-            None => UNPARTED,
-        };
+    /// Has changes come in parts from the next [`DatabaseCore::take`] on, the first one with about
+    /// `changes_max` changes of all shards together; `None` for all at once.
+    pub fn part(&mut self, changes_max: Option<u32>) {
+        let of_each = |changes_max: u32| changes_max.div_ceil(self.shards.count() as u32);
+        self.changes_max = changes_max.map_or(UNPARTED, of_each);
     }
 
     /// Does what the shards want, flushes it if need be, and publishes it.
@@ -130,7 +128,7 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
             }
         }
         match self.flushes.flush() {
-            Ok(()) => RoundEnd::Done,
+            Ok(_) => RoundEnd::Done,
             Err(error) => self.lose(error),
         }
     }

@@ -97,12 +97,13 @@ impl Flushes {
         }
     }
 
-    /// Flushes what is committed and publishes it; after a failure, nothing.
+    /// Flushes what is committed and publishes it; after a failure, nothing. Whether there was anything
+    /// to flush.
     ///
     /// # Errors
     ///
     /// The flush failed, this one or an earlier one.
-    pub fn flush(&self) -> Result<(), DatabaseError> {
+    pub fn flush(&self) -> Result<bool, DatabaseError> {
         let _turn = self.turn();
         let (flush, committed) = {
             let state = self.state();
@@ -111,11 +112,11 @@ impl Flushes {
             }
             (state.flush.clone().filter(|_| state.written > state.flushed), state.committed)
         };
-        let result = flush.map_or(Ok(()), |flush| flush.flush());
+        let result = flush.map_or(Ok(false), |flush| flush.flush().map(|()| true));
         let mut state = self.state();
         match &result {
-            Ok(()) if committed > state.flushed => self.publish(&mut state, committed),
-            Ok(()) => {}
+            Ok(_) if committed > state.flushed => self.publish(&mut state, committed),
+            Ok(_) => {}
             Err(error) => state.failure = Some(error.clone()),
         }
         result

@@ -129,8 +129,10 @@ pub struct Settings {
     pub key_file: Option<PathBuf>,
     /// The ciphers that may be used, by OpenSSL's names, parted by colons.
     pub cipher_list: Option<String>,
-    /// What SQLite flushes: [`Durability::Always`] is its FULL, [`Durability::Interval`] its
-    /// NORMAL, [`Durability::None`] its OFF. Servers have settings of their own.
+    /// What SQLite flushes: [`Durability::Always`] is its FULL, or NORMAL with flushes of the log by
+    /// whom [`LeaseDatabase::flush`](crate::database::LeaseDatabase::flush) leaves them to;
+    /// [`Durability::Interval`] its NORMAL, [`Durability::None`] its OFF. Servers have settings of their
+    /// own.
     pub durability: Durability,
     /// Pages that SQLite's log collects before they go to the file; 0: they go there when it is opened
     /// and closed.

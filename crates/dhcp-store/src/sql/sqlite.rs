@@ -226,10 +226,17 @@ impl Driver for Sqlite {
     }
 
     fn prepare_commits(&mut self, _table: &Table) -> Result<(), SqlError> {
+        let empty = "PRAGMA wal_checkpoint(TRUNCATE)";
+        if self.flushes_commits {
+            // Of a log whose flush has failed a part may be on the disk, whatever is read of it now:
+            // after a power cut that part would be taken for newer than the database.
+            self.connection
+                .query_row(empty, [], |_| Ok(()))
+                .map_err(|error| self.failed("empty the log of", &error))?;
+        }
         if self.flushes_commits && self.log_pages > 0 && self.lengthen_log().is_err() {
             // Commits are slower then, no more; there is no room perhaps, so none is kept from others.
-            let short = "PRAGMA wal_checkpoint(TRUNCATE)";
-            let _ = self.connection.query_row(short, [], |_| Ok(()));
+            let _ = self.connection.query_row(empty, [], |_| Ok(()));
         }
         self.connection
             .pragma_update(None, "cache_size", -CACHE_KIB)
@@ -237,15 +244,14 @@ impl Driver for Sqlite {
     }
 
     fn flush_beside(&mut self, storage: &dyn Storage) -> Result<Option<Arc<dyn Flush>>, SqlError> {
-        let Some(path) = self.connection.path().filter(|path| !path.is_empty()) else {
-            return Ok(None);
-        };
+        let path = self.connection.path().filter(|path| self.flushes_commits && !path.is_empty());
+        let Some(path) = path else { return Ok(None) };
         let path = PathBuf::from(format!("{path}-wal"));
-        if !self.flushes_commits {
-            return Ok(None);
-        }
         // Who cannot open it flushes with each commit.
         let Ok(Some(file)) = storage.open(&path) else { return Ok(None) };
+        // That it was emptied.
+        file.sync_data()
+            .map_err(|error| SqlError::new(format!("flush {}", path.display()), error))?;
         // Still flushes the head of a log that begins again, and a log before it is taken into the
         // database (`sqlite3WalFrames`, `walCheckpoint`).
         self.connection

@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use base::Random;
@@ -75,6 +76,7 @@ struct Contents {
     seen: Vec<u8>,
     safe: Vec<u8>,
     dirty: BTreeSet<usize>,
+    failed_syncs: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -88,6 +90,8 @@ enum NameChange {
 struct SimulatedFile {
     disk: Arc<Mutex<Disk>>,
     file: usize,
+    /// Failed flushes that it was told of, or that were before it was opened.
+    told_of: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -240,7 +244,8 @@ impl Disk {
         Ok(taken)
     }
 
-    fn sync(&mut self, file: usize) -> io::Result<()> {
+    /// A flush that fails is told to everybody who has the file open, each once (`fsync(2)` of Linux).
+    fn sync(&mut self, file: usize, told_of: &AtomicU64) -> io::Result<()> {
         let call = self.syncs;
         self.syncs += 1;
         if self.faults.lying_syncs {
@@ -254,7 +259,9 @@ impl Disk {
                 contents.keep(sector);
             }
         }
-        if fails { Err(planned_failure()) } else { Ok(()) }
+        contents.failed_syncs += u64::from(fails);
+        let told_before = told_of.swap(contents.failed_syncs, Ordering::SeqCst);
+        if told_before < contents.failed_syncs { Err(planned_failure()) } else { Ok(()) }
     }
 
     fn sync_names(&mut self) -> io::Result<()> {
@@ -377,7 +384,8 @@ impl Storage for PowerCutStorage {
             disk.unsafe_changes.push(NameChange::Create { name: path.to_owned(), file });
             Ok(file)
         })?;
-        Ok(Arc::new(SimulatedFile { disk: self.disk.clone(), file }))
+        let (disk, told_of) = (self.disk.clone(), AtomicU64::new(0));
+        Ok(Arc::new(SimulatedFile { disk, file, told_of }))
     }
 
     fn open(&self, path: &Path) -> io::Result<Option<Arc<dyn LogFile>>> {
@@ -386,7 +394,8 @@ impl Storage for PowerCutStorage {
             return Err(power_is_off());
         }
         Ok(disk.names.get(path).map(|&file| {
-            Arc::new(SimulatedFile { disk: self.disk.clone(), file }) as Arc<dyn LogFile>
+            let told_of = AtomicU64::new(disk.files[file].failed_syncs);
+            Arc::new(SimulatedFile { disk: self.disk.clone(), file, told_of }) as Arc<dyn LogFile>
         }))
     }
 
@@ -472,7 +481,7 @@ impl LogFile for SimulatedFile {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        locked(&self.disk).step_with(|disk| disk.sync(self.file))
+        locked(&self.disk).step_with(|disk| disk.sync(self.file, &self.told_of))
     }
 }
 

@@ -20,25 +20,29 @@ const ADDRESSES: u32 = 60_000;
 /// Clients that a server has asked at once.
 const BATCH: u32 = 32;
 
+/// A server of so many shards, which its clients come to in turn.
 struct Server<F: Shared> {
-    store: DatabaseStore<F>,
+    stores: Vec<DatabaseStore<F>>,
     core: DatabaseCore<F, FakeConnection<F>>,
     pools: Arc<PoolSet<F>>,
     facts: Facts<F>,
 }
 
 impl<F: Shared + Sample> Server<F> {
-    fn start(database: &Arc<FakeDatabase<F>>, seed: u64) -> Self {
+    fn start(database: &Arc<FakeDatabase<F>>, seed: u64, shards: usize) -> Self {
         let table = Arc::new(LeaseTable::new(seed));
         let pools = table.configure(&[F::pool(FIRST, FIRST + ADDRESSES - 1)], &[]);
-        let shards = Shards::new(1, |_| {});
+        let shards = Shards::new(shards, |_| {});
         let refusals = Arc::<Refusals>::default();
-        let log = ShardLog::new(shards.clone(), 0);
-        let journal = SharedJournal::new(refusals.clone(), false);
-        let store = DatabaseStore::with_journal(table.clone(), log, journal);
+        let store = |shard| {
+            let log = ShardLog::new(shards.clone(), shard);
+            let journal = SharedJournal::new(refusals.clone(), false);
+            DatabaseStore::with_journal(table.clone(), log, journal)
+        };
+        let stores = (0..shards.count()).map(store).collect();
         let connection = FakeConnection::new(database.clone(), FakeFaults::default(), seed);
         let core = DatabaseCore::new(shards, table, refusals, connection);
-        Self { store, core, pools, facts: Facts::default() }
+        Self { stores, core, pools, facts: Facts::default() }
     }
 
     /// Leases an address to each of a batch of clients; the numbers of those that the database allowed.
@@ -48,12 +52,13 @@ impl<F: Shared + Sample> Server<F> {
         assert_eq!(self.core.round(NOW), RoundEnd::Done);
         let is_allowed = |&(address, epoch): &(F::Address, u64)| {
             let (octets, len) = F::octets_of(address);
-            !self.store.is_refused(epoch, &octets[..len])
+            !self.stores[0].is_refused(epoch, &octets[..len])
         };
         asked.into_iter().filter(is_allowed).map(|(address, _)| F::number(address)).collect()
     }
 
     fn take(&mut self, client: u32) -> (F::Address, u64) {
+        let shards = self.stores.len();
         let keys = FetchKeys {
             identity: F::borrow(F::client(client)),
             addresses: [None; ASKED_MAX],
@@ -61,7 +66,8 @@ impl<F: Shared + Sample> Server<F> {
             candidate_pools: &[PoolIndex(0)],
             is_candidate_spare: true,
         };
-        self.store.fetch(NOW, &keys, &mut self.facts);
+        let store = &mut self.stores[client as usize % shards];
+        store.fetch(NOW, &keys, &mut self.facts);
         let slot = self.facts.candidate.expect("the pool is large");
         let change = Change {
             identity: F::borrow(F::client(client)),
@@ -69,8 +75,8 @@ impl<F: Shared + Sample> Server<F> {
             expected_version: slot.version,
             action: Action::Lease(F::terms(60, 1, "")),
         };
-        let receipt = self.store.commit(NOW, &[change]).expect("nobody else is here");
-        self.store.submit(NOW);
+        let receipt = store.commit(NOW, &[change]).expect("nobody else is here");
+        store.submit(NOW);
         (slot.address, receipt.row_epoch)
     }
 }
@@ -79,7 +85,7 @@ impl<F: Shared + Sample> Server<F> {
 fn refused<F: Shared + Sample>(count: u32, batches: u32) -> u32 {
     let database = Arc::<FakeDatabase<F>>::default();
     let mut servers: Vec<Server<F>> =
-        (0..count).map(|seed| Server::start(&database, seed.into())).collect();
+        (0..count).map(|seed| Server::start(&database, seed.into(), 1)).collect();
     let mut allowed = 0;
     for batch in 0..batches {
         let server = &mut servers[(batch % count) as usize];
@@ -99,7 +105,26 @@ fn servers_that_share_a_pool_part_ways() {
 #[test]
 fn a_server_that_is_alone_keeps_to_the_order() {
     let database = Arc::<FakeDatabase<V4>>::default();
-    let mut server = Server::start(&database, 1);
+    let mut server = Server::start(&database, 1, 1);
     let given = (0..100).flat_map(|batch| server.give(batch * BATCH));
     assert!(given.eq(FIRST..FIRST + 100 * BATCH));
+}
+
+#[test]
+fn parts_are_of_all_shards_together() {
+    let database = Arc::<FakeDatabase<V4>>::default();
+    let mut server = Server::start(&database, 1, 4);
+    server.core.part(Some(8));
+    server.give(0);
+    let epochs: Vec<u64> = (BATCH..2 * BATCH).map(|client| server.take(client).1).collect();
+    server.core.take();
+    let mut parts = Vec::new();
+    while let Some(writes) = server.core.next_writes() {
+        parts.push((writes, server.stores[0].settled_epoch()));
+        assert_eq!(server.core.step(NOW), Some(RoundEnd::Done));
+    }
+    let first = epochs[0];
+    assert_eq!(parts[1..], [(16, first), (8, first + 1)], "{epochs:?}");
+    assert_eq!(parts[0].0, 8);
+    assert_eq!(epochs[BATCH as usize - 1], first + 2);
 }

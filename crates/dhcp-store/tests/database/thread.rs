@@ -99,6 +99,24 @@ impl Scene {
         epoch
     }
 
+    /// Gives leases until fifty are acknowledged, over connections that are lost because of what begins
+    /// with `cause`.
+    fn acknowledge_fifty(mut self, cause: &str) {
+        let mut acknowledged = 0;
+        while acknowledged < 50 {
+            // Between a loss and the next connection nothing can be promised.
+            let Some(epoch) = self.lease(acknowledged) else {
+                let _ = self.woken.recv_timeout(Duration::from_secs(60));
+                continue;
+            };
+            acknowledged += u32::from(self.wait(epoch));
+        }
+        assert!(self.database.leases().len() >= 50);
+        let problems = self.thread.take_problems().join("\n");
+        assert!(problems.contains(&format!("leases cannot be written: {cause}")), "{problems}");
+        assert!(problems.contains("connected to the lease database again"), "{problems}");
+    }
+
     /// Waits until the epoch is settled, or the connection is lost.
     fn wait(&self, epoch: u64) -> bool {
         while self.store.settled_epoch() < epoch {
@@ -127,20 +145,7 @@ fn what_was_submitted_is_in_the_database_when_it_is_settled() {
 #[test]
 fn a_connection_that_breaks_is_made_again() {
     let faults = FakeFaults { lost_before: 200, lost_after: 200, ..FakeFaults::default() };
-    let mut scene = scene(faults, u32::MAX);
-    let mut acknowledged = 0;
-    while acknowledged < 50 {
-        // Between a loss and the next connection nothing can be promised.
-        let Some(epoch) = scene.lease(acknowledged) else {
-            let _ = scene.woken.recv_timeout(Duration::from_secs(60));
-            continue;
-        };
-        acknowledged += u32::from(scene.wait(epoch));
-    }
-    assert!(scene.database.leases().len() >= 50);
-    let problems = scene.thread.take_problems().join("\n");
-    assert!(problems.contains("leases cannot be written: cannot commit"), "{problems}");
-    assert!(problems.contains("connected to the lease database again"), "{problems}");
+    scene(faults, u32::MAX).acknowledge_fifty("cannot commit");
 }
 
 /// A flush that says when it begins and ends when it is told to.
@@ -185,19 +190,8 @@ fn leases_are_written_while_others_are_flushed_and_settled_by_a_flush_that_began
 
 #[test]
 fn a_flush_that_fails_is_done_again_over_a_new_connection() {
-    let mut scene = flushed_scene(Arc::new(FakeFlush::new(300, 5)), u32::MAX);
-    let mut acknowledged = 0;
-    while acknowledged < 50 {
-        let Some(epoch) = scene.lease(acknowledged) else {
-            let _ = scene.woken.recv_timeout(Duration::from_secs(60));
-            continue;
-        };
-        acknowledged += u32::from(scene.wait(epoch));
-    }
-    assert!(scene.database.leases().len() >= 50);
-    let problems = scene.thread.take_problems().join("\n");
-    assert!(problems.contains("leases cannot be written: cannot flush"), "{problems}");
-    assert!(problems.contains("connected to the lease database again"), "{problems}");
+    let flush = Arc::new(FakeFlush::new(300, 5));
+    flushed_scene(flush, u32::MAX).acknowledge_fifty("cannot flush");
 }
 
 #[test]
