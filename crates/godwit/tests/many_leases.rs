@@ -50,16 +50,21 @@ fn write_leases(folder: &Path, header: &str, count: u32, row: impl Fn(u32) -> St
     file.flush().expect("there is room");
 }
 
-/// Sends a renewal from the relay agent's port and gives what the answer grants.
-fn renewed(
-    server: &ServerProcess,
-    here: IpAddr,
-    granted: fn(&[u8]) -> Vec<IpAddr>,
-    write: impl FnOnce(&mut [u8]) -> usize,
-) -> Vec<IpAddr> {
+/// The relay agent's port; opened once, since a process that another test starts just then may keep
+/// it for a moment after it was closed.
+fn relay_agent(server: &ServerProcess, here: IpAddr) -> UdpSocket {
     let relay = UdpSocket::bind((here, server.relay_port)).expect("the port is free");
     relay.connect((here, server.port)).expect("loopback is connected");
     relay.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
+    relay
+}
+
+/// Sends a renewal from the relay agent's port and gives what the answer grants.
+fn renewed(
+    relay: &UdpSocket,
+    granted: fn(&[u8]) -> Vec<IpAddr>,
+    write: impl FnOnce(&mut [u8]) -> usize,
+) -> Vec<IpAddr> {
     let mut octets = [0; 1500];
     let len = write(&mut octets);
     relay.send(&octets[..len]).expect("the server listens");
@@ -116,10 +121,10 @@ fn dhcpv4_renews_the_first_and_the_last() {
     });
     let server = ServerProcess::start(&config, folder.path());
     server.wait_for(&format!("loaded {count} leases"));
+    let relay = relay_agent(&server, Ipv4Addr::LOCALHOST.into());
     for number in [0, count - 1] {
-        let here = Ipv4Addr::LOCALHOST.into();
         let write = |buffer: &mut [u8]| renewal4(buffer, number);
-        let granted = renewed(&server, here, granted_by_ack, write);
+        let granted = renewed(&relay, granted_by_ack, write);
         assert_eq!(granted, [IpAddr::V4((V4_FIRST + number).into())]);
     }
     server.stop();
@@ -143,10 +148,10 @@ fn dhcpv6_renews_the_first_and_the_last() {
     let env = Command::new("env");
     let server = ServerProcess::start_under(env, "dhcp6", &config, folder.path());
     server.wait_for(&format!("loaded {count} leases"));
+    let relay = relay_agent(&server, Ipv6Addr::LOCALHOST.into());
     for number in [0, count - 1] {
-        let here = Ipv6Addr::LOCALHOST.into();
         let write = |buffer: &mut [u8]| rebinding6(buffer, number);
-        let granted = renewed(&server, here, granted_by_reply, write);
+        let granted = renewed(&relay, granted_by_reply, write);
         assert_eq!(granted, [IpAddr::V6((V6_FIRST + u128::from(number)).into())]);
     }
     server.stop();
