@@ -26,6 +26,7 @@ mod supervisor;
 mod transmit;
 mod version;
 
+pub use doors::{missing_dhcp4, missing_dhcp6};
 pub use error::ServerError;
 pub use log::counted;
 pub use reload::{Extent, Files, read_dhcp4, read_dhcp6};

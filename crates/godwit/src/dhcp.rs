@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use dhcp_config::Checked;
 use dhcp_server::{Extent, ServerError, Settings, counted};
 
 /// The flags of both.
@@ -12,7 +13,8 @@ pub(crate) struct Args {
     /// Serve with this configuration
     #[arg(short = 'c', value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Check this configuration, report all problems and warnings, and end
+    /// Check this configuration, report all problems and warnings, and end; that an interface of it
+    /// is not there is a warning
     #[arg(short = 't', value_name = "FILE", conflicts_with_all = ["config", "test"])]
     pub(crate) check: Option<PathBuf>,
     /// The same; Kea's extended check, which has nothing more to look at here
@@ -73,19 +75,29 @@ impl Server {
         }
     }
 
-    /// The warnings of the configuration in `path`, and how many subnets it has.
-    fn read(
-        self,
-        path: &Path,
-        extent: Extent,
-    ) -> Result<(Vec<dhcp_config::Problem>, usize), ServerError> {
-        match self {
-            Self::Dhcp4 => dhcp_server::read_dhcp4(path, extent)
-                .map(|checked| (checked.warnings, checked.config.subnets.len())),
-            Self::Dhcp6 => dhcp_server::read_dhcp6(path, extent)
-                .map(|checked| (checked.warnings, checked.config.subnets.len())),
-        }
+    /// Reads and checks the configuration in `path`.
+    fn read(self, path: &Path, extent: Extent) -> Result<Findings, ServerError> {
+        Ok(match self {
+            Self::Dhcp4 => {
+                let Checked { config, warnings, .. } = dhcp_server::read_dhcp4(path, extent)?;
+                let missing = dhcp_server::missing_dhcp4(&config.interfaces)?;
+                Findings { warnings, missing, subnets: config.subnets.len() }
+            }
+            Self::Dhcp6 => {
+                let Checked { config, warnings, .. } = dhcp_server::read_dhcp6(path, extent)?;
+                let missing = dhcp_server::missing_dhcp6(&config.interfaces)?;
+                Findings { warnings, missing, subnets: config.subnets.len() }
+            }
+        })
     }
+}
+
+/// What there is to be said of a sound configuration.
+struct Findings {
+    warnings: Vec<dhcp_config::Problem>,
+    /// What it names of interfaces and this machine does not have.
+    missing: Vec<String>,
+    subnets: usize,
 }
 
 /// Runs what the flags ask for.
@@ -132,9 +144,13 @@ const fn extent(args: &Args) -> Extent {
 }
 
 fn check(server: Server, path: &Path, extent: Extent) -> Result<(), ServerError> {
-    let (warnings, subnets) = server.read(path, extent)?;
+    let Findings { warnings, missing, subnets } = server.read(path, extent)?;
     for warning in &warnings {
         eprintln!("{warning}");
+    }
+    for missing in &missing {
+        // It may be meant for another machine, or for later.
+        eprintln!("warning: {missing} now, which the server would wait for");
     }
     let subnets = counted(subnets, "subnet");
     told(&format!("{}: the configuration is sound, {subnets}\n", path.display()))

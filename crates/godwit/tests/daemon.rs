@@ -141,6 +141,26 @@ fn sockets_that_are_required_and_cannot_be_opened_end_the_server() {
 }
 
 #[test]
+fn an_address_that_is_not_there_is_told_by_the_check_and_as_an_error_by_who_listens_nowhere() {
+    let folder = TempFolder::new("nowhere");
+    let config = configuration(folder.path(), "none", 1);
+    let text = fs::read_to_string(&config).expect("it was written here");
+    let absent = "interface `lo` has no address 198.51.100.254";
+    for (others, level) in [("", "ERROR"), (r#", "lo/127.0.0.1""#, "WARN")] {
+        let interfaces =
+            format!(r#""interfaces": [ "lo/198.51.100.254"{others} ], "dhcp-socket-type": "udp""#);
+        fs::write(&config, with_interfaces(&text, &interfaces)).expect("the folder can be written");
+        let output = refused(&["-t"], &config);
+        assert!(output.status.success(), "{}", said(&output));
+        assert!(said(&output).contains(&format!("warning: {absent} now")), "{}", said(&output));
+
+        let log = ServerProcess::start(&config, folder.path()).stop();
+        let line = log.lines().find(|line| line.contains(absent)).unwrap_or_default();
+        assert!(line.contains(level), "{line:?} in {log}");
+    }
+}
+
+#[test]
 fn a_port_in_use_is_tried_again_until_it_is_free() {
     let (folder, later) = (TempFolder::new("taken"), TempFolder::new("taken-later"));
     let first = configuration(folder.path(), "none", 1);

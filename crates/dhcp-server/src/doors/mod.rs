@@ -13,13 +13,43 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
+use dhcp_config::{InterfacesConfig, InterfacesConfig6};
 use dhcp_engine::InterfaceNames;
-use netio::{PacketSocket, UdpSocket};
+use netio::{PacketSocket, UdpSocket, interface};
+
+use crate::ServerError;
 
 pub(crate) use keeper::{Sockets, Steering};
 pub(crate) use listening::Listening;
 pub(crate) use room::{BURST_BYTES, Reading, Room, STANDING_BYTES};
 pub(crate) use tending::Tending;
+
+/// What a DHCPv4 server's `interfaces-config` names and this machine does not have as it is, one
+/// sentence each. A server that runs waits for it.
+///
+/// # Errors
+///
+/// The interfaces cannot be listed.
+pub fn missing_dhcp4(config: &InterfacesConfig) -> Result<Vec<String>, ServerError> {
+    missing(&Listening::v4(config))
+}
+
+/// [`missing_dhcp4`] of a DHCPv6 server.
+///
+/// # Errors
+///
+/// The interfaces cannot be listed.
+pub fn missing_dhcp6(config: &InterfacesConfig6) -> Result<Vec<String>, ServerError> {
+    missing(&Listening::v6(config))
+}
+
+fn missing(listening: &Listening) -> Result<Vec<String>, ServerError> {
+    Ok(plan::plan(listening, &list()?).missing)
+}
+
+fn list() -> Result<Vec<interface::Interface>, ServerError> {
+    interface::list().map_err(|cause| ServerError::System { tried: "list interfaces", cause })
+}
 
 /// What a door is made of.
 #[derive(Debug)]

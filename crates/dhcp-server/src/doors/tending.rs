@@ -5,13 +5,13 @@
 use std::sync::Arc;
 
 use base::time::NS_PER_MS;
-use netio::interface::{self, Interface};
+use netio::interface::Interface;
 use netio::{InterfaceWatch, PollFd};
 
 use super::keeper::{Keeper, Opening, Sockets};
 use super::listening::Listening;
 use super::plan::{Plan, plan};
-use super::{Doors, Place};
+use super::{Doors, Place, list};
 use crate::ServerError;
 use crate::log::DAEMON;
 use crate::published::Published;
@@ -228,10 +228,13 @@ impl Tending {
         if !all.is_empty() && !may_retry && self.listening.require_all {
             return Err(ServerError::NotListening(all.join("; ")));
         }
-        let extent = if self.keeper.is_mute() { "anywhere" } else { "everywhere" };
         let is_new = |text: &&String| !self.told.contains(text);
         for problem in findings.wrong.iter().filter(is_new) {
-            tracing::warn!(target: DAEMON, "not listening {extent}: {problem}");
+            if self.keeper.is_mute() {
+                tracing::error!(target: DAEMON, "not listening anywhere: {problem}");
+            } else {
+                tracing::warn!(target: DAEMON, "not listening everywhere: {problem}");
+            }
         }
         for text in findings.awaited.iter().filter(is_new) {
             tracing::info!(target: DAEMON, "{text}");
@@ -243,8 +246,4 @@ impl Tending {
 
 fn tell(places: &[Place], what: &str) {
     places.iter().for_each(|place| tracing::info!(target: DAEMON, "{what} {place}"));
-}
-
-fn list() -> Result<Vec<Interface>, ServerError> {
-    interface::list().map_err(|cause| ServerError::System { tried: "list interfaces", cause })
 }
