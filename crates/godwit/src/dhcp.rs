@@ -80,12 +80,12 @@ impl Server {
         Ok(match self {
             Self::Dhcp4 => {
                 let Checked { config, warnings, .. } = dhcp_server::read_dhcp4(path, extent)?;
-                let missing = dhcp_server::missing_dhcp4(&config.interfaces)?;
+                let missing = dhcp_server::missing_dhcp4(&config.interfaces);
                 Findings { warnings, missing, subnets: config.subnets.len() }
             }
             Self::Dhcp6 => {
                 let Checked { config, warnings, .. } = dhcp_server::read_dhcp6(path, extent)?;
-                let missing = dhcp_server::missing_dhcp6(&config.interfaces)?;
+                let missing = dhcp_server::missing_dhcp6(&config.interfaces);
                 Findings { warnings, missing, subnets: config.subnets.len() }
             }
         })
@@ -95,8 +95,8 @@ impl Server {
 /// What there is to be said of a sound configuration.
 struct Findings {
     warnings: Vec<dhcp_config::Problem>,
-    /// What it names of interfaces and this machine does not have.
-    missing: Vec<String>,
+    /// What it names of interfaces and this machine does not have, if that can be seen.
+    missing: Result<Vec<String>, ServerError>,
     subnets: usize,
 }
 
@@ -148,9 +148,9 @@ fn check(server: Server, path: &Path, extent: Extent) -> Result<(), ServerError>
     for warning in &warnings {
         eprintln!("{warning}");
     }
-    for missing in &missing {
-        // It may be meant for another machine, or for later.
-        eprintln!("warning: {missing} now, which the server would wait for");
+    // Sound all the same: it may be meant for another machine, or for later.
+    for missing in missing.unwrap_or_else(|error| vec![error.to_string()]) {
+        eprintln!("warning: {missing}");
     }
     let subnets = counted(subnets, "subnet");
     told(&format!("{}: the configuration is sound, {subnets}\n", path.display()))

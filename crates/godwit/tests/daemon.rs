@@ -152,7 +152,7 @@ fn an_address_that_is_not_there_is_told_by_the_check_and_as_an_error_by_who_list
         fs::write(&config, with_interfaces(&text, &interfaces)).expect("the folder can be written");
         let output = refused(&["-t"], &config);
         assert!(output.status.success(), "{}", said(&output));
-        assert!(said(&output).contains(&format!("warning: {absent} now")), "{}", said(&output));
+        assert!(said(&output).contains(&format!("warning: {absent}\n")), "{}", said(&output));
 
         let log = ServerProcess::start(&config, folder.path()).stop();
         let line = log.lines().find(|line| line.contains(absent)).unwrap_or_default();
