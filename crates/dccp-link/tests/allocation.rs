@@ -4,13 +4,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
-mod common;
-
 use std::net::IpAddr;
 
+use crate::common::front::{Accept, Front, ServerOf, Talk, Tasks, open_front, serve_front};
+use crate::common::{PORT, RAW, UDP, V4, V6, config, in_a_namespace, service};
 use allocation_counter::AllocationInfo;
-use common::front::{Accept, Front, ServerOf, Talk, Tasks, open_front, serve_front};
-use common::{PORT, RAW, UDP, V4, V6, config, in_a_namespace, service};
 use dccp::connection::Event;
 use dccp_link::{CarrierKind, CarrierOptions, Config, Driver, Endpoint, Key, Limits, Peer};
 use netio::Clock;

@@ -2,13 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
-mod common;
-
 use std::net::IpAddr;
 use std::time::Duration;
 
-use common::front::{Accept, Front, ServerOf, Talk, at_both_fronts, open_front, serve_front};
-use common::{PATIENCE, PORT, RAW, UDP, V4, V6, config, in_a_namespace, ip};
+use crate::common::front::{
+    Accept, Front, ServerOf, Talk, at_both_fronts, open_front, serve_front,
+};
+use crate::common::{PATIENCE, PORT, RAW, UDP, V4, V6, config, in_a_namespace, ip};
 use dccp_link::{CarrierKind, Config, LinkError, Peer, ResetCode};
 
 at_both_fronts!(

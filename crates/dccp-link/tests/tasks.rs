@@ -3,13 +3,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
-mod common;
-
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use common::{PATIENCE, PORT, UDP, V4, config, service};
+use crate::common::{PATIENCE, PORT, UDP, V4, config, service};
 use dccp_link::asynchronous::{Connection, Endpoint, Listener};
 use dccp_link::{CarrierOptions, Config, Limits, Peer};
 use tokio::runtime::{Builder, Runtime};

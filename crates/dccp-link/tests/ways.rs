@@ -2,15 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv6Addr, UdpSocket};
 use std::sync::mpsc;
 use std::time::Instant;
 
-use common::front::{Accept, Front, ServerOf, Talk, at_both_fronts, open_front, serve_front};
-use common::{PATIENCE, PORT, RAW, UDP, V4, V6, config, in_a_namespace, ip, output};
+use crate::common::front::{
+    Accept, Front, ServerOf, Talk, at_both_fronts, open_front, serve_front,
+};
+use crate::common::{PATIENCE, PORT, RAW, UDP, V4, V6, config, in_a_namespace, ip, output};
 use dccp::endpoint::Carrier;
 use dccp_link::{
     CarrierKind, CarrierOptions, Config, ConnectOptions, Key, LinkError, Peer, ScopedAddress,

@@ -2,15 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
-mod common;
-
 use std::io::{BufRead, BufReader};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use common::{PATIENCE, RAW, Server, V4, V6, config, in_a_namespace, open, serve};
+use crate::common::{PATIENCE, RAW, Server, V4, V6, config, in_a_namespace, open, serve};
 use dccp_link::{CarrierKind, UDP_PORT};
 use packet_wire::pcap;
 

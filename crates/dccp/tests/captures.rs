@@ -3,9 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
-mod common;
-
-use common::{CAPTURES, Captured};
+use crate::common;
+use crate::common::{CAPTURES, Captured};
 use dccp::header::{Header, Integrity, Packet};
 use dccp::option::{DccpOption, OptionWriter, Options};
 

@@ -4,9 +4,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
-mod common;
-
-use common::Captured;
+use crate::common;
+use crate::common::Captured;
 use dccp::ccid::SenderFigures;
 use dccp::connection::{Config, Connection, Ecn, Event, Path, State};
 use dccp::feature::{Feature, number};

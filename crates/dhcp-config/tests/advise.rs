@@ -3,9 +3,8 @@
 //! In `tests/data/advise` a comment `// planted: NAME` stands in each line that a fault is to be
 //! named in, and nowhere else.
 
+use crate::common;
 #[allow(dead_code, reason = "each test file uses its own part")]
-mod common;
-
 use std::collections::BTreeSet;
 
 use dhcp_config::advise::{Advice, Bound, Carried, Fault, Leased, Observed, Subject};

@@ -1,9 +1,7 @@
 //! The checks of a configuration: each problem with its place and help.
 
 #[allow(dead_code, reason = "each test file uses its own part")]
-mod common;
-
-use common::{check_marked, problems};
+use crate::common::{check_marked, problems};
 
 fn check(marked: &str, expected: &[&str]) {
     check_marked(problems, marked, expected);

@@ -2,9 +2,7 @@
 //! share is checked here only where the family shows.
 
 #[allow(dead_code, reason = "each test file uses its own part")]
-mod common;
-
-use common::{check_marked, problems6};
+use crate::common::{check_marked, problems6};
 
 fn global(marked: &str, expected: &[&str]) {
     check_marked(problems6, &format!("{{ \"Dhcp6\": {{\n {marked}\n}} }}"), expected);

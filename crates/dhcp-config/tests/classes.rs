@@ -1,11 +1,9 @@
 //! `client-classes` and guards, and the language of tests: what is taken, what is refused and where.
 
 #[allow(dead_code, reason = "each test file uses its own part")]
-mod common;
-
 use std::net::Ipv4Addr;
 
-use common::{accepted, accepted6, check_marked, problems, problems6};
+use crate::common::{accepted, accepted6, check_marked, problems, problems6};
 use dhcp_config::expression::{
     Condition, Conversion, DEPTH_MAX, Field6, Form, PacketField, Path, Term, Text, Vocabulary,
     parse_condition, parse_text,

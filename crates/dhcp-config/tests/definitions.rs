@@ -1,10 +1,8 @@
 //! Options that operators define, and sub-options: octets that Kea put on the wire.
 
+use crate::common::{accepted, check_marked, lines, parse, parse6, problems, spelled};
 #[allow(dead_code, reason = "each test file uses its own part")]
-mod common;
-
 use base::Random;
-use common::{accepted, check_marked, lines, parse, parse6, problems, spelled};
 use dhcp_config::{OptionData, Space};
 
 /// The octets of the standard option `code`, as the vectors write them.

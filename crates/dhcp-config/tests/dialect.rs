@@ -1,11 +1,9 @@
 //! Kea's JSON dialect: what is read, and the place of each thing that is not.
 
 #[allow(dead_code, reason = "each test file uses its own part")]
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::{Files, accepted, lines, problems};
+use crate::common::{Files, accepted, lines, problems};
 use dhcp_config::{Problem, parse_dhcp4};
 
 /// `$` in a text stands for a value inside `user-context`, which may be anything.

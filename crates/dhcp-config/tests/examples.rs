@@ -1,12 +1,10 @@
 //! The examples that Debian's package `kea-doc` installs: each is accepted.
 
 #[allow(dead_code, reason = "each test file uses its own part")]
-mod common;
-
 use core::fmt::Debug;
 use std::path::Path;
 
-use common::lines;
+use crate::common::lines;
 use dhcp_config::{Checked, Dhcp4, Dhcp6, NoIncludes, Problem, parse_dhcp4, parse_dhcp6, render};
 
 /// The examples of a family, by name.

@@ -1,11 +1,9 @@
 //! What holds where: defaults, and the way from the global scope to a subnet.
 
 #[allow(dead_code, reason = "each test file uses its own part")]
-mod common;
-
 use core::net::Ipv4Addr;
 
-use common::{accepted, folder, shipped_includes};
+use crate::common::{accepted, folder, shipped_includes};
 use dhcp_config::{
     Dhcp4, Durability, ExpiredLeases, GodwitSettings, InterfaceSelection, LeaseChecks,
     LeaseDatabase, Lifetime, LogDestination, LogSeverity, OnFail, OutboundInterface, SocketType,

@@ -1,11 +1,9 @@
 //! What holds where in DHCPv6: defaults, and the way from the global scope to a subnet.
 
 #[allow(dead_code, reason = "each test file uses its own part")]
-mod common;
-
 use core::net::Ipv6Addr;
 
-use common::{accepted6, folder, shipped_includes};
+use crate::common::{accepted6, folder, shipped_includes};
 use dhcp_config::{
     Dhcp6, Durability, InterfaceSelection, InterfacesConfig6, LeaseChecks, LeaseDatabase, Lifetime,
     OnFail, ServerIdConfig, ServerIdType, parse_dhcp6,

@@ -2,11 +2,9 @@
 //! they inherit, how they are checked, and which of them ask for what is not there.
 
 #[allow(dead_code, reason = "each test file uses its own part")]
-mod common;
-
 use core::net::{IpAddr, Ipv4Addr};
 
-use common::{accepted, accepted6, check_marked, problems, problems6};
+use crate::common::{accepted, accepted6, check_marked, problems, problems6};
 use dhcp_config::{
     Allocator, AuthenticatedClient, ControlSocket, Dhcp4, Dhcp6, ExtendedInfoChecks,
     GodwitHostsDatabases, Hook, IdentifierKind, LeaseDatabase, MacSource, NameKeys, OnFail,

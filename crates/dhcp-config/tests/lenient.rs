@@ -1,9 +1,7 @@
 //! Reading without what is wrong.
 
 #[allow(dead_code, reason = "each test file uses its own part")]
-mod common;
-
-use common::{Files, accepted, lines};
+use crate::common::{Files, accepted, lines};
 use dhcp_config::{
     Checked, Dhcp4, NoIncludes, Problem, parse_dhcp4_lenient, parse_dhcp6_lenient, render,
 };

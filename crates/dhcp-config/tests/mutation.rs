@@ -1,13 +1,11 @@
 //! Broken texts: whatever stands in a file, parsing ends, does not panic and explains itself.
 
 #[allow(dead_code, reason = "each test file uses its own part")]
-mod common;
-
 use core::fmt::Debug;
 use core::net::Ipv6Addr;
 
+use crate::common::{Files, folder, shipped_includes};
 use base::Random;
-use common::{Files, folder, shipped_includes};
 use dhcp_config::{
     Checked, Dhcp4, Dhcp6, Lifetime, OptionData, Problem, Severity, parse_dhcp4,
     parse_dhcp4_lenient, parse_dhcp6, parse_dhcp6_lenient, render,

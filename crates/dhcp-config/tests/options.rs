@@ -1,9 +1,7 @@
 //! Option values: octets that kea-dhcp4 put on the wire, and the problems of bad ones.
 
 #[allow(dead_code, reason = "each test file uses its own part")]
-mod common;
-
-use common::{accepted, check_vectors, lines, parse, problems, spelled};
+use crate::common::{accepted, check_vectors, lines, parse, problems, spelled};
 use dhcp_config::{OptionData, Space};
 
 fn with_option(option: &str) -> String {

@@ -1,11 +1,9 @@
 //! Reservations of both families: what is read, and what Kea refuses of it.
 
 #[allow(dead_code, reason = "each test file uses its own part")]
-mod common;
-
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-use common::{accepted, accepted6, check_marked, problems, problems6};
+use crate::common::{accepted, accepted6, check_marked, problems, problems6};
 use dhcp_config::{HostIdentifier, IdentifierKind, ReservedPrefix};
 
 fn subnet4(rest: &str) -> String {

@@ -1,9 +1,7 @@
 //! `v4-dnr` and `v6-dnr` (RFC 9463): the octets of Kea's own tests and manual, and what Kea refuses.
 
 #[allow(dead_code, reason = "each test file uses its own part")]
-mod common;
-
-use common::{lines, parse, parse6, problems, problems6, spelled};
+use crate::common::{lines, parse, parse6, problems, problems6, spelled};
 
 fn option4(data: &str) -> String {
     format!("{{\"Dhcp4\":{{\"option-data\":[{{\"code\":162,{data}}}]}}}}")

@@ -2,12 +2,10 @@
 //! files.
 
 #[allow(dead_code, reason = "each test file uses its own part")]
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use common::{data, folder, lines, problems, problems6, shipped_includes};
+use crate::common::{data, folder, lines, problems, problems6, shipped_includes};
 use dhcp_config::{Problem, Severity, parse_dhcp4, parse_dhcp6};
 
 /// A fresh folder that is removed at the end.

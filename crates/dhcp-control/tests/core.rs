@@ -2,10 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
-mod common;
-
+use crate::common::Fake;
 use base::time::NS_PER_S;
-use common::Fake;
 use dhcp_control::{ApplyFailure, Cleanup, Commanded, Selected};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;

@@ -2,10 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
-mod common;
-
+use crate::common::Fake;
 use base::Random;
-use common::Fake;
 use dhcp_control::Commanded;
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;

@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
-mod common;
-
-use common::Fake;
+use crate::common::Fake;
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 use serde_json::{Value, json};

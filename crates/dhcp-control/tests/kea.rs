@@ -2,11 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
-mod common;
-
 use std::path::Path;
 
-use common::Fake;
+use crate::common::Fake;
 use dhcp_control::Commanded;
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;

@@ -2,9 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
-mod common;
-
-use common::Fake;
+use crate::common;
+use crate::common::Fake;
 use dhcp_config::ExtendedInfoChecks;
 use dhcp_control::{Commanded, IpVersion, PutFailure};
 use dhcp_lease::v4::V4;

@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
-mod common;
-
-use common::Fake;
+use crate::common::Fake;
 use dhcp_control::IpVersion;
 use dhcp_control::statistics::{Counts, LeaseCounts, PoolCounts, Statistics, SubnetCounts};
 use dhcp_lease::v4::V4;

@@ -1,8 +1,6 @@
 //! Commands about subnets, shared networks and classes.
 
-mod common;
-
-use common::Fake;
+use crate::common::Fake;
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 use serde_json::json;

@@ -1,12 +1,10 @@
 //! A batch is served like its messages one by one, whatever was brought near for it.
 
-mod common;
-
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::common::{Rig, Server, Sink, number, v4, v6};
 use base::Random;
-use common::{Rig, Server, Sink, number, v4, v6};
 use dhcp_engine::v4::DropReason;
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;

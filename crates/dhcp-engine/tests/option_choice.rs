@@ -1,12 +1,10 @@
 //! Which configured options replies carry: scopes, flags, class tags, vendors (Kea reference §1.4).
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::common::v4::{Build, Server, kind};
+use crate::common::v6;
 use base::Random;
-use common::v4::{Build, Server, kind};
-use common::v6;
 use dhcp_config::{OptionData, Space};
 use dhcp_engine::classify::{ClassIndex, ClassSet};
 use dhcp_engine::options::{CodeSet, OptionCode, ScopeOptions, Wanted, put, sent};

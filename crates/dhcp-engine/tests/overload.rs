@@ -3,12 +3,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
-use common::{Rig, Server, v4, v6};
+use crate::common::{Rig, Server, v4, v6};
 use dhcp_engine::shard::{HELD_CAPACITY, OUTBOX_CAPACITY};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;

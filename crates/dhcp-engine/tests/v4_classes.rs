@@ -1,11 +1,9 @@
 //! Client classes in DHCPv4: when they are found out, whom guards let in, what members get (Kea
 //! reference §1.4, §2.2, §2.3).
 
-mod common;
-
 use std::net::Ipv4Addr;
 
-use common::v4::{Build, SERVER, Server, kind};
+use crate::common::v4::{Build, SERVER, Server, kind};
 use dhcp_engine::v4::DropReason;
 use dhcp_wire::v4::{Message, MessageType, option};
 

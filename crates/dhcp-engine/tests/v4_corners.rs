@@ -1,11 +1,9 @@
 //! Corners of the protocol where Kea has a rule of its own (reference §5.3, §5.4, §5.8), and what is
 //! counted of them under Kea's names (reference §3.6).
 
-mod common;
-
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use common::v4::{Build, RELAY, SERVER, SMALL, Server, kind};
+use crate::common::v4::{Build, RELAY, SERVER, SMALL, Server, kind};
 use dhcp_engine::v4::{Destination, DropReason, Ingress};
 use dhcp_wire::v4::{Message, MessageType, option, relay};
 

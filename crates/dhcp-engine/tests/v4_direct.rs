@@ -1,12 +1,10 @@
 //! Clients on the server's own link: which subnet they belong to (Kea reference §5.4) and where
 //! their replies go (RFC 2131 §4.1).
 
-mod common;
-
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
-use common::v4::{Build, Server, kind};
+use crate::common::v4::{Build, Server, kind};
 use dhcp_engine::InterfaceNames;
 use dhcp_engine::v4::{Destination, DropReason, Ingress};
 use dhcp_wire::v4::{Message, MessageType, option};

@@ -3,14 +3,12 @@
 //!
 //! `GODWIT_FUZZ_CASES=n` sends more, `GODWIT_SIM_SEED=s` starts elsewhere.
 
-mod common;
-
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
+use crate::common::number;
+use crate::common::v4::{RELAY, SERVER, Server, Sink};
 use base::Random;
-use common::number;
-use common::v4::{RELAY, SERVER, Server, Sink};
 use dhcp_engine::InterfaceNames;
 use dhcp_engine::v4::{Destination, Ingress};
 use dhcp_wire::v4::{Message, MessageType, arbitrary, option};

@@ -1,10 +1,8 @@
 //! Reservations in DHCPv4 (Kea reference §5.5): who has which address, name, options and classes.
 
-mod common;
-
 use std::net::Ipv4Addr;
 
-use common::v4::{Build, SERVER, Server, kind};
+use crate::common::v4::{Build, SERVER, Server, kind};
 use dhcp_engine::v4::DropReason;
 use dhcp_wire::v4::{Message, MessageType, option, relay};
 

@@ -1,10 +1,8 @@
 //! RFC 2131 §4.3 and Kea's deviations (reference §5.3), message by message.
 
-mod common;
-
 use std::net::Ipv4Addr;
 
-use common::v4::{Build, RELAY, SERVER, SMALL, Server, Sink, kind};
+use crate::common::v4::{Build, RELAY, SERVER, SMALL, Server, Sink, kind};
 use dhcp_engine::v4::{Destination, DropReason};
 use dhcp_wire::v4::{Message, MessageType, option};
 

@@ -1,14 +1,12 @@
 //! The steady path of DHCPv6 allocates nothing: exchanges, renewals and releases of an address and
 //! a prefix at once, counted by the allocator.
 
-mod common;
-
 use std::sync::Arc;
 
+use crate::common::Rig;
+use crate::common::v6::{RELAY, SERVER_DUID};
 use base::Now;
 use base::time::NS_PER_S;
-use common::Rig;
-use common::v6::{RELAY, SERVER_DUID};
 use dhcp_engine::v6::{Ingress, Shard};
 use dhcp_engine::{InFlight, Transmit};
 use dhcp_lease::v6::{LeaseTable, MemoryStore, V6};

@@ -1,8 +1,7 @@
 //! Client classes of DHCPv6: guards, DROP and REJECT, lifetimes, options, additional classes.
 
-mod common;
-
-use common::v6::{Build, RELAY, Server, address};
+use crate::common;
+use crate::common::v6::{Build, RELAY, Server, address};
 use dhcp_engine::Event;
 use dhcp_engine::v6::DropReason;
 use dhcp_wire::v6::{IaKind, MessageType, StatusCode, option};

@@ -3,15 +3,13 @@
 //!
 //! `GODWIT_FUZZ_CASES=n` sends more, `GODWIT_SIM_SEED=s` starts elsewhere.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::net::{Ipv6Addr, SocketAddrV6};
 use std::sync::Arc;
 
+use crate::common::number;
+use crate::common::v6::{Build, Leased, RELAY, Server, Sink, direct};
 use base::Random;
-use common::number;
-use common::v6::{Build, Leased, RELAY, Server, Sink, direct};
 use dhcp_engine::InterfaceNames;
 use dhcp_engine::v6::Ingress;
 use dhcp_lease::LeaseState;

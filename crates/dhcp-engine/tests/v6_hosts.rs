@@ -1,10 +1,9 @@
 //! Reservations of DHCPv6: addresses, prefixes, modes, names, classes and options of hosts.
 
-mod common;
-
+use crate::common;
 use std::net::Ipv6Addr;
 
-use common::v6::{Answer, Build, RELAY, Server, address};
+use crate::common::v6::{Answer, Build, RELAY, Server, address};
 use dhcp_lease::v6::{Lease, Resource};
 use dhcp_wire::v6::{MessageType, StatusCode, option};
 

@@ -1,12 +1,10 @@
 //! Where DHCPv6 messages belong and where replies go: relay agents, interfaces, shared networks.
 
-mod common;
-
 use std::net::Ipv6Addr;
 use std::sync::Arc;
 
-use common::Rig;
-use common::v6::{Agent, Answer, Build, CLIENT, RELAY, SMALL, Server, address, direct};
+use crate::common::Rig;
+use crate::common::v6::{Agent, Answer, Build, CLIENT, RELAY, SMALL, Server, address, direct};
 use dhcp_engine::InterfaceNames;
 use dhcp_engine::v6::{DropReason, Ingress};
 use dhcp_lease::v6::V6;

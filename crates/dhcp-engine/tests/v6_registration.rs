@@ -1,10 +1,9 @@
 //! Registration of addresses by their users (RFC 9686).
 
-mod common;
-
+use crate::common;
 use std::net::Ipv6Addr;
 
-use common::v6::{Answer, Build, CLIENT, Server, address, direct};
+use crate::common::v6::{Answer, Build, CLIENT, Server, address, direct};
 use dhcp_engine::v6::{DropReason, Ingress};
 use dhcp_lease::LeaseState;
 use dhcp_lease::v6::Lease;

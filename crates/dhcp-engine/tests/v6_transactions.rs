@@ -1,8 +1,6 @@
 //! RFC 9915 §18.3 and Kea's choices (reference §5.15), message by message.
 
-mod common;
-
-use common::v6::{Answer, Build, SERVER_DUID, SMALL, Server, Sink, address, duid, prefix};
+use crate::common::v6::{Answer, Build, SERVER_DUID, SMALL, Server, Sink, address, duid, prefix};
 use dhcp_engine::v6::DropReason;
 use dhcp_wire::v6::{IaKind, MessageType, StatusCode, option};
 

@@ -59,11 +59,11 @@ mod v4 {
     use dhcp_lease::v4::V4;
 
     mod memory {
-        dhcp_lease::lease_store_contract!(v4: crate::Memory::<super::V4>::new());
+        dhcp_lease::lease_store_contract!(v4: crate::contract::Memory::<super::V4>::new());
     }
 
     mod manual {
-        dhcp_lease::lease_store_contract!(v4: crate::Manual::<super::V4>::new());
+        dhcp_lease::lease_store_contract!(v4: crate::contract::Manual::<super::V4>::new());
     }
 }
 
@@ -71,10 +71,10 @@ mod v6 {
     use dhcp_lease::v6::V6;
 
     mod memory {
-        dhcp_lease::lease_store_contract!(v6: crate::Memory::<super::V6>::new());
+        dhcp_lease::lease_store_contract!(v6: crate::contract::Memory::<super::V6>::new());
     }
 
     mod manual {
-        dhcp_lease::lease_store_contract!(v6: crate::Manual::<super::V6>::new());
+        dhcp_lease::lease_store_contract!(v6: crate::contract::Manual::<super::V6>::new());
     }
 }

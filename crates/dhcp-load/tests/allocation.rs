@@ -2,15 +2,10 @@
 //! exchange begins, takes up its offer, gets its lease, expires.
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
-#[allow(dead_code, reason = "shared with other tests")]
-mod common;
-#[allow(dead_code, reason = "shared with other tests")]
-#[path = "common/v6.rs"]
-mod v6;
-
 use std::hint::black_box;
 
-use common::{MS, RELAY, Request};
+use crate::common::v6;
+use crate::common::{MS, RELAY, Request};
 use dhcp_load::Expect;
 use dhcp_load::identities::Identities;
 use dhcp_load::leases::LeaseLog;

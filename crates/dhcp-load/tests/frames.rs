@@ -2,12 +2,6 @@
 //! is sent, the ledgers of both sides and the counters of the interface agree, to the message.
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
-#[allow(dead_code, reason = "shared with other tests")]
-mod common;
-#[allow(dead_code, reason = "shared with other tests")]
-#[path = "common/v6.rs"]
-mod v6;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr, SocketAddrV6, UdpSocket};
 use std::os::fd::AsFd;
@@ -17,9 +11,10 @@ use std::sync::mpsc;
 use std::time::Duration;
 use std::{fs, thread};
 
+use crate::common::v6;
+use crate::common::{MS, Request};
 use base::time::NS_PER_S;
 use clap::Parser;
-use common::{MS, Request};
 use dhcp_load::population::Limits;
 use dhcp_load::v4::Target as Target4;
 use dhcp_load::v6::{Access, Ask, Target as Target6};

@@ -2,24 +2,19 @@
 //! fast the machine is: deadlines are a minute, and only counts are compared.
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
-#[allow(dead_code, reason = "the virtual world is for the other test")]
-mod common;
-#[path = "common/responder.rs"]
-mod responder;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
+use crate::common::responder::{beside, respond};
+use crate::common::{MS, Request};
 use base::time::NS_PER_S;
-use common::{MS, Request};
 use dhcp_load::population::Limits;
 use dhcp_load::v4::{Links, Target};
 use dhcp_load::{Expect, LoadError, Report, Segmentation, Settings, Shape, run_report};
 use load::Rate;
-use responder::{beside, respond};
 
 /// Serves while `client` runs.
 fn against<R>(

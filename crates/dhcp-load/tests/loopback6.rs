@@ -2,26 +2,19 @@
 //! What is asserted never depends on how fast the machine is.
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
-#[allow(dead_code, reason = "shared with other tests")]
-mod common;
-#[path = "common/responder.rs"]
-mod responder;
-#[allow(dead_code, reason = "shared with other tests")]
-#[path = "common/v6.rs"]
-mod v6;
-
 use std::fs;
 use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::sync::atomic::AtomicBool;
 
+use crate::common::MS;
+use crate::common::responder::{beside, respond};
+use crate::common::v6;
+use crate::common::v6::Request;
 use base::time::NS_PER_S;
-use common::MS;
 use dhcp_load::population::Limits;
 use dhcp_load::v6::{Access, Ask, Target};
 use dhcp_load::{Expect, LoadError, Report, Segmentation, Settings, run_report};
 use load::Rate;
-use responder::{beside, respond};
-use v6::Request;
 
 const BOTH: Ask = Ask { na: true, pd: true, ias: 1, rapid_commit: false };
 

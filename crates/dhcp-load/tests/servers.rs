@@ -2,12 +2,10 @@
 //! produce: on time, late, lost, NAK, invalid, wrong client, duplicate-answered.
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
-mod common;
-
 use std::net::Ipv4Addr;
 
+use crate::common::{FIXED, MS, Outcome, RELAY, Request, play, play_as};
 use base::Random;
-use common::{FIXED, MS, Outcome, RELAY, Request, play, play_as};
 use dhcp_load::Expect;
 use dhcp_load::fault::Fault;
 use dhcp_load::v4::answer::kind;

@@ -2,20 +2,14 @@
 //! must produce. What both families share is in the test of DHCPv4.
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
-#[allow(dead_code, reason = "shared with other tests")]
-mod common;
-#[allow(dead_code, reason = "shared with other tests")]
-#[path = "common/v6.rs"]
-mod v6;
-
 use std::net::Ipv6Addr;
 
+use crate::common::v6::{Given, LINKS, Reply, Request, hundred, hundred_of, relayed};
+use crate::common::{MS, play_world};
 use base::Random;
-use common::{MS, play_world};
 use dhcp_load::fault::{Fault, Refusal};
 use dhcp_load::v6::Ask;
 use dhcp_load::v6::answer::kind;
-use v6::{Given, LINKS, Reply, Request, hundred, hundred_of, relayed};
 
 const BOTH: Ask = Ask { na: true, pd: true, ias: 1, rapid_commit: false };
 const RAPID: Ask = Ask { rapid_commit: true, ..Ask::ADDRESS };

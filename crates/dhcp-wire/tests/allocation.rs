@@ -2,12 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
 
-mod common;
-
 use std::hint::black_box;
 
+use crate::common::{V4, V6};
 use base::Random;
-use common::{V4, V6};
 use dhcp_wire::v4::relay::{self, SubOptions};
 use dhcp_wire::v4::{Header, Message, MessageWriter, arbitrary};
 use dhcp_wire::v6;

@@ -1,11 +1,9 @@
 //! `godwit advise` as a program: what it prints, and how it ends.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use common::TempFolder;
+use crate::common::TempFolder;
 use serde_json::Value;
 
 /// A configuration with planted faults, which `dhcp-config` has for its own tests.

@@ -1,15 +1,13 @@
 //! Debian's clients on the server's own link: each gets an address before it has one, keeps it by
 //! unicast, and gives it back; what went over the link is sound.
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::capture;
-use common::link::{CLIENT_END, Link, SERVER_END};
-use common::scene::{Family, Scene};
-use common::{ServerProcess, TempFolder, figure, require, waited_until};
+use crate::common::capture;
+use crate::common::link::{CLIENT_END, Link, SERVER_END};
+use crate::common::scene::{Family, Scene};
+use crate::common::{ServerProcess, TempFolder, figure, require, waited_until};
 
 /// What a client's hook script does: it configures the interface and nothing else of the machine.
 const HOOK: &str = r#"#!/bin/sh

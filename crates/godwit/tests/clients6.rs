@@ -1,16 +1,14 @@
 //! Debian's DHCPv6 clients on the server's own link: each gets an address and a prefix, keeps them
 //! and gives them back for others to have; what went over the link is sound.
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::capture;
-use common::link::{CLIENT_ADDRESS, CLIENT_END, Link, SERVER_ADDRESS, SERVER_END};
-use common::scene::{ClientProcess, Family, Scene, write_hook};
-use common::{ServerProcess, TempFolder, configuration6, figure, require, waited_until};
+use crate::common::capture;
+use crate::common::link::{CLIENT_ADDRESS, CLIENT_END, Link, SERVER_ADDRESS, SERVER_END};
+use crate::common::scene::{ClientProcess, Family, Scene, write_hook};
+use crate::common::{ServerProcess, TempFolder, configuration6, figure, require, waited_until};
 
 /// Tells what dhclient and dhcpcd say that they have, one lease a line.
 const HOOK: &str = r#"#!/bin/sh

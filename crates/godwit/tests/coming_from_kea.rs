@@ -1,8 +1,7 @@
 //! The manual's page for those who come from Kea, held against Kea's own list of keys and against
 //! the commands of the running servers.
 
-mod common;
-
+use crate::common;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Write};
@@ -10,8 +9,8 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Command;
 
-use common::manual::{FREE, Told, keys, page, place_below, quoted, rows};
-use common::{ServerProcess, TempFolder, configuration6, require};
+use crate::common::manual::{FREE, Told, keys, page, place_below, quoted, rows};
+use crate::common::{ServerProcess, TempFolder, configuration6, require};
 use dhcp_config::{IncludeResolver, parse_dhcp4, parse_dhcp6};
 use serde_json::{Value, json};
 

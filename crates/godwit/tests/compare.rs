@@ -1,14 +1,10 @@
 //! `godwit lab compare` and `--runs` as a user meets them: exit codes, messages, files.
 
-mod results;
-#[path = "results/runs.rs"]
-mod runs;
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use results::{GODWIT, Place, said};
-use runs::runs_plan;
+use crate::results::runs::runs_plan;
+use crate::results::{GODWIT, Place, said};
 use serde_json::Value;
 
 #[test]

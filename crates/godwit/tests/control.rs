@@ -1,7 +1,6 @@
 //! Commands over every kind of socket, as the manual shows them, against a running server.
 
-mod common;
-
+use crate::common;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
@@ -10,8 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use common::perfdhcp::exact_run;
-use common::{ServerProcess, TempFolder, configuration, configuration6, require, run_bounded};
+use crate::common::perfdhcp::exact_run;
+use crate::common::{
+    ServerProcess, TempFolder, configuration, configuration6, require, run_bounded,
+};
 use serde_json::{Value, json};
 
 const MANUAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/book/control.md");

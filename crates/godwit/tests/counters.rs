@@ -1,12 +1,10 @@
 //! `godwit ifpps` and `godwit cpustat` as a user meets them: every packet of a veth pair counted, in a
 //! namespace; interfaces that are missing or go away; the same columns and figures as ifpps and mpstat.
 
-mod common;
-
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
-use common::{is_root, require};
+use crate::common::{is_root, require};
 use serde_json::Value;
 use testbed::namespace;
 

@@ -1,13 +1,12 @@
 //! The daemon as an operator meets it: reload, what it refuses and how it says so.
 
-mod common;
-
+use crate::common;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use common::perfdhcp::exact_run;
-use common::{ServerProcess, TempFolder, configuration, require, run_bounded};
+use crate::common::perfdhcp::exact_run;
+use crate::common::{ServerProcess, TempFolder, configuration, require, run_bounded};
 
 /// Runs the server where it must refuse to start.
 fn refused(arguments: &[&str], config: &Path) -> Output {

@@ -1,13 +1,11 @@
 //! The DHCPv6 daemon as an operator meets it: what it refuses and how it says so.
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use common::link::{CLIENT_END, Link, SERVER_ADDRESS, SERVER_END};
-use common::{ServerProcess, TempFolder, configuration6, run_bounded};
+use crate::common::link::{CLIENT_END, Link, SERVER_ADDRESS, SERVER_END};
+use crate::common::{ServerProcess, TempFolder, configuration6, run_bounded};
 
 const SUBNET: &str = r#"{ "id": 1, "subnet": "2001:db8:1::/64", "interface": "sv0",
     "pools": [ { "pool": "2001:db8:1::10 - 2001:db8:1::ff" } ],

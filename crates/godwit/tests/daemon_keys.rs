@@ -1,14 +1,12 @@
 //! Keys of the daemon that scenarios cannot show, since they are about files and sockets.
 
-mod common;
-
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{
+use crate::common::{
     ServerProcess, TempFolder, configuration, configuration6, free_port, run_bounded, waited_until,
 };
 use serde_json::{Value, json};

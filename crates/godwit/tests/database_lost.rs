@@ -1,14 +1,12 @@
 //! A database that others write to, and that goes away under a running server, and comes back or
 //! does not.
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use common::perfdhcp::{exact_run, figures};
-use common::{
+use crate::common::perfdhcp::{exact_run, figures};
+use crate::common::{
     ServerProcess, TempFolder, configuration, free_port, require, run_bounded, waited_until,
 };
 use testbed::database::{Database, Engine, PASSWORD, Settings, USER};

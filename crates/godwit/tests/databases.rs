@@ -1,14 +1,12 @@
 //! `godwit db` beside Debian's Kea 2.2 and its `kea-admin`: Kea serves from tables made here, both
 //! say the same version, and both write the same leases to a file.
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use common::kea::KeaProcess;
-use common::{TempFolder, free_port, require, run_bounded};
+use crate::common::kea::KeaProcess;
+use crate::common::{TempFolder, free_port, require, run_bounded};
 use testbed::database::{Database, Engine, PASSWORD, Settings, USER};
 
 /// Clients that each run of perfdhcp plays.

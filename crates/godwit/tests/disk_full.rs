@@ -1,16 +1,15 @@
 //! The disk of the lease file fills in the middle of a batch: whom an address was acknowledged to
 //! has it in the file, whatever `on-fail` says becomes of the server.
 
-mod common;
-
+use crate::common;
 use std::collections::BTreeSet;
 use std::fs;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use common::small_disk::SmallDisk;
-use common::{ServerProcess, TempFolder, configuration, is_root, require};
+use crate::common::small_disk::SmallDisk;
+use crate::common::{ServerProcess, TempFolder, configuration, is_root, require};
 use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, option};
 
 /// Clients that ask at once.

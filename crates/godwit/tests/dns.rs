@@ -1,8 +1,7 @@
 //! `godwit dns` as a user meets it: load against the responder, two processes whose ledgers agree to the
 //! packet; load against dnsmasq, whose answers are known; what is said of mistakes.
 
-mod common;
-
+use crate::common;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::UdpSocket;
@@ -10,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::time::Duration;
 
-use common::{TempFolder, require};
+use crate::common::{TempFolder, require};
 use serde_json::Value;
 
 const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");

@@ -1,15 +1,14 @@
 //! `godwit dns zone` as a user meets it: servers by others read the zone and give, over UDP and TCP, the answers
 //! that `godwit dns load --zone-like` expects; and answers from another zone are told as wrong.
 
-mod common;
-
+use crate::common;
 use std::fs;
 use std::net::UdpSocket;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use common::{TempFolder, require};
+use crate::common::{TempFolder, require};
 use serde_json::Value;
 
 const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");

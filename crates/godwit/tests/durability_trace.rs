@@ -2,18 +2,16 @@
 //! shows that no acknowledgment is sent before a flush that covers its row has returned. The same
 //! check finds fault with a server that does not flush, so it can fail.
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::link::{CLIENT_END, Link, SERVER_END};
-use common::perfdhcp::is_exact;
-use common::trace::{Verdict, granted_by_ack, granted_by_reply, under_strace};
-use common::{ServerProcess, TempFolder, configuration, require, run_bounded};
+use crate::common::link::{CLIENT_END, Link, SERVER_END};
+use crate::common::perfdhcp::is_exact;
+use crate::common::trace::{Verdict, granted_by_ack, granted_by_reply, under_strace};
+use crate::common::{ServerProcess, TempFolder, configuration, require, run_bounded};
 
 /// Exchanges through a relay, and direct ones by perfdhcp.
 const EXCHANGES: usize = 60;

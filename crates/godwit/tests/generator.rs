@@ -4,20 +4,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
-#[path = "generator/agreement.rs"]
 mod agreement;
-mod common;
-#[path = "generator/files.rs"]
 mod files;
-#[path = "generator/lab_hosts.rs"]
 mod lab_hosts;
-#[path = "generator/machine.rs"]
 mod machine;
-#[path = "generator/responder.rs"]
-mod responder;
-#[path = "generator/several.rs"]
+pub(crate) mod responder;
 mod several;
-#[path = "generator/several_hosts.rs"]
 mod several_hosts;
 
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -25,7 +17,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::{fs, io};
 
-use common::{TempFolder, require, run_bounded};
+use crate::common::{TempFolder, require, run_bounded};
 use responder::{Act, Responder, free_port};
 use serde_json::Value;
 

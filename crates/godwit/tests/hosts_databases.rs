@@ -1,14 +1,12 @@
 //! Reservations in databases, as an operator of Kea has them: in MariaDB with the tables of Kea 2.2
 //! and in PostgreSQL with the current ones, some of them written by plain SQL while the server runs.
 
-mod common;
-
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::process::Command;
 use std::time::Duration;
 
-use common::{ServerProcess, TempFolder, free_port, run_bounded, waited_until};
+use crate::common::{ServerProcess, TempFolder, free_port, run_bounded, waited_until};
 use dhcp_wire::v4::{self, option};
 use dhcp_wire::v6;
 use testbed::database::{Database, Engine, PASSWORD, Settings, USER};

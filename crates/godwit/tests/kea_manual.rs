@@ -6,13 +6,11 @@
 //! one that counts. With `GODWIT_KEA_SOURCE` naming a checkout of Kea's repository, its examples and its
 //! manual's chapters are read instead, and without a Kea of that version to ask, every way counts.
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use common::{TempFolder, require};
+use crate::common::{TempFolder, require};
 use dhcp_config::{IncludeResolver, Problem, parse_dhcp4, parse_dhcp6};
 
 /// Where Debian's kea-doc puts things.

@@ -2,8 +2,6 @@
 //! leases in a memfile, in MariaDB and in PostgreSQL: the clients keep what they have, whichever of
 //! the two they ask, and so does the server its identity. On one database they also serve at once.
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
@@ -11,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use common::kea::KeaProcess;
-use common::perfdhcp::exact_run;
-use common::trace::{granted_by_ack, granted_by_reply};
-use common::{ServerProcess, TempFolder, free_port, require, run_bounded};
+use crate::common::kea::KeaProcess;
+use crate::common::perfdhcp::exact_run;
+use crate::common::trace::{granted_by_ack, granted_by_reply};
+use crate::common::{ServerProcess, TempFolder, free_port, require, run_bounded};
 use dhcp_wire::{v4, v6};
 use testbed::database::{Database, Engine, PASSWORD, Settings, USER};
 

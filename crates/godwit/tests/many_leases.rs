@@ -3,8 +3,6 @@
 //! `GODWIT_LEASES=10000000` has it load so many; 20,000 when nothing is said. What the start takes is
 //! measured by `cargo run --release -p dhcp-store --example start_up`.
 
-mod common;
-
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
@@ -12,8 +10,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use common::trace::{granted_by_ack, granted_by_reply};
-use common::{ServerProcess, TempFolder, configuration, configuration6};
+use crate::common::trace::{granted_by_ack, granted_by_reply};
+use crate::common::{ServerProcess, TempFolder, configuration, configuration6};
 use dhcp_wire::{v4, v6};
 
 const V4_FIRST: u32 = 0x0a00_0001;

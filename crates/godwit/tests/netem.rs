@@ -1,15 +1,13 @@
 //! `godwit netem` as a user meets it: a link between namespaces, changed and read while it is up, and
 //! what is said of mistakes.
 
-mod common;
-
 use std::io::{BufRead, BufReader, Read};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{TempFolder, is_root, require};
+use crate::common::{TempFolder, is_root, require};
 use serde_json::Value;
 use testbed::namespace;
 

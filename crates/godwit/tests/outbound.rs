@@ -1,15 +1,13 @@
 //! The interface by which answers leave for a relay agent that can be reached in two ways
 //! (`outbound-interface`).
 
-mod common;
-
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::link::Link;
-use common::{ServerProcess, TempFolder, waited_until};
+use crate::common::link::Link;
+use crate::common::{ServerProcess, TempFolder, waited_until};
 use netio::{PollFd, RecvBatch, SendBatch, UdpOptions, UdpSocket};
 
 /// The relay agent, behind both links.

@@ -1,12 +1,10 @@
 //! The standard output of every command when nobody reads it any more, and when it takes nothing.
 
-mod common;
-
 use std::fs::File;
 use std::io::pipe;
 use std::process::{Command, Output, Stdio};
 
-use common::{TempFolder, configuration};
+use crate::common::{TempFolder, configuration};
 
 /// Runs `words` with `output` as standard output.
 fn run(words: &[&str], output: Stdio) -> Output {

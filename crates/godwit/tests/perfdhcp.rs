@@ -1,13 +1,11 @@
 //! Debian's perfdhcp against the server: nothing lost at a moderate rate, every lease in the file
 //! and there again after a restart, nothing malformed on the wire.
 
-mod common;
-
 use std::process::Command;
 
-use common::capture::{self, Capture};
-use common::perfdhcp::{exact_run, figures, keys};
-use common::{ServerProcess, TempFolder, configuration, is_root, require, run_bounded};
+use crate::common::capture::{self, Capture};
+use crate::common::perfdhcp::{exact_run, figures, keys};
+use crate::common::{ServerProcess, TempFolder, configuration, is_root, require, run_bounded};
 
 fn perfdhcp(server: &ServerProcess, arguments: &[&str]) -> String {
     let output = run_bounded(

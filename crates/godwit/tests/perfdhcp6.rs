@@ -2,16 +2,14 @@
 //! at a moderate rate, every lease in the file and there again after a restart, nothing malformed on
 //! the wire.
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::capture::{self, Capture};
-use common::link::{CLIENT_END, Link, SERVER_END};
-use common::perfdhcp::{figures, is_exact, keys};
-use common::{ServerProcess, TempFolder, configuration6, require, run_bounded};
+use crate::common::capture::{self, Capture};
+use crate::common::link::{CLIENT_END, Link, SERVER_END};
+use crate::common::perfdhcp::{figures, is_exact, keys};
+use crate::common::{ServerProcess, TempFolder, configuration6, require, run_bounded};
 
 fn configuration(folder: &Path) -> PathBuf {
     let subnet = format!(

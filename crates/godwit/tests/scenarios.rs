@@ -1,17 +1,17 @@
 //! The conformance scenarios, played against the engine, the daemon and Debian's Kea, and one
 //! report of the differences.
 
-mod common;
-mod subjects;
+use crate::common;
+use crate::subjects;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::subjects::process::{Daemon, Make};
+use crate::subjects::{Named, REAL_WAIT_MAX_S, engine, in_parallel};
 use scenario::{Verdict, play};
-use subjects::process::{Daemon, Make};
-use subjects::{Named, REAL_WAIT_MAX_S, engine, in_parallel};
 
 /// So many are played at a time.
 const AT_ONCE: usize = 2;

@@ -3,21 +3,14 @@
 //!
 //! What needs the browser is skipped where Chromium is not installed, unless `GODWIT_REQUIRE_TOOLS=1`.
 
-mod chromium;
-mod results;
-#[path = "results/runs.rs"]
-mod runs;
-#[path = "results/slower.rs"]
-mod slower;
-
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
-use chromium::Browser;
-use results::{GODWIT, Place, said};
-use runs::runs_plan;
-use slower::stored;
+use crate::chromium::{self, Browser};
+use crate::results::runs::runs_plan;
+use crate::results::slower::stored;
+use crate::results::{GODWIT, Place, said};
 
 /// A server that ends with its test.
 struct Server {

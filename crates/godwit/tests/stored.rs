@@ -1,13 +1,9 @@
 //! Stored runs as a user meets them: listed, pinned as baseline, compared with it by a margin that
 //! can gate a merge, and drawn over time.
 
-mod results;
-#[path = "results/slower.rs"]
-mod slower;
-
-use results::{Place, said};
+use crate::results::slower::{slow_down, stored};
+use crate::results::{Place, said};
 use serde_json::Value;
-use slower::{slow_down, stored};
 
 fn json(place: &Place, words: &[&str]) -> Value {
     let (_, out, err) = said(&place.lab(words));

@@ -1,17 +1,14 @@
 //! `godwit trafgen` as a user meets it: frames over a veth pair, counted by the tool, by both interfaces
 //! and by a receiver; files in and out; what is said of mistakes.
 
-mod common;
-#[path = "trafgen/segmentation.rs"]
 mod segmentation;
-#[path = "trafgen/smoke.rs"]
 mod smoke;
 
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-use common::{TempFolder, is_root, require};
+use crate::common::{TempFolder, is_root, require};
 use netio::{FrameReceiver, PollFd, RingSize, XdpSender, interface, poll};
 use packet_wire::pcap::{ByteOrder, LINK_ETHERNET, Reader, Resolution, Writer};
 use serde_json::Value;

@@ -3,18 +3,14 @@
 //!
 //! Skipped where Chromium is not installed, unless `GODWIT_REQUIRE_TOOLS=1`.
 
-mod browser;
-mod simulated;
-#[path = "browser/widths.rs"]
-mod widths;
-
+use crate::browser;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::simulated::{full, quick, small};
 use measure::report::{render, render_trend};
 use measure::stored::{StoredRun, Trend};
 use measure::summary::{CurvePoint, Summary};
-use simulated::{full, quick, small};
 
 /// What a browser of `width` pixels says about the page.
 #[derive(Debug, serde::Deserialize)]
@@ -70,7 +66,7 @@ const see = (page, view) => {
 "##;
 
 fn browse(browser: &Path, name: &str, html: &str) -> (BTreeMap<u32, Seen>, String) {
-    let (json, console) = browser::browse(browser, name, html, &widths::at_both(PROBE));
+    let (json, console) = browser::browse(browser, name, html, &browser::widths::at_both(PROBE));
     (serde_json::from_str(&json).expect("the shape of Seen"), console)
 }
 

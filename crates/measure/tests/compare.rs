@@ -1,16 +1,14 @@
 //! Two simulated results side by side: what their ratio is, and every reason for which they may not
 //! be compared.
 
-mod simulated;
-
 use std::sync::LazyLock;
 
+use crate::simulated::{Lab, MODELS, full_plan};
 use base::Random;
 use measure::compare::{COMPARE_SCHEMA, Comparison, ReasonKind, compare};
 use measure::report::render_comparison;
 use measure::statistics::RatioInterval;
 use measure::summary::{RunFigure, Summary, digest};
-use simulated::{Lab, MODELS, full_plan};
 
 /// Godwit and Kea; Godwit does `share` of what it can.
 fn measured(seed: u64, share: f64) -> Summary {

@@ -1,12 +1,10 @@
 //! The digest of simulated runs, whose truth is known.
 
-mod simulated;
-
+use crate::simulated::{Lab, MODELS};
 use base::Random;
 use measure::plan::Plan;
 use measure::record::{Purpose, Trial, VoidReason};
 use measure::summary::{Summary, digest};
-use simulated::{Lab, MODELS};
 
 fn plan() -> Plan {
     let mut plan = Plan::parse("dhcp4-quick.toml", include_str!("../../../plans/dhcp4-quick.toml"))

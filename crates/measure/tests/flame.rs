@@ -3,15 +3,14 @@
 //!
 //! The part with a browser is skipped where Chromium is not installed, unless `GODWIT_REQUIRE_TOOLS=1`.
 
-mod browser;
-mod simulated;
+use crate::browser;
 
+use crate::simulated::profiled;
 use measure::Plan;
 use measure::record::{Purpose, Trial};
 use measure::report::render;
 use measure::summary::{Summary, digest};
 use serde::Deserialize;
-use simulated::profiled;
 
 #[test]
 fn profiles_are_in_the_summary_and_in_no_other_figure() {

@@ -5,11 +5,8 @@
 //! simulated results are looked at. Skipped where Chromium is not installed, unless
 //! `GODWIT_REQUIRE_TOOLS=1`.
 
-mod browser;
-mod simulated;
-#[path = "browser/widths.rs"]
-mod widths;
-
+use crate::browser;
+use crate::simulated;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -90,7 +87,7 @@ const see = (page, view) => {
 /// What is wrong with a page, and how many charts it has.
 fn faults(browser: &Path, name: &str, html: &str) -> (Vec<String>, usize) {
     let (json, console) =
-        browser::browse(browser, &format!("page-{name}"), html, &widths::at_both(PROBE));
+        browser::browse(browser, &format!("page-{name}"), html, &browser::widths::at_both(PROBE));
     let seen: BTreeMap<u32, Seen> = serde_json::from_str(&json).expect("the shape of Seen");
     let mut faults = Vec::new();
     if !console.is_empty() {

@@ -2,15 +2,13 @@
 //!
 //! `GODWIT_BLESS=1` writes the expected files anew, after which a person looks at the difference.
 
-mod simulated;
-
 use std::fs;
 use std::path::PathBuf;
 
+use crate::simulated::{Lab, MODELS, full, quick, small};
 use measure::record::{NETWORK, SampleDigest};
 use measure::report::render;
 use measure::summary::{Summary, TrialRow, digest};
-use simulated::{Lab, MODELS, full, quick, small};
 
 fn data(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)

@@ -1,12 +1,10 @@
 //! Plans with runs in the simulated lab, whose truth is known: nine values, their mean without the
 //! best and the worst, and what becomes of runs that could not be finished.
 
-mod simulated;
-
+use crate::simulated::{Lab, MODELS, Mishap, full_plan};
 use measure::plan::{DroppedRuns, Unconfirmed};
 use measure::record::{LIMIT_SERVER, Purpose, Run, Trial};
 use measure::summary::{DroppedAs, RunFigure, RunState, ServerResult, Summary, digest};
-use simulated::{Lab, MODELS, Mishap, full_plan};
 
 /// Godwit and Kea, measured nine times.
 fn measured(mishaps: &[(&'static str, u32, Mishap)]) -> (Lab, Summary) {

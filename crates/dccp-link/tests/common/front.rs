@@ -28,7 +28,7 @@ macro_rules! at_both_fronts {
             $(
                 #[test]
                 fn $name() {
-                    super::$name::<super::common::front::Tasks>();
+                    super::$name::<crate::common::front::Tasks>();
                 }
             )*
         }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use netio::{PollFd, RecvBatch, SendBatch, UdpOptions, UdpSocket, poll};
 
-use super::common::V4;
+use crate::common::V4;
 
 /// Room for any packet of the test.
 const SLOT_BYTES: usize = 2_048;

@@ -9,10 +9,10 @@ use dccp_link::{
     Occupancy, Peer,
 };
 
-use super::common::{PATIENCE, PORT, V4, config, open, service};
 use super::forge::{Attack, FORGED};
 use super::relay::Relay;
 use super::senders::{Permits, Victim, abuse, strike};
+use crate::common::{PATIENCE, PORT, V4, config, open, service};
 
 /// What the server takes upon itself: little, so that its bounds are met.
 const LIMITS: Limits = Limits { connections: 64, half_open: 16, resets_per_s: 1_024 };
@@ -320,8 +320,8 @@ fn come_late(direct: Peer, victim: Victim<'_>, ccid: u8, sent: &[AtomicU64; 4], 
     };
     wait_for(1_000);
     let kind = match victim.relay {
-        Some(_) => super::common::UDP,
-        None => super::common::RAW,
+        Some(_) => crate::common::UDP,
+        None => crate::common::RAW,
     };
     let client = open(kind, V4);
     // Its Requests may be lost in the flood; they are repeated.

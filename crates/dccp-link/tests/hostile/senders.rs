@@ -12,10 +12,10 @@ use dccp::option::{DccpOption, Options};
 use dccp_link::Key;
 use netio::{PollFd, RawOptions, RawSocket, SendBatch, Source, UdpOptions, poll};
 
-use super::common::{PORT, V4, service};
 use super::forge::{Attack, FORGED, Names, PACKET_BYTES_MAX, bomb, forge};
 use super::relay::Relay;
 use super::scene::Pace;
+use crate::common::{PORT, V4, service};
 
 /// Packets in one system call.
 const SLOTS: usize = 64;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use dccp::header::{Integrity, Packet, PacketType};
 use dccp_tools::conformance::{Outcome, Verdict, judge};
 
-use crate::relay::{Change, Changes, Relay};
-use crate::{all_pass, service, udp_target};
+use crate::conformance::relay::{Change, Changes, Relay};
+use crate::conformance::{all_pass, service, udp_target};
 
 /// Long enough for loopback; a fault that is silence costs this much.
 const PATIENCE: Duration = Duration::from_millis(400);

@@ -8,7 +8,7 @@ use dccp_link::CarrierKind;
 use dccp_tools::conformance::Target;
 use dccp_tools::options::CarrierName;
 
-use crate::{Listening, PORT, all_pass};
+use crate::conformance::{Listening, PORT, all_pass};
 
 /// Runs ip(8) in the namespace of this thread.
 fn ip(words: &str) {

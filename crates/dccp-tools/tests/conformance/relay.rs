@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::{Listening, V4};
+use crate::conformance::{Listening, V4};
 
 /// A request to stop is noticed after this time.
 const LOOK: Duration = Duration::from_millis(50);

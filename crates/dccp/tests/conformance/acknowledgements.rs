@@ -7,7 +7,7 @@ use dccp::feature::{Feature, number as feature};
 use dccp::header::{PacketType, ResetCode};
 use dccp::option::number;
 
-use crate::world::{D_ISS, MS, RTT, SECOND, World, config_2, open_worlds};
+use crate::conformance::world::{D_ISS, MS, RTT, SECOND, World, config_2, open_worlds};
 
 fn window(world: &World) -> (u32, u32) {
     match world.d.sender_figures() {
@@ -252,7 +252,7 @@ fn tfrc_01_feedback_through_a_connection() {
     world.take();
     let mut header = world.header(PacketType::Data, world.t_gss + 1, 0);
     header.ccval = 5;
-    world.deliver(&crate::world::packet(header, &[], &[0; 100]));
+    world.deliver(&crate::conformance::world::packet(header, &[], &[0; 100]));
     assert_eq!(world.take_one().option(number::LOSS_EVENT_RATE), Some(vec![255; 4]));
 }
 

@@ -5,7 +5,7 @@ use dccp::header::checksum::crc32c;
 use dccp::header::{Header, Integrity, Malformed, Packet, PacketType, ResetCode};
 use dccp::option::number;
 
-use crate::world::{World, config_2, open_worlds, packet, t_to_d};
+use crate::conformance::world::{World, config_2, open_worlds, packet, t_to_d};
 
 /// A data packet of T whose checksum covers only part.
 fn covering(world: &World, coverage: u8, data: &[u8]) -> Vec<u8> {

@@ -3,7 +3,7 @@
 use dccp::connection::{Config, Event, SendError, State};
 use dccp::header::{PacketType, Reset, ResetCode};
 
-use crate::world::{RTT, SECOND, World, config_2, open_worlds};
+use crate::conformance::world::{RTT, SECOND, World, config_2, open_worlds};
 
 /// §8.3: the end that sends the Close keeps the numbers.
 #[test]

@@ -6,7 +6,7 @@ use dccp::endpoint::{Carrier, Endpoint, Key, Limits, Listener, Secret};
 use dccp::header::{Header, Packet, PacketType, ResetCode, ServiceCode};
 use dccp::option::number;
 
-use crate::world::{MS, Out, SECOND, config_2};
+use crate::conformance::world::{MS, Out, SECOND, config_2};
 
 const SERVICE: ServiceCode = ServiceCode::new(7);
 

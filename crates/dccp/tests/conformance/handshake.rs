@@ -4,7 +4,7 @@ use dccp::connection::{Config, Ecn, Event, SendError, State};
 use dccp::header::{Header, PacketType, Reset, ResetCode};
 use dccp::option::number;
 
-use crate::world::{D_ISS, MS, RTT, SECOND, T_ISS, VECTORS, World, config_2, packet};
+use crate::conformance::world::{D_ISS, MS, RTT, SECOND, T_ISS, VECTORS, World, config_2, packet};
 
 /// §8.1.2 to §8.1.5.
 #[test]
@@ -265,7 +265,7 @@ fn feat_15_a_lost_request_is_repeated_with_the_same_changes() {
 /// §12.1: whoever cannot read ECN bits is not sent any that could be set.
 #[test]
 fn feat_23_an_end_that_is_ecn_incapable_gets_packets_that_cannot_be_marked() {
-    for mut world in crate::world::open_worlds() {
+    for mut world in crate::conformance::world::open_worlds() {
         world.send(PacketType::Sync, &[], &[]);
         assert!(world.take_one().transmit.is_ecn_capable);
         world.send(PacketType::Ack, &[1, 32, 4, 4, 1], &[]);

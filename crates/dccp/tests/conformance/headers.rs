@@ -3,7 +3,9 @@
 use dccp::connection::{Event, State};
 use dccp::header::{Malformed, PacketType, ResetCode};
 
-use crate::world::{D_ISS, MS, SECOND, T_ISS, World, config, config_2, open_worlds, packet, seal};
+use crate::conformance::world::{
+    D_ISS, MS, SECOND, T_ISS, World, config, config_2, open_worlds, packet, seal,
+};
 
 /// Gives octets to D in OPEN; they must change nothing.
 fn assert_ignored(octets: &[u8], reason: Malformed) {

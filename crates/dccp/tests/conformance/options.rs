@@ -3,7 +3,7 @@
 use dccp::connection::{Event, State};
 use dccp::header::{PacketType, ResetCode};
 
-use crate::world::{D_ISS, World, config_2, open_worlds};
+use crate::conformance::world::{D_ISS, World, config_2, open_worlds};
 
 /// What D resets with after an Ack with these options; `None` when it takes them.
 fn reset_after(options: &[u8]) -> Option<(ResetCode, [u8; 3])> {

@@ -4,7 +4,7 @@ use dccp::connection::{Config, Event, State};
 use dccp::header::PacketType;
 use dccp::option::number;
 
-use crate::world::{D_ISS, MS, SECOND, T_ISS, World, config_2, open_worlds, packet};
+use crate::conformance::world::{D_ISS, MS, SECOND, T_ISS, World, config_2, open_worlds, packet};
 
 /// An open world whose windows have left the first numbers behind: T is at 10,000, and quiet.
 fn far_worlds() -> [World; 2] {
@@ -118,7 +118,7 @@ fn seq_04_numbers_before_the_first_are_invalid() {
 #[test]
 fn seq_05_numbers_wrap_around() {
     let iss = (1 << 48) - 3;
-    let mut world = World::server_with(config_2(), iss, &crate::world::VECTORS, &[]);
+    let mut world = World::server_with(config_2(), iss, &crate::conformance::world::VECTORS, &[]);
     world.t_gss = T_ISS;
     world.take();
     world.send(PacketType::Ack, &[], &[]);
@@ -287,7 +287,8 @@ fn seq_14_short_numbers_that_are_not_allowed_are_dropped() {
 #[test]
 fn seq_15_short_numbers_extend_across_their_end() {
     let config = Config { allows_short_sequence: true, ..config_2() };
-    let mut world = World::server_with(config, 0x1ff_fffe, &crate::world::VECTORS, &[]);
+    let mut world =
+        World::server_with(config, 0x1ff_fffe, &crate::conformance::world::VECTORS, &[]);
     world.take();
     world.send(PacketType::Ack, &[32, 4, 2, 1], &[]);
     world.settle();

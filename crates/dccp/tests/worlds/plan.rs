@@ -8,7 +8,7 @@ use dccp::endpoint::Carrier;
 use dccp::header::ServiceCode;
 use netem::Settings;
 
-use crate::world::{MS, SECOND};
+use crate::worlds::world::{MS, SECOND};
 
 /// Widths of paths, with the IP header.
 const PATH_BYTES: [usize; 5] = [600, 800, 1_006, 1_280, 1_500];

@@ -11,9 +11,9 @@ use dccp::header::checksum::crc32c;
 use dccp::header::{PacketType, ServiceCode};
 use netem::Link;
 
-use crate::application::{Ledger, Life};
-use crate::plan::{Deed, Plan, TALK_NS};
-use crate::witness::{self, Wire};
+use crate::worlds::application::{Ledger, Life};
+use crate::worlds::plan::{Deed, Plan, TALK_NS};
+use crate::worlds::witness::{self, Wire};
 
 /// One millisecond.
 pub(crate) const MS: u64 = 1_000_000;

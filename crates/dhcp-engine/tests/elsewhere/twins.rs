@@ -8,9 +8,9 @@ use dhcp_lease::v6::V6;
 use dhcp_wire::v4::{Message, MessageType};
 use dhcp_wire::v6::MessageType as MessageType6;
 
-use crate::LIMITS;
 use crate::common::{Rig, Server, Sink, number, v4, v6};
-use crate::database::Database;
+use crate::elsewhere::LIMITS;
+use crate::elsewhere::database::Database;
 
 /// Clients of a world.
 const CLIENTS: u64 = 9;

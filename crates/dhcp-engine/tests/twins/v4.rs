@@ -10,9 +10,9 @@ use dhcp_engine::v4::Ingress;
 use dhcp_lease::v4::V4;
 use dhcp_wire::v4::{Message, MessageType, option};
 
-use super::common::v4::{Build, SERVER};
 use super::lost::unnoticed;
 use super::{Twin, twins_are_alike};
+use crate::common::v4::{Build, SERVER};
 
 /// Where a client is.
 #[derive(Clone)]

@@ -10,9 +10,9 @@ use dhcp_engine::v6::Ingress;
 use dhcp_lease::v6::V6;
 use dhcp_wire::v6::{IaKind, MessageType, Packet, option};
 
-use super::common::v6::{Answer, Build, CLIENT, Leased, RELAY, SERVER_DUID, direct};
 use super::lost::unnoticed;
 use super::{Twin, twins_are_alike};
+use crate::common::v6::{Answer, Build, CLIENT, Leased, RELAY, SERVER_DUID, direct};
 
 /// Where a client is.
 struct Link {

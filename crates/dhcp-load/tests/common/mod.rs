@@ -2,6 +2,9 @@
 #![allow(unreachable_pub, reason = "shared by test crates that publish nothing")]
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
+pub mod responder;
+pub mod v6;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::net::Ipv4Addr;

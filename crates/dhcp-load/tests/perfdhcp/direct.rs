@@ -16,7 +16,7 @@ use packet_wire::ethernet::MacAddress;
 use packet_wire::frame::Endpoints;
 
 use crate::common::{MS, RELAY, Request, SERVER};
-use crate::world::{Counts, START_NS, personas, rules};
+use crate::perfdhcp::world::{Counts, START_NS, personas, rules};
 
 const CLIENTS: u32 = 50;
 const SERVER_MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);

@@ -9,8 +9,8 @@ use dhcp_load::perfdhcp::ending::Ending;
 use dhcp_load::v4::answer::kind;
 
 use crate::common::{FIXED, MS, Request};
-use crate::v4::{dialect, kind_of};
-use crate::world::{DEADLINE_NS, Ledger, Played, failed, play, rules};
+use crate::perfdhcp::v4::{dialect, kind_of};
+use crate::perfdhcp::world::{DEADLINE_NS, Ledger, Played, failed, play, rules};
 
 /// What a responder does with one request in three of a kind, and enters into its ledger for it.
 type Fault4 = fn(&Request<'_>, &mut Ledger, usize) -> Vec<(u64, Vec<u8>)>;

@@ -13,11 +13,11 @@ use dhcp_load::v4::answer::kind;
 use dhcp_load::v6::Ask;
 use dhcp_load::v6::answer::kind as kind6;
 
+use crate::common::v6 as server;
 use crate::common::{FIXED, MS, Request};
-use crate::v4::dialect;
-use crate::v6::dialect as dialect6;
-use crate::v6::server;
-use crate::world::{Counts, live, rules};
+use crate::perfdhcp::v4::dialect;
+use crate::perfdhcp::v6::dialect as dialect6;
+use crate::perfdhcp::world::{Counts, live, rules};
 
 const HABITS: Habits = Habits {
     clients: 200,

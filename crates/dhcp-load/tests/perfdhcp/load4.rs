@@ -7,8 +7,8 @@ use dhcp_load::perfdhcp::rules::Rules;
 use load::{Class, Health, LATE_SEND_NS, Verdict};
 
 use crate::common::{MS, Request};
-use crate::v4::{dialect, kind_of};
-use crate::world::{DEADLINE_NS, Ledger, Machine, START_NS, play, play_on, rules};
+use crate::perfdhcp::v4::{dialect, kind_of};
+use crate::perfdhcp::world::{DEADLINE_NS, Ledger, Machine, START_NS, play, play_on, rules};
 
 /// A server that takes `1 / service_ns` requests per second and keeps up to `queue` waiting.
 #[test]

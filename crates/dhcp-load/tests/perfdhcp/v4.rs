@@ -10,7 +10,7 @@ use dhcp_load::v4::template::Extras;
 use dhcp_load::wire::Incoming;
 
 use crate::common::{MS, RELAY, Request};
-use crate::world::{Counts, Ledger, personas, play, rules};
+use crate::perfdhcp::world::{Counts, Ledger, personas, play, rules};
 
 pub(crate) fn dialect(clients: u32) -> Dialect4 {
     Dialect4::new(personas(clients), vec![RELAY], &Extras::default(), false)

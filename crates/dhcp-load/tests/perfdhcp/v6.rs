@@ -10,12 +10,8 @@ use dhcp_load::v6::answer::kind;
 use dhcp_load::v6::template::Extras;
 
 use crate::common::MS;
-use crate::v6::server::{Reply, Request};
-use crate::world::{Ledger, Played, personas, play, rules};
-
-#[allow(dead_code, reason = "whole exchanges are for other tests")]
-#[path = "../common/v6.rs"]
-pub(crate) mod server;
+use crate::common::v6::{self as server, Reply, Request};
+use crate::perfdhcp::world::{Ledger, Played, personas, play, rules};
 
 const BOTH: Ask = Ask { na: true, pd: true, ias: 1, rapid_commit: false };
 

@@ -11,7 +11,7 @@ use dhcp_lease::sample::Sample;
 use dhcp_lease::v4::{self, V4};
 use dhcp_store::database::Shared;
 
-use crate::SERVERS;
+use crate::galera::SERVERS;
 
 /// More than addresses: they come and go.
 pub(crate) const CLIENTS: usize = 64;

@@ -16,7 +16,7 @@ use dhcp_store::database::{DatabaseThread, LeaseDatabase, OnLoss, ThreadOptions}
 use dhcp_store::log::Shards;
 use dhcp_store::sql::{Settings, SharedLeases};
 
-use crate::ledger::{CLIENTS, Event, LIFETIME_S, Ledger, What};
+use crate::galera::ledger::{CLIENTS, Event, LIFETIME_S, Ledger, What};
 
 const FIRST: u32 = 0x0a00_0001;
 /// Fewer than clients, so that servers want the same ones.

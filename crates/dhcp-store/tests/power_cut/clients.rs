@@ -4,8 +4,8 @@ use base::{Now, Random};
 use dhcp_lease::contract::{ASKED_MAX, Action, Change, Facts, FetchKeys, SlotView};
 use dhcp_lease::{LeaseState, LeaseStore, Occupancy, Owner, PoolIndex, PoolSet};
 
-use crate::case::Case;
-use crate::ledger::Ledger;
+use crate::power_cut::case::Case;
+use crate::power_cut::ledger::Ledger;
 
 const CLIENTS: u64 = 40;
 const ADDRESSES: u32 = 30;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use dhcp_lease::LeaseState;
 
-use crate::case::Case;
+use crate::power_cut::case::Case;
 
 /// What a lease file says of an address; `None` = free.
 pub type Kept = Option<(LeaseState, Vec<u8>, u64, u32)>;

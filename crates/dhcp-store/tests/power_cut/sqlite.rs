@@ -15,11 +15,11 @@ use dhcp_store::sql::{Backend, Database, Schema, Settings, SharedLeases, SharedR
 use dhcp_store::storage::{Faults, PowerCutStorage, Survival};
 use dhcp_store::{DatabaseStore, Durability};
 
-use crate::case::Case;
-use crate::clients::{act, pool};
-use crate::forgetful::Disks;
-use crate::from_environment;
-use crate::ledger::Ledger;
+use crate::power_cut::case::Case;
+use crate::power_cut::clients::{act, pool};
+use crate::power_cut::forgetful::Disks;
+use crate::power_cut::from_environment;
+use crate::power_cut::ledger::Ledger;
 
 const FOLDER: &str = "/leases";
 const SHARDS: usize = 2;

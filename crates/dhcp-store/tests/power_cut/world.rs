@@ -12,9 +12,9 @@ use dhcp_store::memfile::{Cleanup, rows_of_table};
 use dhcp_store::storage::{Faults, PowerCutStorage, Survival};
 use dhcp_store::{Durability, Memfile, MemfileStore, OpenOptions};
 
-use crate::case::Case;
-use crate::clients::{act, pool};
-use crate::ledger::Ledger;
+use crate::power_cut::case::Case;
+use crate::power_cut::clients::{act, pool};
+use crate::power_cut::ledger::Ledger;
 
 const LEASE_FILE: &str = "/leases/leases.csv";
 const SHARDS: usize = 2;

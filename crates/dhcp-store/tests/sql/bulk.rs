@@ -11,7 +11,7 @@ use dhcp_store::memfile::Rows;
 use dhcp_store::sql::row::Layout;
 use dhcp_store::sql::{Backend, Database, Schema, SqlError, Stored, transfer};
 
-use crate::{Place, open};
+use crate::sql::{Place, open};
 
 pub(crate) fn leases<F: Stored + Sample>(
     random: &mut Random,

@@ -18,7 +18,7 @@ use dhcp_store::database::{DatabaseCore, LeaseDatabase, Refusals, RoundEnd, Shar
 use dhcp_store::log::{ShardLog, Shards};
 use dhcp_store::sql::{Backend, Schema, Settings, SharedLeases, SharedRows};
 
-use crate::{Place, open, skip};
+use crate::sql::{Place, open, skip};
 
 const SHARDS: usize = 4;
 

@@ -12,8 +12,8 @@ use dhcp_store::database::{Changes, Fault, LeaseDatabase};
 use dhcp_store::memfile::Rows;
 use dhcp_store::sql::{Backend, Schema, Settings, SharedLeases, SharedRows};
 
-use crate::schema::kea_admin;
-use crate::{Place, open, skip};
+use crate::sql::schema::kea_admin;
+use crate::sql::{Place, open, skip};
 
 const CONTEXT: &str = r#"{ "ISC": { "client-classes": [ "gold" ] } }"#;
 const ADDRESSES: u32 = 60;

@@ -7,7 +7,7 @@ use dhcp_lease::v4::{self, V4};
 use dhcp_store::database::{DatabaseError, Fault, LeaseDatabase};
 use dhcp_store::sql::{Backend, Schema, Settings, SharedLeases};
 
-use crate::{Place, open};
+use crate::sql::{Place, open};
 
 /// A server with tables, and how to reach it.
 fn server(backend: Backend, label: &str, options: &[&str]) -> Option<(Place, Settings)> {

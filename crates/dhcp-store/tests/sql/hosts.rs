@@ -8,7 +8,7 @@ use dhcp_store::sql::{
     Backend, Database, Host, HostFamily, HostOption, HostQuery, HostResource, Schema,
 };
 
-use crate::{Place, open};
+use crate::sql::{Place, open};
 
 fn identifier(number: u32) -> HostQuery {
     HostQuery::Identifier(0, [&[2, 0][..], &number.to_be_bytes()].concat())

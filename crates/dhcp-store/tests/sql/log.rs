@@ -10,8 +10,8 @@ use dhcp_store::database::LeaseDatabase;
 use dhcp_store::sql::{Backend, Schema, Settings, SharedLeases};
 use testbed::command::find_program;
 
-use crate::bulk::leases;
-use crate::{Place, open, skip};
+use crate::sql::bulk::leases;
+use crate::sql::{Place, open, skip};
 
 /// Octets of a page with the head that it has in the log.
 const FRAME_OCTETS: u64 = 4096 + 24;

@@ -8,7 +8,7 @@ use dhcp_store::database::{Changes, Fault, LeaseDatabase};
 use dhcp_store::memfile::Rows;
 use dhcp_store::sql::{Backend, Schema, Settings, SharedLeases, SharedRows};
 
-use crate::{Place, open};
+use crate::sql::{Place, open};
 
 fn lease<F: Sample>(address: u32, client: u32) -> F::Lease {
     F::lease(&SampleLease {

@@ -9,7 +9,7 @@ use dhcp_lease::v6::V6;
 use dhcp_store::sql::{Backend, Schema, Settings, Version};
 use testbed::database::Engine;
 
-use crate::{Place, open, skip};
+use crate::sql::{Place, open, skip};
 
 /// The tables that both sides have to agree on.
 const TABLES: &str = "'schema_version', 'lease_state', 'lease6_types', 'lease_hwaddr_source', \

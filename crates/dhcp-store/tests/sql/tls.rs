@@ -4,8 +4,8 @@ use std::path::Path;
 
 use dhcp_store::sql::{Backend, Database, Settings, SslMode};
 
-use crate::authority::Authority;
-use crate::{Place, skip};
+use crate::sql::authority::Authority;
+use crate::sql::{Place, skip};
 
 /// Weaker than what would be taken otherwise, so that it tells whether the list was heard.
 const CIPHER: &str = "ECDHE-ECDSA-AES128-GCM-SHA256";

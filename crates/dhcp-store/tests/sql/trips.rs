@@ -14,8 +14,8 @@ use dhcp_store::log::{ShardLog, Shards};
 use dhcp_store::memfile::Rows;
 use dhcp_store::sql::{Backend, Schema, Settings, SharedLeases, SharedRows};
 
-use crate::wire::{Wire, WireCounts};
-use crate::{Place, open};
+use crate::sql::wire::{Wire, WireCounts};
+use crate::sql::{Place, open};
 
 /// Leases in one round.
 const LEASES: u32 = 300;

@@ -8,7 +8,7 @@ use dhcp_wire::v4::{
 };
 
 use crate::common::V4;
-use crate::run_cases;
+use crate::property::run_cases;
 
 /// The options of a datagram with a sound header, read without any shortcut: code and value of each
 /// piece in the order of RFC 3396 §5.

@@ -9,7 +9,7 @@ use dhcp_wire::v6::{
 };
 
 use crate::common::V6;
-use crate::run_cases;
+use crate::property::run_cases;
 
 /// An option, and the options in it when it is one that holds some.
 #[derive(Clone, Debug, PartialEq, Eq)]

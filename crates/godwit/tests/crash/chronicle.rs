@@ -6,9 +6,9 @@ use std::fmt::{self, Display, Formatter};
 use std::net::IpAddr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::family::Ask;
-use crate::galera::SERVERS;
-use crate::ledger::Kept;
+use crate::crash::family::Ask;
+use crate::crash::galera::SERVERS;
+use crate::crash::ledger::Kept;
 
 /// Lines of a story, at most: the last ones.
 const STORY_MAX: usize = 150;

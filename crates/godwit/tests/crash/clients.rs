@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use base::Random;
 
-use crate::family::{Answer, Ask, Family, Message};
-use crate::ledger::Ledger;
+use crate::crash::family::{Answer, Ask, Family, Message};
+use crate::crash::ledger::Ledger;
 
 /// Clients altogether.
 const CLIENTS: u32 = 256;

@@ -14,13 +14,13 @@ use base::Random;
 use testbed::database::galera::{Cluster, NODES};
 use testbed::database::{PASSWORD, USER};
 
-use crate::chronicle::Event;
 use crate::common::{ServerProcess, TempFolder, free_port};
-use crate::family::{V4, replace};
-use crate::from_environment;
-use crate::ledger::Kept;
-use crate::place::{godwit_db, kept_in, replace_memfile};
-use crate::wanderers::{FEW, MANY, Wanderers};
+use crate::crash::chronicle::Event;
+use crate::crash::family::{V4, replace};
+use crate::crash::from_environment;
+use crate::crash::ledger::Kept;
+use crate::crash::place::{godwit_db, kept_in, replace_memfile};
+use crate::crash::wanderers::{FEW, MANY, Wanderers};
 
 /// Servers of the same link.
 pub(crate) const SERVERS: usize = 2;

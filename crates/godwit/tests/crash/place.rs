@@ -9,8 +9,8 @@ use std::process::Command;
 use testbed::database::{Database, Engine, PASSWORD, Settings, USER};
 
 use crate::common::{TempFolder, run_bounded};
-use crate::family::{Family, replace};
-use crate::ledger::Kept;
+use crate::crash::family::{Family, replace};
+use crate::crash::ledger::Kept;
 
 /// What leases are kept in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use base::Random;
 
-use crate::chronicle::{Chronicle, Event};
-use crate::family::{Answer, Ask, Family, Message};
-use crate::galera::SERVERS;
+use crate::crash::chronicle::{Chronicle, Event};
+use crate::crash::family::{Answer, Ask, Family, Message};
+use crate::crash::galera::SERVERS;
 
 /// Clients altogether.
 const CLIENTS: u32 = 256;

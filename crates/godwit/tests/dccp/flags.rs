@@ -1,6 +1,6 @@
 //! Flags that every command has which makes connections.
 
-use crate::{Listening, free_port, godwit, text};
+use crate::dccp::{Listening, free_port, godwit, text};
 
 /// Commands, with what they need at least.
 const COMMANDS: [&[&str]; 7] = [

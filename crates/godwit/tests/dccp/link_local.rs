@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
 use crate::common::link::{CLIENT_ADDRESS, CLIENT_END, Link, SERVER_ADDRESS, SERVER_END};
-use crate::{Folder, document, godwit, text};
+use crate::dccp::{Folder, document, godwit, text};
 
 const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
 

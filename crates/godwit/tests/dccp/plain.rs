@@ -9,7 +9,7 @@ use dccp_link::{
     CarrierKind, CarrierOptions, Config, Endpoint, Limits, LinkError, Peer, ServiceCode,
 };
 
-use crate::{Folder, Listening, document, godwit, number, text};
+use crate::dccp::{Folder, Listening, document, godwit, number, text};
 
 fn echo() -> ServiceCode {
     "SC:ECHO".parse().expect("it is one")

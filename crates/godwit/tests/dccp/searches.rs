@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::{Listening, document, number, text};
+use crate::dccp::{Listening, document, number, text};
 
 /// What a search found, towards a server that does not end with the first connection.
 fn searched(words: &[&str]) -> (Option<i32>, Value) {

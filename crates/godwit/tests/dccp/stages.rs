@@ -1,6 +1,6 @@
 //! Commands that measure over networks of their own, and on the virtual clock, which needs none.
 
-use crate::{Folder, document, godwit, number, text};
+use crate::dccp::{Folder, document, godwit, number, text};
 
 /// Whether the command could not make namespaces; only where nothing insists on them.
 fn is_without_root(stderr: &[u8]) -> bool {

@@ -9,11 +9,11 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::common::capture::{self, Capture, Captured};
-use super::common::kea::KeaProcess;
-use super::common::link::{Link, SERVER_END};
-use super::common::{ServerProcess, TempFolder, figure, require, waited_until};
 use super::{bare_link, figures, link_figures, measured};
+use crate::common::capture::{self, Capture, Captured};
+use crate::common::kea::KeaProcess;
+use crate::common::link::{Link, SERVER_END};
+use crate::common::{ServerProcess, TempFolder, figure, require, waited_until};
 
 /// Writes a configuration that either server takes, with what only one needs; its path.
 fn configuration(folder: &Path, further: &str) -> PathBuf {

@@ -10,7 +10,7 @@ use packet_wire::ethernet::{self, MacAddress};
 use packet_wire::frame::{self, Endpoints};
 
 use crate::common::link::{Link, SERVER_END};
-use crate::responder::Door;
+use crate::generator::responder::Door;
 
 /// The server's hardware and other address.
 pub(crate) const MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);

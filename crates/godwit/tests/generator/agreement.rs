@@ -3,10 +3,10 @@
 
 use std::process::Command;
 
-use super::common::perfdhcp::figures as lines_of;
-use super::common::{require, run_bounded};
 use super::responder::{Act, Responder, free_port};
 use super::{TRIES_MAX, figures, measured, way, words};
+use crate::common::perfdhcp::figures as lines_of;
+use crate::common::{require, run_bounded};
 
 /// Exchanges a second and how long.
 const LINE: &str = "-4 -r 500 -p 4 -R 5000 -d 2 -d 2";

@@ -7,9 +7,9 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::common::{TempFolder, require, run_bounded};
 use super::responder::{Act, Responder};
 use super::{figures, godwit, measured};
+use crate::common::{TempFolder, require, run_bounded};
 
 /// What tshark says of each packet that passes `filter`: its message type.
 fn decoded(file: &Path, filter: &str) -> Vec<String> {

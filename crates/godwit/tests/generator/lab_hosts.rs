@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::common::link::{inside, ip};
-use super::common::run_bounded;
 use super::several_hosts::Hosts;
+use crate::common::link::{inside, ip};
+use crate::common::run_bounded;
 
 /// A short plan with these machines.
 fn plan(hosts: &Hosts, name: &str, protocol: &str, parts: &str) -> String {

@@ -8,9 +8,9 @@ use std::{fs, thread};
 
 use serde_json::Value;
 
-use super::common::{TempFolder, require, run_bounded, waited_until};
 use super::responder::{Act, Responder, free_port};
 use super::{figures, way, words};
+use crate::common::{TempFolder, require, run_bounded, waited_until};
 
 /// A run of ours under `wrapper`, which ends with the value.
 struct Run(Child);

@@ -8,9 +8,9 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use super::common::{TempFolder, run_bounded};
 use super::responder::{Act, Responder, free_port};
 use super::{figures, way, words};
+use crate::common::{TempFolder, run_bounded};
 
 /// What each residue by eleven gets: a hundred clients of 1,100 each, on either generator.
 pub(crate) fn misbehave(client: u32) -> Act {

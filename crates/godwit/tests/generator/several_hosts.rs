@@ -8,12 +8,12 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 use testbed::namespace;
 
-use super::common::link::{inside, ip, within};
-use super::common::{TempFolder, is_root, require, run_bounded, waited_until};
 use super::figures;
 use super::responder::{Act, Responder};
 use super::several::{MISBEHAVED, check_misbehaved, misbehave};
 use super::words;
+use crate::common::link::{inside, ip, within};
+use crate::common::{TempFolder, is_root, require, run_bounded, waited_until};
 
 /// Where the daemons listen; the namespaces have nobody else.
 const PORT: u16 = 2_222;

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use testbed::registry;
 
-use crate::{GODWIT, Place, is_root, refused, refused_plan, said};
+use crate::lab::{GODWIT, Place, is_root, refused, refused_plan, said};
 
 /// A plan with one lossy link, so short that it ends at once by the virtual clock.
 fn small(place: &Place, name: &str, more: &str, case: &str) {

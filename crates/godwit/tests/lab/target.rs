@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use super::common::link::Link;
-use super::common::{ServerProcess, TempFolder, configuration, configuration6, free_port};
 use super::{Place, refused, said};
+use crate::common::link::Link;
+use crate::common::{ServerProcess, TempFolder, configuration, configuration6, free_port};
 
 /// Addresses in the pools of the servers below.
 const POOL: &str = "65534";

@@ -1,5 +1,8 @@
 //! Result folders made for a test, and `godwit lab` called in them.
 
+pub(crate) mod runs;
+pub(crate) mod slower;
+
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 

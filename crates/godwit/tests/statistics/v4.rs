@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::player::Player;
+use crate::statistics::player::Player;
 
 /// Each subnet lets other statistics move. 1: everything ordinary; the two hosts share a reserved
 /// address. 2: one address. 3: no pool. 4: leases of a second. 5: leases are repeated. 6 and 7: one

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::player::Player;
+use crate::statistics::player::Player;
 
 /// As the configuration of DHCPv4, with prefixes beside the addresses.
 pub(crate) const CONFIG: &str = r#"

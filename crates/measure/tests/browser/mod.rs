@@ -1,6 +1,7 @@
 //! A page in headless Chromium, looked at by a script in a frame around it.
 
 mod found;
+pub(crate) mod widths;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -8,7 +8,7 @@ use dccp_link::{
 };
 use netem_link::{DirectionReport, Way, parse_words};
 
-use crate::scene::{LEFT, RIGHT, Scene, assert_sums, forward};
+use crate::bridge::scene::{LEFT, RIGHT, Scene, assert_sums, forward};
 
 const PORT: u16 = 5_001;
 /// Datagrams of a transfer.

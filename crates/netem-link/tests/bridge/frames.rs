@@ -3,7 +3,7 @@
 use netio::{Frame, FrameReceiver, FrameSender, PollFd, interface, poll};
 use packet_wire::checksum::checksum;
 
-use crate::scene::{LEFT_END, LEFT_MAC, RIGHT_END, RIGHT_MAC, Scene, assert_sums, forward};
+use crate::bridge::scene::{LEFT_END, LEFT_MAC, RIGHT_END, RIGHT_MAC, Scene, assert_sums, forward};
 
 /// Sends frames out of the left station.
 fn sender(scene: &Scene) -> FrameSender {

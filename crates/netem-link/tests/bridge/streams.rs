@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use netem_link::Report;
 
-use crate::scene::{RIGHT, Scene, assert_sums};
+use crate::bridge::scene::{RIGHT, Scene, assert_sums};
 
 /// More than fits into the windows and buffers on the way.
 const FILE_BYTES: usize = 1 << 20;

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use netem_link::{Bridge, Place, Request, parse_words};
 use netio::{PollFd, RecvBatch, SendBatch, Source, UdpOptions, UdpSocket, poll};
 
-use crate::scene::{Scene, assert_sums, forward};
+use crate::bridge::scene::{Scene, assert_sums, forward};
 
 const NEAR: Ipv4Addr = Ipv4Addr::new(10, 8, 0, 1);
 const FAR: Ipv4Addr = Ipv4Addr::new(10, 8, 0, 2);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use netem_link::{Bridge, Way, parse_words};
 use netio::{PollFd, RecvBatch, UdpOptions, UdpSocket, poll};
 
-use crate::scene::{LEFT, RIGHT, Scene, assert_sums, forward, wait_for};
+use crate::bridge::scene::{LEFT, RIGHT, Scene, assert_sums, forward, wait_for};
 
 const PORT: u16 = 4_000;
 /// Ethernet, IPv4 and UDP headers of a datagram.

@@ -1,6 +1,6 @@
 //! The token bucket by hand.
 
-use crate::run::{MS, Out, SECOND, link, number, numbers, pass, run, settings};
+use crate::link::run::{MS, Out, SECOND, link, number, numbers, pass, run, settings};
 
 #[test]
 fn the_burst_leaves_at_once_and_the_rest_at_the_rate() {

@@ -2,7 +2,7 @@
 
 use netem::{Link, Settings};
 
-use crate::run::{MS, number, numbers, pass, run, settings};
+use crate::link::run::{MS, number, numbers, pass, run, settings};
 
 const WORDS: &str = "delay 30ms 10ms 25% distribution paretonormal loss gemodel 2% 30% duplicate 3% \
                      corrupt 2% reorder 10% 50% gap 4 slot 1ms 3ms packets 5 rate 50mbit";

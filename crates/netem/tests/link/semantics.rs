@@ -2,7 +2,7 @@
 
 use netem::{Backlog, Link, Rate, Settings};
 
-use crate::run::{MS, Out, SECOND, link, number, numbers, pass, run, settings};
+use crate::link::run::{MS, Out, SECOND, link, number, numbers, pass, run, settings};
 
 #[test]
 fn without_words_everything_passes_at_once() {

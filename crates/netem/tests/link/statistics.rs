@@ -3,7 +3,7 @@
 
 use netem::{Distribution, Link};
 
-use crate::run::{MS, number, run, settings};
+use crate::link::run::{MS, number, run, settings};
 
 const COUNT: u64 = 100_000;
 

@@ -8,7 +8,7 @@ use netem::{
     Share, Slot, Sometimes, TokenBucket,
 };
 
-use crate::run::settings;
+use crate::link::run::settings;
 
 const fn per_s(bytes: u64) -> NonZeroU64 {
     NonZeroU64::new(bytes).expect("not 0")

@@ -9,8 +9,8 @@ use packet_wire::{ethernet::MacAddress, frame, pcap};
 use reading::{Piece, Reading, Values};
 
 use crate::common::V4;
-use crate::tshark::check_twins;
-use crate::{Folder, check_verdicts, hex, octets};
+use crate::vectors::tshark::check_twins;
+use crate::vectors::{Folder, check_verdicts, hex, octets};
 
 /// Our reading of a message, in the form of tshark's.
 fn ours(message: &Message<'_>) -> Reading {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use crate::tshark::{self, attribute};
+use crate::vectors::tshark::{self, attribute};
 
 /// Our name and tshark's name of each fixed field.
 const FIELDS: [(&str, &str); 11] = [

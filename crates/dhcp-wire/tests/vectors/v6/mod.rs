@@ -8,8 +8,8 @@ use dhcp_wire::v6::{MessageType, Packet, validity};
 use reading::Field;
 
 use crate::common::V6;
-use crate::tshark::check_twins;
-use crate::{check_verdicts, octets};
+use crate::vectors::tshark::check_twins;
+use crate::vectors::{check_verdicts, octets};
 
 fn twin(capture: &str) -> Vec<Vec<Field>> {
     reading::parse(&std::fs::read_to_string(V6.file(&format!("{capture}.txt"))).unwrap())

@@ -4,8 +4,8 @@
 use dhcp_wire::v6::duid::Duid;
 use dhcp_wire::v6::{Ia, IaKind, Message, Options, Packet, Tuples, option};
 
-use crate::hex;
-use crate::tshark::attribute;
+use crate::vectors::hex;
+use crate::vectors::tshark::attribute;
 
 /// A field: where it begins, tshark's name without `dhcpv6.`, and its value in hexadecimal. A
 /// packet is read as a sorted list of them.

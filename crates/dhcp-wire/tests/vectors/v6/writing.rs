@@ -6,7 +6,7 @@ use dhcp_wire::v6::{
 use packet_wire::{ipv6, pcap, protocol, udp};
 
 use crate::common::V6;
-use crate::{Folder, tshark};
+use crate::vectors::{Folder, tshark};
 
 /// Writes a packet again from what its accessors say: octets that it ends with but no reader looks
 /// at are lost, and so is the order of options behind Relay Message.

@@ -3,8 +3,6 @@
 //!
 //! `GODWIT_FUZZ_CASES=n` sends more messages, `GODWIT_SIM_SEED=s` starts elsewhere.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod lost;
 mod tally;
 mod v4;
@@ -14,8 +12,8 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use crate::common::{Rig, Server, number};
 use base::Random;
-use common::{Rig, Server, number};
 use dhcp_config::testing::Generator;
 use dhcp_config::{Checked, ExpiredLeases, Problem, render};
 use dhcp_control::kea_json;

@@ -5,8 +5,6 @@
 //! of them but those of [`names::UNMOVED`]. Missing are only the names of the hook
 //! `libdhcp_perfmon.so`, which are durations.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod names;
 mod player;
 mod v4;
@@ -15,7 +13,7 @@ mod v6;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
 
-use common::{require, waited_until};
+use crate::common::{require, waited_until};
 use player::{Make, Player};
 
 /// What tells the families apart.

@@ -4,11 +4,7 @@
 //! What the manual tells to be the same as in Kea must be shown to matter at every place that it
 //! may stand in, or have its reason in `exceptions`. How commands are shown is in `commands`.
 
-#[path = "../common/mod.rs"]
-mod common;
-#[path = "../subjects/mod.rs"]
-mod subjects;
-
+use crate::subjects;
 mod change;
 mod commands;
 mod exceptions;
@@ -18,13 +14,13 @@ use std::fmt::Write;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use common::manual::{self, Told, place_below};
+use crate::common::manual::{self, Told, place_below};
+use crate::subjects::process::{Daemon, Make};
+use crate::subjects::{Named, REAL_WAIT_MAX_S, document, engine, in_parallel};
 use dhcp_config::{NoIncludes, parse_dhcp4, parse_dhcp6};
 use exceptions::{CLAIMS, EXCEPTIONS, Exception, Why};
 use scenario::{Family, Scenario, Subject, play};
 use serde_json::{Map, Value};
-use subjects::process::{Daemon, Make};
-use subjects::{Named, REAL_WAIT_MAX_S, document, engine, in_parallel};
 
 /// So many scenarios are tried at a time: daemons wait more than they work.
 const AT_ONCE: usize = 8;

@@ -1,15 +1,14 @@
 //! Hosts that stand in databases: a server that looks them up answers like one that has them in its
 //! configuration, waits for them without holding others up, and remembers them for a while only.
 
-#[path = "../common/mod.rs"]
-mod common;
+use crate::common;
 mod database;
 mod twins;
 
 use std::net::Ipv4Addr;
 
+use crate::common::v4::{Build, SERVER, Server, Sink, kind};
 use base::time::{NS_PER_MS, NS_PER_S};
-use common::v4::{Build, SERVER, Server, Sink, kind};
 use database::Database;
 use dhcp_config::IdentifierKind;
 use dhcp_engine::hosts::{CACHE_KEYS_MIN, CacheLimits, HostCache, HostKey, Scope};

@@ -6,8 +6,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
-#[path = "../common/mod.rs"]
-mod common;
 mod forge;
 mod relay;
 mod scene;
@@ -15,7 +13,7 @@ mod senders;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use common::{PATIENCE, RAW, UDP, in_a_namespace};
+use crate::common::{PATIENCE, RAW, UDP, in_a_namespace};
 use scene::{Pace, Scale, siege};
 
 const SCALE: Scale = Scale {

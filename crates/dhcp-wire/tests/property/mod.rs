@@ -6,8 +6,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
 
-#[path = "../common/mod.rs"]
-mod common;
 mod v4;
 mod v6;
 

@@ -8,13 +8,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
 
-#[path = "../common/mod.rs"]
-mod common;
 mod tshark;
 mod v4;
 mod v6;
 
-use common::Vectors;
+use crate::common::Vectors;
 
 fn hex(octets: impl IntoIterator<Item = u8>) -> String {
     octets.into_iter().map(|octet| format!("{octet:02x}")).collect()

@@ -1,7 +1,5 @@
 //! `godwit lab` as a user meets it: messages, exit codes, and what is left behind (nothing).
 
-#[path = "../common/mod.rs"]
-mod common;
 mod dns;
 mod exhaustion;
 mod features;

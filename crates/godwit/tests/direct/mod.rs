@@ -4,22 +4,17 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
-#[path = "../common/mod.rs"]
-mod common;
-#[path = "../generator/responder.rs"]
-#[allow(dead_code, reason = "the tests of relayed clients use all of it")]
-mod responder;
 mod servers;
 mod station;
 
 use std::fs;
 use std::process::{Command, Stdio};
 
-use common::link::{CLIENT_END, Link, SERVER_END};
-use common::{require, run_bounded, waited_until};
+use crate::common::link::{CLIENT_END, Link, SERVER_END};
+use crate::common::{require, run_bounded, waited_until};
+use crate::generator::responder::{Act, Door, Responder};
 use packet_wire::arp;
 use packet_wire::frame::Endpoints;
-use responder::{Act, Door, Responder};
 use serde_json::Value;
 use station::Station;
 

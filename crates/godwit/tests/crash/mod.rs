@@ -10,8 +10,6 @@
 
 mod chronicle;
 mod clients;
-#[path = "../common/mod.rs"]
-mod common;
 mod family;
 mod galera;
 mod ledger;
@@ -20,9 +18,9 @@ mod wanderers;
 
 use std::process::Command;
 
+use crate::common::{ServerProcess, free_port};
 use base::Random;
 use clients::Clients;
-use common::{ServerProcess, free_port};
 use family::{Family, V4, V6, replace};
 use place::{Backend, Kind, Place};
 use testbed::database::{Database, Engine};

@@ -1,7 +1,5 @@
 //! `godwit dccp` as a user runs it: two processes over loopback.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod flags;
 mod link_local;
 mod plain;

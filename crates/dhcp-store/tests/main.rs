@@ -1,0 +1,10 @@
+//! The integration tests of `dhcp-store`, one program: a module for each subject.
+
+mod contract;
+mod database;
+mod galera;
+mod lease_files;
+mod log;
+mod lookups;
+mod power_cut;
+mod sql;

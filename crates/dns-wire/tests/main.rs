@@ -1,0 +1,3 @@
+//! The integration tests of `dns-wire`, one program: a module for each subject.
+
+mod vectors;

@@ -1,0 +1,11 @@
+//! The integration tests of `measure`, one program: a module for each subject.
+
+mod browser;
+mod chromium;
+mod compare;
+mod digest;
+mod flame;
+mod pages;
+mod report;
+mod runs;
+mod simulated;

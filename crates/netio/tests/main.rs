@@ -1,0 +1,6 @@
+//! The integration tests of `netio`, one program: a module for each subject.
+
+mod frames;
+mod loopback;
+mod multicast;
+mod packet;

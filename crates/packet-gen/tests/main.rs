@@ -1,0 +1,6 @@
+//! The integration tests of `packet-gen`, one program: a module for each subject.
+
+mod allocation;
+mod documented;
+mod recorded;
+mod reference;

@@ -1,0 +1,4 @@
+//! The integration tests of `packet-wire`, one program: a module for each subject.
+
+mod frames;
+mod vectors;

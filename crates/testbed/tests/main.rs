@@ -1,0 +1,4 @@
+//! The integration tests of `testbed`, one program: a module for each subject.
+
+mod database;
+mod topology;
