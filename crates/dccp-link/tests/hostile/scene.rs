@@ -28,8 +28,8 @@ const QUEUED_MAX: usize = 300;
 /// How fast the attacks are.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pace {
-    /// Each sends 64 packets for every datagram that went there and back: nothing is lost in a queue that
-    /// is full, and everything is looked at.
+    /// Each sends 64 packets for every datagram that went there and back, and the next datagram waits for
+    /// them: nothing is lost in a queue that is full, and everything is looked at.
     WithTheFlow,
     /// As fast as the kernel takes them: most of what is sent is lost where the server cannot read it as
     /// fast, the connection's packets too.
@@ -59,7 +59,7 @@ pub(crate) struct Outcome {
     /// Over all attacks.
     attack: Duration,
     pub(crate) abusers: u32,
-    /// The most that the server ever held.
+    /// The most that the server ever held, at the end too.
     pub(crate) most: Occupancy,
     /// What it held at the end.
     pub(crate) held: Occupancy,
@@ -236,6 +236,7 @@ pub(crate) fn siege(kind: CarrierKind, ccid: u8, scale: Scale) -> Outcome {
         assert!(client.wait_closed(PATIENCE), "closing is answered");
         assert_eq!(client.connections_count(), 1, "what is over is remembered for a while");
         outcome.held = server.occupancy();
+        outcome.most = most(outcome.most, outcome.held);
         drop(ending);
         outcome
     })
@@ -282,7 +283,7 @@ fn besiege(
             .collect();
         if victim.relay.is_some() {
             tasks.push(scope.spawn(|| {
-                let count = abuse(victim.server, ABUSED, scale.clients);
+                let count = abuse(victim.server, ABUSED, scale.clients, scale.patience);
                 abusers.store(count, Ordering::Relaxed);
             }));
         }
@@ -291,6 +292,12 @@ fn besiege(
         let mut strikes = None;
         outcome.phases[1] = flow.run(scale.exchanges, || {
             permits.give();
+            // Those who have not sent yet would send all the more at once, and fill a queue.
+            while tasks.iter().zip(&sent).any(|(task, sent)| {
+                !task.is_finished() && permits.are_unused_by(sent.load(Ordering::Relaxed))
+            }) {
+                std::thread::sleep(Duration::from_micros(20));
+            }
             let held = server.occupancy();
             assert_bounded(&held);
             outcome.most = most(outcome.most, held);

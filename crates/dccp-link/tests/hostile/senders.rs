@@ -4,7 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base::Random;
 use dccp::header::{Header, Integrity, Packet, PacketType, Reset, ResetCode};
@@ -99,6 +99,12 @@ impl Permits {
         End(&self.0)
     }
 
+    /// Whether somebody who has sent so many packets may send more already.
+    pub(crate) fn are_unused_by(&self, sent: u64) -> bool {
+        let permits = self.0.load(Ordering::Relaxed);
+        permits < FREE && sent < permits * SLOTS as u64
+    }
+
     fn wait_for(&self, count: u64) {
         while self.0.load(Ordering::Relaxed) < count {
             std::thread::sleep(Duration::from_micros(20));
@@ -170,12 +176,12 @@ fn aim(
     (Names { addresses, source_port, destination_port }, to, None)
 }
 
-/// A client of its own hand that says nothing for longer than this is not answered.
+/// A client of its own hand that has no answer after this time asks again.
 const ANSWER: Duration = Duration::from_millis(100);
 
 /// Connects again and again inside of UDP to `port`, each time to send what is valid by its numbers and
-/// nonsense otherwise; how many connections there were.
-pub(crate) fn abuse(server: SocketAddr, port: u16, clients: u32) -> u32 {
+/// nonsense otherwise; how many connections there were. A client has `patience` to be let in.
+pub(crate) fn abuse(server: SocketAddr, port: u16, clients: u32, patience: Duration) -> u32 {
     let mut random = Random::from_seed(0xabe5e);
     let socket = UdpSocket::bind((V4, 0)).unwrap();
     socket.set_read_timeout(Some(ANSWER)).unwrap();
@@ -184,19 +190,17 @@ pub(crate) fn abuse(server: SocketAddr, port: u16, clients: u32) -> u32 {
     for client in 0..clients {
         let names =
             Names { addresses: None, source_port: 1_024 + client as u16, destination_port: port };
-        connected += u32::from(abuse_once(&socket, &names, &mut random));
+        connected += u32::from(abuse_once(&socket, &names, &mut random, patience));
     }
     connected
 }
 
-fn abuse_once(socket: &UdpSocket, names: &Names, random: &mut Random) -> bool {
+fn abuse_once(socket: &UdpSocket, names: &Names, random: &mut Random, patience: Duration) -> bool {
+    let mut sequence = random.below(1 << 48);
+    let Some((number, cookie)) = request(socket, names, &mut sequence, patience) else {
+        return false;
+    };
     let mut buffer = [0; PACKET_BYTES_MAX];
-    let isn = random.below(1 << 48);
-    let header = Header { service_code: Some(service()), ..Header::new(PacketType::Request, isn) };
-    let len = names.write(header, &[], &[], &mut buffer);
-    socket.send(&buffer[..len]).unwrap();
-    let Some((number, cookie)) = response(socket, names) else { return false };
-    let mut sequence = isn + 1;
     let mut send = |packet_type: PacketType, options: &[u8]| {
         let reset = Reset::plain(ResetCode::Aborted);
         let header = Header {
@@ -224,6 +228,32 @@ fn abuse_once(socket: &UdpSocket, names: &Names, random: &mut Random) -> bool {
         send(PacketType::Reset, &[]);
     }
     true
+}
+
+/// Asks for a connection, from number `sequence` on, until there is a Response: on a busy machine one may
+/// be late, and what finds a queue or the server full is lost.
+fn request(
+    socket: &UdpSocket,
+    names: &Names,
+    sequence: &mut u64,
+    patience: Duration,
+) -> Option<(u64, Vec<u8>)> {
+    let mut buffer = [0; PACKET_BYTES_MAX];
+    let until = Instant::now() + patience;
+    while Instant::now() < until {
+        let number = *sequence & ((1 << 48) - 1);
+        let header =
+            Header { service_code: Some(service()), ..Header::new(PacketType::Request, number) };
+        *sequence += 1;
+        let len = names.write(header, &[], &[], &mut buffer);
+        // A full queue has lost it.
+        let _ = socket.send(&buffer[..len]);
+        let answer = response(socket, names);
+        if answer.is_some() {
+            return answer;
+        }
+    }
+    None
 }
 
 /// The number of the Response, and its Init Cookie as an option to give back.
