@@ -10,10 +10,16 @@ use dccp_tools::conformance::{Outcome, Verdict, judge};
 use crate::conformance::relay::{Change, Changes, Relay};
 use crate::conformance::{all_pass, service, udp_target};
 
-/// Long enough for loopback; a fault that is silence costs this much.
-const PATIENCE: Duration = Duration::from_millis(400);
-/// For a case that did not turn red as it should: a machine may have held it up before the fault came.
-const LONG_PATIENCE: Duration = Duration::from_secs(4);
+/// Time to wait for an answer, at one try after the other. The first is long enough for loopback, and a
+/// fault that is silence costs so much; a case that did not turn red as it should was perhaps held up by
+/// the machine before the fault came.
+const PATIENCES: [Duration; 5] = [
+    Duration::from_millis(400),
+    Duration::from_secs(4),
+    Duration::from_secs(30),
+    Duration::from_secs(120),
+    Duration::from_secs(120),
+];
 /// Octets of a header in which faults are.
 const TYPE_AT: usize = 8;
 const SEQUENCE_END: usize = 15;
@@ -285,9 +291,11 @@ fn each_broken_rule_turns_its_case_red() {
                         matches!(&outcome.verdict, Verdict::Fail { expected, .. }
                             if expected.contains(fault.expected))
                     };
-                    let mut outcome = run(fault, PATIENCE);
-                    if !is_red(&outcome) {
-                        outcome = run(fault, LONG_PATIENCE);
+                    let mut outcome = run(fault, PATIENCES[0]);
+                    for patience in &PATIENCES[1..] {
+                        if !is_red(&outcome) {
+                            outcome = run(fault, *patience);
+                        }
                     }
                     if !is_red(&outcome) {
                         let text =
