@@ -3,7 +3,9 @@
 use netio::{Frame, FrameReceiver, FrameSender, PollFd, interface, poll};
 use packet_wire::checksum::checksum;
 
-use crate::bridge::scene::{LEFT_END, LEFT_MAC, RIGHT_END, RIGHT_MAC, Scene, assert_sums, forward};
+use crate::bridge::scene::{
+    LEFT_END, LEFT_MAC, PATIENCE_NS, RIGHT_END, RIGHT_MAC, Scene, assert_sums, forward,
+};
 
 /// Sends frames out of the left station.
 fn sender(scene: &Scene) -> FrameSender {
@@ -27,7 +29,7 @@ fn send(sender: &mut FrameSender, frames: &[Vec<u8>]) {
 fn receive(receiver: &mut FrameReceiver, count: usize) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     while frames.len() < count {
-        assert_eq!(poll(&mut [PollFd::readable(receiver)], Some(30_000_000_000)).unwrap(), 1);
+        assert_eq!(poll(&mut [PollFd::readable(receiver)], Some(PATIENCE_NS)).unwrap(), 1);
         for index in 0..receiver.receive().unwrap() {
             let Frame { octets, checksum, train } = receiver.frame(index).unwrap();
             assert_eq!((checksum, train), (None, None), "frames of a wire are whole");
@@ -149,7 +151,7 @@ fn an_interface_that_is_gone_ends_the_link_and_says_so() {
     let Some(scene) = Scene::set() else { return };
     let bridge = scene.link("", "", 1);
     scene.remove_end();
-    let ready = poll(&mut [PollFd::readable(bridge.ended())], Some(30_000_000_000)).unwrap();
+    let ready = poll(&mut [PollFd::readable(bridge.ended())], Some(PATIENCE_NS)).unwrap();
     assert_eq!(ready, 1);
     let error = bridge.stop().unwrap_err();
     assert_eq!(error.exit_code(), 1);

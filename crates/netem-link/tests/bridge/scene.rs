@@ -20,7 +20,11 @@ pub(crate) const RIGHT_END: &str = "r0";
 pub(crate) const MIDDLE_ENDS: [&str; 2] = ["m0", "m1"];
 
 /// Longer than anything here takes on any machine: a test that waits so long has failed.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
+/// The same, for a poll.
+pub(crate) const PATIENCE_NS: u64 = PATIENCE.as_nanos() as u64;
+/// Time between two looks.
+const LOOK: Duration = Duration::from_millis(1);
 
 /// Namespaces are named by process, so tests of one process take turns.
 static TURN: Mutex<()> = Mutex::new(());
@@ -188,7 +192,7 @@ pub(crate) fn until(mut is_so: impl FnMut() -> bool) {
     let ends = Instant::now() + PATIENCE;
     while !is_so() {
         assert!(Instant::now() < ends, "it never came to be");
-        std::thread::yield_now();
+        std::thread::sleep(LOOK);
     }
 }
 

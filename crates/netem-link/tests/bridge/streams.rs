@@ -3,11 +3,10 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
-use std::time::Duration;
 
 use netem_link::Report;
 
-use crate::bridge::scene::{RIGHT, Scene, assert_sums};
+use crate::bridge::scene::{PATIENCE, RIGHT, Scene, assert_sums};
 
 /// More than fits into the windows and buffers on the way.
 const FILE_BYTES: usize = 1 << 20;
@@ -20,7 +19,7 @@ fn file(seed: u64) -> Vec<u8> {
 
 /// Sends `own` and receives until the other side has no more.
 fn exchange(stream: TcpStream, own: Vec<u8>) -> Vec<u8> {
-    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut output = stream.try_clone().unwrap();
     let writing = thread::spawn(move || {
         output.write_all(&own).unwrap();

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use netem_link::{Bridge, Place, Request, parse_words};
 use netio::{PollFd, RecvBatch, SendBatch, Source, UdpOptions, UdpSocket, poll};
 
-use crate::bridge::scene::{Scene, assert_sums, forward};
+use crate::bridge::scene::{PATIENCE_NS, Scene, assert_sums, forward};
 
 const NEAR: Ipv4Addr = Ipv4Addr::new(10, 8, 0, 1);
 const FAR: Ipv4Addr = Ipv4Addr::new(10, 8, 0, 2);
@@ -66,7 +66,7 @@ fn send(
     assert_eq!(batch.flush(from).sent, lens.len());
     let (mut receiving, mut arrived) = (RecvBatch::new(64, 60_000), Vec::new());
     while arrived.len() < lens.len() {
-        assert_eq!(poll(&mut [PollFd::readable(to)], Some(30_000_000_000)).unwrap(), 1);
+        assert_eq!(poll(&mut [PollFd::readable(to)], Some(PATIENCE_NS)).unwrap(), 1);
         receiving.receive(to).unwrap();
         for datagram in receiving.iter() {
             let number = arrived.len() as u8;

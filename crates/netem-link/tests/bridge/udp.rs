@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use netem_link::{Bridge, Way, parse_words};
 use netio::{PollFd, RecvBatch, UdpOptions, UdpSocket, poll};
 
-use crate::bridge::scene::{LEFT, RIGHT, Scene, assert_sums, forward, wait_for};
+use crate::bridge::scene::{
+    LEFT, PATIENCE, PATIENCE_NS, RIGHT, Scene, assert_sums, forward, wait_for,
+};
 
 const PORT: u16 = 4_000;
 /// Ethernet, IPv4 and UDP headers of a datagram.
@@ -54,7 +56,7 @@ fn receive(socket: &UdpSocket, count: usize) -> Vec<u32> {
                 .map(|datagram| u32::from_be_bytes(*datagram.octets.first_chunk().unwrap())),
         );
         if numbers.len() < count {
-            let ready = poll(&mut [PollFd::readable(socket)], Some(30_000_000_000)).unwrap();
+            let ready = poll(&mut [PollFd::readable(socket)], Some(PATIENCE_NS)).unwrap();
             assert_eq!(ready, 1, "{} of {count} arrived", numbers.len());
         }
     }
@@ -73,7 +75,7 @@ fn an_echo_takes_the_delays_of_both_ways() {
     let (left, right) = (sender(&scene), receiver(&scene));
     let back = scene.at_right(|| StdUdpSocket::bind((RIGHT, PORT + 1)).unwrap());
     let from_back = scene.at_left(|| StdUdpSocket::bind((LEFT, PORT + 1)).unwrap());
-    from_back.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    from_back.set_read_timeout(Some(PATIENCE)).unwrap();
     for number in 0..5 {
         let began = Instant::now();
         left.send(&u32::to_be_bytes(number)).unwrap();
