@@ -18,7 +18,7 @@ const FAR: &str = "far0";
 const OURS: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
 /// A station behind the far end.
 const THEIRS: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 5);
-const LONG_NS: u64 = 10_000_000_000;
+const LONG_NS: u64 = 300_000_000_000;
 
 fn ip(arguments: &str) {
     let output = Command::new("ip").args(arguments.split(' ')).output().unwrap();
