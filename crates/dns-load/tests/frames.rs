@@ -14,6 +14,8 @@ use load::{Rate, Shape};
 use netio::{FrameRoute, namespace};
 
 const QUERIES: u64 = 2_000;
+/// Longer than any machine takes to answer a query.
+const LONG_NS: u64 = 60 * NS_PER_S;
 const QUERY: Query = Query { recursion_desired: true, edns: None };
 
 /// A new namespace with a veth pair for this thread, at whose far end nobody has the address that is
@@ -54,13 +56,15 @@ fn both(faults: Faults, way: Way) -> (Report, echo::Report) {
     let settings = echo::Settings { seed: 7, faults, ..echo::Settings::at(listen) };
     let responder = FrameResponder::open(settings, "in0").unwrap();
     let stop = AtomicBool::new(false);
+    // Without answers a run lasts until they would be too late; otherwise it ends with the last one.
+    let deadline_ns = if faults.drop == Share::default() { LONG_NS } else { NS_PER_S };
     thread::scope(|scope| {
         let echo = scope.spawn(|| responder.run(&stop).unwrap());
         let workload = Workload::parse("queries", b"www.google.com AAAA\n", QUERY).unwrap();
         let rate = Rate::per_second(4.0 * QUERIES as f64).unwrap();
         let settings = Settings {
             duration_ns: NS_PER_S / 4,
-            limits: Limits { deadline_ns: NS_PER_S, grace_ns: NS_PER_S },
+            limits: Limits { deadline_ns, grace_ns: 0 },
             linger_ns: NS_PER_S / 4,
             segmentation: matches!(way, Way::InGroups | Way::InGroupsToARing),
             frames: matches!(way, Way::AsFrames | Way::InGroupsToARing).then(|| FrameRoute {
@@ -119,7 +123,7 @@ fn in_groups(listen: &str) -> u64 {
         let workload = Workload::parse("queries", b"www.google.com AAAA\n", QUERY).unwrap();
         let settings = Settings {
             duration_ns: NS_PER_S / 4,
-            limits: Limits { deadline_ns: NS_PER_S, grace_ns: NS_PER_S },
+            limits: Limits { deadline_ns: LONG_NS, grace_ns: 0 },
             linger_ns: NS_PER_S / 4,
             segmentation: true,
             shape: Shape::Burst(200),

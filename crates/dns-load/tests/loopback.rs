@@ -1,6 +1,6 @@
 //! The generator against the responder over loopback: their ledgers agree to the packet, with each fault
 //! and with all of them. What is asserted never depends on how fast the machine is: only counts are
-//! compared, and queries are watched for seconds.
+//! compared, and queries are watched for longer than any machine takes to answer them.
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 use std::net::SocketAddr;
@@ -14,6 +14,10 @@ use dns_wire::{Edns, Query, Rcode};
 use load::{Rate, Shape};
 
 const QUERIES: u64 = 1_000;
+/// How long queries are watched that all have an answer: a run ends with the last of them.
+const ANSWERED: Limits = Limits { deadline_ns: 60 * NS_PER_S, grace_ns: 0 };
+/// How long queries are watched some of which have no answer: each run lasts so long.
+const UNANSWERED: Limits = Limits { deadline_ns: 10 * NS_PER_S, grace_ns: 0 };
 const QUERY: Query = Query {
     recursion_desired: true,
     edns: Some(Edns { udp_payload_bytes: 1_232, extended_rcode: 0, version: 0, dnssec_ok: false }),
@@ -24,12 +28,16 @@ fn workload() -> Workload {
     Workload::parse("queries", text, QUERY).unwrap()
 }
 
-fn settings(server: SocketAddr) -> Settings {
+/// A run against a responder with these faults.
+fn settings(server: SocketAddr, faults: &Faults) -> Settings {
+    let is_answered = [faults.drop, faults.wrong, faults.malformed] == [Share::default(); 3];
+    let is_doubled = faults.duplicate != Share::default();
     Settings {
-        duration_ns: NS_PER_S / 4,
-        limits: Limits { deadline_ns: NS_PER_S, grace_ns: NS_PER_S },
-        linger_ns: NS_PER_S / 4,
-        ..Settings::new(server, workload(), Rate::per_second(4.0 * QUERIES as f64).unwrap())
+        duration_ns: NS_PER_S / 2,
+        limits: if is_answered { ANSWERED } else { UNANSWERED },
+        // Second answers come behind the last query's end.
+        linger_ns: if is_doubled { 5 * NS_PER_S } else { NS_PER_S / 4 },
+        ..Settings::new(server, workload(), Rate::per_second(2.0 * QUERIES as f64).unwrap())
     }
 }
 
@@ -38,11 +46,13 @@ fn both(
     responder: echo::Settings,
     change: impl FnOnce(Settings) -> Settings,
 ) -> (Report, echo::Report) {
+    let faults = responder.faults;
     let responder = Responder::open(responder).unwrap();
     let stop = AtomicBool::new(false);
     let (load, echo) = thread::scope(|scope| {
         let echo = scope.spawn(|| responder.run(&stop).unwrap());
-        let load = run(&change(settings(responder.address())), &AtomicBool::new(false)).unwrap();
+        let settings = change(settings(responder.address(), &faults));
+        let load = run(&settings, &AtomicBool::new(false)).unwrap();
         stop.store(true, Ordering::Relaxed);
         (load, echo.join().unwrap())
     });
@@ -131,7 +141,7 @@ fn what_is_delayed_takes_longer_or_is_late() {
     assert_eq!((load.load.exchanges.on_time, echo.delayed), (QUERIES, QUERIES));
     assert!(load.load.latency_sent.min_us >= 50_000.0, "{load}");
     let (load, echo) = both(responder(faults), |settings| Settings {
-        limits: Limits { deadline_ns: 20 * NS_PER_MS, grace_ns: 3 * NS_PER_S },
+        limits: Limits { deadline_ns: 20 * NS_PER_MS, grace_ns: 60 * NS_PER_S },
         ..settings
     });
     assert_eq!((load.load.exchanges.late, load.answers.late), (QUERIES, QUERIES), "{echo}");
@@ -238,7 +248,8 @@ fn settings_that_cannot_work_are_all_told() {
         local: Some("::1".parse().unwrap()),
         shape: Shape::Poisson,
         rate: Rate::per_second(1e6).unwrap(),
-        ..settings("127.0.0.1:53".parse().unwrap())
+        limits: Limits { deadline_ns: NS_PER_S, grace_ns: NS_PER_S },
+        ..settings("127.0.0.1:53".parse().unwrap(), &Faults::default())
     };
     let Err(LoadError::Settings(problems)) = run(&settings, &AtomicBool::new(false)) else {
         panic!("that cannot work")
