@@ -181,7 +181,7 @@ fn good6(octets: &[u8]) -> Vec<u8> {
 fn settings<T: Target>(target: T) -> Settings<T> {
     Settings {
         duration_ns: 200 * MS,
-        limits: Limits { deadline_ns: 60 * NS_PER_S, grace_ns: NS_PER_S },
+        limits: Limits { deadline_ns: 180 * NS_PER_S, grace_ns: NS_PER_S },
         seed: 5,
         frames: Some(Frames { interface: "out0".to_owned(), server_mac: Some(SERVER_MAC) }),
         ..Settings::new(target, Rate::per_second(2_000.0).unwrap())

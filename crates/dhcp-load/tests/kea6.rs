@@ -158,7 +158,7 @@ impl Kea {
         let list = self.folder.join("list.csv");
         let settings = Settings {
             duration_ns: NS_PER_S / 2,
-            limits: Limits { deadline_ns: 60 * NS_PER_S, grace_ns: 0 },
+            limits: Limits { deadline_ns: 180 * NS_PER_S, grace_ns: 0 },
             client_offset,
             leases: Some(list.clone()),
             ..Settings::new(

@@ -1,14 +1,15 @@
 //! Whole runs over loopback against a responder thread. What is asserted never depends on how
-//! fast the machine is: deadlines are a minute, and only counts are compared.
+//! fast the machine is: deadlines are minutes, and only counts are compared.
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::sync::Mutex;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
 
-use crate::common::responder::{beside, respond};
+use crate::common::responder::{beside, respond, until};
 use crate::common::{MS, Request};
 use base::time::NS_PER_S;
 use dhcp_load::population::Limits;
@@ -37,7 +38,7 @@ fn settings(server: SocketAddrV4, relay: &str) -> Settings<Target> {
     let rate = Rate::per_second(2_000.0).unwrap();
     Settings {
         duration_ns: 200 * MS,
-        limits: Limits { deadline_ns: 60 * NS_PER_S, grace_ns: NS_PER_S },
+        limits: Limits { deadline_ns: 180 * NS_PER_S, grace_ns: NS_PER_S },
         ..Settings::new(Target::new(server, relay.parse().unwrap()), rate)
     }
 }
@@ -92,23 +93,28 @@ fn threads_share_the_load_whatever_its_shape_and_offload() {
 
 #[test]
 fn turns_that_are_apart_send_more_in_each() {
+    const TURN_NS: u64 = 5 * MS;
+    let begun = Instant::now();
     let report = against(good, |server| {
         let settings = settings(server, "127.0.3.5:0");
-        run(&Settings { turn_ns: 5 * MS, segmentation: Segmentation::Off, ..settings })
+        run(&Settings { turn_ns: TURN_NS, segmentation: Segmentation::Off, ..settings })
     });
+    let turns_max = begun.elapsed().as_nanos() as u64 / TURN_NS + 1;
     let exchanges = report.load.exchanges;
     assert_eq!((exchanges.due, exchanges.on_time), (400, 400));
-    // Forty turns, of two calls or three.
-    assert!(report.send_calls < 300, "{} calls for 800 messages", report.send_calls);
+    // Forty turns, of two calls or three; more turns where answers come late, and more calls in a turn that
+    // has much to send.
+    let calls_max = 4 * turns_max + 800 / 16;
+    assert!(report.send_calls < calls_max, "{} calls for 800 messages", report.send_calls);
     assert_eq!(report.load.settings["turn_us"], 5_000);
 }
 
 #[test]
 fn a_time_line_counts_every_exchange_where_it_was_due_and_answered() {
-    let every_third = std::sync::atomic::AtomicU64::new(0);
+    let every_third = AtomicU64::new(0);
     let report = against(
         |request| {
-            let number = every_third.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            let number = every_third.fetch_add(1, Ordering::Relaxed);
             if number.is_multiple_of(3) { Vec::new() } else { request.good() }
         },
         |server| {
@@ -205,7 +211,9 @@ fn silence_ends_the_run_when_that_is_asked_for() {
 #[test]
 fn clients_are_on_links_in_turn_and_give_their_leases_back() {
     let (links, given_back) = (Mutex::new(BTreeMap::new()), Mutex::new(BTreeSet::new()));
+    let received = AtomicU64::new(0);
     let serve = |request: &Request<'_>| {
+        received.fetch_add(1, Ordering::Relaxed);
         if request.kind() == 7 {
             let ciaddr = Ipv4Addr::from(<[u8; 4]>::try_from(&request.octets[12..16]).unwrap());
             assert_eq!(ciaddr, request.own_address());
@@ -222,7 +230,10 @@ fn clients_are_on_links_in_turn_and_give_their_leases_back() {
         let first = Ipv4Addr::new(10, 128, 0, 1);
         settings.target.links = Some(Links { first, count: 4, step: 50 });
         settings.target.releases = true;
-        run(&settings)
+        let report = run(&settings);
+        // Nothing answers what the last turn sent, so the run may end before it has come.
+        until(|| received.load(Ordering::Relaxed) == report.load.messages.sent);
+        report
     });
     let exchanges = report.load.exchanges;
     assert_eq!((exchanges.due, exchanges.on_time), (400, 400));
@@ -231,8 +242,7 @@ fn clients_are_on_links_in_turn_and_give_their_leases_back() {
         links,
         [((128, 0), 200), ((128, 50), 200), ((128, 100), 200), ((128, 150), 200)].into()
     );
-    // What the last turn sent may still be on its way when the responder is told to end.
-    assert!(given_back.into_inner().unwrap().len() > 300);
+    assert_eq!(given_back.into_inner().unwrap().len(), 400);
 }
 
 #[test]
@@ -243,12 +253,16 @@ fn chatty_clients_send_everything_twice_and_are_served_once() {
         *seen.lock().unwrap().entry(key).or_insert(0) += 1;
         request.good()
     };
-    let report =
-        against(serve, |server| run(&Settings { chatty: true, ..settings(server, "127.0.3.3:0") }));
+    let report = against(serve, |server| {
+        let report = run(&Settings { chatty: true, ..settings(server, "127.0.3.3:0") });
+        // The last message may be on its way a second time when the run is over.
+        until(|| seen.lock().unwrap().values().sum::<u64>() == report.load.messages.sent);
+        report
+    });
     let exchanges = report.load.exchanges;
     assert_eq!((exchanges.due, exchanges.on_time), (400, 400));
     let seen = seen.into_inner().unwrap();
-    // A REQUEST may be on its way a second time when the run is over.
+    // A message goes a second time where there is room.
     let twice = seen.values().filter(|&&count| count == 2).count();
     assert!(seen.len() == 800 && twice > 700, "{twice} of {}", seen.len());
 }

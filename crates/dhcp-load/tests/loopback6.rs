@@ -39,7 +39,7 @@ fn settings(server: SocketAddrV6, ask: Ask) -> Settings<Target> {
     let rate = Rate::per_second(2_000.0).unwrap();
     Settings {
         duration_ns: 200 * MS,
-        limits: Limits { deadline_ns: 60 * NS_PER_S, grace_ns: NS_PER_S },
+        limits: Limits { deadline_ns: 180 * NS_PER_S, grace_ns: NS_PER_S },
         ..Settings::new(Target { server, access, ask, renews: false }, rate)
     }
 }

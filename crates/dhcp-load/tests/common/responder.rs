@@ -5,7 +5,19 @@
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// Longer than anything here takes on any machine.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Looks until it is so.
+pub fn until(mut is_so: impl FnMut() -> bool) {
+    let ends = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < ends, "it never came to be");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
 
 /// Set when dropped, so that a failing test does not wait for its responder for ever.
 struct Stop<'a>(&'a AtomicBool);
