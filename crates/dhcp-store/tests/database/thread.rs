@@ -17,6 +17,8 @@ use dhcp_store::log::Shards;
 
 const NOW: Now = Now { mono_ns: 5_000_000_000, wall_us: 1_000_000_000_000_000 };
 const FIRST: u32 = 0x0a00_0001;
+/// Longer than anything here takes on any machine.
+const LIMIT: Duration = Duration::from_secs(300);
 
 struct Scene {
     database: Arc<FakeDatabase<V4>>,
@@ -106,7 +108,7 @@ impl Scene {
         while acknowledged < 50 {
             // Between a loss and the next connection nothing can be promised.
             let Some(epoch) = self.lease(acknowledged) else {
-                let _ = self.woken.recv_timeout(Duration::from_secs(60));
+                let _ = self.woken.recv_timeout(LIMIT);
                 continue;
             };
             acknowledged += u32::from(self.wait(epoch));
@@ -123,7 +125,7 @@ impl Scene {
             if self.store.has_failed() {
                 return false;
             }
-            self.woken.recv_timeout(Duration::from_secs(60)).expect("the thread wakes the shard");
+            self.woken.recv_timeout(LIMIT).expect("the thread wakes the shard");
         }
         true
     }
@@ -171,7 +173,7 @@ fn leases_are_written_while_others_are_flushed_and_settled_by_a_flush_that_began
     let gate = GatedFlush { begins, may_end: Mutex::new(may_end) };
     let mut scene = flushed_scene(Arc::new(gate), 0);
     let first = scene.lease(1).unwrap();
-    begun.recv_timeout(Duration::from_secs(60)).expect("what is written is flushed");
+    begun.recv_timeout(LIMIT).expect("what is written is flushed");
     let second = scene.lease(2).unwrap();
     while scene.database.leases().len() < 2 {
         std::thread::yield_now();
@@ -179,7 +181,7 @@ fn leases_are_written_while_others_are_flushed_and_settled_by_a_flush_that_began
     assert!(scene.store.settled_epoch() < first, "its flush has not ended");
     end.send(()).unwrap();
     assert!(scene.wait(first));
-    begun.recv_timeout(Duration::from_secs(60)).expect("the first flush is none of the second");
+    begun.recv_timeout(LIMIT).expect("the first flush is none of the second");
     assert!(scene.store.settled_epoch() < second, "its flush has not ended");
     end.send(()).unwrap();
     assert!(scene.wait(second));

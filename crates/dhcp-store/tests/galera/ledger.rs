@@ -20,7 +20,7 @@ pub(crate) const LIFETIME_S: u32 = 100_000_000;
 /// 2001-09-09T01:46:40Z.
 const START_S: u64 = 1_000_000_000;
 /// Nodes that start again may have to wait for a disk that others write to.
-const LIMIT: Duration = Duration::from_secs(180);
+const LIMIT: Duration = Duration::from_secs(600);
 
 #[derive(Debug, Default)]
 struct State {

@@ -12,7 +12,7 @@ mod ledger;
 mod server;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base::Random;
 use dhcp_lease::v4::V4;
@@ -27,6 +27,8 @@ use server::Server;
 pub(crate) const SERVERS: usize = 2;
 /// Acknowledgments of each server that are awaited between two incidents.
 const QUIET: u64 = 60;
+/// Longer than anything here takes on any machine.
+pub(crate) const LIMIT: Duration = Duration::from_secs(1_800);
 
 fn number_of(variable: &str, otherwise: u64) -> u64 {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
@@ -82,6 +84,7 @@ fn nodes_that_are_killed_in_turn_lose_no_lease_and_give_no_address_twice() {
     let seed = number_of("GODWIT_GALERA_SEED", 1);
     let rounds = number_of("GODWIT_GALERA_ROUNDS", 1);
     let mut random = Random::from_seed(seed);
+    let begun = Instant::now();
     let mut cluster = Cluster::start(true).unwrap();
     cluster.node(0).create("leases").unwrap();
     Database::open(&settings(&cluster, 0)).unwrap().install(Schema::Current).unwrap();
@@ -95,14 +98,17 @@ fn nodes_that_are_killed_in_turn_lose_no_lease_and_give_no_address_twice() {
         })
         .collect();
     incidents(&mut cluster, &ledger, &mut random, rounds);
+    // When two nodes are in each other's way depends on the machine.
+    while servers.iter().map(Server::conflicts).sum::<u64>() == 0 {
+        ledger.await_acknowledged(QUIET);
+        assert!(begun.elapsed() < LIMIT, "two nodes are never in each other's way");
+    }
     ledger.end();
     let tallies: Vec<_> = servers.into_iter().map(Server::stop).collect();
     println!("seed {seed}: {tallies:?}");
     for tally in &tallies {
         assert!(tally.acknowledged > QUIET && tally.lost > 0, "{tally:?}");
     }
-    let conflicts: u64 = tallies.iter().map(|tally| tally.conflicts).sum();
-    assert!(conflicts > 0, "two nodes are never in each other's way");
 
     for node in 0..NODES {
         await_all(&cluster, node);

@@ -26,7 +26,7 @@ const BATCH: u64 = 6;
 /// Time between two batches of clients that ask slowly.
 const SLOW: Duration = Duration::from_millis(20);
 /// A round may wait for a node that is missed; the thread wakes its shard in the end.
-const LIMIT: Duration = Duration::from_secs(180);
+const LIMIT: Duration = Duration::from_secs(600);
 
 /// What a server came to.
 #[derive(Clone, Copy, Debug, Default)]
@@ -88,6 +88,11 @@ impl Server {
         };
         let driver = std::thread::spawn(move || driver.run());
         Self { writer, driver }
+    }
+
+    /// Times that this server's writes got in another one's way.
+    pub(crate) fn conflicts(&self) -> u64 {
+        self.writer.conflicts()
     }
 
     /// Ends it; all must have worked out.

@@ -245,9 +245,9 @@ fn assert_same<L: PartialEq + std::fmt::Debug>(found: &[L], expected: &[L]) {
     assert_eq!(found.len(), expected.len());
 }
 
-/// Looks every 50 ms, for 20 seconds at most: what another program does makes no sound.
+/// Looks every 50 ms, for minutes at most: what another program does makes no sound.
 fn wait_until(mut is_so: impl FnMut() -> bool) -> bool {
-    (0..400).any(|_| {
+    (0..6_000).any(|_| {
         let done = is_so();
         if !done {
             std::thread::sleep(std::time::Duration::from_millis(50));

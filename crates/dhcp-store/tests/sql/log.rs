@@ -13,6 +13,8 @@ use testbed::command::find_program;
 use crate::sql::bulk::leases;
 use crate::sql::{Place, open, skip};
 
+/// The test whose flushes are traced, as this program calls it.
+const COMMITS: &str = "sql::log::commits_that_are_flushed_write_over_a_log_of_full_length";
 /// Octets of a page with the head that it has in the log.
 const FRAME_OCTETS: u64 = 4096 + 24;
 
@@ -68,10 +70,12 @@ fn flushes_leave_out_what_nobody_needs_of_a_file() {
         .args(["-f", "-qq", "-e", "trace=fsync,fdatasync", "-o"])
         .arg(&trace)
         .arg(std::env::current_exe().unwrap())
-        .args(["--exact", "log::commits_that_are_flushed_write_over_a_log_of_full_length"])
+        .args(["--exact", COMMITS])
         .output()
         .unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let said = String::from_utf8_lossy(&done.stdout);
+    assert!(said.contains("1 passed"), "no test is called {COMMITS}: {said}");
     let calls = std::fs::read_to_string(&trace).unwrap();
     std::fs::remove_file(&trace).unwrap();
     let count = |name: &str| calls.lines().filter(|line| line.contains(name)).count();
