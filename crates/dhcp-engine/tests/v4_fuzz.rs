@@ -123,7 +123,7 @@ fn whatever_comes_in_is_accounted_for() {
     let seed = number("GODWIT_SIM_SEED", 1);
     println!(
         "seed {seed}; repeat with: GODWIT_SIM_SEED={seed} GODWIT_FUZZ_CASES={cases} \
-         cargo test --profile checked -p dhcp-engine --test v4_fuzz"
+         cargo test -p dhcp-engine --test main v4_fuzz::"
     );
     let mut random = Random::from_seed(seed);
     let mut server = Server::with_shards(TWO_SUBNETS, 2);

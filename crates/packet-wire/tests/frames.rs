@@ -55,7 +55,7 @@ fn any_octets_open_or_are_refused() {
     let seed = number("GODWIT_SIM_SEED", 1);
     println!(
         "seed {seed}; repeat with: GODWIT_SIM_SEED={seed} GODWIT_FUZZ_CASES={cases} \
-         cargo test --profile checked -p packet-wire --test frames"
+         cargo test -p packet-wire --test main frames::any_octets"
     );
     let mut random = Random::from_seed(seed);
     let mut buffer = [0; 700];

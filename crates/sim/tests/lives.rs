@@ -4,7 +4,7 @@ use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 use sim::{Report, Scene, Settings, World};
 
-const COMMAND: &str = "cargo test --profile checked -p sim --test lives -- --nocapture";
+const COMMAND: &str = "cargo test -p sim --test main lives:: -- --nocapture";
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("a number"))

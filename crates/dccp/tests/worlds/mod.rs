@@ -18,7 +18,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use plan::Plan;
 use world::{Report, World};
 
-const COMMAND: &str = "cargo test --profile checked -p dccp --test worlds -- --nocapture";
+const COMMAND: &str = "cargo test -p dccp --test main worlds:: -- --nocapture";
 /// Worlds of a run.
 const WORLDS_COUNT: u64 = 10_000;
 /// Threads that share them.

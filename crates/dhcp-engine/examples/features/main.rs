@@ -1,7 +1,7 @@
 //! What a feature costs: time per exchange (DORA, SARR) of a shard that keeps its leases in memory,
 //! for a plain configuration and for others that differ from it by one feature.
 //!
-//! `cargo run --profile checked -p dhcp-engine --example features` plays all of them in turn, round after
+//! `cargo run --release -p dhcp-engine --example features` plays all of them in turn, round after
 //! round, and prints medians and the median ratio to the plain one of the same round. A part of a
 //! name as argument plays those that have it; a number, another count of rounds. For instructions:
 //!

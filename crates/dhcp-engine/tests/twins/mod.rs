@@ -131,7 +131,7 @@ fn twins_are_alike<P: Twin>() -> Tally {
             assert!(
                 found.is_none(),
                 "{}\n{text}\nis shown as\n{twin}\nseed {seed}; repeat with: GODWIT_SIM_SEED={seed} \
-                 GODWIT_FUZZ_CASES=1 cargo test --profile checked -p dhcp-engine --test twins {}",
+                 GODWIT_FUZZ_CASES=1 cargo test -p dhcp-engine --test main twins::{}",
                 found.unwrap_or_default(),
                 P::NAME,
             );

@@ -30,7 +30,7 @@ fn run_cases(test: &str, mut run: impl FnMut(u64) -> bool) {
             Ok(is_accepted) => accepted += u64::from(is_accepted),
             Err(_) => panic!(
                 "case {case} failed; repeat: GODWIT_FUZZ_SEED={seed} GODWIT_FUZZ_CASES=1 cargo \
-                 test --profile checked -p dhcp-wire --test property {test}"
+                 test -p dhcp-wire --test main property::{test}"
             ),
         }
     }
