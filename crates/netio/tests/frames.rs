@@ -3,6 +3,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::process::Command;
+use std::time::Duration;
 
 use netio::frame::{PendingChecksum, Train, TrainKind, transmit_queues};
 use netio::{
@@ -25,6 +26,13 @@ fn ip(arguments: &str) {
     assert!(output.status.success(), "ip {arguments}: {output:?}");
 }
 
+/// Until the kernel has noticed that an interface is up, it drops what is sent there.
+fn wait_until_up(names: &[&str]) {
+    while names.iter().any(|name| !interface::named(name).unwrap().is_up) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 /// Runs `test` in a new namespace with a veth pair; false, said, when that is not allowed here.
 fn on_a_link(test: impl FnOnce() + Send) {
     let is_allowed = std::thread::scope(|scope| {
@@ -39,6 +47,7 @@ fn on_a_link(test: impl FnOnce() + Send) {
             for name in [NEAR, FAR] {
                 ip(&format!("link set {name} up"));
             }
+            wait_until_up(&[NEAR, FAR]);
             ip(&format!("neigh replace {THEIRS} lladdr 02:00:00:00:00:05 dev {NEAR}"));
             test();
             true

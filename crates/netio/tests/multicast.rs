@@ -5,6 +5,7 @@
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use netio::{PollFd, RecvBatch, SendBatch, Source, UdpOptions, UdpSocket, interface, poll};
 
@@ -36,6 +37,10 @@ fn enter_world() -> bool {
         ip(&format!("link set {name} addrgenmode none"));
         ip(&format!("link set {name} up"));
         ip(&format!("addr add {address}/64 dev {name} nodad"));
+    }
+    // Until the kernel has noticed that an interface is up, it drops what is sent there.
+    while ["one", "two"].iter().any(|name| !interface::named(name).unwrap().is_up) {
+        std::thread::sleep(Duration::from_millis(1));
     }
     true
 }

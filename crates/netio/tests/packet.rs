@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::process::Command;
+use std::time::Duration;
 
 use netio::filter::{Broadcasts, Share, set_broadcasts};
 use netio::steer::Key;
@@ -32,6 +33,13 @@ fn ip(arguments: &str) {
     assert!(output.status.success(), "ip {arguments}: {output:?}");
 }
 
+/// Until the kernel has noticed that an interface is up, it drops what is sent there.
+fn wait_until_up(names: &[&str]) {
+    while names.iter().any(|name| !interface::named(name).unwrap().is_up) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 /// Runs `test` in a new namespace with a veth pair; false, said, when that is not allowed here.
 fn on_a_link(test: impl FnOnce() + Send) {
     let is_allowed = std::thread::scope(|scope| {
@@ -44,6 +52,7 @@ fn on_a_link(test: impl FnOnce() + Send) {
             for name in [NEAR, FAR] {
                 ip(&format!("link set {name} up"));
             }
+            wait_until_up(&[NEAR, FAR]);
             test();
             true
         });
@@ -226,6 +235,7 @@ fn a_socket_for_all_interfaces_knows_where_each_packet_came_from() {
         ip("link add near1 type veth peer name far1");
         ip("link set near1 up");
         ip("link set far1 up");
+        wait_until_up(&["near1", "far1"]);
         let everyone = SocketAddrV4::new(Ipv4Addr::BROADCAST, PORT);
         let mut seen = Vec::new();
         for (through, expected) in [(FAR, NEAR), ("far1", "near1")] {
