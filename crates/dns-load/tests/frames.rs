@@ -5,13 +5,14 @@
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use base::time::NS_PER_S;
 use dns_load::echo::{self, Faults, FrameResponder, Responder, Share};
 use dns_load::{Limits, Report, Settings, Workload, run};
 use dns_wire::Query;
 use load::{Rate, Shape};
-use netio::{FrameRoute, namespace};
+use netio::{FrameRoute, interface, namespace};
 
 const QUERIES: u64 = 2_000;
 /// Longer than any machine takes to answer a query.
@@ -21,13 +22,18 @@ const QUERY: Query = Query { recursion_desired: true, edns: None };
 /// A new namespace with a veth pair for this thread, at whose far end nobody has the address that is
 /// asked; false, said, where that is not possible.
 fn enter_a_link() -> bool {
-    enter(
+    let is_possible = enter(
         "echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6; \
          ip link add out0 type veth peer name in0; \
          ip link set in0 address 02:00:00:00:00:05 up; ip link set out0 up; \
          ip addr add 10.9.0.1/24 dev out0; \
          ip neigh replace 10.9.0.2 lladdr 02:00:00:00:00:05 dev out0",
-    )
+    );
+    // Until the kernel has noticed that an interface is up, it drops what is sent there.
+    while is_possible && ["in0", "out0"].iter().any(|end| !interface::named(end).unwrap().is_up) {
+        thread::sleep(Duration::from_millis(1));
+    }
+    is_possible
 }
 
 /// A new namespace for this thread, as `script` makes it; false, said, where that is not possible.
