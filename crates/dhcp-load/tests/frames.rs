@@ -11,6 +11,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 use std::{fs, thread};
 
+use crate::common::responder::until;
 use crate::common::v6;
 use crate::common::{MS, Request};
 use base::time::NS_PER_S;
@@ -20,7 +21,7 @@ use dhcp_load::v4::Target as Target4;
 use dhcp_load::v6::{Access, Ask, Target as Target6};
 use dhcp_load::{Frames, LoadError, Report, Segmentation, Settings, Target, perfdhcp, run_report};
 use load::Rate;
-use netio::{XdpSender, namespace};
+use netio::{XdpSender, interface, namespace};
 
 const SERVER4: &str = "10.9.0.2:67";
 const SERVER6: &str = "[2001:db8::2]:547";
@@ -123,6 +124,9 @@ fn against<R>(
             "ip link set out0 address 02:00:00:00:00:06 up; {adds} ip neigh replace {} lladdr 02:00:00:00:00:05 dev out0",
             server.ip()
         ));
+        // Until the kernel has noticed that an interface is up, it drops what is sent there. The one here is
+        // up when the other one is.
+        until(|| interface::named("out0").unwrap().is_up);
         let result = client();
         drop(stopping);
         (result, responder.join().unwrap())

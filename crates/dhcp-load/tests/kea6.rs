@@ -16,6 +16,9 @@ use dhcp_load::population::Limits;
 use dhcp_load::v6::{Access, Ask, Target};
 use dhcp_load::{Report, Settings, run_report};
 use load::Rate;
+use netio::interface;
+
+use crate::common::responder::until;
 
 const SERVER: &str = "2001:db8:f::1";
 const GROUP: &str = "ff02::1:2";
@@ -122,6 +125,8 @@ impl Kea {
         }
         let mut kea = Self { child, folder };
         kea.await_log("DHCP6_STARTED");
+        // Until the kernel has noticed that an interface is up, it drops what is sent there.
+        until(|| interface::named("c0").unwrap().is_up);
         Some(kea)
     }
 

@@ -3,7 +3,6 @@
 //! the exit code says what happened.
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
-#[allow(dead_code, reason = "the world of whole exchanges is for other tests")]
 mod direct;
 mod faults4;
 mod lives;

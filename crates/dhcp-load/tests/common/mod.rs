@@ -1,9 +1,8 @@
 //! A server in miniature, and a virtual world that joins it to a population of exchanges.
-#![allow(unreachable_pub, reason = "shared by test crates that publish nothing")]
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
-pub mod responder;
-pub mod v6;
+pub(crate) mod responder;
+pub(crate) mod v6;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -18,28 +17,28 @@ use dhcp_load::v4::answer::kind;
 use dhcp_load::v4::protocol::Relayed;
 use load::{Class, Ledger, Rate, Schedule, Timeline};
 
-pub const MS: u64 = 1_000_000;
-pub const RELAY: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
-pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+pub(crate) const MS: u64 = 1_000_000;
+pub(crate) const RELAY: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 /// Length of the fixed part with the magic cookie.
-pub const FIXED: usize = 240;
+pub(crate) const FIXED: usize = 240;
 
 /// A request as a server sees it.
-pub struct Request<'a> {
-    pub octets: &'a [u8],
+pub(crate) struct Request<'a> {
+    pub(crate) octets: &'a [u8],
 }
 
 impl Request<'_> {
-    pub fn kind(&self) -> u8 {
+    pub(crate) fn kind(&self) -> u8 {
         self.octets[242]
     }
 
-    pub fn client(&self) -> u32 {
+    pub(crate) fn client(&self) -> u32 {
         u32::from_be_bytes(self.octets[30..34].try_into().unwrap())
     }
 
     /// A well-formed answer that gives `address`.
-    pub fn answer(&self, kind: u8, address: Ipv4Addr) -> Vec<u8> {
+    pub(crate) fn answer(&self, kind: u8, address: Ipv4Addr) -> Vec<u8> {
         let mut answer = self.octets[..FIXED].to_vec();
         answer[0] = 2;
         answer[16..20].copy_from_slice(&address.octets());
@@ -52,50 +51,50 @@ impl Request<'_> {
     }
 
     /// The address that a well-behaved server gives to this client.
-    pub fn own_address(&self) -> Ipv4Addr {
+    pub(crate) fn own_address(&self) -> Ipv4Addr {
         Ipv4Addr::from(0x0a80_0000 + self.client())
     }
 
     /// OFFER to DISCOVER and ACK to REQUEST, as a well-behaved server gives them.
-    pub fn good(&self) -> Vec<u8> {
+    pub(crate) fn good(&self) -> Vec<u8> {
         let kind = if self.kind() == kind::DISCOVER { kind::OFFER } else { kind::ACK };
         self.answer(kind, self.own_address())
     }
 }
 
 /// What became of a run on virtual time.
-pub struct Outcome {
-    pub ledger: Ledger,
-    pub leases: LeaseSummary,
-    pub tally: Tally,
+pub(crate) struct Outcome {
+    pub(crate) ledger: Ledger,
+    pub(crate) leases: LeaseSummary,
+    pub(crate) tally: Tally,
     /// When the run was over, counted from its start.
-    pub took_ns: u64,
+    pub(crate) took_ns: u64,
     /// Requests that the server got, by message type.
-    pub requests: BTreeMap<u8, u64>,
+    pub(crate) requests: BTreeMap<u8, u64>,
     /// What happened in which second.
-    pub timeline: Timeline,
+    pub(crate) timeline: Timeline,
 }
 
 impl Outcome {
     /// Counts by class in the order of [`Class::ALL`].
-    pub fn classes(&self) -> [u64; 7] {
+    pub(crate) fn classes(&self) -> [u64; 7] {
         assert_eq!(self.ledger.in_flight(), 0, "every exchange has ended");
         Class::ALL.map(|class| self.ledger.count(class))
     }
 
     /// Rejections by second, in place of the offer and of the grant.
-    pub fn rejected(&self) -> Vec<[u64; 2]> {
+    pub(crate) fn rejected(&self) -> Vec<[u64; 2]> {
         self.timeline.points().iter().map(|point| point.rejected).collect()
     }
 
     /// Losses by second of the due time, without an offer and without the grant.
-    pub fn unanswered(&self) -> Vec<[u64; 2]> {
+    pub(crate) fn unanswered(&self) -> Vec<[u64; 2]> {
         self.timeline.points().iter().map(|point| point.unanswered).collect()
     }
 }
 
 /// Offers `rate` DHCPv4 exchanges per second as [`play_world`] does.
-pub fn play(
+pub(crate) fn play(
     rate: f64,
     duration_ns: u64,
     server: impl FnMut(&Request<'_>) -> Vec<(u64, Vec<u8>)>,
@@ -104,7 +103,7 @@ pub fn play(
 }
 
 /// The same with exchanges of `protocol`.
-pub fn play_as(
+pub(crate) fn play_as(
     protocol: Relayed,
     rate: f64,
     duration_ns: u64,
@@ -117,7 +116,7 @@ pub fn play_as(
 /// Offers `rate` exchanges per second for `duration_ns` with a deadline and a grace of 2 s each.
 /// `server` turns each request, which reaches it at once, into answers that arrive after a delay
 /// in nanoseconds; `kind` reads a request's message type.
-pub fn play_world<P: Protocol>(
+pub(crate) fn play_world<P: Protocol>(
     protocol: P,
     rate: f64,
     duration_ns: u64,

@@ -1,5 +1,4 @@
 //! A thread that answers on a real socket.
-#![allow(unreachable_pub, reason = "shared by test crates that publish nothing")]
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -11,7 +10,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Looks until it is so.
-pub fn until(mut is_so: impl FnMut() -> bool) {
+pub(crate) fn until(mut is_so: impl FnMut() -> bool) {
     let ends = Instant::now() + PATIENCE;
     while !is_so() {
         assert!(Instant::now() < ends, "it never came to be");
@@ -29,7 +28,7 @@ impl Drop for Stop<'_> {
 }
 
 /// Runs `client` with the address at which `serve` serves a socket on `ip` meanwhile.
-pub fn beside<R>(
+pub(crate) fn beside<R>(
     ip: &str,
     serve: impl FnOnce(&netio::UdpSocket, &AtomicBool) + Send,
     client: impl FnOnce(SocketAddr) -> R,
@@ -53,7 +52,11 @@ pub fn beside<R>(
 }
 
 /// Answers what comes to `socket` with what `answer` makes of it; an empty answer is none.
-pub fn respond(socket: &netio::UdpSocket, stop: &AtomicBool, answer: impl Fn(&[u8]) -> Vec<u8>) {
+pub(crate) fn respond(
+    socket: &netio::UdpSocket,
+    stop: &AtomicBool,
+    answer: impl Fn(&[u8]) -> Vec<u8>,
+) {
     let socket = UdpSocket::from(socket.as_fd().try_clone_to_owned().unwrap());
     socket.set_nonblocking(false).unwrap();
     socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();

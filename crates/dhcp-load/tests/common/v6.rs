@@ -1,5 +1,4 @@
 //! A DHCPv6 server in miniature behind a relay, and what it may say wrongly.
-#![allow(unreachable_pub, reason = "shared by test crates that publish nothing")]
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 use std::net::Ipv6Addr;
@@ -13,51 +12,51 @@ use dhcp_load::v6::protocol::Clients;
 use crate::common::{MS, Outcome, play_world};
 
 /// Octets of RELAY-FORW header and Relay Message option header.
-pub const RELAY_LEN: usize = 38;
+pub(crate) const RELAY_LEN: usize = 38;
 /// Link addresses of the relay.
-pub const LINKS: [Ipv6Addr; 2] = [
+pub(crate) const LINKS: [Ipv6Addr; 2] = [
     Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1),
     Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 1),
 ];
-pub const SERVER: [u8; 11] = [0, 2, 0, 0, 9, 0xbf, 1, 2, 3, 4, 5];
+pub(crate) const SERVER: [u8; 11] = [0, 2, 0, 0, 9, 0xbf, 1, 2, 3, 4, 5];
 
 /// An address or prefix in a reply.
 #[derive(Clone, Debug)]
-pub struct Given {
-    pub address: Ipv6Addr,
-    pub prefix_len: u8,
-    pub preferred_s: u32,
-    pub valid_s: u32,
+pub(crate) struct Given {
+    pub(crate) address: Ipv6Addr,
+    pub(crate) prefix_len: u8,
+    pub(crate) preferred_s: u32,
+    pub(crate) valid_s: u32,
 }
 
 /// An identity association in a reply.
 #[derive(Clone, Debug)]
-pub struct Ia {
-    pub is_prefix: bool,
-    pub iaid: u32,
-    pub t1_s: u32,
-    pub t2_s: u32,
-    pub given: Vec<Given>,
-    pub status: Option<u16>,
+pub(crate) struct Ia {
+    pub(crate) is_prefix: bool,
+    pub(crate) iaid: u32,
+    pub(crate) t1_s: u32,
+    pub(crate) t2_s: u32,
+    pub(crate) given: Vec<Given>,
+    pub(crate) status: Option<u16>,
 }
 
 /// A reply before it becomes octets.
 #[derive(Clone, Debug)]
-pub struct Reply {
+pub(crate) struct Reply {
     /// RELAY-REPL header without the option; empty: bare.
-    pub relay: Vec<u8>,
-    pub kind: u8,
-    pub xid: u32,
-    pub client_id: Option<Vec<u8>>,
-    pub server_id: Option<Vec<u8>>,
-    pub status: Option<u16>,
-    pub rapid: bool,
-    pub ias: Vec<Ia>,
+    pub(crate) relay: Vec<u8>,
+    pub(crate) kind: u8,
+    pub(crate) xid: u32,
+    pub(crate) client_id: Option<Vec<u8>>,
+    pub(crate) server_id: Option<Vec<u8>>,
+    pub(crate) status: Option<u16>,
+    pub(crate) rapid: bool,
+    pub(crate) ias: Vec<Ia>,
 }
 
 /// A request as a server sees it.
-pub struct Request<'a> {
-    pub octets: &'a [u8],
+pub(crate) struct Request<'a> {
+    pub(crate) octets: &'a [u8],
 }
 
 fn word(octets: &[u8], at: usize) -> u16 {
@@ -70,15 +69,15 @@ impl Request<'_> {
         &self.octets[at..]
     }
 
-    pub fn kind(&self) -> u8 {
+    pub(crate) fn kind(&self) -> u8 {
         self.message()[0]
     }
 
-    pub fn link(&self) -> Ipv6Addr {
+    pub(crate) fn link(&self) -> Ipv6Addr {
         Ipv6Addr::from(*self.octets[2..].first_chunk::<16>().unwrap())
     }
 
-    pub fn client(&self) -> u32 {
+    pub(crate) fn client(&self) -> u32 {
         u32::from_be_bytes(*self.message()[18..].first_chunk().unwrap())
     }
 
@@ -106,7 +105,7 @@ impl Request<'_> {
         at < message.len()
     }
 
-    pub fn names_a_server(&self) -> bool {
+    pub(crate) fn names_a_server(&self) -> bool {
         self.asks_for(code::SERVER_ID)
     }
 
@@ -123,7 +122,7 @@ impl Request<'_> {
     }
 
     /// ADVERTISE to SOLICIT and REPLY to REQUEST, as a well-behaved server gives them.
-    pub fn good(&self) -> Reply {
+    pub(crate) fn good(&self) -> Reply {
         let mut relay = self.octets[..RELAY_LEN - 4].to_vec();
         relay[0] = kind::RELAY_REPL;
         if self.octets[0] != kind::RELAY_FORW {
@@ -148,7 +147,7 @@ impl Request<'_> {
     }
 
     /// As [`Request::good`], but the SOLICIT is answered at once if that is asked for.
-    pub fn rapid(&self) -> Reply {
+    pub(crate) fn rapid(&self) -> Reply {
         let mut reply = self.good();
         if self.asks_for(code::RAPID_COMMIT) {
             (reply.kind, reply.rapid) = (kind::REPLY, true);
@@ -164,7 +163,7 @@ fn put_status(writer: &mut Writer<'_>, status: Option<u16>) {
 }
 
 impl Reply {
-    pub fn octets(&self) -> Vec<u8> {
+    pub(crate) fn octets(&self) -> Vec<u8> {
         let mut buffer = [0; 2_048];
         let mut writer = Writer::new(&mut buffer);
         writer.u32(self.xid | u32::from(self.kind) << 24);
@@ -208,17 +207,20 @@ impl Reply {
 }
 
 /// Relayed clients that ask for `ask`, on two links.
-pub fn relayed(ask: Ask) -> Clients {
+pub(crate) fn relayed(ask: Ask) -> Clients {
     Clients::new(ask, Expect::Dhcp, &LINKS, 1)
 }
 
 /// 100 exchanges within one second, each asking for `ask`.
-pub fn hundred(ask: Ask, server: impl FnMut(&Request<'_>) -> Vec<(u64, Vec<u8>)>) -> Outcome {
+pub(crate) fn hundred(
+    ask: Ask,
+    server: impl FnMut(&Request<'_>) -> Vec<(u64, Vec<u8>)>,
+) -> Outcome {
     hundred_of(relayed(ask), server)
 }
 
 /// 100 exchanges of `clients` within one second.
-pub fn hundred_of(
+pub(crate) fn hundred_of(
     clients: Clients,
     mut server: impl FnMut(&Request<'_>) -> Vec<(u64, Vec<u8>)>,
 ) -> Outcome {

@@ -17,7 +17,7 @@ use crate::perfdhcp::part::Part;
 use crate::perfdhcp::plan::Failure;
 
 /// How long SSH may take, with the start of the program there.
-const HELLO_NS: u64 = 30 * NS_PER_S;
+const HELLO_NS: u64 = 300 * NS_PER_S;
 /// How long a generator may take to open and allocate.
 const READY_NS: u64 = 60 * NS_PER_S;
 /// How long it may take to say what time it is.
@@ -255,17 +255,17 @@ mod tests {
     fn what_ends_or_babbles_is_told_with_its_last_words() {
         let stop = AtomicBool::new(false);
         let gone = crew("for n in 1 2 3 4 5 6; do echo line $n >&2; done; exit 7", &stop);
-        let told = problem(greeting(&gone, 30 * NS_PER_S).unwrap_err());
+        let told = problem(greeting(&gone, 300 * NS_PER_S).unwrap_err());
         let end = "ended too early (exit status: 7): line 3 / line 4 / line 5 / line 6";
         assert!(told.ends_with(end), "{told}");
         let babbling = crew("echo Welcome to this machine; cat", &stop);
-        let told = problem(greeting(&babbling, 30 * NS_PER_S).unwrap_err());
+        let told = problem(greeting(&babbling, 300 * NS_PER_S).unwrap_err());
         assert!(told.contains("wrote `Welcome to this machine`"), "{told}");
         let early = crew(r#"echo '{"ready":{"local":"x"}}'; cat"#, &stop);
-        let told = problem(greeting(&early, 30 * NS_PER_S).unwrap_err());
+        let told = problem(greeting(&early, 300 * NS_PER_S).unwrap_err());
         assert!(told.contains("instead of a greeting"), "{told}");
         let failing = crew(r#"echo '{"failed":"no such interface"}'; cat"#, &stop);
-        let told = problem(greeting(&failing, 30 * NS_PER_S).unwrap_err());
+        let told = problem(greeting(&failing, 300 * NS_PER_S).unwrap_err());
         assert!(told.ends_with("no such interface"), "{told}");
     }
 
