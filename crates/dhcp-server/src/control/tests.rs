@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::JoinHandle;
 
 use dhcp_config::{AuthenticatedClient, BasicAuthentication, ControlSocket, HttpSocket, Secret};
@@ -70,8 +70,15 @@ impl Drop for Scene {
     }
 }
 
+/// A port that nobody has. It is none of those that the kernel gives to whoever asks for any, so that no
+/// other program has taken it until it is used; each process begins with another one.
 fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    static ASKED: AtomicU32 = AtomicU32::new(0);
+    let port = |_| {
+        let number = std::process::id() * 32 + ASKED.fetch_add(1, Ordering::Relaxed);
+        10_000 + (number % 20_000) as u16
+    };
+    (0..20_000).map(port).find(|&port| TcpListener::bind(("127.0.0.1", port)).is_ok()).unwrap()
 }
 
 fn http(port: u16) -> HttpSocket {
