@@ -4,7 +4,6 @@
 //! named in, and nowhere else.
 
 use crate::common;
-#[allow(dead_code, reason = "each test file uses its own part")]
 use std::collections::BTreeSet;
 
 use dhcp_config::advise::{Advice, Bound, Carried, Fault, Leased, Observed, Subject};

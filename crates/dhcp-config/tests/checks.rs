@@ -1,6 +1,5 @@
 //! The checks of a configuration: each problem with its place and help.
 
-#[allow(dead_code, reason = "each test file uses its own part")]
 use crate::common::{check_marked, problems};
 
 fn check(marked: &str, expected: &[&str]) {

@@ -1,7 +1,6 @@
 //! The checks of a configuration of DHCPv6: each problem with its place and help. What both families
 //! share is checked here only where the family shows.
 
-#[allow(dead_code, reason = "each test file uses its own part")]
 use crate::common::{check_marked, problems6};
 
 fn global(marked: &str, expected: &[&str]) {

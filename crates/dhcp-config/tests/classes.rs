@@ -1,6 +1,5 @@
 //! `client-classes` and guards, and the language of tests: what is taken, what is refused and where.
 
-#[allow(dead_code, reason = "each test file uses its own part")]
 use std::net::Ipv4Addr;
 
 use crate::common::{accepted, accepted6, check_marked, problems, problems6};

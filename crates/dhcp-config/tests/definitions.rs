@@ -1,7 +1,6 @@
 //! Options that operators define, and sub-options: octets that Kea put on the wire.
 
 use crate::common::{accepted, check_marked, lines, parse, parse6, problems, spelled};
-#[allow(dead_code, reason = "each test file uses its own part")]
 use base::Random;
 use dhcp_config::{OptionData, Space};
 

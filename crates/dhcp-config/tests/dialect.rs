@@ -1,6 +1,5 @@
 //! Kea's JSON dialect: what is read, and the place of each thing that is not.
 
-#[allow(dead_code, reason = "each test file uses its own part")]
 use std::collections::BTreeMap;
 
 use crate::common::{Files, accepted, lines, problems};

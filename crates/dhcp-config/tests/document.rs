@@ -1,7 +1,6 @@
 //! The document of a configuration: it gives the same configuration again, and shows what Kea shows.
 
 use crate::common::{accepted, accepted6, folder, parse, parse6, shipped_includes};
-#[allow(dead_code, reason = "each test file uses its own part")]
 use base::Random;
 use dhcp_config::testing::{DHCP4, DHCP6, Generator};
 use dhcp_config::{Checked, parse_dhcp4, parse_dhcp6, render};

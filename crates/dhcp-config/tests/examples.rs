@@ -1,6 +1,5 @@
 //! The examples that Debian's package `kea-doc` installs: each is accepted.
 
-#[allow(dead_code, reason = "each test file uses its own part")]
 use core::fmt::Debug;
 use std::path::Path;
 

@@ -1,6 +1,5 @@
 //! What holds where: defaults, and the way from the global scope to a subnet.
 
-#[allow(dead_code, reason = "each test file uses its own part")]
 use core::net::Ipv4Addr;
 
 use crate::common::{accepted, folder, shipped_includes};

@@ -1,6 +1,5 @@
 //! What holds where in DHCPv6: defaults, and the way from the global scope to a subnet.
 
-#[allow(dead_code, reason = "each test file uses its own part")]
 use core::net::Ipv6Addr;
 
 use crate::common::{accepted6, folder, shipped_includes};

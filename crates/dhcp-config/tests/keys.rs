@@ -1,7 +1,6 @@
 //! Keys of the server as a whole and of its scopes, beyond the terms of leases: what they set, what
 //! they inherit, how they are checked, and which of them ask for what is not there.
 
-#[allow(dead_code, reason = "each test file uses its own part")]
 use core::net::{IpAddr, Ipv4Addr};
 
 use crate::common::{accepted, accepted6, check_marked, problems, problems6};

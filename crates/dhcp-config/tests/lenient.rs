@@ -1,6 +1,5 @@
 //! Reading without what is wrong.
 
-#[allow(dead_code, reason = "each test file uses its own part")]
 use crate::common::{Files, accepted, lines};
 use dhcp_config::{
     Checked, Dhcp4, NoIncludes, Problem, parse_dhcp4_lenient, parse_dhcp6_lenient, render,

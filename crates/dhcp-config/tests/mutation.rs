@@ -1,6 +1,5 @@
 //! Broken texts: whatever stands in a file, parsing ends, does not panic and explains itself.
 
-#[allow(dead_code, reason = "each test file uses its own part")]
 use core::fmt::Debug;
 use core::net::Ipv6Addr;
 

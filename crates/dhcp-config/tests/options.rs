@@ -1,6 +1,5 @@
 //! Option values: octets that kea-dhcp4 put on the wire, and the problems of bad ones.
 
-#[allow(dead_code, reason = "each test file uses its own part")]
 use crate::common::{accepted, check_vectors, lines, parse, problems, spelled};
 use dhcp_config::{OptionData, Space};
 

@@ -1,6 +1,5 @@
 //! Option values of DHCPv6: octets that kea-dhcp6 put on the wire, and the problems of bad ones.
 
-#[allow(dead_code, reason = "each test file uses its own part")]
 use crate::common::{accepted6, check_vectors, lines, parse6, problems6, spelled};
 use dhcp_config::{OptionData, OptionData6, Space};
 

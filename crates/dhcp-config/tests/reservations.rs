@@ -1,6 +1,5 @@
 //! Reservations of both families: what is read, and what Kea refuses of it.
 
-#[allow(dead_code, reason = "each test file uses its own part")]
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::common::{accepted, accepted6, check_marked, problems, problems6};

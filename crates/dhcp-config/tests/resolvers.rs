@@ -1,6 +1,5 @@
 //! `v4-dnr` and `v6-dnr` (RFC 9463): the octets of Kea's own tests and manual, and what Kea refuses.
 
-#[allow(dead_code, reason = "each test file uses its own part")]
 use crate::common::{lines, parse, parse6, problems, problems6, spelled};
 
 fn option4(data: &str) -> String {

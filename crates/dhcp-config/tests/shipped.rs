@@ -1,7 +1,6 @@
 //! The configurations under `data`: what godwit says of them, that Kea agrees, and real
 //! files.
 
-#[allow(dead_code, reason = "each test file uses its own part")]
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 

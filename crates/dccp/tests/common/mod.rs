@@ -1,6 +1,5 @@
 //! Reading the captures in `tests/captures`.
 
-#![allow(dead_code, reason = "each test file uses what it needs")]
 #![expect(clippy::unwrap_used, reason = "a test ends at a file that cannot be read")]
 
 use std::net::IpAddr;

@@ -1,6 +1,5 @@
 //! A small server behind the commands: leases in a map, a configuration that is taken as it is.
 
-#![allow(dead_code, unreachable_pub, reason = "every test file uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 use std::collections::BTreeMap;
@@ -17,10 +16,10 @@ use dhcp_lease::{ClientKey, LeaseState};
 use serde_json::{Value, json};
 
 /// The time at which everything happens: 2026-11-22 02:39:52.262110.
-pub const WALL_US: u64 = 1_795_315_192_262_110;
+pub(crate) const WALL_US: u64 = 1_795_315_192_262_110;
 
 /// Leases by address, as strings of octets so that both families sort.
-pub struct Kept<F: Commanded> {
+pub(crate) struct Kept<F: Commanded> {
     leases: BTreeMap<(F::Ip, bool), F::Lease>,
     pub written: Vec<String>,
     /// What the next change fails with.
@@ -32,7 +31,7 @@ impl<F: Commanded> Kept<F> {
         (F::ip(F::address(lease)), F::kind(lease) != F::USUAL_KIND)
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.leases.len()
     }
 }
@@ -101,7 +100,7 @@ impl<F: Commanded> Leases<F> for Kept<F> {
 }
 
 /// The server.
-pub struct Fake<F: Commanded> {
+pub(crate) struct Fake<F: Commanded> {
     pub document: Value,
     pub hooks: Vec<Hook>,
     pub extended_info_checks: ExtendedInfoChecks,
@@ -122,7 +121,7 @@ pub struct Fake<F: Commanded> {
 }
 
 /// Every hook library that has commands.
-pub const HOOKS: [Hook; 5] = [
+pub(crate) const HOOKS: [Hook; 5] = [
     Hook::LeaseCommands,
     Hook::StatCommands,
     Hook::HostCommands,
@@ -132,7 +131,7 @@ pub const HOOKS: [Hook; 5] = [
 
 impl<F: Commanded> Fake<F> {
     /// A server with the configuration below its root and all hook libraries.
-    pub fn new(root: Value) -> Self {
+    pub(crate) fn new(root: Value) -> Self {
         Self {
             document: json!({ F::VERSION.root(): root }),
             hooks: HOOKS.to_vec(),
@@ -160,7 +159,7 @@ impl<F: Commanded> Fake<F> {
     }
 
     /// Two small subnets, one of them in a shared network when `shares`.
-    pub fn with_subnets() -> Self {
+    pub(crate) fn with_subnets() -> Self {
         Self::new(match F::VERSION {
             IpVersion::V4 => json!({
                 "valid-lifetime": 7200,
@@ -184,7 +183,7 @@ impl<F: Commanded> Fake<F> {
     }
 
     /// Executes a command that is written as JSON.
-    pub fn run(&mut self, command: &Value) -> Value {
+    pub(crate) fn run(&mut self, command: &Value) -> Value {
         match execute(command, self) {
             Executed::Answer(answer) => answer.to_json(),
             Executed::Statistics(command) => {
@@ -197,12 +196,12 @@ impl<F: Commanded> Fake<F> {
     }
 
     /// Executes `name` with `arguments`.
-    pub fn call(&mut self, name: &str, arguments: Value) -> Value {
+    pub(crate) fn call(&mut self, name: &str, arguments: Value) -> Value {
         self.run(&json!({ "command": name, "arguments": arguments }))
     }
 
     /// Compares what commands answer, in their order.
-    pub fn answers(&mut self, table: &[(&str, Value, Value)]) {
+    pub(crate) fn answers(&mut self, table: &[(&str, Value, Value)]) {
         for (name, arguments, expected) in table {
             let mut command = json!({ "command": name });
             if !arguments.is_null() {
@@ -215,7 +214,7 @@ impl<F: Commanded> Fake<F> {
 
     /// Compares what commands answer with a table of JSON lines, `[name, arguments, answer]`. In
     /// them `#` is 4 or 6 and `PREFIX` the prefix of a subnet.
-    pub fn answers_of(&mut self, table: &str) {
+    pub(crate) fn answers_of(&mut self, table: &str) {
         let (number, prefix) = match F::VERSION {
             IpVersion::V4 => ("4", "10.9.0.0/16"),
             IpVersion::V6 => ("6", "2001:db8:9::/48"),

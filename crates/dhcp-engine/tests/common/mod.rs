@@ -1,8 +1,6 @@
 //! A server on a virtual clock for tests: one table, shards over hand-settled stores, and messages
 //! built field by field.
 
-#![allow(dead_code, reason = "each test file uses its own part")]
-
 pub(crate) mod v4;
 pub(crate) mod v6;
 

@@ -1,8 +1,6 @@
 //! A lab made of numbers: servers with a capacity, a cost and some noise, measured as the lab
 //! measures, for tests of the digest and the report.
 
-#![allow(dead_code, reason = "each test file uses its own part")]
-
 use std::collections::BTreeMap;
 
 use base::{Histogram, Random};
