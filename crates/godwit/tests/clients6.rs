@@ -177,7 +177,7 @@ const FIELDS: [&str; 16] = [
 
 #[test]
 fn dhclient_gets_keeps_and_releases_an_address_and_a_prefix() {
-    let Some(mut scene) = Scene::set(&DHCP6, "dhclient6", ['g', 'h'], &["dhclient"]) else {
+    let Some(mut scene) = Scene::set(&DHCP6, "dhclient6", &["dhclient"]) else {
         return;
     };
     let words = dhclient(&scene, 1, "LLT");
@@ -191,7 +191,7 @@ fn dhclient_gets_keeps_and_releases_an_address_and_a_prefix() {
 
 #[test]
 fn dhcpcd_gets_keeps_and_releases_an_address_and_a_prefix() {
-    let Some(mut scene) = Scene::set(&DHCP6, "dhcpcd6", ['i', 'j'], &["dhcpcd", "dhclient"]) else {
+    let Some(mut scene) = Scene::set(&DHCP6, "dhcpcd6", &["dhcpcd", "dhclient"]) else {
         return;
     };
     let config = scene.path("dhcpcd.conf");
@@ -256,7 +256,7 @@ fn interfaces_that_come_later_are_served_without_a_restart() {
     if !require(&["dhclient"]) {
         return;
     }
-    let Some(link) = Link::new(['k', 'l']) else { return };
+    let Some(link) = Link::new() else { return };
     let folder = TempFolder::new("interfaces6");
     let folder = folder.path();
     let links = ["sv0", "sv1"];

@@ -1,8 +1,9 @@
 //! `godwit lab compare` and `--runs` as a user meets them: exit codes, messages, files.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use crate::lab::nothing_runs_in;
 use crate::results::runs::runs_plan;
 use crate::results::{GODWIT, Place, said};
 use serde_json::Value;
@@ -156,15 +157,5 @@ fn an_interrupt_after_a_run_keeps_it() {
     let again = place.lab(&["report", &folder.to_string_lossy()]);
     assert_eq!(again.status.code(), Some(0));
     assert!(said(&again).1.contains("2 of 5 done"));
-    assert_eq!(processes_in(&place.0), Vec::<String>::new());
-}
-
-/// Processes whose command line mentions `folder`.
-fn processes_in(folder: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir("/proc").expect("proc is mounted").flatten();
-    let lines = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
-    lines
-        .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
-        .filter(|line| line.contains(&*folder.to_string_lossy()))
-        .collect()
+    nothing_runs_in(&place.0);
 }

@@ -4,9 +4,9 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
+use crate::common::namespaces::Namespaces;
 use crate::common::{is_root, require};
 use serde_json::Value;
-use testbed::namespace;
 
 const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
 /// A frame of 82 octets of a type that no station answers.
@@ -16,18 +16,15 @@ const COUNT: u64 = 3_001;
 const LINES_MAX: usize = 1_200;
 
 /// A namespace with a veth pair on which nothing is but what the test sends.
-struct Link(String);
+struct Link(Namespaces<1>);
 
 impl Link {
-    /// `None`, said, where that is not possible. Each test has a letter of its own, of those that the
-    /// testbed knows.
-    fn new(letter: char) -> Option<Self> {
+    /// `None`, said, where that is not possible.
+    fn new() -> Option<Self> {
         if !require(&["ip"]) || !is_root() {
             return None;
         }
-        let name = namespace::name_of(std::process::id(), letter);
-        namespace::create(&name).expect("root makes namespaces");
-        let link = Self(name);
+        let link = Self(Namespaces::make());
         link.inside(&["sh", "-ec", "echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6"]);
         link.inside(&["ip", "link", "add", "out0", "type", "veth", "peer", "name", "in0"]);
         for end in ["out0", "in0"] {
@@ -38,7 +35,7 @@ impl Link {
 
     fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.0]).args(words).stdin(Stdio::null());
+        command.args(["netns", "exec", &self.0[0]]).args(words).stdin(Stdio::null());
         command
     }
 
@@ -51,12 +48,6 @@ impl Link {
     fn send(&self) {
         let count = COUNT.to_string();
         self.inside(&[GODWIT, "trafgen", "-o", "out0", "-P", "1", "-n", &count, PACKET]);
-    }
-}
-
-impl Drop for Link {
-    fn drop(&mut self) {
-        namespace::remove(&self.0).ok();
     }
 }
 
@@ -119,7 +110,7 @@ fn cells(line: &str) -> Vec<u64> {
 
 #[test]
 fn columns_count_every_packet_and_a_signal_ends_them() {
-    let Some(link) = Link::new('g') else { return };
+    let Some(link) = Link::new() else { return };
     let words = [GODWIT, "ifpps", "-d", "in0", "-t", "50", "--csv", "--loop"];
     let mut running = Running::start(link.command(&words));
     let head: Vec<String> = (0..5).map(|_| running.line()).collect();
@@ -145,7 +136,7 @@ fn columns_count_every_packet_and_a_signal_ends_them() {
 
 #[test]
 fn documents_leave_no_packet_out_between_two_intervals() {
-    let Some(link) = Link::new('h') else { return };
+    let Some(link) = Link::new() else { return };
     let words = [GODWIT, "ifpps", "out0", "-t", "20", "--json"];
     let mut running = Running::start(link.command(&words));
     let first = running.document();
@@ -174,7 +165,7 @@ fn documents_leave_no_packet_out_between_two_intervals() {
 
 #[test]
 fn an_interface_that_goes_away_is_said_and_ends_with_1() {
-    let Some(link) = Link::new('i') else { return };
+    let Some(link) = Link::new() else { return };
     let words = [GODWIT, "ifpps", "-d", "out0", "-t", "20", "--json", "-p"];
     let mut running = Running::start(link.command(&words));
     running.document();
@@ -218,7 +209,7 @@ fn loopback_is_an_interface_and_frames_are_text_where_there_is_no_terminal() {
 
 #[test]
 fn the_columns_and_totals_of_ifpps_are_found_at_their_places() {
-    let Some(link) = Link::new('j') else { return };
+    let Some(link) = Link::new() else { return };
     if !require(&["ifpps"]) {
         return;
     }

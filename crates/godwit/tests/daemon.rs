@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use crate::common::perfdhcp::exact_run;
+use crate::common::perfdhcp::{PATIENT, exact_run};
 use crate::common::{ServerProcess, TempFolder, configuration, require, run_bounded};
 
 /// Runs the server where it must refuse to start.
@@ -76,7 +76,8 @@ fn five_clients(server: &ServerProcess, mac: &str, address: &str) -> String {
     let run = |_| {
         let output = run_bounded(
             Command::new("perfdhcp")
-                .args(["-4", "-r", "20", "-n", "5", "-n", "5", "-R", "5", "-W", "2000000"])
+                .args(["-4", "-r", "20", "-n", "5", "-n", "5", "-R", "5"])
+                .args(PATIENT)
                 .args(["-b", mac, "-l", "127.0.0.1", "-L", &server.relay_port.to_string()])
                 .args(["-N", &server.port.to_string(), address]),
         );
@@ -212,7 +213,7 @@ impl Bystander {
     fn start(folder: &Path, name: &str) -> Self {
         let path = folder.join(name);
         std::os::unix::fs::symlink("/bin/sleep", &path).expect("the folder can be written");
-        Self(Command::new(path).arg("300").spawn().expect("sleep is there"))
+        Self(Command::new(path).arg("86400").spawn().expect("sleep is there"))
     }
 }
 
@@ -322,7 +323,8 @@ fn single_messages_are_logged_while_somebody_wants_to_read_them() {
     let exchange = |mac: &str| {
         let output = run_bounded(
             Command::new("perfdhcp")
-                .args(["-4", "-r", "20", "-n", "5", "-n", "5", "-R", "5", "-W", "500000"])
+                .args(["-4", "-r", "20", "-n", "5", "-n", "5", "-R", "5"])
+                .args(PATIENT)
                 .args(["-b", mac, "-l", "127.0.0.1", "-L", &relay_port.to_string()])
                 .args(["-N", &port.to_string(), "127.0.0.1"]),
         );

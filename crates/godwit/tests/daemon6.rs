@@ -49,7 +49,7 @@ fn the_check_names_every_problem() {
 
 #[test]
 fn what_the_machine_refuses_is_one_clear_sentence() {
-    let Some(link) = Link::new(['g', 'h']) else { return };
+    let Some(link) = Link::new() else { return };
     link.join_by_ipv6(SERVER_END, CLIENT_END);
     let folder = TempFolder::new("refused6");
     let config = configuration(folder.path());

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use crate::common::kea::KeaProcess;
+use crate::common::perfdhcp::{PATIENT, exact_run};
 use crate::common::{TempFolder, free_port, require, run_bounded};
 use testbed::database::{Database, Engine, PASSWORD, Settings, USER};
 
@@ -128,14 +129,17 @@ impl Scene {
         let kea = KeaProcess::start(&program, &config, self.folder.path(), ports);
         let [port, relay_port] = ports.map(|port| port.to_string());
         let count = CLIENTS.to_string();
-        let output = run_bounded(
-            Command::new("perfdhcp")
-                .args(flags)
-                .args(["-r", "100", "-R", &count, "-n", &count, "-n", &count])
-                .args(["-d", "5", "-d", "5", "-W", "3000000", "-l", address])
-                .args(["-L", &relay_port, "-N", &port, address]),
-        );
-        let report = String::from_utf8_lossy(&output.stdout);
+        let run = |_| {
+            let output = run_bounded(
+                Command::new("perfdhcp")
+                    .args(flags)
+                    .args(["-r", "100", "-R", &count, "-n", &count, "-n", &count])
+                    .args(PATIENT)
+                    .args(["-l", address, "-L", &relay_port, "-N", &port, address]),
+            );
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        };
+        let report = exact_run(CLIENTS as u64, run).report;
         let received = format!("received packets: {CLIENTS}");
         assert_eq!(report.matches(&received).count(), 2, "{report}");
         kea.stop();

@@ -171,7 +171,7 @@ fn a_real_server_gives_the_answers_that_are_known() {
         "--edns",
         "1232",
         "--deadline-s",
-        "20",
+        "120",
         "--max-loss",
         "21",
         "--json",
@@ -196,7 +196,7 @@ fn a_real_server_gives_the_answers_that_are_known() {
     // Dnsmasq closes a connection after 100 queries, which eight connections do not reach.
     for (flag, asked_again) in [("--tcp", 0), ("--tc-fallback", 100)] {
         let words = ["-s", &dnsmasq.address, "-d", queries, "--rate", "1000", "--duration", "0.5"];
-        let more = ["--edns", "1232", "--deadline-s", "20", "--ports", "8", "--json", "-", flag];
+        let more = ["--edns", "1232", "--deadline-s", "120", "--ports", "8", "--json", "-", flag];
         let output = load(&[&words[..], &more].concat());
         let record = self::record(&output);
         let answers = &record["answers"];
@@ -312,7 +312,7 @@ fn sent_by_load(flags: &[&str], count: usize) -> (Vec<Vec<u8>>, Value) {
     let address = socket.local_addr().expect("it is bound").to_string();
     std::thread::scope(|scope| {
         let server = scope.spawn(|| turned(&socket, count));
-        let more = ["-s", &address, "--deadline-s", "20", "--json", "-"];
+        let more = ["-s", &address, "--deadline-s", "120", "--json", "-"];
         let output = load(&[&more[..], flags].concat());
         assert!(output.status.success(), "{output:?}");
         (server.join().expect("queries came"), record(&output))

@@ -88,7 +88,7 @@ impl Server {
     /// The record of a run that asks for the zone of `seed`.
     fn load(&self, seed: &str, words: &[&str]) -> Value {
         let all = ["dns", "load", "-s", &self.address, "--zone-like", seed, "--names", "1000"];
-        let rest = ["--rate", "2000", "--deadline-s", "20", "--json", "-"];
+        let rest = ["--rate", "2000", "--deadline-s", "120", "--json", "-"];
         let output = godwit(&[&all[..], &rest, words].concat());
         assert!(output.status.success(), "{output:?}");
         serde_json::from_slice(&output.stdout).expect("one document")

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::common::link::{CLIENT_END, Link, SERVER_END};
-use crate::common::perfdhcp::is_exact;
+use crate::common::perfdhcp::{PATIENT, is_exact};
 use crate::common::trace::{Verdict, granted_by_ack, granted_by_reply, under_strace};
 use crate::common::{ServerProcess, TempFolder, configuration, require, run_bounded};
 
@@ -18,7 +18,7 @@ const EXCHANGES: usize = 60;
 /// Direct exchanges with DHCPv4, each by a client of its own.
 const DIRECT_EXCHANGES: usize = 8;
 /// Attempts, of which in one the clients must do what they are told to.
-const RUNS_MAX: usize = 5;
+const RUNS_MAX: usize = 50;
 
 /// A server and how clients reach it.
 struct Case {
@@ -36,8 +36,8 @@ struct Case {
 /// Where the clients are, and what they do there.
 enum Place {
     Loopback(Clients<ServerProcess>),
-    /// On the server's own link, whose namespaces have these letters.
-    Link([char; 2], Clients<Link>),
+    /// On the server's own link.
+    Link(Clients<Link>),
 }
 
 /// False when the clients did not do what they were told to, so that the trace says nothing.
@@ -66,8 +66,8 @@ fn traced_once(case: &Case, durability: &str) -> Option<(Verdict, bool)> {
             server.stop();
             is_exact
         }
-        Place::Link(letters, clients) => {
-            let link = Link::new(letters)?;
+        Place::Link(clients) => {
+            let link = Link::new()?;
             join(case.server, &link);
             let strace = under_strace(link.at_server(), &trace);
             let server =
@@ -142,7 +142,7 @@ fn dhcpv4_on_the_servers_link() {
             server: "dhcp4",
             granted: granted_by_ack,
             configuration: configuration_of_a_link,
-            place: Place::Link(['g', 'h'], |link| {
+            place: Place::Link(|link| {
                 (0..DIRECT_EXCHANGES).for_each(|number| udhcpc(link, number));
                 true
             }),
@@ -161,7 +161,7 @@ fn dhcpv6_on_the_servers_link() {
                 let interface = format!(r#""interface": "{SERVER_END}""#);
                 configuration_of_dhcp6(folder, durability, SERVER_END, &interface)
             },
-            place: Place::Link(['i', 'j'], |link| {
+            place: Place::Link(|link| {
                 perfdhcp(link.at_client(), &["-6", "-e", "prefix-only", "-l", CLIENT_END], None)
             }),
             leases: EXCHANGES,
@@ -176,7 +176,8 @@ fn perfdhcp(mut command: Command, arguments: &[&str], server: Option<&ServerProc
     command
         .arg("perfdhcp")
         .args(arguments)
-        .args(["-r", "200", "-R", "100000", "-d", "5", "-d", "5", "-W", "3000000"])
+        .args(["-r", "200", "-R", "100000"])
+        .args(PATIENT)
         .args(["-n", &count, "-n", &count]);
     if let Some(server) = server {
         let address = arguments.last().expect("the clients' address, which is the server's too");
@@ -196,7 +197,7 @@ fn perfdhcp(mut command: Command, arguments: &[&str], server: Option<&ServerProc
 fn udhcpc(link: &Link, number: usize) {
     let client_id = format!("0x3d:0001{number:02x}");
     let mut command = link.at_client();
-    command.args(["udhcpc", "-f", "-q", "-n", "-t", "20", "-T", "1", "-s", "/bin/true"]);
+    command.args(["udhcpc", "-f", "-q", "-n", "-t", "300", "-T", "1", "-s", "/bin/true"]);
     let output = run_bounded(command.args(["-i", CLIENT_END, "-C", "-x", &client_id]));
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

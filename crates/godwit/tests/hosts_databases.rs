@@ -4,9 +4,8 @@
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::process::Command;
-use std::time::Duration;
 
-use crate::common::{ServerProcess, TempFolder, free_port, run_bounded, waited_until};
+use crate::common::{PATIENCE, ServerProcess, TempFolder, free_port, run_bounded, waited_until};
 use dhcp_wire::v4::{self, option};
 use dhcp_wire::v6;
 use testbed::database::{Database, Engine, PASSWORD, Settings, USER};
@@ -95,7 +94,7 @@ impl Scene {
         let server = ServerProcess::launch_on(env, family, ports, &config, folder.path());
         let relay = UdpSocket::bind((here, server.relay_port)).expect("the port is free");
         relay.connect((here, server.port)).expect("loopback is connected");
-        relay.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
+        relay.set_read_timeout(Some(PATIENCE)).expect("a time");
         Self { server, relay, _folder: folder }
     }
 

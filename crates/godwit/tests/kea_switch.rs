@@ -7,12 +7,11 @@ use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use crate::common::kea::KeaProcess;
-use crate::common::perfdhcp::exact_run;
+use crate::common::perfdhcp::{PATIENT, exact_run};
 use crate::common::trace::{granted_by_ack, granted_by_reply};
-use crate::common::{ServerProcess, TempFolder, free_port, require, run_bounded};
+use crate::common::{PATIENCE, ServerProcess, TempFolder, free_port, require, run_bounded};
 use dhcp_wire::{v4, v6};
 use testbed::database::{Database, Engine, PASSWORD, Settings, USER};
 
@@ -171,7 +170,7 @@ impl Scene {
 
     /// Whole exchanges of those clients of perfdhcp.
     fn exchanges(&self, clients: &str) {
-        let run = |_| self.run_perfdhcp(self.ports, clients);
+        let run = |_| self.run_perfdhcp(self.ports, clients, &PATIENT);
         let report = exact_run(CLIENTS as u64, run).report;
         assert_eq!(report.matches("received packets: 20\n").count(), 2, "{report}");
     }
@@ -180,19 +179,20 @@ impl Scene {
     /// one pool at the same time meet at some addresses, and the later one's reply does not leave.
     fn exchanges_at_last(&self, ports: [u16; 2], clients: &str) {
         let is_done = |report: &str| report.matches("received packets: 20\n").count() == 2;
-        let mut attempts = (0..CLIENTS).map(|_| self.run_perfdhcp(ports, clients));
+        let wait = ["-d", "10", "-d", "10", "-W", "10000000"];
+        let mut attempts = (0..5 * CLIENTS).map(|_| self.run_perfdhcp(ports, clients, &wait));
         assert!(attempts.any(|report| is_done(&report)), "{clients} are never all served");
     }
 
-    fn run_perfdhcp(&self, ports: [u16; 2], clients: &str) -> String {
+    fn run_perfdhcp(&self, ports: [u16; 2], clients: &str, wait: &[&str]) -> String {
         let [port, relay_port] = ports.map(|port| port.to_string());
         let [count, address] = [CLIENTS.to_string(), self.family.address.to_string()];
         let output = run_bounded(
             Command::new("perfdhcp")
                 .args(self.family.perfdhcp)
                 .args(["-r", "200", "-R", &count, "-n", &count, "-n", &count, "-b", clients])
-                .args(["-d", "5", "-d", "5", "-W", "3000000", "-l", &address])
-                .args(["-L", &relay_port, "-N", &port, &address]),
+                .args(wait)
+                .args(["-l", &address, "-L", &relay_port, "-N", &port, &address]),
         );
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
@@ -229,7 +229,7 @@ impl Scene {
         }
         let relay = UdpSocket::bind((self.family.address, relay_port)).expect("the port is free");
         relay.connect((self.family.address, port)).expect("loopback is connected");
-        relay.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
+        relay.set_read_timeout(Some(PATIENCE)).expect("a time");
         let mut octets = [0; 1500];
         for (client, rows) in clients {
             let len = (self.family.renewal)(&mut octets, &rows, self.folder.path());

@@ -8,10 +8,9 @@ use std::io::{BufWriter, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 use crate::common::trace::{granted_by_ack, granted_by_reply};
-use crate::common::{ServerProcess, TempFolder, configuration, configuration6};
+use crate::common::{PATIENCE, ServerProcess, TempFolder, configuration, configuration6};
 use dhcp_wire::{v4, v6};
 
 const V4_FIRST: u32 = 0x0a00_0001;
@@ -53,7 +52,7 @@ fn write_leases(folder: &Path, header: &str, count: u32, row: impl Fn(u32) -> St
 fn relay_agent(server: &ServerProcess, here: IpAddr) -> UdpSocket {
     let relay = UdpSocket::bind((here, server.relay_port)).expect("the port is free");
     relay.connect((here, server.port)).expect("loopback is connected");
-    relay.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
+    relay.set_read_timeout(Some(PATIENCE)).expect("a time");
     relay
 }
 

@@ -5,36 +5,33 @@ use std::io::{BufRead, BufReader, Read};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crate::common::{TempFolder, is_root, require};
+use crate::common::namespaces::Namespaces;
+use crate::common::{PATIENCE, TempFolder, is_root, require};
 use serde_json::Value;
-use testbed::namespace;
 
 const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
 const LEFT: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
 const RIGHT: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
 const PORT: u16 = 4_000;
-/// Longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Three namespaces in a row, which go away with the value: left, middle and right.
-struct Row([String; 3]);
+struct Row(Namespaces<3>);
 
 impl Row {
-    /// `None`, said, where that is not possible. Each test of this file has letters of its own.
-    fn new(letters: [char; 3]) -> Option<Self> {
+    /// `None`, said, where that is not possible.
+    fn new() -> Option<Self> {
         if !require(&["ip", "tc"]) || !is_root() {
             return None;
         }
-        let row = Self(letters.map(|letter| namespace::name_of(std::process::id(), letter)));
-        for name in &row.0 {
-            namespace::create(name).expect("root makes namespaces");
+        let row = Self(Namespaces::make());
+        for name in &*row.0 {
             let quiet = "cd /proc/sys/net/ipv6/conf 2>/dev/null || exit 0; \
                          echo 1 >all/disable_ipv6; echo 1 >default/disable_ipv6";
             run(Command::new("ip").args(["netns", "exec", name, "sh", "-ec", quiet]));
         }
-        let [left, middle, right] = &row.0;
+        let [left, middle, right] = &*row.0;
         for (name, end, address) in [(left, "m0", LEFT), (right, "m1", RIGHT)] {
             ip(&format!("link add own0 netns {name} type veth peer name {end} netns {middle}"));
             ip(&format!("-n {middle} link set {end} up"));
@@ -63,14 +60,6 @@ impl Row {
         let socket = std::thread::scope(|scope| scope.spawn(open).join()).expect("it binds");
         socket.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         socket
-    }
-}
-
-impl Drop for Row {
-    fn drop(&mut self) {
-        for name in &self.0 {
-            namespace::remove(name).ok();
-        }
     }
 }
 
@@ -182,7 +171,7 @@ fn mistakes_are_said_all_at_once_with_help_and_end_with_2() {
 
 #[test]
 fn a_link_is_changed_and_read_while_it_is_up() {
-    let Some(row) = Row::new(['s', 'c', 'g']) else { return };
+    let Some(row) = Row::new() else { return };
     let folder = TempFolder::new("netem");
     let socket = folder.path().join("link.sock").display().to_string();
     let [first, second] = row.between();
@@ -232,7 +221,7 @@ fn a_link_is_changed_and_read_while_it_is_up() {
 
 #[test]
 fn directions_differ_and_it_ends_by_itself_with_a_text() {
-    let Some(row) = Row::new(['h', 'i', 'j']) else { return };
+    let Some(row) = Row::new() else { return };
     let [first, second] = row.between();
     let words = ["--between", &first, &second, "--forward", "delay 10ms", "limit", "9"];
     let link = Link::start(&[&words[..], &["--duration", "0.3", "--interval", "0.1"]].concat());
@@ -250,7 +239,7 @@ fn directions_differ_and_it_ends_by_itself_with_a_text() {
 
 #[test]
 fn the_kernels_netem_is_set_up_and_removed_or_its_absence_explained() {
-    let Some(row) = Row::new(['k', 'l', 'm']) else { return };
+    let Some(row) = Row::new() else { return };
     let [first, second] = row.between();
     let between = ["--between", &first, &second];
     let words = ["--kernel", "delay", "75ms", "loss", "10%"];

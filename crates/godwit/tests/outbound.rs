@@ -49,7 +49,7 @@ fn take_all(mut command: Command) {
 
 /// Two links; by the routing table of the server the relay agent is behind the first.
 fn two_ways() -> Option<Link> {
-    let link = Link::new(['g', 'h'])?;
+    let link = Link::new()?;
     for (number, metric) in [("0", 10), ("1", 20)] {
         let (server_end, client_end) = (format!("sv{number}"), format!("cv{number}"));
         let net = if number == "0" { "10.77.0" } else { "10.78.0" };

@@ -158,7 +158,7 @@ fn a_run_that_goes_on_is_followed_until_its_report_is_there() {
     let server = Server::start(&place);
     let mut browser = Browser::start(&program, "live");
     let mut command = Command::new(GODWIT);
-    command.args(["lab", "run", &plan, "--server", "godwit", "--time-budget", "600"]);
+    command.args(["lab", "run", &plan, "--server", "godwit", "--time-budget", "3600"]);
     let mut child = command
         .current_dir(&place.0)
         .stdin(Stdio::null())

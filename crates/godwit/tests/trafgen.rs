@@ -8,11 +8,11 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
+use crate::common::namespaces::Namespaces;
 use crate::common::{TempFolder, is_root, require};
 use netio::{FrameReceiver, PollFd, RingSize, XdpSender, interface, poll};
 use packet_wire::pcap::{ByteOrder, LINK_ETHERNET, Reader, Resolution, Writer};
 use serde_json::Value;
-use testbed::namespace;
 
 const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
 /// A frame of 82 octets of a type that no station answers, with an octet that counts.
@@ -22,18 +22,15 @@ const PACKET: &str = "{ eth(da=02:00:00:00:00:05, sa=02:00:00:00:00:01, type=0x8
 const PATIENCE_NS: u64 = 200_000_000;
 
 /// A namespace with a veth pair, which goes away with the value.
-struct Link(String);
+struct Link(Namespaces<1>);
 
 impl Link {
-    /// `None`, said, where that is not possible. Each test has a letter of its own, of those that the
-    /// testbed knows.
-    fn new(letter: char) -> Option<Self> {
+    /// `None`, said, where that is not possible.
+    fn new() -> Option<Self> {
         if !require(&["ip", "tc"]) || !is_root() {
             return None;
         }
-        let name = namespace::name_of(std::process::id(), letter);
-        namespace::create(&name).expect("root makes namespaces");
-        let link = Self(name);
+        let link = Self(Namespaces::make());
         // Nothing but what the test sends is on the link.
         link.inside("sh -ec", &["echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6"]);
         link.inside("ip link add out0 type veth peer name in0", &[]);
@@ -44,7 +41,7 @@ impl Link {
 
     fn inside(&self, words: &str, further: &[&str]) -> String {
         let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.0]).args(words.split(' ')).args(further);
+        command.args(["netns", "exec", &self.0[0]]).args(words.split(' ')).args(further);
         let output = command.output().expect("ip starts");
         assert!(output.status.success(), "{words} {further:?}: {output:?}");
         String::from_utf8(output.stdout).expect("plain text")
@@ -65,7 +62,7 @@ impl Link {
 
     /// What `open` gives inside of the namespace.
     fn enter<T: Send>(&self, open: impl FnOnce() -> T + Send) -> T {
-        let path = PathBuf::from(format!("/run/netns/{}", self.0));
+        let path = PathBuf::from(format!("/run/netns/{}", self.0[0]));
         let inside = || {
             netio::namespace::enter(&path).expect("root may");
             open()
@@ -78,12 +75,6 @@ impl Link {
         let words = format!("{GODWIT} trafgen --json {words}");
         let said = self.inside(&words, &[packet]);
         serde_json::from_str(said.lines().last().expect("a report")).expect("JSON")
-    }
-}
-
-impl Drop for Link {
-    fn drop(&mut self) {
-        namespace::remove(&self.0).ok();
     }
 }
 
@@ -124,7 +115,7 @@ fn said(output: &Output) -> (String, Option<i32>) {
 
 #[test]
 fn every_path_sends_as_many_frames_as_it_says() {
-    let Some(link) = Link::new('g') else { return };
+    let Some(link) = Link::new() else { return };
     let mut receiver = link.receiver();
     let has_af_xdp = has_af_xdp();
     for words in [
@@ -166,7 +157,7 @@ fn every_path_sends_as_many_frames_as_it_says() {
 
 #[test]
 fn processors_share_the_frames_and_draw_different_numbers() {
-    let Some(link) = Link::new('h') else { return };
+    let Some(link) = Link::new() else { return };
     if netio::thread::allowed_cpus().expect("they are known").len() < 2 {
         println!("skipped: it takes two processors");
         return;
@@ -187,7 +178,7 @@ fn processors_share_the_frames_and_draw_different_numbers() {
 
 #[test]
 fn a_queue_that_is_full_is_waited_for() {
-    let Some(link) = Link::new('i') else { return };
+    let Some(link) = Link::new() else { return };
     link.inside(
         "tc qdisc replace dev out0 root handle 1: tbf burst 20480 limit 20480 rate 8Mbit",
         &[],
@@ -208,7 +199,7 @@ fn a_queue_that_is_full_is_waited_for() {
 
 #[test]
 fn counts_agree_when_the_receiver_is_slower_than_the_sender() {
-    let Some(link) = Link::new('l') else { return };
+    let Some(link) = Link::new() else { return };
     let cpus = netio::thread::allowed_cpus().expect("they are known");
     let [first, second, ..] = cpus[..] else {
         println!("skipped: it takes two processors");
@@ -242,12 +233,12 @@ fn counts_agree_when_the_receiver_is_slower_than_the_sender() {
 
 #[test]
 fn af_xdp_sends_from_a_processor_for_each_queue() {
-    let Some(link) = Link::new('m') else { return };
+    let Some(link) = Link::new() else { return };
     if !has_af_xdp() {
         return;
     }
     let refused = |words: &str, packet: &str| {
-        let words = format!("netns exec {} {words}", link.0);
+        let words = format!("netns exec {} {words}", link.0[0]);
         let mut command = Command::new("ip");
         said(&command.args(words.split(' ')).arg(packet).output().expect("ip starts"))
     };
@@ -281,7 +272,7 @@ fn af_xdp_sends_from_a_processor_for_each_queue() {
 
 #[test]
 fn captures_are_written_and_sent_again() {
-    let Some(link) = Link::new('j') else { return };
+    let Some(link) = Link::new() else { return };
     let folder = TempFolder::new("trafgen-captures");
     let (file, again) = (folder.path().join("a.pcap"), folder.path().join("b.pcap"));
     let shown = |path: &PathBuf| path.to_str().expect("plain text").to_owned();
@@ -344,8 +335,8 @@ fn mistakes_are_one_message_each_and_end_with_2() {
     {
         assert_eq!(trafgen(words).status.code(), Some(2), "{words:?}");
     }
-    if let Some(link) = Link::new('k') {
-        let words = format!("netns exec {} {GODWIT} trafgen -o out0 -n 1", link.0);
+    if let Some(link) = Link::new() {
+        let words = format!("netns exec {} {GODWIT} trafgen -o out0 -n 1", link.0[0]);
         for (packet, complaint) in
             [("{ fill(0,1515) }", "takes 14 to 1514"), ("{ 1 }", "packet 1 has 1 bytes")]
         {

@@ -4,8 +4,7 @@ use std::net::{SocketAddrV6, UdpSocket};
 use std::path::Path;
 use std::process::{Command, Output};
 
-use testbed::namespace;
-
+use super::namespaces::Namespaces;
 use super::{is_root, require};
 
 /// The server's end.
@@ -17,26 +16,22 @@ pub(crate) const SERVER_ADDRESS: &str = "fe80::1";
 /// The client's.
 pub(crate) const CLIENT_ADDRESS: &str = "fe80::2";
 
-/// Two namespaces that go away with the value, and everything that runs in them.
-pub(crate) struct Link {
-    server: String,
-    client: String,
-}
+/// Two namespaces that go away with the value, and everything that runs in them: the server's and the
+/// client's.
+pub(crate) struct Link(Namespaces<2>);
 
 impl Link {
-    /// Empty namespaces, told apart from those of other tests of this process by two letters of
-    /// [`namespace::FURTHER`]; `None`, said, where that is not possible.
-    pub(crate) fn new([server, client]: [char; 2]) -> Option<Self> {
-        if !require(&["ip"]) || !is_root() {
-            return None;
-        }
-        let [server, client] =
-            [server, client].map(|letter| namespace::name_of(std::process::id(), letter));
-        let link = Self { server, client };
-        for name in [&link.server, &link.client] {
-            namespace::create(name).expect("root makes namespaces");
-        }
-        Some(link)
+    /// Empty namespaces; `None`, said, where that is not possible.
+    pub(crate) fn new() -> Option<Self> {
+        (require(&["ip"]) && is_root()).then(|| Self(Namespaces::make()))
+    }
+
+    fn server(&self) -> &str {
+        &self.0[0]
+    }
+
+    fn client(&self) -> &str {
+        &self.0[1]
     }
 
     /// Joins the namespaces by a veth pair, both ends up, the server's with `address` (with prefix
@@ -59,7 +54,7 @@ impl Link {
     }
 
     fn pair(&self, server_end: &str, client_end: &str) {
-        let (server, client) = (&self.server, &self.client);
+        let (server, client) = (self.server(), self.client());
         ip(&format!(
             "link add {server_end} netns {server} type veth peer name {client_end} netns {client}"
         ));
@@ -73,7 +68,7 @@ impl Link {
     /// A socket of another program on the server's side, at `port` of `address` on `interface`.
     pub(crate) fn squat(&self, interface: &str, address: &str, port: u16) -> UdpSocket {
         let address = address.parse().expect("an IPv6 address");
-        within(&self.server, || {
+        within(self.server(), || {
             let index = netio::interface::named(interface).expect("it is there").index;
             UdpSocket::bind(SocketAddrV6::new(address, port, 0, index)).expect("it is free")
         })
@@ -81,40 +76,32 @@ impl Link {
 
     /// What `open` opens on the server's side.
     pub(crate) fn opened_at_server<T: Send>(&self, open: impl FnOnce() -> T + Send) -> T {
-        within(&self.server, open)
+        within(self.server(), open)
     }
 
     /// What `open` opens on the client's side.
     pub(crate) fn opened_at_client<T: Send>(&self, open: impl FnOnce() -> T + Send) -> T {
-        within(&self.client, open)
+        within(self.client(), open)
     }
 
     /// `ip` on the server's side.
     pub(crate) fn ip_at_server(&self, arguments: &str) {
-        ip(&format!("-n {} {arguments}", self.server));
+        ip(&format!("-n {} {arguments}", self.server()));
     }
 
     /// `ip` on the client's side.
     pub(crate) fn ip_at_client(&self, arguments: &str) {
-        ip(&format!("-n {} {arguments}", self.client));
+        ip(&format!("-n {} {arguments}", self.client()));
     }
 
     /// A command that runs what its arguments say on the server's side.
     pub(crate) fn at_server(&self) -> Command {
-        inside(&self.server)
+        inside(self.server())
     }
 
     /// A command that runs what its arguments say on the client's side.
     pub(crate) fn at_client(&self) -> Command {
-        inside(&self.client)
-    }
-}
-
-impl Drop for Link {
-    fn drop(&mut self) {
-        for name in [&self.server, &self.client] {
-            namespace::remove(name).ok();
-        }
+        inside(self.client())
     }
 }
 

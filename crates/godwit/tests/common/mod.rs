@@ -1,31 +1,37 @@
 //! A private server for the tests of the binary: own folder, ended by the process id that the test
 //! started; on loopback with ports of its own, or on a link of its own.
 
-#![allow(dead_code, reason = "each test file uses its own part")]
-
 pub(crate) mod capture;
 pub(crate) mod kea;
 pub(crate) mod link;
 pub(crate) mod manual;
+pub(crate) mod namespaces;
 pub(crate) mod perfdhcp;
+pub(crate) mod ports;
 pub(crate) mod scene;
 pub(crate) mod small_disk;
 pub(crate) mod trace;
 
 use std::fs;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+pub(crate) use ports::free_port;
+
+/// Deadline of what has to come about, on a machine that has much else to do.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
+
 /// A folder that goes away with the value.
 pub(crate) struct TempFolder(PathBuf);
 
 impl TempFolder {
+    /// A folder that no other test has, whatever its label.
     pub(crate) fn new(label: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("godwit-test-{}-{label}", std::process::id()));
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let (own, number) = (std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(format!("godwit-test-{own}-{number}-{label}"));
         fs::create_dir_all(&path).expect("the temporary folder can be written");
         Self(path)
     }
@@ -172,7 +178,7 @@ impl ServerProcess {
     }
 
     fn wait_until_serving(&mut self) {
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let deadline = Instant::now() + PATIENCE;
         while !self.log().contains("serving") {
             if let Ok(Some(status)) = self.child.try_wait() {
                 panic!("the server ended with {status}: {}", self.log());
@@ -251,9 +257,9 @@ pub(crate) fn figure(log: &str, name: &str) -> usize {
         .sum()
 }
 
-/// Waits until `is_done`, at most half a minute; whether it came to that.
+/// Waits until `is_done`, at most [`PATIENCE`]; whether it came to that.
 pub(crate) fn waited_until(is_done: impl FnMut() -> bool) -> bool {
-    waited_at_most(Duration::from_secs(30), is_done)
+    waited_at_most(PATIENCE, is_done)
 }
 
 /// The same, at most `limit`.
@@ -287,31 +293,11 @@ fn child_of(pid: u32) -> Option<u32> {
     fs::read_to_string(path).ok()?.split_whitespace().next()?.parse().ok()
 }
 
-/// Ports that nobody is given who asks for just any: below those, and above what services have.
-const PORTS: Range<u16> = 12_000..30_000;
-
-/// A UDP port that is free on loopback for both families, and that nobody in this process was given
-/// before. Where it begins to look differs between processes.
-pub(crate) fn free_port() -> u16 {
-    static GIVEN: AtomicU32 = AtomicU32::new(0);
-    let count = u32::from(PORTS.end - PORTS.start);
-    loop {
-        let next = GIVEN.fetch_add(1, Ordering::Relaxed);
-        assert!(next < count, "one of so many ports is free");
-        let port =
-            PORTS.start + (std::process::id().wrapping_mul(97).wrapping_add(next) % count) as u16;
-        let is_free = |address| UdpSocket::bind((address, port)).is_ok();
-        if is_free(IpAddr::V4(Ipv4Addr::LOCALHOST)) && is_free(IpAddr::V6(Ipv6Addr::LOCALHOST)) {
-            return port;
-        }
-    }
-}
-
-/// Runs `command` to its end, at most a minute.
+/// Runs `command` to its end, which `timeout` brings about after ten minutes.
 pub(crate) fn run_bounded(command: &mut Command) -> Output {
     let program = command.get_program().to_owned();
     let mut bounded = Command::new("timeout");
-    bounded.arg("60").arg(program).args(command.get_args());
+    bounded.args(["-k", "10", "600"]).arg(program).args(command.get_args());
     bounded.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
     bounded.output().expect("timeout(1) is there")
 }

@@ -13,8 +13,12 @@ pub(crate) fn figures(report: &str, label: &str) -> Vec<u64> {
         .collect()
 }
 
+/// Flags of perfdhcp by which it takes answers that come late: it ends when all have come, or after a
+/// minute without one.
+pub(crate) const PATIENT: [&str; 6] = ["-d", "60", "-d", "60", "-W", "60000000"];
+
 /// Runs of perfdhcp of which one must send what it was told to.
-const RUNS_MAX: usize = 5;
+pub(crate) const RUNS_MAX: usize = 50;
 
 /// A run that sent what it was told to.
 pub(crate) struct ExactRun {

@@ -69,16 +69,11 @@ pub(crate) struct Scene {
 
 impl Scene {
     /// `None`, said, when `tools` or the right to make namespaces is missing.
-    pub(crate) fn set(
-        family: &Family,
-        label: &str,
-        letters: [char; 2],
-        tools: &[&str],
-    ) -> Option<Self> {
+    pub(crate) fn set(family: &Family, label: &str, tools: &[&str]) -> Option<Self> {
         if !require(tools) || !require(&["tcpdump", "tshark"]) {
             return None;
         }
-        let link = Link::new(letters)?;
+        let link = Link::new()?;
         let folder = TempFolder::new(label);
         (family.join)(&link);
         write_hook(&folder.path().join("hook"), family.hook);
@@ -143,7 +138,7 @@ impl Scene {
             last == Some("3")
         };
         let mut answers = String::new();
-        let has_released = (0..5).any(|_| {
+        let has_released = (0..30).any(|_| {
             let mut nsenter = Command::new("nsenter");
             nsenter
                 .args(["--target", &pid, "--mount", "--net", "dhcpcd", family, "-k", CLIENT_END]);

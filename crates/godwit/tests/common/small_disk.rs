@@ -13,10 +13,11 @@ pub(crate) struct SmallDisk {
 impl SmallDisk {
     /// A disk of `kib` KiB on `folder`, which is there.
     pub(crate) fn mount(folder: &Path, kib: u32) -> Self {
-        let script = r#"mount -t tmpfs -o "size=$1k" tmpfs "$2" && echo mounted && exec sleep 600"#;
+        // It stays until its input is closed, at the latest with this process.
+        let script = r#"mount -t tmpfs -o "size=$1k" tmpfs "$2" && echo mounted && exec cat"#;
         let mut unshare = Command::new("unshare");
         unshare.args(["--mount", "sh", "-c", script, "sh", &kib.to_string()]).arg(folder);
-        unshare.stdin(Stdio::null()).stdout(Stdio::piped());
+        unshare.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut holder = unshare.spawn().expect("unshare runs");
         let mut line = String::new();
         let said = holder.stdout.take().expect("it is piped");

@@ -62,7 +62,7 @@ impl Station {
 
     /// The next request, waited for.
     pub(crate) fn next(&mut self) -> (Vec<u8>, Endpoints) {
-        for _ in 0..6_000 {
+        for _ in 0..60_000 {
             if let Some(request) = self.requests.pop_front() {
                 return request;
             }

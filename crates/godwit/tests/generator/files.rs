@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::responder::{Act, Responder};
 use super::{figures, godwit, measured};
-use crate::common::{TempFolder, require, run_bounded};
+use crate::common::{TempFolder, free_port, require, run_bounded};
 
 /// What tshark says of each packet that passes `filter`: its message type.
 fn decoded(file: &Path, filter: &str) -> Vec<String> {
@@ -36,7 +36,7 @@ fn a_capture_has_all_messages_or_those_of_failed_exchanges() {
     let count = |message_type: &str, decoded: &[String]| {
         decoded.iter().filter(|found| *found == message_type).count()
     };
-    let line = format!("-r 400 -n 200 -R 200 -d 2 --pcap {}", file.display());
+    let line = format!("-r 400 -n 200 -R 200 -d 20 --pcap {}", file.display());
     let (json, code) = measured(&line, &Responder::start(false, plan));
     assert_eq!(code, 3, "{json}");
     let all = decoded(&file, "dhcp");
@@ -179,7 +179,7 @@ fn the_live_view_fills_the_terminal_and_gives_it_back() {
         return;
     }
     let responder = Responder::start(false, |_| Act::Good);
-    let way = super::way(&responder, super::free_port(false)).join(" ");
+    let way = super::way(&responder, free_port()).join(" ");
     let ours = env!("CARGO_BIN_EXE_godwit");
     let line = format!("{ours} perfdhcp -r 50 -p 3 -R 150 -d 60 --live {way}");
     // A terminal of its own, whose output comes here; the exit code is the program's.

@@ -15,7 +15,7 @@ fn plan(hosts: &Hosts, name: &str, protocol: &str, parts: &str) -> String {
     let godwit = env!("CARGO_BIN_EXE_godwit");
     let text = format!(
         "name = \"{name}\"\ntitle = \"Elsewhere\"\nprotocol = \"{protocol}\"\nservers = [\"godwit\"]\n\
-         time_budget_s = 60.0\n\
+         time_budget_s = 500.0\n\
          [search]\nstart_per_s = 500.0\nmax_per_s = 2000.0\ngrowth = 2.0\nbisections = 1\ndwell_s = 0.5\n\
          confirm_dwell_s = 0.5\n[blocks]\nrounds = 1\nlimit = true\ndwell_s = 0.5\n\
          [clients]\ncount = 20000\n[server]\npool_size = 60000\n[void]\nlate_sends_percent = 100.0\n\
@@ -70,7 +70,7 @@ fn summed(trial: &Value, field: &str) -> u64 {
 
 #[test]
 fn servers_and_generators_on_other_machines_are_measured_as_here() {
-    let Some(hosts) = Hosts::set(['j', 'k', 'l']) else { return };
+    let Some(hosts) = Hosts::set() else { return };
     a_machine_that_cannot_be_reached_is_told_by_name(&hosts);
     a_server_and_a_generator_elsewhere(&hosts);
     ip(&format!("-n {} addr add fd77::13/64 dev eth0 nodad", hosts.namespaces[2]));

@@ -2,11 +2,17 @@
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::{io, iter};
+
+use crate::common::PATIENCE;
+
+/// Receive buffer of a responder.
+const ROOM_BYTES: usize = 16 << 20;
 
 /// What is done to a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,8 +48,6 @@ struct Ledger {
     relays: BTreeSet<[u8; 4]>,
     /// INFORM and DECLINE.
     others: u64,
-    /// When the first and the last first request came.
-    firsts: Option<(Instant, Instant)>,
     /// How often each answer is sent when it is let go; `None` holds none back.
     copies: Option<usize>,
     is_released: bool,
@@ -85,11 +89,6 @@ fn loopback(is_v6: bool) -> IpAddr {
     if is_v6 { Ipv6Addr::LOCALHOST.into() } else { Ipv4Addr::LOCALHOST.into() }
 }
 
-/// A port that nobody has at the moment.
-pub(crate) fn free_port(is_v6: bool) -> u16 {
-    UdpSocket::bind((loopback(is_v6), 0)).unwrap().local_addr().unwrap().port()
-}
-
 impl Responder {
     pub(crate) fn start(is_v6: bool, plan: fn(u32) -> Act) -> Self {
         Self::on(UdpSocket::bind((loopback(is_v6), 0)).unwrap(), is_v6, plan)
@@ -99,8 +98,10 @@ impl Responder {
         Ok(Self::on(UdpSocket::bind((loopback(false), port))?, false, plan))
     }
 
-    /// On a socket that the test opened.
+    /// On a socket that the test opened, which gets room for all that may wait for this thread.
     pub(crate) fn on(socket: UdpSocket, is_v6: bool, plan: fn(u32) -> Act) -> Self {
+        let same = OwnedFd::from(socket.try_clone().unwrap());
+        netio::UdpSocket::from(same).set_receive_buffer(ROOM_BYTES).unwrap();
         let port = socket.local_addr().unwrap().port();
         socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
         Self::behind(socket, port, is_v6, plan)
@@ -170,13 +171,6 @@ impl Responder {
         self.ledger.0.lock().unwrap().others
     }
 
-    /// The rate at which first requests came.
-    pub(crate) fn first_requests_per_s(&self) -> f64 {
-        let ledger = self.ledger.0.lock().unwrap();
-        let (first, last) = ledger.firsts.unwrap();
-        (ledger.requests[0] - 1) as f64 / (last - first).as_secs_f64()
-    }
-
     /// Relay addresses seen.
     pub(crate) fn relays(&self) -> usize {
         self.ledger.0.lock().unwrap().relays.len()
@@ -191,13 +185,20 @@ impl Responder {
     pub(crate) fn release(&self) {
         let mut ledger = self.ledger.0.lock().unwrap();
         ledger.is_released = true;
-        drop(self.ledger.1.wait_while(ledger, |ledger| ledger.copies.is_some()).unwrap());
+        drop(ledger);
+        self.wait_while(|ledger| ledger.copies.is_some());
     }
 
     /// Waits for `count` first requests.
     pub(crate) fn wait_for(&self, count: u64) {
+        self.wait_while(|ledger| ledger.requests[0] < count);
+    }
+
+    fn wait_while(&self, is_so: impl Fn(&Ledger) -> bool) {
         let ledger = self.ledger.0.lock().unwrap();
-        drop(self.ledger.1.wait_while(ledger, |ledger| ledger.requests[0] < count).unwrap());
+        let waited = self.ledger.1.wait_timeout_while(ledger, PATIENCE, |ledger| is_so(ledger));
+        let (ledger, waited) = waited.unwrap();
+        assert!(!waited.timed_out(), "requests: {:?}", ledger.requests);
     }
 }
 
@@ -249,10 +250,6 @@ fn v4(request: &[u8], plan: fn(u32) -> Act, ledger: &mut Ledger) -> Vec<Vec<u8>>
         return if message_type == INFORM { vec![parameters(request)] } else { Vec::new() };
     }
     ledger.requests[kind] += 1;
-    if kind == 0 {
-        let now = Instant::now();
-        ledger.firsts = Some((ledger.firsts.map_or(now, |firsts| firsts.0), now));
-    }
     ledger.clients.insert(mac);
     ledger.relays.insert(request[24..28].try_into().unwrap());
     let act = plan(client);

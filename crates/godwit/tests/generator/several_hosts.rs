@@ -6,13 +6,13 @@ use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
-use testbed::namespace;
 
 use super::figures;
 use super::responder::{Act, Responder};
 use super::several::{MISBEHAVED, check_misbehaved, misbehave};
 use super::words;
 use crate::common::link::{inside, ip, within};
+use crate::common::namespaces::Namespaces;
 use crate::common::{TempFolder, is_root, require, run_bounded, waited_until};
 
 /// Where the daemons listen; the namespaces have nobody else.
@@ -24,23 +24,18 @@ const SERVER: [&str; 2] = ["10.77.0.1", "fd77::1"];
 pub(super) struct Hosts {
     daemons: Vec<Child>,
     /// The responder's, and the generators'.
-    pub(super) namespaces: [String; 3],
+    pub(super) namespaces: Namespaces<3>,
     folder: TempFolder,
 }
 
 impl Hosts {
-    /// In namespaces of these letters. `None`, said, where tools or rights are missing.
-    pub(super) fn set(letters: [char; 3]) -> Option<Self> {
+    /// `None`, said, where tools or rights are missing.
+    pub(super) fn set() -> Option<Self> {
         if !require(&["ip", "ssh", "sshd", "ssh-keygen"]) || !is_root() {
             return None;
         }
-        let own = std::process::id();
-        let namespaces = letters.map(|letter| namespace::name_of(own, letter));
-        let folder = TempFolder::new(&format!("several-hosts-{}", letters[0]));
+        let (namespaces, folder) = (Namespaces::make(), TempFolder::new("several-hosts"));
         let mut hosts = Self { daemons: Vec::new(), namespaces, folder };
-        for name in &hosts.namespaces {
-            namespace::create(name).expect("root makes namespaces");
-        }
         hosts.join();
         hosts.write_keys();
         hosts.start_daemons();
@@ -48,7 +43,7 @@ impl Hosts {
     }
 
     fn join(&self) {
-        let [server, generators @ ..] = &self.namespaces;
+        let [server, generators @ ..] = &*self.namespaces;
         ip(&format!("-n {server} link add br0 type bridge"));
         ip(&format!("-n {server} link set br0 up"));
         ip(&format!("-n {server} addr add {}/24 dev br0", SERVER[0]));
@@ -103,7 +98,7 @@ impl Hosts {
             "mount -t tmpfs tmpfs /run && mkdir -m 755 /run/sshd && exec /usr/sbin/sshd -D -e -f {}",
             self.path("daemon")
         );
-        let [server, generators @ ..] = &self.namespaces;
+        let [server, generators @ ..] = &*self.namespaces;
         for (generator, number) in generators.iter().zip(2..) {
             let log = fs::File::create(self.path(&format!("sshd{number}.log"))).unwrap();
             let mut daemon = inside(generator);
@@ -143,15 +138,12 @@ impl Drop for Hosts {
             daemon.kill().ok();
             daemon.wait().ok();
         }
-        for name in &self.namespaces {
-            namespace::remove(name).ok();
-        }
     }
 }
 
 #[test]
 fn two_generators_in_two_namespaces_have_the_ledger_of_the_responder() {
-    let Some(hosts) = Hosts::set(['g', 'h', 'i']) else { return };
+    let Some(hosts) = Hosts::set() else { return };
     let responder = hosts.responder(false, misbehave);
     let (json, code) = hosts.measured(&format!("{MISBEHAVED} {}", SERVER[0]));
     assert_eq!(code, 3, "{json}");

@@ -46,7 +46,7 @@ impl Place {
     /// What `godwit lab` with these words does.
     pub(crate) fn lab(&self, words: &[&str]) -> Output {
         let mut command = Command::new("timeout");
-        command.args(["-k", "1", "60", GODWIT, "lab"]).args(words);
+        command.args(["-k", "10", "1800", GODWIT, "lab"]).args(words);
         command.current_dir(&self.0).stdin(Stdio::null()).output().expect("timeout starts")
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 /// Writes a plan with so many runs against a responder in the server's place into `folder`; its name.
 pub(crate) fn runs_plan(folder: &Path, count: u32) -> String {
     let text = format!(
-        "name = \"runs\"\ntitle = \"Test\"\ntopology = \"loopback\"\ntime_budget_s = 60.0\n\
+        "name = \"runs\"\ntitle = \"Test\"\ntopology = \"loopback\"\ntime_budget_s = 900.0\n\
          [runs]\ncount = {count}\n[search]\nstart_per_s = 100.0\nmax_per_s = 400.0\ndwell_s = 0.1\n\
          confirm_dwell_s = 0.1\nbisections = 0\n[blocks]\ndwell_s = 0.0\n\
          [curve]\nfractions = []\n[clients]\ncount = 100\n[server]\npool_size = 4096\n\

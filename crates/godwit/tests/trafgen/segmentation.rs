@@ -15,8 +15,8 @@ const IP_LEN_AT: usize = 16;
 const IP_SUM_AT: usize = 24;
 const UDP_LEN_AT: usize = 38;
 
-fn link(letter: char) -> Option<Link> {
-    let link = Link::new(letter)?;
+fn link() -> Option<Link> {
+    let link = Link::new()?;
     link.inside("ip link set in0 address 02:00:00:00:00:05", &[]);
     Some(link)
 }
@@ -59,7 +59,7 @@ fn take<T>(receiver: &mut FrameReceiver, of: impl Fn(Frame<'_>) -> Vec<T>) -> Ve
 
 #[test]
 fn segments_are_the_frames_that_plain_sending_sends() {
-    let Some(link) = link('n') else { return };
+    let Some(link) = link() else { return };
     let mut receiver = link.receiver();
     link.trafgen("-o out0 -n 1001 -P 1 -E 7 --path sendmmsg", PACKET);
     let plain = take(&mut receiver, |frame| vec![without_sums(frame.octets)]);
@@ -93,7 +93,7 @@ fn segments_are_the_frames_that_plain_sending_sends() {
 
 #[test]
 fn a_receiver_gets_as_many_datagrams_as_the_report_says() {
-    let Some(link) = link('s') else { return };
+    let Some(link) = link() else { return };
     link.inside("ip addr add 10.9.0.2/24 dev in0", &[]);
     let socket = link.enter(|| {
         let bind = std::net::SocketAddr::from(([10, 9, 0, 2], 53));
@@ -130,15 +130,17 @@ fn a_receiver_gets_as_many_datagrams_as_the_report_says() {
 
 #[test]
 fn what_cannot_be_segmented_is_refused_in_one_line() {
-    let Some(link) = link('c') else { return };
+    let Some(link) = link() else { return };
     for (words, packet, complaint) in [
         ("", "{ udp(sp=drnd()), 1 }", "--segmentation: packet 1 changes its UDP source port"),
         ("", "{ tcp() }", "--segmentation: packet 1 is no UDP datagram"),
         ("", "{ udp(dp=1), 1 } { udp(dp=2), 1 }", "1 and 2 differ in their UDP destination port"),
         ("--path xdp", "{ udp(), 1 }", "--segmentation goes by sendmmsg"),
     ] {
-        let words =
-            format!("netns exec {} {GODWIT} trafgen --segmentation -o out0 -n 1 {words}", link.0);
+        let words = format!(
+            "netns exec {} {GODWIT} trafgen --segmentation -o out0 -n 1 {words}",
+            link.0[0]
+        );
         let mut command = std::process::Command::new("ip");
         let output = command.args(words.split_whitespace()).arg(packet).output();
         let (text, code) = said(&output.expect("ip starts"));

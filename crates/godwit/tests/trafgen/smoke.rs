@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::{GODWIT, Link, PACKET, PATIENCE_NS, said, trafgen};
 
 /// A link whose namespace pings itself.
-fn link(letter: char) -> Option<Link> {
-    let link = Link::new(letter)?;
+fn link() -> Option<Link> {
+    let link = Link::new()?;
     link.inside("sh -ec", &["echo 0 >/proc/sys/net/ipv6/conf/lo/disable_ipv6"]);
     link.inside("ip link set lo up", &[]);
     Some(link)
@@ -19,7 +19,7 @@ fn link(letter: char) -> Option<Link> {
 
 #[test]
 fn a_host_that_answers_is_sent_every_frame() {
-    let Some(link) = link('o') else { return };
+    let Some(link) = link() else { return };
     for host in ["127.0.0.1", "::1"] {
         for path in ["ring", "sendmmsg", "sendmmsg -q"] {
             let words = format!("-o out0 -n 20 --path {path} -s {host}");
@@ -53,10 +53,11 @@ fn frames(
 
 #[test]
 fn the_last_frame_before_the_silence_is_told() {
-    let Some(link) = link('p') else { return };
+    let Some(link) = link() else { return };
     let mut receiver = link.receiver();
     let mut command = Command::new("ip");
-    command.args(["netns", "exec", &link.0, GODWIT, "trafgen", "--json", "-o", "out0", "-E", "7"]);
+    command
+        .args(["netns", "exec", &link.0[0], GODWIT, "trafgen", "--json", "-o", "out0", "-E", "7"]);
     // More than are sent while the host answers, so that it ends when the silence is not noticed.
     command.args(["-n", "30000", "-s", "127.0.0.1", PACKET]);
     let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
@@ -84,7 +85,7 @@ fn the_last_frame_before_the_silence_is_told() {
 
     // A host that is silent already is not the doing of any frame.
     let mut command = Command::new("ip");
-    command.args(["netns", "exec", &link.0, GODWIT, "trafgen", "-o", "out0", "-s", "127.0.0.1"]);
+    command.args(["netns", "exec", &link.0[0], GODWIT, "trafgen", "-o", "out0", "-s", "127.0.0.1"]);
     let (error, code) = said(&command.arg(PACKET).output().expect("ip starts"));
     assert!(error.contains("answers no ping, and nothing was sent yet"), "{error}");
     assert_eq!(code, Some(1));

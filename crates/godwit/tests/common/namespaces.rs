@@ -1,0 +1,59 @@
+//! Namespaces of the test's own.
+
+use std::ops::Deref;
+use std::path::Path;
+use std::sync::{Condvar, LazyLock, Mutex, PoisonError};
+
+use testbed::namespace;
+
+/// Letters of namespaces that no test has now, of those that the testbed knows, and so cleans up after a
+/// crash.
+static LETTERS: LazyLock<Mutex<Vec<char>>> =
+    LazyLock::new(|| Mutex::new(namespace::FURTHER.into_iter().chain(['s', 'c']).collect()));
+static GIVEN_BACK: Condvar = Condvar::new();
+
+/// `N` empty namespaces by their names, which go away with the value and everything that runs in them.
+pub(crate) struct Namespaces<const N: usize>([String; N]);
+
+impl<const N: usize> Namespaces<N> {
+    /// Makes them, once other tests of this process have left letters for so many. A test has one such
+    /// value at a time: with two, tests could wait for each other for ever.
+    pub(crate) fn make() -> Self {
+        let letters = LETTERS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut letters = GIVEN_BACK
+            .wait_while(letters, |letters| letters.len() < N)
+            .unwrap_or_else(PoisonError::into_inner);
+        let own = std::process::id();
+        let names = std::array::from_fn(|_| {
+            namespace::name_of(own, letters.pop().expect("there are as many"))
+        });
+        drop(letters);
+        let namespaces = Self(names);
+        for name in &namespaces.0 {
+            namespace::create(name).expect("root makes namespaces");
+        }
+        namespaces
+    }
+}
+
+impl<const N: usize> Deref for Namespaces<N> {
+    type Target = [String; N];
+
+    fn deref(&self) -> &[String; N] {
+        &self.0
+    }
+}
+
+impl<const N: usize> Drop for Namespaces<N> {
+    fn drop(&mut self) {
+        for name in &self.0 {
+            namespace::remove(name).ok();
+            // What could not be removed is nobody's any more.
+            if !Path::new("/run/netns").join(name).exists() {
+                let mut letters = LETTERS.lock().unwrap_or_else(PoisonError::into_inner);
+                letters.extend(name.chars().last());
+            }
+        }
+        GIVEN_BACK.notify_all();
+    }
+}
