@@ -99,9 +99,12 @@ fn is_good_offer(packet: &str) -> bool {
 #[test]
 fn dhclient_gets_keeps_and_releases_an_address() {
     let Some(mut scene) = Scene::set(&DHCP4, "dhclient", &["dhclient"]) else { return };
-    let files = [scene.path("hook"), scene.path("dhclient.leases"), scene.path("dhclient.pid")];
-    let [hook, leases, pid] = files.each_ref().map(String::as_str);
-    let common = ["-cf", "/dev/null", "-sf", hook, "-lf", leases, "-pf", pid, CLIENT_END];
+    let names = ["hook", "dhclient.leases", "dhclient.pid", "dhclient.conf"];
+    let files = names.map(|name| scene.path(name));
+    let [hook, leases, pid, conf] = files.each_ref().map(String::as_str);
+    // How long it tries before it gives up, in seconds.
+    fs::write(conf, "timeout 600;\n").expect("the test's folder can be written");
+    let common = ["-cf", conf, "-sf", hook, "-lf", leases, "-pf", pid, CLIENT_END];
     scene.start(&[&["dhclient", "-d", "-1"], &common[..]].concat());
     scene.wait_for_rows(2, "0");
     scene.start(&[&["dhclient", "-r"], &common[..]].concat());

@@ -61,7 +61,7 @@ fn configuration(folder: &Path, interfaces: &str, links: &[&str], supply: Supply
         .collect();
     // dhcpcd tells its hook that it is bound once it knows that nobody else has the address, after
     // two seconds at most; a renewal before that is all that it tells.
-    let further = r#""renew-timer": 4, "rebind-timer": 3000, "cache-threshold": 0.0,
+    let further = r#""renew-timer": 20, "rebind-timer": 3000, "cache-threshold": 0.0,
         "option-data": [ { "name": "dns-servers", "data": "2001:db8::53" } ],"#;
     configuration6(folder, interfaces, further, &subnets.join(",\n"))
 }

@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::common::small_disk::SmallDisk;
-use crate::common::{ServerProcess, TempFolder, configuration, is_root, require};
+use crate::common::{PATIENCE, ServerProcess, TempFolder, configuration, is_root, require};
 use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, option};
 
 /// Clients that ask at once.
@@ -18,6 +18,9 @@ const BATCH: u32 = 16;
 const FILLER_KIB: usize = 64;
 /// What is left to lease files.
 const ROOM_KIB: usize = 32;
+
+/// How long nothing has to come of a server that cannot write until that counts as silence.
+const QUIET: Duration = Duration::from_secs(2);
 
 /// A server whose lease file is on a small disk, and its clients behind a relay agent.
 struct Scene {
@@ -47,7 +50,7 @@ impl Scene {
         let server = ServerProcess::start_under(disk.wrapper(), "dhcp4", &config, folder.path());
         let relay = UdpSocket::bind(("127.0.0.1", server.relay_port)).expect("the port is free");
         relay.connect(("127.0.0.1", server.port)).expect("loopback is connected");
-        relay.set_read_timeout(Some(Duration::from_secs(2))).expect("a time");
+        relay.set_read_timeout(Some(QUIET)).expect("a time");
         Self { server, relay, disk, folder, config, clients: 0, acknowledged: BTreeSet::new() }
     }
 
@@ -76,12 +79,28 @@ impl Scene {
         self.relay.send(&buffer[..len]).ok();
     }
 
-    /// Replies of `kind` to so many clients, or as many as come: to whom, and which address.
-    fn replies(&self, kind: MessageType, count: usize) -> Vec<(u32, Ipv4Addr)> {
+    /// Whether the server is gone, or cannot write and has not said that it can again.
+    fn is_failing(&mut self) -> bool {
+        let log = self.server.log();
+        let (failed, goes_on) = (log.rfind("cannot write"), log.rfind("written anew from memory"));
+        self.server.has_ended() || failed > goes_on
+    }
+
+    /// Replies of `kind` to so many clients, or as many as come of a server that cannot write: to whom, and
+    /// which address.
+    fn replies(&mut self, kind: MessageType, count: usize) -> Vec<(u32, Ipv4Addr)> {
         let mut replies = Vec::new();
         let mut octets = [0; 1500];
+        let ends = Instant::now() + PATIENCE;
         while replies.len() < count {
-            let Ok(len) = self.relay.recv(&mut octets) else { break };
+            let was_failing = self.is_failing();
+            let Ok(len) = self.relay.recv(&mut octets) else {
+                // A server that has ended refuses; one that goes on may be slow.
+                if was_failing || Instant::now() >= ends {
+                    break;
+                }
+                continue;
+            };
             let message = Message::parse(&octets[..len]).expect("a server sends what is sound");
             if message.message_type() != Some(kind) {
                 continue;

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::time::Duration;
 
-use crate::common::{TempFolder, require};
+use crate::common::{PATIENCE, TempFolder, require, waited_until};
 use serde_json::Value;
 
 const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
@@ -74,8 +74,10 @@ fn number(value: &Value, path: &str) -> u64 {
 #[test]
 fn two_ledgers_agree_to_the_packet() {
     let echo = Echo::start(&["--drop", "10%", "--duplicate", "10%", "--rcode", "SERVFAIL=10%"]);
-    let words = ["-s", &echo.address, "--rate", "4000", "--duration", "0.25", "--linger-s", "0.5"];
-    let output = load(&[&words[..], &["--ports", "8", "--json", "-"]].concat());
+    let words = ["-s", &echo.address, "--rate", "500", "--duration", "2", "--linger-s", "2"];
+    // Nothing that is answered is late.
+    let more = ["--deadline-s", "20", "--ports", "8", "--json", "-"];
+    let output = load(&[&words[..], &more].concat());
     assert!(output.status.success(), "{output:?}");
     let (load, echo) = (record(&output), echo.end());
     assert_eq!(load["schema"], "godwit.load.v1");
@@ -126,13 +128,9 @@ impl Dnsmasq {
         socket.connect(&self.address).expect("loopback is there");
         socket.set_read_timeout(Some(Duration::from_millis(100))).expect("a plain timeout");
         let query = b"\x12\x34\x01\0\0\x01\0\0\0\0\0\0\x01a\x07example\x03org\0\0\x01\0\x01";
-        let answers = (0..100).any(|_| {
+        let answers = waited_until(|| {
             socket.send(query).ok();
-            let refused_or_silent = socket.recv(&mut [0; 512]).is_err();
-            if refused_or_silent {
-                std::thread::sleep(Duration::from_millis(20));
-            }
-            !refused_or_silent
+            socket.recv(&mut [0; 512]).is_ok()
         });
         assert!(answers, "dnsmasq does not answer at {}", self.address);
     }
@@ -164,9 +162,9 @@ fn a_real_server_gives_the_answers_that_are_known() {
         "-d",
         queries,
         "--rate",
-        "1000",
+        "200",
         "--duration",
-        "0.5",
+        "2.5",
         "--dnssec",
         "--edns",
         "1232",
@@ -195,7 +193,7 @@ fn a_real_server_gives_the_answers_that_are_known() {
     // Over TCP the long answer is whole: all of it is asked for there, or what was truncated is.
     // Dnsmasq closes a connection after 100 queries, which eight connections do not reach.
     for (flag, asked_again) in [("--tcp", 0), ("--tc-fallback", 100)] {
-        let words = ["-s", &dnsmasq.address, "-d", queries, "--rate", "1000", "--duration", "0.5"];
+        let words = ["-s", &dnsmasq.address, "-d", queries, "--rate", "200", "--duration", "2.5"];
         let more = ["--edns", "1232", "--deadline-s", "120", "--ports", "8", "--json", "-", flag];
         let output = load(&[&words[..], &more].concat());
         let record = self::record(&output);
@@ -225,7 +223,8 @@ example.com MX
     let echo = Echo::start(&["--truncate", "100%"]);
     let (address, port) = echo.address.split_once(':').expect("address and port");
     let mut command = Command::new("dnsperf");
-    command.args(["-m", "tcp", "-s", address, "-p", port, "-n", "250", "-c", "5", "-d"]);
+    command
+        .args(["-m", "tcp", "-s", address, "-p", port, "-n", "250", "-c", "5", "-t", "300", "-d"]);
     let output = command.arg(&queries).stdin(Stdio::null()).output().expect("dnsperf starts");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(said.contains("NOERROR 500 (100.00%)"), "{said}");
@@ -308,7 +307,7 @@ fn turned(socket: &UdpSocket, count: usize) -> Vec<Vec<u8>> {
 /// What `godwit dns load` with these flags sends to a server that turns `count` queries, and its record.
 fn sent_by_load(flags: &[&str], count: usize) -> (Vec<Vec<u8>>, Value) {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback is there");
-    socket.set_read_timeout(Some(Duration::from_secs(20))).expect("a plain timeout");
+    socket.set_read_timeout(Some(PATIENCE)).expect("a plain timeout");
     let address = socket.local_addr().expect("it is bound").to_string();
     std::thread::scope(|scope| {
         let server = scope.spawn(|| turned(&socket, count));

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use crate::common::{TempFolder, require};
+use crate::common::{TempFolder, require, waited_until};
 use serde_json::Value;
 
 const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
@@ -75,20 +75,16 @@ impl Server {
         socket.set_read_timeout(Some(Duration::from_millis(100))).expect("a plain timeout");
         let query = b"\x12\x34\0\0\0\x01\0\0\0\0\0\0\x03ns1\x06godwit\x04test\0\0\x01\0\x01";
         let mut answer = [0; 512];
-        (0..200).any(|_| {
+        waited_until(|| {
             socket.send(query).ok();
-            let is_ready = socket.recv(&mut answer).is_ok_and(|len| len > 40 && answer[7] == 1);
-            if !is_ready {
-                std::thread::sleep(Duration::from_millis(20));
-            }
-            is_ready
+            socket.recv(&mut answer).is_ok_and(|len| len > 40 && answer[7] == 1)
         })
     }
 
     /// The record of a run that asks for the zone of `seed`.
     fn load(&self, seed: &str, words: &[&str]) -> Value {
         let all = ["dns", "load", "-s", &self.address, "--zone-like", seed, "--names", "1000"];
-        let rest = ["--rate", "2000", "--deadline-s", "120", "--json", "-"];
+        let rest = ["--rate", "250", "--deadline-s", "120", "--json", "-"];
         let output = godwit(&[&all[..], &rest, words].concat());
         assert!(output.status.success(), "{output:?}");
         serde_json::from_slice(&output.stdout).expect("one document")
@@ -123,9 +119,9 @@ fn servers_by_others_answer_as_expected_and_another_zone_is_told() {
         assert!(write_zone(folder.path()).starts_with("1000 names, "));
         let server = Server::start(program, folder.path());
         // Every query of the zone once.
-        let record = server.load("7", &["--duration", "0.5"]);
+        let record = server.load("7", &["--duration", "4"]);
         assert_eq!(number(&record, "/exchanges/on_time"), 1_000, "{program}: {record}");
-        let over_tcp = server.load("7", &["--duration", "0.5", "--tcp", "--ports", "4"]);
+        let over_tcp = server.load("7", &["--duration", "4", "--tcp", "--ports", "4"]);
         assert_eq!(number(&over_tcp, "/exchanges/on_time"), 1_000, "{program}: {over_tcp}");
         assert_eq!(number(&over_tcp, "/connections/sent"), 1_000, "{program}");
         assert_eq!(over_tcp["answers"]["rcodes"], record["answers"]["rcodes"]);
@@ -134,7 +130,7 @@ fn servers_by_others_answer_as_expected_and_another_zone_is_told() {
         assert_eq!(number(&record, "/answers/rcodes/NXDOMAIN"), missing, "{program}");
         assert_eq!(record["settings"]["zone_like"]["seed"], 7);
         // Names of another seed are not there, and few of them are not expected to be.
-        let record = server.load("8", &["--duration", "0.5"]);
+        let record = server.load("8", &["--duration", "4"]);
         let (wrong, on_time) =
             (number(&record, "/exchanges/wrong_client"), number(&record, "/exchanges/on_time"));
         assert_eq!(number(&record, "/answers/faults/response_code"), wrong, "{record}");
@@ -156,7 +152,7 @@ fn an_answer_from_a_zone_that_was_changed_is_wrong() {
     let expected = fs::read_to_string(folder.path().join("expected")).expect("it was written");
     let texts = expected.lines().filter(|line| line.contains("v=spf1")).count() as u64;
     let server = Server::start("nsd", folder.path());
-    let record = server.load("7", &["--duration", "0.5"]);
+    let record = server.load("7", &["--duration", "4"]);
     assert!(texts > 0, "some query is for a text");
     assert_eq!(number(&record, "/answers/faults/records"), texts, "{record}");
     assert_eq!(number(&record, "/exchanges/wrong_client"), texts);

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 pub(crate) use found::chromium;
 
 /// How long anything may take before the test has failed.
-const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A browser with one page.
 pub(crate) struct Browser {
@@ -34,7 +34,8 @@ pub(crate) struct Browser {
 impl Browser {
     /// Starts it with a profile of its own.
     pub(crate) fn start(program: &Path, name: &str) -> Self {
-        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("serve-{name}"));
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("serve-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).expect("a writable target folder");
         let pipes = ["in", "out"].map(|name| folder.join(name));
@@ -180,7 +181,7 @@ impl Drop for Browser {
         // Asked to, it ends its own processes; a browser that does not listen is killed.
         let close = json!({ "id": 0, "method": "Browser.close" }).to_string() + "\0";
         let _ = self.to.write_all(close.as_bytes());
-        let until = Instant::now() + Duration::from_secs(10);
+        let until = Instant::now() + Duration::from_secs(60);
         while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(20));
         }

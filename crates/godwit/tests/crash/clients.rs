@@ -17,7 +17,7 @@ const IN_FLIGHT_MAX: usize = 32;
 /// After so long without any answer, all that wait are sent again, as clients do.
 const RETRANSMISSION: Duration = Duration::from_millis(300);
 /// How often in a row.
-const RETRANSMISSIONS_MAX: u32 = 200;
+const RETRANSMISSIONS_MAX: u32 = 2_000;
 
 /// A message that waits for its answer.
 #[derive(Clone, Copy, Debug)]

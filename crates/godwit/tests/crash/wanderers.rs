@@ -25,9 +25,9 @@ const RETRANSMISSIONS_MAX: u32 = 4;
 /// How long a client asks nobody else than the server that it sent a release to, unless that one has
 /// given it an address since: it has to hear of the release before others hear of the client, and
 /// tables do not tell more than seconds apart.
-const SETTLING: Duration = Duration::from_secs(2);
+const SETTLING: Duration = Duration::from_secs(20);
 /// A server that acknowledges nothing for so long will not do it any more.
-const SILENCE_MAX: Duration = Duration::from_secs(120);
+const SILENCE_MAX: Duration = Duration::from_secs(600);
 /// Between two looks at what waits.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 

@@ -92,7 +92,7 @@ fn a_listener_of_one_link_passes_the_suite() {
         let mut server = start(&link, &words);
         let words = format!(
             "conformance --target {SERVER_ADDRESS}%{CLIENT_END} --carrier {carrier} --only HDR --only \
-             CON-02 --only CON-10"
+             CON-02 --only CON-10 --wait 10"
         );
         let said = text(&meet(&link, &words));
         assert!(said.contains("pass HDR-12") && said.contains(" 0 failed"), "{said}");

@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use crate::common::manual::{self, Told, place_below};
 use crate::subjects::process::{Daemon, Make};
@@ -21,6 +22,9 @@ use dhcp_config::{NoIncludes, parse_dhcp4, parse_dhcp6};
 use exceptions::{CLAIMS, EXCEPTIONS, Exception, Why};
 use scenario::{Family, Scenario, Subject, play};
 use serde_json::{Map, Value};
+
+/// How long an answer is waited for, which most variants of a scenario do not get.
+const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 
 /// So many scenarios are tried at a time: daemons wait more than they work.
 const AT_ONCE: usize = 8;
@@ -140,7 +144,7 @@ fn fails(scenario: &Scenario, config: Map<String, Value>, number: usize) -> bool
     let scenario = Scenario { config: inside, ..scenario.clone() };
     let is_slow = scenario.wait_total_s() > REAL_WAIT_MAX_S;
     let subject = if scenario.has_commands() && !is_slow {
-        let daemon = Daemon::start(Make::Godwit, &scenario, number);
+        let daemon = Daemon::start(Make::Godwit, &scenario, number, ANSWER_LIMIT);
         daemon.map(|daemon| Box::new(daemon) as Box<dyn Subject>)
     } else {
         engine::start(&scenario)

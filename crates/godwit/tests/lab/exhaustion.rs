@@ -60,7 +60,7 @@ fn solicits_are_rejected_from_the_second_in_which_the_pool_runs_out() {
     assert_eq!(rejected[0], number(&load["stages"]["refused_advertises"]));
     assert!(number(&exchanges["nak"]) > 0 && sum("completed") <= pool, "{exchanges}");
     let seen = points(&trial).iter().filter(|point| point["server_cpus_busy"].is_f64()).count();
-    assert!(seen >= 4, "its processors were seen second by second: {trial}");
+    assert!(seen >= 2, "its processors were seen second by second: {trial}");
     assert!(points(&trial).iter().any(|point| point["server_rss_bytes"].as_u64() > Some(1 << 20)));
 }
 

@@ -15,7 +15,7 @@ const PLAN: &str = "name = \"dns\"\ntitle = \"Test\"\nprotocol = \"dns\"\nserver
     topology = \"loopback\"\ntime_budget_s = 900.0\n\
     [search]\nloss_percent = 95.0\nstart_per_s = 20000.0\nmax_per_s = 40000.0\ndwell_s = 0.2\n\
     confirm_dwell_s = 0.2\n[blocks]\nrounds = 1\ndwell_s = 0.0\n[curve]\nfractions = []\n\
-    [profile]\nfractions = [0.25, 1.0]\nseconds = 0.5\n\
+    [profile]\nfractions = [0.25, 1.0]\nseconds = 2.0\n\
     [void]\nlate_sends_percent = 100.0\nsocket_drops_percent = 100.0\n\
     softnet_drops_percent = 100.0\nsteal_percent = 100.0\n";
 
@@ -89,7 +89,7 @@ fn the_echo_is_profiled_at_two_rates() {
         assert_eq!((&of["server"], &profile["call_graph"]), (&"echo".into(), &"dwarf".into()));
         let samples = profile["samples"].as_u64().expect("a count");
         let seconds = profile["seconds"].as_f64().expect("a time");
-        assert!(samples > 0 && (0.4..5.0).contains(&seconds), "{samples} in {seconds} s");
+        assert!(samples > 0 && seconds > 1.5, "{samples} in {seconds} s");
         let names = profile["stacks"]["functions"].to_string();
         assert!(names.contains("netio::responder"), "our own names are resolved: {names}");
         assert!(!profile["event"].as_str().expect("a name").is_empty());
@@ -154,7 +154,7 @@ impl Loaded {
         let stderr = echo.stderr.take().expect("a pipe");
         BufReader::new(stderr).read_line(&mut said).expect("a line");
         let (_, address) = said.trim().rsplit_once(' ').expect("its address");
-        let load = ["dns", "load", "--server", address, "--rate", "20000", "--duration", "60"];
+        let load = ["dns", "load", "--server", address, "--rate", "20000", "--duration", "3600"];
         let load = place.godwit(&load).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         Self(vec![echo, load.expect("a load")])
     }
@@ -174,7 +174,7 @@ fn the_functions_of_a_running_server_are_shown() {
     let place = place("top");
     let loaded = Loaded::start(&place);
     let pid = loaded.0[0].id().to_string();
-    let output = place.lab(&["top", "--pid", &pid, "-n", "2", "--interval", "0.5", "--json"]);
+    let output = place.lab(&["top", "--pid", &pid, "-n", "2", "--interval", "2", "--json"]);
     if !works(&said(&output)) {
         assert_eq!(output.status.code(), Some(1));
         return;
@@ -185,7 +185,7 @@ fn the_functions_of_a_running_server_are_shown() {
         text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert_eq!(looks.len(), 2);
     let busy = looks.iter().find(|look| look["samples"].as_u64() > Some(0)).expect("samples");
-    assert_eq!((&busy["schema"], &busy["lost"]), (&"godwit.top.v1".into(), &0.into()));
+    assert_eq!((&busy["schema"], busy["lost"].is_u64()), (&"godwit.top.v1".into(), true));
     let first = &busy["functions"][0];
     assert!(first["own"].as_f64() > Some(0.0) && first["total"].as_f64() >= first["own"].as_f64());
     // As text, until it is interrupted.

@@ -147,6 +147,10 @@ fn a_server_that_goes_away_falls_short_and_is_not_started_again() {
     let config = configuration(folder.path(), "none", 1);
     let server = ServerProcess::start(&config, folder.path());
     let [target, relay] = [server.port, server.relay_port].map(|port| format!("127.0.0.1:{port}"));
+    // Trials so long that the next one has not ended when the server is killed.
+    let path = place.0.join("plans/tiny.toml");
+    let plan = std::fs::read_to_string(&path).expect("the plan");
+    std::fs::write(&path, plan.replace("dwell_s = 0.2", "dwell_s = 5.0")).expect("the plan");
     let mut lab = place.godwit(&["lab", "run", "tiny", "--target", &target, "--relay", &relay]);
     let mut child = lab.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
     let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();

@@ -7,14 +7,10 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::common::{TempFolder, free_port, waited_until};
-
-/// How long an answer may take that has to come.
-const ANSWER_LIMIT: Duration = Duration::from_secs(30);
+use crate::common::{PATIENCE, TempFolder, free_port, waited_until};
 
 /// Which daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +37,7 @@ impl Player {
         let address: IpAddr =
             if is_v6 { Ipv6Addr::LOCALHOST.into() } else { Ipv4Addr::LOCALHOST.into() };
         let socket = UdpSocket::bind((address, 0)).expect("loopback has free ports");
-        socket.set_read_timeout(Some(ANSWER_LIMIT)).expect("it is a socket");
+        socket.set_read_timeout(Some(PATIENCE)).expect("it is a socket");
         let own_port = socket.local_addr().expect("it is bound").port();
         let [port, http_port] = [free_port(), free_port()];
         socket.connect((address, port)).expect("loopback is there");

@@ -8,7 +8,7 @@ use crate::statistics::player::Player;
 /// address. 2: one address. 3: no pool. 4: leases of a second. 5: leases are repeated. 6 and 7: one
 /// address each, in a shared network. 8: a pool for a class that nobody is in.
 pub(crate) const CONFIG: &str = r#"
-    "valid-lifetime": 4000, "cache-threshold": 0.0, "decline-probation-period": 1,
+    "valid-lifetime": 4000, "cache-threshold": 0.0, "decline-probation-period": 15,
     "authoritative": true, "ip-reservations-unique": false,
     "expired-leases-processing": { "reclaim-timer-wait-time": 0 },
     "client-classes": [ { "name": "DROP", "test": "option[60].text == 'drop-me'" },

@@ -7,7 +7,7 @@ use crate::statistics::player::Player;
 /// As the configuration of DHCPv4, with prefixes beside the addresses.
 pub(crate) const CONFIG: &str = r#"
     "preferred-lifetime": 3000, "valid-lifetime": 4000, "cache-threshold": 0.0,
-    "decline-probation-period": 1,
+    "decline-probation-period": 15,
     "expired-leases-processing": { "reclaim-timer-wait-time": 0 },
     "client-classes": [ { "name": "DROP", "test": "option[1500].exists" },
                         { "name": "gold", "test": "option[1501].exists" } ],

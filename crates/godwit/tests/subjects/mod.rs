@@ -1,8 +1,6 @@
 //! What scenarios are played against: the engine on a virtual clock, and daemons (ours and Kea's)
 //! behind sockets on loopback.
 
-#![allow(dead_code, reason = "each test file uses its own part")]
-
 pub(crate) mod engine;
 pub(crate) mod process;
 

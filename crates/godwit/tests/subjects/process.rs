@@ -14,13 +14,11 @@ use std::time::{Duration, Instant};
 use scenario::{Family, Scenario, Subject, SubjectError};
 
 use super::document;
-use crate::common::{TempFolder, free_port, waited_until};
+use crate::common::{PATIENCE, TempFolder, free_port, waited_until};
 
-/// How long an answer may take that has to come.
-const ANSWER_LIMIT: Duration = Duration::from_secs(5);
-/// After so long a message is sent again, as clients do: while it takes a new configuration, Kea
-/// has no socket for a moment.
-const RETRANSMISSION: Duration = Duration::from_secs(1);
+/// After so long a message is sent again to Kea, as clients do: while it takes a new configuration, it has
+/// no socket for a moment. Ours gets nothing twice, since everything is counted.
+const RETRANSMISSION: Duration = Duration::from_secs(2);
 /// How long no answer has to come until that counts as silence. An answer that comes later is told
 /// from the next by its transaction id, and fails nothing: it makes silence look true that is not,
 /// on a machine that was held up for so long.
@@ -42,11 +40,19 @@ pub(crate) struct Daemon {
     socket: UdpSocket,
     server: (IpAddr, u16),
     further: String,
+    /// How long an answer may take that has to come.
+    answer_limit: Duration,
 }
 
 impl Daemon {
-    /// Starts `make` with the configuration of `scenario`; `number` tells its folder from others'.
-    pub(crate) fn start(make: Make, scenario: &Scenario, number: usize) -> Result<Self, String> {
+    /// Starts `make` with the configuration of `scenario`; `number` tells its folder from others', and
+    /// an answer that has to come may take as long as `answer_limit`.
+    pub(crate) fn start(
+        make: Make,
+        scenario: &Scenario,
+        number: usize,
+        answer_limit: Duration,
+    ) -> Result<Self, String> {
         let label = format!("scenario-{make:?}-{number}").to_lowercase();
         let folder = TempFolder::new(&label);
         let (address, interface): (IpAddr, _) = match scenario.family {
@@ -69,7 +75,8 @@ impl Daemon {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         let child = command.spawn().map_err(|error| error.to_string())?;
         let (family, server) = (scenario.family, (address, port));
-        let mut daemon = Self { make, family, child, folder, socket, server, further };
+        let mut daemon =
+            Self { make, family, child, folder, socket, server, further, answer_limit };
         daemon.wait_until_serving()?;
         Ok(daemon)
     }
@@ -175,16 +182,17 @@ impl Subject for Daemon {
         is_answer: &dyn Fn(&[u8]) -> bool,
     ) -> Result<Vec<Vec<u8>>, SubjectError> {
         let begin = Instant::now();
-        let until = begin + if expects_none { SILENCE } else { ANSWER_LIMIT };
+        let until = begin + if expects_none { SILENCE } else { self.answer_limit };
         let mut replies = Vec::new();
         let mut buffer = vec![0; 65_536];
         let mut send_due = begin;
+        let retransmission = if self.make == Make::Kea { RETRANSMISSION } else { 2 * PATIENCE };
         while let Some(left) = until.checked_duration_since(Instant::now()) {
             if Instant::now() >= send_due {
                 self.socket.send_to(octets, self.server).map_err(|error| error.to_string())?;
-                send_due += RETRANSMISSION;
+                send_due += retransmission;
             }
-            let left = left.min(RETRANSMISSION).max(Duration::from_millis(1));
+            let left = left.min(retransmission).max(Duration::from_millis(1));
             self.socket.set_read_timeout(Some(left)).map_err(|error| error.to_string())?;
             let Ok(len) = self.socket.recv(&mut buffer) else { continue };
             replies.push(buffer[..len].to_vec());
@@ -215,7 +223,7 @@ impl Subject for Daemon {
     fn command(&mut self, command: &str) -> Result<String, SubjectError> {
         let told = |error: std::io::Error| format!("the control socket: {error}");
         let mut stream = UnixStream::connect(self.control_path()).map_err(told)?;
-        stream.set_read_timeout(Some(ANSWER_LIMIT)).map_err(told)?;
+        stream.set_read_timeout(Some(PATIENCE)).map_err(told)?;
         stream.write_all(command.as_bytes()).map_err(told)?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer).map_err(told)?;

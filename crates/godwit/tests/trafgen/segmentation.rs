@@ -1,10 +1,13 @@
 //! Frames as segments of larger datagrams: what arrives is what they stand for, and figures say so.
 
+use std::time::Instant;
+
 use netio::frame::TrainKind;
 use netio::{Frame, FrameReceiver, PollFd, RecvBatch, UdpOptions, UdpSocket, poll};
 use packet_wire::checksum::checksum;
 
-use super::{GODWIT, Link, PATIENCE_NS, said, trafgen};
+use super::{GODWIT, Link, MOMENT_NS, said, take, trafgen};
+use crate::common::{PATIENCE, waited_until};
 
 /// A frame of 85 octets; its IPv4 identification counts as that of segments does.
 const PACKET: &str = "{ eth(da=02:00:00:00:00:05), ipv4(id=dinc(), ttl=64, sa=10.9.0.1, da=10.9.0.2), \
@@ -45,14 +48,16 @@ fn without_sums(frame: &[u8]) -> Vec<u8> {
     octets
 }
 
-/// All that comes until nothing comes any more, as `of` each frame.
-fn take<T>(receiver: &mut FrameReceiver, of: impl Fn(Frame<'_>) -> Vec<T>) -> Vec<T> {
+/// `count` frames as `of` each datagram that comes.
+fn taken<T>(
+    receiver: &mut FrameReceiver,
+    count: usize,
+    of: impl Fn(Frame<'_>) -> Vec<T>,
+) -> Vec<T> {
     let mut all = Vec::new();
-    while poll(&mut [PollFd::readable(receiver)], Some(PATIENCE_NS)).expect("it can be asked") > 0 {
-        let places = receiver.receive().expect("the interface stays");
-        for place in 0..places {
-            all.extend(of(receiver.frame(place).expect("it fits")));
-        }
+    let ends = Instant::now() + PATIENCE;
+    while all.len() < count && Instant::now() < ends {
+        take(receiver, 1, |frame| all.extend(of(frame)));
     }
     all
 }
@@ -62,7 +67,7 @@ fn segments_are_the_frames_that_plain_sending_sends() {
     let Some(link) = link() else { return };
     let mut receiver = link.receiver();
     link.trafgen("-o out0 -n 1001 -P 1 -E 7 --path sendmmsg", PACKET);
-    let plain = take(&mut receiver, |frame| vec![without_sums(frame.octets)]);
+    let plain = taken(&mut receiver, 1_001, |frame| vec![without_sums(frame.octets)]);
     assert_eq!(plain.len(), 1_001);
     // Over a veth pair datagrams stay whole, unless the interface is told not to take any.
     for (most, datagrams_counted) in [(65_536, true), (1_000, false)] {
@@ -82,7 +87,7 @@ fn segments_are_the_frames_that_plain_sending_sends() {
             let ip_sum = checksum(&frame.octets[14..34]);
             frames_of(frame).into_iter().map(|octets| (octets, pending, ip_sum)).collect()
         };
-        let segments = take(&mut receiver, sums);
+        let segments = taken(&mut receiver, 1_001, sums);
         assert_eq!(segments.len(), 1_001, "{most}");
         for (number, (segment, frame)) in std::iter::zip(&segments, &plain).enumerate() {
             assert_eq!(&segment.0, frame, "frame {number} of {most}");
@@ -120,11 +125,16 @@ fn a_receiver_gets_as_many_datagrams_as_the_report_says() {
         if report["gaps"].is_null() {
             assert_eq!(datagrams, trains, "{words}");
         }
-        let mut received = 0;
-        while poll(&mut [PollFd::readable(&socket)], Some(PATIENCE_NS)).expect("it can") > 0 {
-            received += batch.receive(&socket).expect("the socket stays") as u64;
-        }
-        assert_eq!(Some(received), report["sent"].as_u64(), "{words}: {report}");
+        let (mut received, sent) = (0, report["sent"].as_u64());
+        // Until all have come, and then as long as more come.
+        waited_until(|| {
+            let ready = poll(&mut [PollFd::readable(&socket)], Some(MOMENT_NS)).expect("it can");
+            if ready > 0 {
+                received += batch.receive(&socket).expect("the socket stays") as u64;
+            }
+            ready == 0 && Some(received) >= sent
+        });
+        assert_eq!(Some(received), sent, "{words}: {report}");
     }
 }
 
