@@ -100,7 +100,7 @@ mod tests {
                 return fs::remove_dir_all(path).unwrap();
             }
         };
-        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let mut child = Command::new("sleep").arg("100000").spawn().unwrap();
         quota.hold(child.id()).unwrap();
         let held = fs::read_to_string(quota.folder.join("cgroup.procs")).unwrap();
         assert_eq!(held.trim(), child.id().to_string());

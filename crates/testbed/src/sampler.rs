@@ -177,10 +177,16 @@ mod tests {
         let address = socket.local_addr().unwrap();
         let target = Target { pid: std::process::id(), address, interface: "lo".to_owned() };
         let origin = Instant::now();
-        let sampler = Sampler::start(origin, Duration::from_secs(3600), vec![], vec![target]);
+        let targets = vec![target];
+        let now = || read(origin, &[], &targets).sides[0].clone();
+        let begin = now().interface.received.packets;
+        let sampler = Sampler::start(origin, Duration::from_secs(36_000), vec![], targets.clone());
         let sender = UdpSocket::bind((ip, 0)).unwrap();
-        for _ in 0..4_000 {
-            sender.send_to(&[0; 1400], address).unwrap();
+        // Loopback drops what comes while its own queue is full, and has others' packets, too.
+        while now().interface.received.packets < begin + 4_000 || now().socket_drops == 0 {
+            for _ in 0..100 {
+                sender.send_to(&[0; 1400], address).unwrap();
+            }
         }
         let readings = sampler.finish();
         let (first, last) = (&readings[0], &readings[readings.len() - 1]);
@@ -192,7 +198,7 @@ mod tests {
         let (was, is) = (first.sides[0].udp.receive_full, last.sides[0].udp.receive_full);
         assert!(is > was, "{last:?}");
         let packets = |reading: &Reading| reading.sides[0].interface.received.packets;
-        assert!(packets(last) >= packets(first) + 4_000);
+        assert!(packets(last) > packets(first));
         assert!(!last.cpus.is_empty());
     }
 

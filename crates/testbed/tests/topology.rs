@@ -52,12 +52,13 @@ fn goes_up_carries_packets_and_leaves_nothing() {
     }
     let folder = std::env::temp_dir().join(format!("godwit-topology-{}", std::process::id()));
     let registry = Registry::at(folder.clone()).unwrap();
-    let backlog = || std::fs::read_to_string("/proc/sys/net/core/netdev_max_backlog").unwrap();
-    let before = backlog();
+    // Where it is noted what the backlog was before it was raised: the backlog itself is the whole
+    // machine's, and others may need it.
+    let note = folder.join("netdev_max_backlog");
     for addresses in &FAMILIES {
         one_family(&registry, addresses);
         assert!(ours().is_empty());
-        assert_eq!(backlog(), before);
+        assert!(!note.exists(), "the backlog was not put back");
     }
     std::fs::remove_dir_all(folder).unwrap();
 }
@@ -113,7 +114,7 @@ fn disciplines_come_count_and_go(topology: &Topology, addresses: &Addresses) {
         put(None);
         assert!(show().contains(r#""kind":"noqueue""#), "{}", show());
     }
-    put(Some(&["tbf", "rate", "8kbit", "burst", "2000", "limit", "2000"]));
+    put(Some(&["tbf", "rate", "1kbit", "burst", "2000", "limit", "2000"]));
     let send = format!(
         "for n in $(seq 20); do printf %01000d $n >/dev/udp/{}/9; done",
         addresses.servers[0]
@@ -152,7 +153,7 @@ fn only_the_own_link_leads_to_a_further_server(
     assert!(back.contains("dev gw0") && back.contains(&format!("src {}", servers[2])), "{back}");
     // Datagrams really pass, both ways.
     let probe = |topology: &Topology, address: &str| {
-        let ping = CommandLine::new("ping").args(["-c", "1", "-W", "5", "-I", relay]);
+        let ping = CommandLine::new("ping").args(["-c", "1", "-W", "300", "-I", relay]);
         topology.command(Side::Client, None, ping.arg(address)).run()
     };
     if testbed::command::find_program("ping").is_some() {

@@ -283,7 +283,8 @@ mod tests {
 
     #[test]
     fn a_name_finds_its_process_or_tells_several_apart() {
-        let program = "godwit-top-test";
+        // No other test on this machine has it.
+        let program = &*format!("godwit-top-{}", std::process::id());
         let start = || {
             use std::os::unix::process::CommandExt;
             std::process::Command::new("sleep").arg0(program).arg("1000").spawn().unwrap()
