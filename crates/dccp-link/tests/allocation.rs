@@ -2,8 +2,6 @@
 //! datagram through core and sockets, and back to an application that gives memory back. Time is the
 //! test's own, so that queues do not depend on what else the machine does.
 
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
-
 use std::net::IpAddr;
 
 use crate::common::front::{Accept, Front, ServerOf, Talk, Tasks, open_front, serve_front};

@@ -1,7 +1,5 @@
 //! Applications at both ends, over both carriers and both versions of IP, at both fronts.
 
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
-
 use std::net::IpAddr;
 use std::time::Duration;
 

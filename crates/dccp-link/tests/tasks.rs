@@ -1,8 +1,6 @@
 //! What is special to async programs: many tasks on one thread, futures that are dropped, a runtime that
 //! nothing holds up.
 
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
-
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};

@@ -1,7 +1,5 @@
 //! Connections with a way of their own: a UDP port to themselves, a certain interface.
 
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
-
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv6Addr, UdpSocket};
 use std::sync::mpsc;

@@ -1,7 +1,5 @@
 //! What goes over the wire, as Wireshark's dissector reads it.
 
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
-
 use std::io::{BufRead, BufReader};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};

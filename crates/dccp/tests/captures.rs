@@ -1,8 +1,6 @@
 //! Packets that Linux kernels sent decode to what `tshark` says of them, and what is decoded and
 //! written again are the same octets.
 
-#![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
-
 use crate::common;
 use crate::common::{CAPTURES, Captured};
 use dccp::header::{Header, Integrity, Packet};

@@ -1,7 +1,5 @@
 //! The table of conformance cases names tests that exist, and all cases of the list.
 
-#![allow(clippy::unwrap_used, reason = "a test ends at a file that cannot be read")]
-
 use std::collections::BTreeSet;
 use std::path::Path;
 

@@ -1,8 +1,6 @@
 //! Random octets and random packets: reading never fails in a way of its own, and what was written
 //! is what is read.
 
-#![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
-
 use base::Random;
 use dccp::header::{
     Header, Integrity, Malformed, Packet, PacketType, Reset, ResetCode, ServiceCode,

@@ -1,5 +1,7 @@
 //! The integration tests of `dccp`, one program: a module for each subject.
 
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
 mod captures;
 mod cases;
 mod common;

@@ -2,8 +2,6 @@
 //! capture. Its first number is that of the kernel that is missing; acknowledgements of what it has
 //! not sent yet are lowered to what it has.
 
-#![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
-
 use crate::common;
 use crate::common::Captured;
 use dccp::ccid::SenderFigures;

@@ -1,7 +1,5 @@
 //! The commands that need no hook library, in both families.
 
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
-
 use crate::common::Fake;
 use base::time::NS_PER_S;
 use dhcp_control::{ApplyFailure, Cleanup, Commanded, Selected};

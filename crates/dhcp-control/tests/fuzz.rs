@@ -1,7 +1,5 @@
 //! Commands that nobody would send: whatever JSON comes, there is an answer.
 
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
-
 use crate::common::Fake;
 use base::Random;
 use dhcp_control::Commanded;

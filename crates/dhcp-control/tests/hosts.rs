@@ -1,7 +1,5 @@
 //! Commands about reservations.
 
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
-
 use crate::common::Fake;
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;

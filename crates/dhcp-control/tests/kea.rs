@@ -1,7 +1,5 @@
 //! Commands that Kea 2.2 was sent, and what it answered.
 
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
-
 use std::path::Path;
 
 use crate::common::Fake;

@@ -1,7 +1,5 @@
 //! Lease commands that Kea 2.2 does not have, and failures that a test cannot ask it for.
 
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
-
 use crate::common;
 use crate::common::Fake;
 use dhcp_config::ExtendedInfoChecks;

@@ -1,5 +1,7 @@
 //! The integration tests of `dhcp-control`, one program: a module for each subject.
 
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
 mod common;
 mod core;
 mod fuzz;

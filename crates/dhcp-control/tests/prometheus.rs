@@ -1,7 +1,5 @@
 //! The text for Prometheus, as its own tool reads it.
 
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
-
 use std::io::Write;
 use std::process::{Command, Stdio};
 

@@ -1,7 +1,5 @@
 //! Statistics and the commands about them.
 
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
-
 use crate::common::Fake;
 use dhcp_control::IpVersion;
 use dhcp_control::statistics::{Counts, LeaseCounts, PoolCounts, Statistics, SubnetCounts};

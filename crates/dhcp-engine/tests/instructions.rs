@@ -2,7 +2,6 @@
 //! `instructions.toml`: whoever makes a message dearer says so in the same commit.
 //!
 //! What is counted is the example `features`, whose build belongs to that of the tests.
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

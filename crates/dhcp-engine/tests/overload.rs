@@ -1,8 +1,6 @@
 //! More messages than a shard has room for, as the statistics tell of them: what is shed, in which
 //! order, and under which of Kea's names.
 
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 

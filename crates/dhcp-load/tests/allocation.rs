@@ -1,6 +1,5 @@
 //! The steady path of both families allocates nothing, counted by the allocator itself: an
 //! exchange begins, takes up its offer, gets its lease, expires.
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 use std::hint::black_box;
 

@@ -1,6 +1,5 @@
 //! Messages as frames of an interface, over a veth pair to a responder in a namespace of its own: whatever
 //! is sent, the ledgers of both sides and the counters of the interface agree, to the message.
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr, SocketAddrV6, UdpSocket};

@@ -1,6 +1,5 @@
 //! Runs against Debian's kea-dhcp6 at the other end of a veth pair: through relays and on its link,
 //! for addresses, prefixes and both. Every lease that the generator lists must be in Kea's file.
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,6 +1,5 @@
 //! Whole runs over loopback against a responder thread. What is asserted never depends on how
 //! fast the machine is: deadlines are minutes, and only counts are compared.
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,6 +1,5 @@
 //! Whole DHCPv6 runs over loopback against a responder thread, and against the plain responder.
 //! What is asserted never depends on how fast the machine is.
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 use std::fs;
 use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6};

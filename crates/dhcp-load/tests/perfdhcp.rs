@@ -1,7 +1,6 @@
 //! A scripted responder that keeps its own ledger and misbehaves, on virtual time, against the
 //! requests of `godwit perfdhcp`: whatever it does, both ledgers are equal to the last request, and
 //! the exit code says what happened.
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 mod direct;
 mod faults4;

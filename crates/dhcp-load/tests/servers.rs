@@ -1,6 +1,5 @@
 //! Servers that behave and misbehave, on virtual time, each with the exact ledger that it must
 //! produce: on time, late, lost, NAK, invalid, wrong client, duplicate-answered.
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 use std::net::Ipv4Addr;
 

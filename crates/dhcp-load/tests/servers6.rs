@@ -1,6 +1,5 @@
 //! DHCPv6 servers that behave and misbehave, on virtual time, each with the exact ledger that it
 //! must produce. What both families share is in the test of DHCPv4.
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 use std::net::Ipv6Addr;
 

@@ -1,6 +1,5 @@
 //! The search for the highest rate against the faults of the echo, on virtual time: the same schedule,
 //! the same ledger and the same search as on real sockets, with nothing between them.
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 use std::collections::VecDeque;
 

@@ -1,6 +1,5 @@
 //! Queries against servers on virtual time: every query and every datagram ends where a second, slower
 //! account of the same events puts it, and the steady path allocates nothing.
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,5 @@
 //! What interfaces see: the responder on one of them, loaded over a veth pair, and groups over loopback.
 //! The ledgers of both sides agree.
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,7 +1,6 @@
 //! The generator against the responder over loopback: their ledgers agree to the packet, with each fault
 //! and with all of them. What is asserted never depends on how fast the machine is: only counts are
 //! compared, and queries are watched for longer than any machine takes to answer them.
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};

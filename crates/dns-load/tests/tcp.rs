@@ -1,6 +1,5 @@
 //! Queries over TCP against the responder and against servers that close, over loopback: the ledgers of
 //! both ends agree to the message, and a query whose connection ended is lost, counted and not forgotten.
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};

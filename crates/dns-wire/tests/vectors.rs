@@ -1,6 +1,5 @@
 //! Messages as others wrote them: answers of dnsmasq 2.90 (Debian 12) to queries over loopback, and
 //! the query of the slides on which the DNS benchmark rests; then the same messages damaged.
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 use base::Random;
 use dns_wire::{Class, Edns, Flags, Kind, Malformed, Message, Query, Rcode, Record};

@@ -2,8 +2,6 @@
 //! keeps its own ledger: figures, texts and exit codes. Deadlines are long; nothing that is
 //! asserted depends on how fast the machine is.
 
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
-
 mod agreement;
 mod files;
 mod lab_hosts;

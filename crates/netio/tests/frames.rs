@@ -1,5 +1,4 @@
 //! Frame sockets over a veth pair in a namespace of the test's own.
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::process::Command;

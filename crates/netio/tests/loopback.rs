@@ -1,5 +1,4 @@
 //! Batches over loopback, judged by the standard library's sockets where possible.
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket as StdSocket};
 use std::sync::atomic::{AtomicBool, Ordering};

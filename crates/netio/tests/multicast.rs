@@ -1,6 +1,5 @@
 //! IPv6 link-local addresses and groups, in a network namespace of the test's own with one veth
 //! pair, because loopback has neither.
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::process::Command;

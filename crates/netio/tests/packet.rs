@@ -1,5 +1,4 @@
 //! Packet sockets and filters over a veth pair in a namespace of the test's own.
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 #![allow(unsafe_code, reason = "a frame with a VLAN tag needs a raw socket")]
 
 use std::collections::BTreeSet;

@@ -1,4 +1,6 @@
 //! The integration tests of `packet-wire`, one program: a module for each subject.
 
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
 mod frames;
 mod vectors;

@@ -4,8 +4,6 @@
 //! it is installed the twin is compared with its output first. `GODWIT_REQUIRE_TOOLS=1` makes a
 //! missing tshark a failure.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
-
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::net::IpAddr;

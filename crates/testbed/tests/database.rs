@@ -1,7 +1,5 @@
 //! Private database servers: they answer, outlive a crash, and leave nothing behind.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
-
 use std::path::PathBuf;
 
 use testbed::database::galera::{Cluster, NODES};

@@ -1,4 +1,6 @@
 //! The integration tests of `testbed`, one program: a module for each subject.
 
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
 mod database;
 mod topology;

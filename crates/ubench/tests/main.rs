@@ -1,3 +1,5 @@
 //! The integration tests of `ubench`, one program: a module for each subject.
 
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
 mod ubench;

@@ -1,7 +1,5 @@
 //! Whole measurements, small ones: what is counted, and what results look like.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
-
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

@@ -95,7 +95,7 @@ pub(crate) fn build_step(
     let mut command = session.cargo();
     command
         .args(arguments)
-        .args(["--profile", "checked", "--message-format=json-render-diagnostics"])
+        .args(["--message-format=json-render-diagnostics"])
         .stdout(create(&messages)?)
         .stderr(create(&log)?);
     let end = child::wait(&mut command, &session.marker, BUILD_LIMIT)?;

@@ -1,7 +1,5 @@
 //! Endpoints to talk to each other, on a loopback interface of the test's own.
 
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
-
 pub(crate) mod front;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

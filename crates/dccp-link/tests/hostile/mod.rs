@@ -4,8 +4,6 @@
 //!
 //! Figures of a run: `cargo run --release -p dccp-link --example hostile_input`.
 
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
-
 mod forge;
 mod relay;
 mod scene;

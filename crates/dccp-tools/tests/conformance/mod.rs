@@ -1,7 +1,5 @@
 //! The suite against our own listener: over both carriers, and through a relay that breaks rules.
 
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
-
 mod faults;
 mod namespaces;
 mod relay;

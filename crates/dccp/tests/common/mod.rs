@@ -1,7 +1,5 @@
 //! Reading the captures in `tests/captures`.
 
-#![expect(clippy::unwrap_used, reason = "a test ends at a file that cannot be read")]
-
 use std::net::IpAddr;
 use std::path::Path;
 

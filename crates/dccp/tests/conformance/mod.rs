@@ -3,8 +3,6 @@
 //! clock. Cases of feature negotiation, Ack Vectors and congestion control that need no connection
 //! are tests beside that code, under the same names.
 
-#![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
-
 mod acknowledgements;
 mod checksums;
 mod closing;

@@ -6,8 +6,6 @@
 //! connection than the one that it was sent on, no state is impossible, and memory stays bounded.
 //! `GODWIT_WORLD_SEED=s` lives one world and tells it, `GODWIT_WORLD_SEEDS=n` so many.
 
-#![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
-
 mod application;
 mod plan;
 mod witness;

@@ -1,7 +1,5 @@
 //! A small server behind the commands: leases in a map, a configuration that is taken as it is.
 
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
-
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 

@@ -1,5 +1,4 @@
 //! A server in miniature, and a virtual world that joins it to a population of exchanges.
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 pub(crate) mod responder;
 pub(crate) mod v6;

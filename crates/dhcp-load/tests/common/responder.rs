@@ -1,5 +1,4 @@
 //! A thread that answers on a real socket.
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;

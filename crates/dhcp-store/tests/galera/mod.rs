@@ -6,8 +6,6 @@
 //! Each node is killed once, or as often as `GODWIT_GALERA_ROUNDS` says; who asks for what follows from
 //! `GODWIT_GALERA_SEED`, the interleaving is the machine's.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
-
 mod ledger;
 mod server;
 

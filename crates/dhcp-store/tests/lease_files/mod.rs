@@ -8,8 +8,6 @@
 //! what kea-lfc 2.2.0 made of them. Tests that run Kea are skipped when it is not installed, unless
 //! `GODWIT_REQUIRE_TOOLS=1`.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
-
 mod damaged;
 mod family;
 mod killed;

@@ -3,8 +3,6 @@
 //! What is not installed is left out with a line `skipped: `, or fails with
 //! `GODWIT_REQUIRE_TOOLS=1`.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
-
 mod authority;
 mod bulk;
 mod contract;

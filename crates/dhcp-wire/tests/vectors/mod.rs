@@ -6,8 +6,6 @@
 //! `GODWIT_REQUIRE_TOOLS=1` makes a missing tshark a failure; `GODWIT_WRITE_TWINS=1` writes the
 //! twins anew.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
-
 mod tshark;
 mod v4;
 mod v6;

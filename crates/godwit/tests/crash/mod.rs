@@ -6,8 +6,6 @@
 //! the server has come with those when SIGKILL meets it is the machine's own. `GODWIT_CRASH_MOMENTS`
 //! says how many moments, `GODWIT_CRASH_SEED` the first seed; `cargo xtask crash` sets both.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
-
 mod chronicle;
 mod clients;
 mod family;

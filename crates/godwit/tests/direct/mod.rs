@@ -2,8 +2,6 @@
 //! ours, Debian's Kea, and a responder that misbehaves by plan. Whatever they do, both ledgers agree to
 //! the last exchange.
 
-#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
-
 mod servers;
 mod station;
 
