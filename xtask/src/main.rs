@@ -12,10 +12,14 @@ usage: cargo xtask tidy [--fast] [--root FOLDER]
            the rules of the house, then cargo fmt --check and cargo clippy
            --fast     the rules only
            --root     another workspace than this one
-       cargo xtask test [--skip-install] [--list] [SUITE...]
-           everything that must hold, or only the suites named
+       cargo xtask test [--skip-install] [--changed [REV]] [--repeat N] [--busy] [SUITE...]
+           all tests and checks, or those of the suites named
            --skip-install   leave the machine's packages as they are
-           --list           the names of the suites
+           --changed        only crates that differ from REV (HEAD), and all that depend on them
+           --repeat         run the tests N times
+           --busy           keep processors and disk busy meanwhile
+       cargo xtask test --list
+           print the names of the suites
        cargo xtask crash [--moments N] [--seed S] [--only SUITE]
            kill -9 and power cuts at random moments, which `cargo xtask test` has a few of
            --moments  how many in each suite (200)
@@ -26,6 +30,14 @@ usage: cargo xtask tidy [--fast] [--root FOLDER]
            is cut off, empty, out of place or no number";
 
 fn main() -> ExitCode {
+    let mut given = std::env::args_os().skip(1);
+    if given.next().is_some_and(|word| word == test::BUSY_WORD) {
+        let path = given.next().map(PathBuf::from);
+        if let Err(reason) = test::keep_busy(path.as_deref()) {
+            eprintln!("xtask: {reason}");
+        }
+        return ExitCode::SUCCESS;
+    }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
@@ -85,20 +97,33 @@ fn tidy_command(arguments: &[&str]) -> Result<bool, Refusal> {
 }
 
 fn test_command(arguments: &[&str]) -> Result<bool, Refusal> {
-    let mut wish = test::Wish::default();
-    for argument in arguments {
-        match *argument {
-            "--skip-install" => wish.is_install_skipped = true,
+    let mut options = test::Options::default();
+    let mut rest = arguments.iter().copied().peekable();
+    while let Some(argument) = rest.next() {
+        match argument {
+            "--skip-install" => options.is_install_skipped = true,
+            "--busy" => options.is_busy = true,
+            "--repeat" => {
+                let count = rest.next().and_then(|word| word.parse().ok());
+                options.repetitions = count.filter(|count| *count > 0).ok_or(Refusal::Usage)?;
+            }
+            "--changed" => {
+                let names = test::suite_names(workspace_root()).map_err(Refusal::Failed)?;
+                let is_revision =
+                    |word: &&str| !word.starts_with('-') && !names.iter().any(|name| name == word);
+                let revision = rest.next_if(is_revision).unwrap_or("HEAD");
+                options.changed_since = Some(revision.to_owned());
+            }
             "--list" => {
                 let names = test::suite_names(workspace_root()).map_err(Refusal::Failed)?;
                 println!("{}", names.join("\n"));
                 return Ok(true);
             }
             option if option.starts_with('-') => return Err(Refusal::Usage),
-            suite => wish.suites.push(suite.to_owned()),
+            suite => options.suites.push(suite.to_owned()),
         }
     }
-    test::run(workspace_root(), &wish).map_err(Refusal::Failed)
+    test::run(workspace_root(), &options).map_err(Refusal::Failed)
 }
 
 fn crash_command(arguments: &[&str]) -> Result<bool, Refusal> {

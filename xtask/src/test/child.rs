@@ -80,9 +80,14 @@ pub(crate) fn wait(command: &mut Command, marker: &str, limit: Duration) -> Resu
     }
 }
 
-/// All processes that carry the marker, as far as this user may see them.
+/// Returns all processes that carry the marker of a run, as far as this user may see them.
 pub(crate) fn marked(marker: &str) -> Vec<Marked> {
-    let entry = format!("{MARKER}={marker}");
+    marked_by(MARKER, marker)
+}
+
+/// Returns all processes with `marker` in the environment variable `name`.
+pub(crate) fn marked_by(name: &str, marker: &str) -> Vec<Marked> {
+    let entry = format!("{name}={marker}");
     let mut found = Vec::new();
     let pids = fs::read_dir("/proc").into_iter().flatten().flatten();
     for pid in pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()) {
@@ -95,6 +100,25 @@ pub(crate) fn marked(marker: &str) -> Vec<Marked> {
         }
     }
     found.sort();
+    found
+}
+
+/// Number of looks, and the pause between them, before a process counts as one that lasts: one that
+/// was killed is visible until its new parent has waited for it.
+const LOOKS: u32 = 40;
+const LOOK_PAUSE: Duration = Duration::from_millis(250);
+
+/// Returns the processes with `marker` in the environment variable `name` that do not go away.
+pub(crate) fn lasting(name: &str, marker: &str) -> Vec<Marked> {
+    let mut found = marked_by(name, marker);
+    for _ in 0..LOOKS {
+        if found.is_empty() {
+            break;
+        }
+        thread::sleep(LOOK_PAUSE);
+        let now = marked_by(name, marker);
+        found.retain(|process| now.contains(process));
+    }
     found
 }
 
@@ -144,7 +168,7 @@ mod tests {
         assert_eq!(end, End::TimeOut);
         // A killed orphan stays visible until its new parent has waited for it.
         let started = Instant::now();
-        while !marked(&marker).is_empty() && started.elapsed() < Duration::from_secs(20) {
+        while !marked(&marker).is_empty() && started.elapsed() < Duration::from_secs(300) {
             thread::yield_now();
         }
         assert_eq!(marked(&marker), []);

@@ -1,7 +1,7 @@
 //! `cargo xtask crash`: the crash suites, of which the test command runs a sample, at as many moments
 //! as one likes.
 //!
-//! A suite is some tests of one program, which read how many moments and which seed from their
+//! A suite is some tests of one integration program, which read how many moments and which seed from their
 //! environment and print what came of them on lines that begin with [`COUNTS`].
 
 use std::fs;
@@ -14,54 +14,54 @@ use super::child;
 use super::programs::{self, Built};
 use super::tally::{Tally, read_output};
 
-/// Suites by name: the program of tests, and the tests.
+/// Suites: the crate whose integration program has the tests, and the tests.
 const SUITES: [Suite; 8] = [
     Suite {
         name: "server-v4",
-        program: "crash",
-        tests: &["acknowledged_dhcpv4_leases_survive_the_death_of_the_server"],
+        package: "godwit",
+        tests: &["crash::acknowledged_dhcpv4_leases_survive_the_death_of_the_server"],
     },
     Suite {
         name: "server-v6",
-        program: "crash",
-        tests: &["acknowledged_dhcpv6_leases_survive_the_death_of_the_server"],
+        package: "godwit",
+        tests: &["crash::acknowledged_dhcpv6_leases_survive_the_death_of_the_server"],
     },
     Suite {
         name: "server-sqlite",
-        program: "crash",
-        tests: &["acknowledged_leases_in_sqlite_survive_the_death_of_the_server"],
+        package: "godwit",
+        tests: &["crash::acknowledged_leases_in_sqlite_survive_the_death_of_the_server"],
     },
     Suite {
         name: "server-mariadb",
-        program: "crash",
-        tests: &["acknowledged_leases_in_mariadb_survive_the_death_of_either_server"],
+        package: "godwit",
+        tests: &["crash::acknowledged_leases_in_mariadb_survive_the_death_of_either_server"],
     },
     Suite {
         name: "server-postgresql",
-        program: "crash",
-        tests: &["acknowledged_leases_in_postgresql_survive_the_death_of_either_server"],
+        package: "godwit",
+        tests: &["crash::acknowledged_leases_in_postgresql_survive_the_death_of_either_server"],
     },
     Suite {
         name: "server-galera",
-        program: "crash",
-        tests: &["galera::no_address_has_two_owners_whichever_node_of_a_cluster_dies"],
+        package: "godwit",
+        tests: &["crash::galera::no_address_has_two_owners_whichever_node_of_a_cluster_dies"],
     },
     Suite {
         name: "power-sqlite",
-        program: "power_cut",
+        package: "dhcp-store",
         tests: &[
-            "sqlite::acknowledged_leases_in_sqlite_survive_power_cuts",
-            "sqlite::what_could_not_be_flushed_is_done_again_over_a_new_connection",
+            "power_cut::sqlite::acknowledged_leases_in_sqlite_survive_power_cuts",
+            "power_cut::sqlite::what_could_not_be_flushed_is_done_again_over_a_new_connection",
         ],
     },
     Suite {
         name: "power-memfile",
-        program: "power_cut",
+        package: "dhcp-store",
         tests: &[
-            "acknowledged_leases_survive_power_cuts",
-            "acknowledged_leases_survive_failing_writes_and_restarts",
-            "leases_flushed_by_time_survive_power_cuts",
-            "undurable_leases_survive_the_death_of_the_process",
+            "power_cut::acknowledged_leases_survive_power_cuts",
+            "power_cut::acknowledged_leases_survive_failing_writes_and_restarts",
+            "power_cut::leases_flushed_by_time_survive_power_cuts",
+            "power_cut::undurable_leases_survive_the_death_of_the_process",
         ],
     },
 ];
@@ -75,7 +75,7 @@ const SUITE_LIMIT: Duration = Duration::from_secs(300);
 
 struct Suite {
     name: &'static str,
-    program: &'static str,
+    package: &'static str,
     tests: &'static [&'static str],
 }
 
@@ -106,8 +106,7 @@ pub(crate) fn run(root: &Path, wish: &Wish) -> Result<bool, String> {
     }
     let mut session = Session::begin(root)?;
     session.requires_tools = session.privilege.is_root();
-    let programs: Vec<&str> = suites.iter().map(|suite| suite.program).collect();
-    let built = programs::build_programs(&session, "build-crash", &programs)?;
+    let built = programs::build_integration_programs(&session, "build-crash")?;
     let mut total = Tally::default();
     for suite in suites {
         total += run_suite(&session, suite, wish, &built)?;
@@ -123,7 +122,7 @@ fn run_suite(
     wish: &Wish,
     built: &Built,
 ) -> Result<Tally, String> {
-    let program = built.program(suite.program)?;
+    let program = built.integration_program(suite.package)?;
     let log = session.log(&format!("crash-{}", suite.name));
     let mut command = Command::new(&program.executable);
     command
@@ -168,14 +167,12 @@ mod tests {
         let crates = crate::workspace_root().join("crates");
         for suite in &SUITES {
             let is_there = |test: &&str| {
-                let mut folders = fs::read_dir(&crates).unwrap().flatten();
-                folders.any(|folder| {
-                    let files = fs::read_dir(folder.path().join("tests").join(suite.program));
-                    files.into_iter().flatten().flatten().any(|file| {
-                        let text = fs::read_to_string(file.path()).unwrap_or_default();
-                        let name = test.rsplit("::").next().unwrap_or(test);
-                        text.contains(&format!("fn {name}("))
-                    })
+                let mut parts = test.rsplit("::");
+                let (name, folder) = (parts.next().unwrap_or(test), test.split("::").next());
+                let tests = crates.join(suite.package).join("tests").join(folder.unwrap_or(""));
+                fs::read_dir(tests).into_iter().flatten().flatten().any(|file| {
+                    let text = fs::read_to_string(file.path()).unwrap_or_default();
+                    text.contains(&format!("fn {name}("))
                 })
             };
             let missing: Vec<_> = suite.tests.iter().filter(|test| !is_there(test)).collect();

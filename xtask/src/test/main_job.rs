@@ -11,11 +11,12 @@ use serde_json::Value;
 use super::Session;
 use super::child;
 use super::privilege::Privilege;
+use super::sandbox::Sandbox;
 use super::tally::Tally;
 
 /// The plan that is short enough.
 const PLAN: &str = "dhcp4-smoke";
-const LIMIT: Duration = Duration::from_secs(180);
+const LIMIT: Duration = Duration::from_secs(1800);
 /// What the checks of one job are called when they cannot be made.
 const CHECK_COUNT: usize = 4;
 /// The user that owns nothing (Debian's `nobody` and `nogroup`).
@@ -51,17 +52,15 @@ pub(crate) fn run(session: &Session, godwit: Option<&Path>, user: As) -> Result<
         return Ok(Tally::left_out(CHECK_COUNT));
     }
     let name = format!("job-{}", user.topology());
-    let folder = session.temporary.join(&name);
+    let sandbox = session.sandbox(&name)?;
+    let folder = sandbox.temporary.clone();
     let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
-    fs::create_dir_all(&folder).map_err(failed)?;
-    fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).map_err(failed)?;
     // The build folder may be closed to others.
     let copy = folder.join("godwit");
     fs::copy(godwit, &copy).map_err(failed)?;
     fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)).map_err(failed)?;
 
-    let mut command = job_command(session, &copy, &folder, user);
-    command.current_dir(&folder);
+    let mut command = job_command(session, &copy, &sandbox, user);
     let log = session.log(&name);
     let end = child::run(&mut command, &session.marker, &log, LIMIT)?;
     let tally = judge(end, &folder, user);
@@ -78,24 +77,25 @@ pub(crate) fn run(session: &Session, godwit: Option<&Path>, user: As) -> Result<
     Ok(tally)
 }
 
-fn job_command(session: &Session, godwit: &Path, folder: &Path, user: As) -> Command {
+fn job_command(session: &Session, godwit: &Path, sandbox: &Sandbox, user: As) -> Command {
+    let folder = &sandbox.temporary;
     let mut environment = session.environment();
     let home = folder.display().to_string();
     for name in ["HOME", "TMPDIR"] {
         environment.retain(|(other, _)| other != name);
         environment.push((name.to_owned(), home.clone()));
     }
-    let godwit = godwit.to_string_lossy();
     let mut command = match (user, session.privilege) {
-        (As::Root, privilege) => privilege.command(&godwit, &environment),
         (As::Anybody, Privilege::Root) => {
-            let mut command = session.privilege.command("setpriv", &environment);
+            let setpriv = Path::new("setpriv");
+            let mut command = sandbox.command(session.privilege, &environment, folder, setpriv);
             command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]);
             command.args(["--inh-caps=-all", "--bounding-set=-all", "--no-new-privs"]);
-            command.arg(&*godwit);
+            command.arg(godwit);
             command
         }
-        (As::Anybody, _) => Privilege::None.command(&godwit, &environment),
+        (As::Anybody, _) => sandbox.command(Privilege::None, &environment, folder, godwit),
+        (As::Root, privilege) => sandbox.command(privilege, &environment, folder, godwit),
     };
     command.args(["lab", "run", PLAN, "--json"]);
     command

@@ -1,49 +1,77 @@
-//! `cargo xtask test`: everything that must hold, suite by suite, each with its time.
+//! `cargo xtask test`: every check that must hold, suite by suite.
 //!
-//! A suite that fails shows the end of its log and the run goes on. The last line is always
-//! `N passed, M failed, K skipped`.
+//! The programs of tests are built once; their jobs then run side by side ([`schedule`]), each in a
+//! sandbox of its own ([`sandbox`]). A job that fails shows the end of its log and the command that
+//! repeats it, and the run goes on. The last line is always `N passed, M failed, K skipped`.
 
+mod busy;
+mod changed;
 mod child;
 pub(crate) mod crash;
+mod job;
 mod leftovers;
 mod main_job;
 pub(crate) mod pages;
 mod privilege;
 mod programs;
+mod sandbox;
+mod schedule;
 mod setup;
 mod tally;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use crate::tidy;
-use leftovers::Snapshot;
+use crate::tidy::{self, CrateSuite};
+use busy::BusyMachine;
+pub(crate) use busy::{WORD as BUSY_WORD, keep_busy};
+use job::JobResult;
 use main_job::As;
 use privilege::Privilege;
 use programs::Built;
+use sandbox::Sandbox;
 use tally::Tally;
 
-/// What was asked for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wish {
-    /// Leave the machine's packages as they are.
+/// Options of the command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Options {
+    /// Whether the machine's packages stay as they are.
     pub(crate) is_install_skipped: bool,
-    /// Only these suites; all when empty.
+    /// Names of the suites to run; all when empty.
     pub(crate) suites: Vec<String>,
+    /// Revision since which a crate must have changed to be tested.
+    pub(crate) changed_since: Option<String>,
+    /// Number of times that the tests run.
+    pub(crate) repetitions: u32,
+    /// Whether other processes keep the machine busy meanwhile.
+    pub(crate) is_busy: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            is_install_skipped: false,
+            suites: Vec::new(),
+            changed_since: None,
+            repetitions: 1,
+            is_busy: false,
+        }
+    }
 }
 
 /// One run of the suites.
 pub(crate) struct Session {
-    /// The workspace.
+    /// Folder of the workspace.
     root: PathBuf,
-    /// Where logs go.
+    /// Folder of the logs.
     logs: PathBuf,
-    /// Where tests write; removed at the end.
+    /// Folder of temporary files; removed at the end.
     temporary: PathBuf,
-    /// The value of the marker that all children carry.
+    /// Value of the marker that all children carry.
     marker: String,
     privilege: Privilege,
     /// Whether a test whose tool or privilege is missing must fail.
@@ -52,26 +80,24 @@ pub(crate) struct Session {
 
 impl Session {
     fn begin(root: &Path) -> Result<Self, String> {
-        let logs = root.join("target/xtask");
+        let logs = build_folder(root).join("xtask");
         let marker = format!("{}", std::process::id());
         let temporary = std::env::temp_dir().join(format!("godwit-test-{marker}"));
         for folder in [&logs, &temporary] {
             fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
         }
-        // Programs that have given up their privileges write here too.
-        fs::set_permissions(&temporary, fs::Permissions::from_mode(0o777))
-            .map_err(|error| format!("{}: {error}", temporary.display()))?;
+        open_to_all(&temporary)?;
         let privilege = Privilege::detect();
         let root = root.to_owned();
         Ok(Self { root, logs, temporary, marker, privilege, requires_tools: false })
     }
 
-    /// The log of a suite.
+    /// Returns the log of a suite.
     fn log(&self, name: &str) -> PathBuf {
         self.logs.join(format!("{name}.log"))
     }
 
-    /// The cargo that runs this program, in the workspace.
+    /// Returns the cargo that runs this program, in the workspace.
     fn cargo(&self) -> Command {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
@@ -79,7 +105,7 @@ impl Session {
         command
     }
 
-    /// What programs of tests find in their environment.
+    /// Returns the environment of the programs of tests.
     fn environment(&self) -> Vec<(String, String)> {
         let mut pairs = vec![
             (child::MARKER, self.marker.clone()),
@@ -91,21 +117,43 @@ impl Session {
         }
         pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
+
+    /// Makes the folder of the job `name` and returns its sandbox.
+    fn sandbox(&self, name: &str) -> Result<Sandbox, String> {
+        let temporary = self.temporary.join(name);
+        let report = self.temporary.join(format!("{name}.left"));
+        fs::create_dir_all(&temporary).map_err(|e| format!("{}: {e}", temporary.display()))?;
+        open_to_all(&temporary)?;
+        let build = build_folder(&self.root);
+        Ok(Sandbox { checkout: self.root.clone(), build, temporary, report })
+    }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
+        child::end_all(&child::marked(&self.marker));
         let script = format!("rm -rf '{}'", self.temporary.display());
         drop(self.privilege.shell(&script).status());
     }
 }
 
-/// A suite: its name and what it does.
+/// Lets programs that have given up their privileges write to `folder` too.
+fn open_to_all(folder: &Path) -> Result<(), String> {
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o777))
+        .map_err(|error| format!("{}: {error}", folder.display()))
+}
+
+/// Returns the folder that cargo builds in.
+fn build_folder(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
+}
+
+/// A suite: its name and its checks.
 enum Suite {
     Setup,
     Tidy,
     Build,
-    Crate(String, PathBuf),
+    Crate(CrateSuite),
     Documentation,
     Job(As),
     Leftovers,
@@ -117,7 +165,7 @@ impl Suite {
             Self::Setup => "setup",
             Self::Tidy => "tidy",
             Self::Build => "build",
-            Self::Crate(name, _) => name,
+            Self::Crate(suite) => &suite.name,
             Self::Documentation => "documentation",
             Self::Job(As::Root) => "job-namespaces",
             Self::Job(As::Anybody) => "job-loopback",
@@ -126,63 +174,91 @@ impl Suite {
     }
 
     const fn needs_build(&self) -> bool {
-        matches!(self, Self::Crate(..) | Self::Documentation | Self::Job(_))
+        matches!(self, Self::Crate(..) | Self::Job(_))
     }
 }
 
-/// All suites in their order.
+/// Returns all suites in their order.
 fn all_suites(root: &Path) -> Result<Vec<Suite>, String> {
     let mut suites = vec![Suite::Setup, Suite::Tidy, Suite::Build];
-    let crates = tidy::crates_from_below(root)?;
-    suites.extend(crates.into_iter().map(|(name, folder)| Suite::Crate(name, folder)));
-    let jobs = [Suite::Job(As::Root), Suite::Job(As::Anybody)];
+    suites.extend(tidy::crates_from_below(root)?.into_iter().map(Suite::Crate));
     suites.push(Suite::Documentation);
-    suites.extend(jobs);
+    suites.extend([Suite::Job(As::Root), Suite::Job(As::Anybody)]);
     suites.push(Suite::Leftovers);
     Ok(suites)
 }
 
-/// The names of all suites.
+/// Returns the names of all suites.
 pub(crate) fn suite_names(root: &Path) -> Result<Vec<String>, String> {
     Ok(all_suites(root)?.iter().map(|suite| suite.name().to_owned()).collect())
 }
 
-/// Runs the suites; true when nothing failed.
-pub(crate) fn run(root: &Path, wish: &Wish) -> Result<bool, String> {
+/// Returns the suites that `options` choose.
+fn chosen_suites(root: &Path, options: &Options) -> Result<Vec<Suite>, String> {
     let mut suites = all_suites(root)?;
-    if let Some(unknown) =
-        wish.suites.iter().find(|name| !suites.iter().any(|suite| suite.name() == *name))
-    {
+    let is_known = |name: &&String| suites.iter().any(|suite| suite.name() == *name);
+    if let Some(unknown) = options.suites.iter().find(|name| !is_known(name)) {
         return Err(format!("no suite is called {unknown}; `cargo xtask test --list` names them"));
     }
-    if !wish.suites.is_empty() {
-        let is_wished = |suite: &Suite| wish.suites.iter().any(|name| name == suite.name());
-        let needs_build = suites.iter().any(|suite| is_wished(suite) && suite.needs_build());
-        suites.retain(|suite| is_wished(suite) || needs_build && matches!(suite, Suite::Build));
+    let mut chosen: Option<BTreeSet<String>> = None;
+    if !options.suites.is_empty() {
+        chosen = Some(options.suites.iter().cloned().collect());
     }
+    if let Some(revision) = &options.changed_since {
+        let mut changed = changed::suites(root, revision)?;
+        println!("changed since {revision}: {}", Vec::from_iter(changed.clone()).join(", "));
+        changed.extend(["tidy", "leftovers"].map(str::to_owned));
+        chosen.get_or_insert_default().extend(changed);
+    }
+    if let Some(names) = chosen {
+        let is_chosen = |suite: &Suite| names.contains(suite.name());
+        let needs_build = suites.iter().any(|suite| is_chosen(suite) && suite.needs_build());
+        suites.retain(|suite| is_chosen(suite) || needs_build && matches!(suite, Suite::Build));
+    }
+    Ok(suites)
+}
+
+/// Runs the suites; true when nothing failed.
+pub(crate) fn run(root: &Path, options: &Options) -> Result<bool, String> {
+    let suites = chosen_suites(root, options)?;
     let mut session = Session::begin(root)?;
-    say_privilege(&session);
-    session.requires_tools = session.privilege.is_root() && !wish.is_install_skipped;
-    let before = Snapshot::take(&session);
+    print_privilege(&session);
+    session.requires_tools = session.privilege.is_root() && !options.is_install_skipped;
+    let mut run = Run { session, built: Built::default(), results: Vec::new() };
     let mut total = Tally::default();
-    let mut built = Built::default();
-    for suite in &suites {
-        println!("{} ...", suite.name());
-        let started = Instant::now();
-        let outcome = run_suite(&session, suite, wish, &mut built, &before);
-        let tally = outcome.unwrap_or_else(|reason| {
-            println!("    {reason}");
-            Tally::one(false)
-        });
-        println!("{:<16} {:>7.1} s   {tally}", suite.name(), started.elapsed().as_secs_f64());
+    for suite in suites.iter().filter(|suite| is_once(suite)) {
+        total += run.timed(suite.name(), |run| run.run_once(suite, options));
+    }
+    let _busy = match options.is_busy {
+        true => Some(BusyMachine::start(&run.session.temporary)?),
+        false => None,
+    };
+    for number in 1..=options.repetitions {
+        let mut tally = Tally::default();
+        tally += run.run_crates(&suites);
+        for suite in suites.iter().filter(|suite| matches!(suite, Suite::Job(_))) {
+            tally += run.timed(suite.name(), |run| run.run_job(suite));
+        }
+        if options.repetitions > 1 {
+            println!("run {number} of {}: {tally}", options.repetitions);
+        }
         total += tally;
     }
-    drop(session);
+    if suites.iter().any(|suite| matches!(suite, Suite::Leftovers)) {
+        total += run.timed("leftovers", |run| Ok(leftovers::check(&run.results)));
+    }
+    schedule::print_slowest(&run.results);
+    drop(run);
     println!("{total}");
     Ok(total.failed == 0)
 }
 
-fn say_privilege(session: &Session) {
+/// Returns whether a suite runs once, before the tests that may be repeated.
+fn is_once(suite: &Suite) -> bool {
+    matches!(suite, Suite::Setup | Suite::Tidy | Suite::Build | Suite::Documentation)
+}
+
+fn print_privilege(session: &Session) {
     match session.privilege {
         Privilege::Root => println!("running as root: nothing is left out"),
         Privilege::Sudo => println!("running with passwordless sudo: nothing is left out"),
@@ -193,27 +269,84 @@ fn say_privilege(session: &Session) {
     }
 }
 
-fn run_suite(
-    session: &Session,
-    suite: &Suite,
-    wish: &Wish,
-    built: &mut Built,
-    before: &Snapshot,
-) -> Result<Tally, String> {
-    match suite {
-        Suite::Setup => setup::run(session, !wish.is_install_skipped),
-        Suite::Tidy => {
-            let verdict = tidy::run(&session.root, false)?;
-            Ok(Tally { passed: verdict.passed, failed: verdict.failed, skipped: 0 })
+/// The state of a run.
+struct Run {
+    session: Session,
+    built: Built,
+    results: Vec<JobResult>,
+}
+
+impl Run {
+    /// Prints the line of a suite around `work`; a suite that cannot run is one failure.
+    fn timed(
+        &mut self,
+        name: &str,
+        work: impl FnOnce(&mut Self) -> Result<Tally, String>,
+    ) -> Tally {
+        println!("{name} ...");
+        let started = Instant::now();
+        let tally = work(self).unwrap_or_else(|reason| {
+            println!("    {reason}");
+            Tally::one(false)
+        });
+        println!("{name:<16} {:>7.1} s   {tally}", started.elapsed().as_secs_f64());
+        tally
+    }
+
+    fn run_once(&mut self, suite: &Suite, options: &Options) -> Result<Tally, String> {
+        match suite {
+            Suite::Setup => setup::run(&self.session, !options.is_install_skipped),
+            Suite::Tidy => {
+                let verdict = tidy::run(&self.session.root, false)?;
+                Ok(Tally { passed: verdict.passed, failed: verdict.failed, skipped: 0 })
+            }
+            Suite::Build => {
+                let (built, tally) = programs::build(&self.session)?;
+                self.built = built;
+                Ok(tally)
+            }
+            Suite::Documentation => {
+                let names = tidy::crates_with_examples(&self.session.root)?;
+                programs::run_documentation(&self.session, &names)
+            }
+            Suite::Crate(_) | Suite::Job(_) | Suite::Leftovers => Ok(Tally::default()),
         }
-        Suite::Build => {
-            let (done, tally) = programs::build(session)?;
-            *built = done;
-            Ok(tally)
+    }
+
+    /// Runs the jobs of all crates among `suites`, side by side.
+    fn run_crates(&mut self, suites: &[Suite]) -> Tally {
+        let mut jobs = Vec::new();
+        let mut tally = Tally::default();
+        for suite in suites {
+            let Suite::Crate(suite) = suite else { continue };
+            match job::jobs_of(&suite.name, &suite.folder, suite.is_real, &self.built) {
+                Ok(found) => jobs.extend(found),
+                Err(reason) => {
+                    println!("    {reason}");
+                    tally += Tally::one(false);
+                }
+            }
         }
-        Suite::Crate(name, folder) => programs::run_crate(session, name, folder, built),
-        Suite::Documentation => programs::run_documentation(session),
-        Suite::Job(user) => main_job::run(session, built.godwit.as_deref(), *user),
-        Suite::Leftovers => Ok(leftovers::check(session, before)),
+        let started = Instant::now();
+        let count = jobs.len();
+        match schedule::run(&self.session, jobs) {
+            Ok(results) => {
+                results.iter().for_each(|result| tally += result.tally);
+                self.results.extend(results);
+            }
+            Err(reason) => {
+                println!("    {reason}");
+                tally += Tally::one(false);
+            }
+        }
+        if count > 0 {
+            println!("{count} jobs side by side in {:.1} s", started.elapsed().as_secs_f64());
+        }
+        tally
+    }
+
+    fn run_job(&mut self, suite: &Suite) -> Result<Tally, String> {
+        let Suite::Job(user) = suite else { return Ok(Tally::default()) };
+        main_job::run(&self.session, self.built.godwit.as_deref(), *user)
     }
 }

@@ -11,8 +11,8 @@ use super::child;
 use super::programs;
 use super::tally::read_output;
 
-const PROGRAM: &str = "pages";
-const TEST: &str = "charts_of_every_page_are_whole";
+const CRATE: &str = "measure";
+const TEST: &str = "pages::charts_of_every_page_are_whole";
 /// How lines begin that are for whoever asked.
 const SAID: &str = "page: ";
 /// Longer than any folder takes.
@@ -24,9 +24,9 @@ pub(crate) fn run(root: &Path, folder: &Path) -> Result<bool, String> {
         folder.canonicalize().map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut session = Session::begin(root)?;
     session.requires_tools = true;
-    let built = programs::build_programs(&session, "build-pages", &[PROGRAM])?;
-    let program = built.program(PROGRAM)?;
-    let log = session.log(PROGRAM);
+    let built = programs::build_integration_programs(&session, "build-pages")?;
+    let program = built.integration_program(CRATE)?;
+    let log = session.log("pages");
     let mut command = Command::new(&program.executable);
     command
         .args(["--exact", "--show-output", TEST])

@@ -1,10 +1,9 @@
-//! Building once, and running the test programs that the build made.
-//!
-//! The programs are run directly rather than through `cargo test -p CRATE`, because cargo would
-//! choose features anew for every crate and build the shared ones again.
+//! The programs of tests: built once, with the features that the whole workspace chooses, and asked
+//! for the names of their tests.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -20,11 +19,29 @@ pub(crate) struct TestProgram {
     pub(crate) folder: PathBuf,
     /// Name of its target.
     pub(crate) target: String,
+    /// Whether it is an integration program (below `tests/`) and not the tests inside a library
+    /// or binary.
+    pub(crate) is_integration: bool,
     /// The file to run.
     pub(crate) executable: PathBuf,
 }
 
-/// What the build made.
+impl TestProgram {
+    /// Returns the names of its tests, those that are ignored included.
+    pub(crate) fn tests(&self) -> Result<Vec<String>, String> {
+        let mut command = Command::new(&self.executable);
+        command.args(["--list", "--format", "terse"]).current_dir(&self.folder);
+        let failed = |reason: String| format!("{} --list: {reason}", self.executable.display());
+        let output = command.output().map_err(|error| failed(error.to_string()))?;
+        if !output.status.success() {
+            return Err(failed(output.status.to_string()));
+        }
+        let text = String::from_utf8_lossy(&output.stdout);
+        Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
+    }
+}
+
+/// The files that the build made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Built {
     /// Programs of tests, in no order that means anything.
@@ -34,26 +51,29 @@ pub(crate) struct Built {
 }
 
 impl Built {
-    /// The program of tests called `target`.
-    pub(crate) fn program(&self, target: &str) -> Result<&TestProgram, String> {
-        let found = self.programs.iter().find(|program| program.target == target);
-        found.ok_or_else(|| format!("cargo made no program {target}"))
+    /// Returns the integration program of the crate `name`.
+    pub(crate) fn integration_program(&self, name: &str) -> Result<&TestProgram, String> {
+        let is_wanted = |program: &&TestProgram| {
+            program.is_integration && program.folder.file_name().is_some_and(|last| last == name)
+        };
+        let found = self.programs.iter().find(is_wanted);
+        found.ok_or_else(|| format!("cargo made no integration program for {name}"))
     }
 }
 
-const BUILD_LIMIT: Duration = Duration::from_secs(3600);
-/// Longer than any program of tests may take.
-const PROGRAM_LIMIT: Duration = Duration::from_secs(900);
+/// Longest time for a build from nothing.
+pub(crate) const BUILD_LIMIT: Duration = Duration::from_secs(3600);
 
-/// Builds all tests and the binary, optimised and with assertions.
+/// Builds all programs of tests and the binary. Examples are compiled by clippy alone: nothing runs
+/// them.
 pub(crate) fn build(session: &Session) -> Result<(Built, Tally), String> {
-    let tests = ["test", "--workspace", "--no-run"];
+    let tests = ["test", "--workspace", "--lib", "--bins", "--tests", "--no-run"];
     let mut built = Built::default();
     let mut tally = Tally::default();
     let messages = build_step(session, "build", &tests, &mut tally)?;
     collect(&messages, &mut built);
     if tally.failed == 0 && built.godwit.is_none() {
-        let binary = ["build", "--package", "godwit", "--bin", "godwit"];
+        let binary = ["build", "--workspace", "--bin", "godwit"];
         let messages = build_step(session, "build-binary", &binary, &mut tally)?;
         collect(&messages, &mut built);
         tally.check(built.godwit.is_some(), "the build makes the godwit binary");
@@ -61,29 +81,21 @@ pub(crate) fn build(session: &Session) -> Result<(Built, Tally), String> {
     Ok((built, tally))
 }
 
-/// Builds the programs of tests called `names`, with the features that the whole workspace chooses.
-pub(crate) fn build_programs(
-    session: &Session,
-    step: &str,
-    names: &[&str],
-) -> Result<Built, String> {
-    let mut names = names.to_vec();
-    names.sort_unstable();
-    names.dedup();
-    let mut arguments = vec!["test", "--workspace", "--no-run"];
-    arguments.extend(names.iter().flat_map(|name| ["--test", name]));
+/// Builds the integration programs alone.
+pub(crate) fn build_integration_programs(session: &Session, step: &str) -> Result<Built, String> {
+    let arguments = ["test", "--workspace", "--test", "main", "--no-run"];
     let mut tally = Tally::default();
     let messages = build_step(session, step, &arguments, &mut tally)?;
     if tally.failed > 0 {
-        return Err(format!("{} cannot be built", names.join(", ")));
+        return Err("the integration programs cannot be built".to_owned());
     }
     let mut built = Built::default();
     collect(&messages, &mut built);
     Ok(built)
 }
 
-/// Has cargo do `arguments`; its messages.
-pub(crate) fn build_step(
+/// Runs cargo with `arguments` and returns its messages.
+fn build_step(
     session: &Session,
     name: &str,
     arguments: &[&str],
@@ -95,7 +107,7 @@ pub(crate) fn build_step(
     let mut command = session.cargo();
     command
         .args(arguments)
-        .args(["--message-format=json-render-diagnostics"])
+        .arg("--message-format=json-render-diagnostics")
         .stdout(create(&messages)?)
         .stderr(create(&log)?);
     let end = child::wait(&mut command, &session.marker, BUILD_LIMIT)?;
@@ -108,77 +120,45 @@ pub(crate) fn build_step(
 }
 
 /// Picks the programs out of cargo's messages, one JSON object a line.
-pub(crate) fn collect(messages: &str, built: &mut Built) {
+fn collect(messages: &str, built: &mut Built) {
     for line in messages.lines() {
         let Ok(message) = serde_json::from_str::<Value>(line) else { continue };
         let Some(executable) = message["executable"].as_str() else { continue };
         let target = message["target"]["name"].as_str().unwrap_or_default();
+        let kind = &message["target"]["kind"][0];
         let manifest = Path::new(message["manifest_path"].as_str().unwrap_or_default());
         let executable = PathBuf::from(executable);
         if message["profile"]["test"] == true {
             built.programs.push(TestProgram {
                 folder: manifest.parent().unwrap_or(manifest).to_owned(),
                 target: target.to_owned(),
+                is_integration: kind == "test",
                 executable,
             });
-        } else if target == "godwit" && message["target"]["kind"][0] == "bin" {
+        } else if target == "godwit" && kind == "bin" {
             built.godwit = Some(executable);
         }
     }
 }
 
-/// Runs the test programs of one crate.
-pub(crate) fn run_crate(
-    session: &Session,
-    name: &str,
-    folder: &Path,
-    built: &Built,
-) -> Result<Tally, String> {
-    let mut programs: Vec<&TestProgram> =
-        built.programs.iter().filter(|program| program.folder == folder).collect();
-    programs.sort_by(|a, b| (&a.target, &a.executable).cmp(&(&b.target, &b.executable)));
-    let mut total = Tally::default();
-    for program in programs {
-        let log = session.log(&format!("test-{name}-{}", program.target));
-        let mut environment = session.environment();
-        environment.push(("CARGO_MANIFEST_DIR".to_owned(), folder.display().to_string()));
-        environment.extend(
-            built.godwit.iter().map(|path| ("GODWIT_BIN".to_owned(), path.display().to_string())),
-        );
-        let path = program.executable.to_string_lossy();
-        let mut command = session.privilege.command(&path, &environment);
-        command.arg("--show-output").current_dir(folder);
-        let end = child::run(&mut command, &session.marker, &log, PROGRAM_LIMIT)?;
-        total += judge(&format!("{name} {}", program.target), end, &log);
+/// Runs the examples in the documentation of the crates that have any.
+pub(crate) fn run_documentation(session: &Session, names: &[String]) -> Result<Tally, String> {
+    if names.is_empty() {
+        println!("    no crate has an example in its documentation");
+        return Ok(Tally::one(true));
     }
-    Ok(total)
-}
-
-/// Runs the examples in the documentation of all crates.
-pub(crate) fn run_documentation(session: &Session) -> Result<Tally, String> {
     let log = session.log("doc");
     let mut command = session.cargo();
-    command
-        .args(["test", "--workspace", "--doc", "--profile", "checked"])
-        .envs(session.environment());
+    command.args(["test", "--workspace", "--doc"]).envs(session.environment());
     let end = child::run(&mut command, &session.marker, &log, BUILD_LIMIT)?;
-    Ok(judge("documentation", end, &log))
-}
-
-/// Counts what a program of tests printed; one that ended badly without a failed test counts as
-/// one failure.
-fn judge(what: &str, end: child::End, log: &Path) -> Tally {
-    let octets = fs::read(log).unwrap_or_default();
-    let (mut tally, reasons) = read_output(&String::from_utf8_lossy(&octets));
-    for reason in reasons {
-        println!("    left out in {what}: {reason}");
-    }
+    let octets = fs::read(&log).unwrap_or_default();
+    let (mut tally, _) = read_output(&String::from_utf8_lossy(&octets));
     if !end.is_success() {
         tally.failed = tally.failed.max(1);
-        println!("    {what}: {}; the whole log: {}", end.describe(), log.display());
-        print!("{}", child::last_lines(log, 60));
+        println!("    documentation: {}; the whole log: {}", end.describe(), log.display());
+        print!("{}", child::last_lines(&log, 60));
     }
-    tally
+    Ok(tally)
 }
 
 #[cfg(test)]
@@ -190,6 +170,7 @@ mod tests {
         let messages = r#"
 {"reason":"compiler-artifact","manifest_path":"/w/crates/a/Cargo.toml","target":{"kind":["lib"],"name":"a"},"profile":{"test":true},"executable":"/w/t/a-1"}
 {"reason":"compiler-artifact","manifest_path":"/w/crates/a/Cargo.toml","target":{"kind":["lib"],"name":"a"},"profile":{"test":false},"executable":null}
+{"reason":"compiler-artifact","manifest_path":"/w/crates/a/Cargo.toml","target":{"kind":["test"],"name":"main"},"profile":{"test":true},"executable":"/w/t/main-1"}
 {"reason":"compiler-artifact","manifest_path":"/w/crates/godwit/Cargo.toml","target":{"kind":["bin"],"name":"godwit"},"profile":{"test":true},"executable":"/w/t/godwit-1"}
 {"reason":"compiler-artifact","manifest_path":"/w/crates/godwit/Cargo.toml","target":{"kind":["bin"],"name":"godwit"},"profile":{"test":false},"executable":"/w/t/godwit"}
 {"reason":"build-finished","success":true}
@@ -198,7 +179,9 @@ not JSON"#;
         collect(messages, &mut built);
         assert_eq!(built.godwit, Some(PathBuf::from("/w/t/godwit")));
         let targets: Vec<&str> = built.programs.iter().map(|each| each.target.as_str()).collect();
-        assert_eq!(targets, ["a", "godwit"]);
-        assert_eq!(built.programs[0].folder, Path::new("/w/crates/a"));
+        assert_eq!(targets, ["a", "main", "godwit"]);
+        let integration = built.integration_program("a").unwrap();
+        assert_eq!(integration.executable, Path::new("/w/t/main-1"));
+        assert!(built.integration_program("b").is_err());
     }
 }

@@ -18,7 +18,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use finding::Finding;
-use workspace::Workspace;
+use workspace::Layer;
+pub(crate) use workspace::{Package, Workspace};
 
 /// How many rules held and how many did not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,11 +67,59 @@ pub(crate) fn run(root: &Path, is_fast: bool) -> Result<Verdict, String> {
     Ok(verdict)
 }
 
-/// Name and folder of every crate, from the lowest layer up.
-pub(crate) fn crates_from_below(root: &Path) -> Result<Vec<(String, PathBuf)>, String> {
+/// A crate as a suite of tests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CrateSuite {
+    /// Name of the crate.
+    pub(crate) name: String,
+    /// Folder of the crate.
+    pub(crate) folder: PathBuf,
+    /// Whether its integration tests work with real sockets, files and programs: the crates from
+    /// layer 3 up.
+    pub(crate) is_real: bool,
+}
+
+/// Returns all crates, from the lowest layer up.
+pub(crate) fn crates_from_below(root: &Path) -> Result<Vec<CrateSuite>, String> {
     let mut packages = Workspace::packages_of(root)?;
     packages.sort_by_key(|package| package.layer.clone().ok());
-    Ok(packages.into_iter().map(|package| (package.name, root.join(package.folder))).collect())
+    let suites = packages.into_iter().map(|package| CrateSuite {
+        folder: root.join(&package.folder),
+        is_real: package.layer.is_ok_and(|layer| layer >= Layer::Number(3)),
+        name: package.name,
+    });
+    Ok(suites.collect())
+}
+
+/// Returns the names of the crates with examples in their documentation, which rustdoc would run:
+/// fences without the name of another language.
+pub(crate) fn crates_with_examples(root: &Path) -> Result<Vec<String>, String> {
+    let workspace = Workspace::load(root)?;
+    let mut names = BTreeSet::new();
+    for (path, source) in &workspace.sources {
+        if path.contains("/src/") && has_example(&source.text) {
+            names.extend(workspace.package_of(path).map(|package| package.name.clone()));
+        }
+    }
+    Ok(names.into_iter().collect())
+}
+
+/// Returns whether the documentation in `text` has a fence that rustdoc takes for Rust.
+fn has_example(text: &str) -> bool {
+    let mut is_open = false;
+    for line in text.lines() {
+        let line = line.trim_start();
+        let Some(words) = line.strip_prefix("//!").or_else(|| line.strip_prefix("///")) else {
+            is_open = false;
+            continue;
+        };
+        let Some(language) = words.trim().strip_prefix("```") else { continue };
+        if !is_open && (language.is_empty() || language.contains("rust") || language == "no_run") {
+            return true;
+        }
+        is_open = !is_open;
+    }
+    false
 }
 
 /// Everything that the text rules have to say, sorted by place.
@@ -96,4 +145,19 @@ fn cargo_agrees(root: &Path, arguments: &[&str]) -> Result<bool, String> {
         .status()
         .map_err(|error| format!("cannot run cargo {}: {error}", arguments[0]))?;
     Ok(status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn examples_are_fences_of_rust() {
+        let fence =
+            |language: &str| format!("/// A.\n/// ```{language}\n/// x\n/// ```\nfn f() {{}}\n");
+        assert!(has_example(&fence("")) && has_example(&fence("rust,no_run")));
+        assert!(!has_example(&fence("text")) && !has_example(&fence("sh")));
+        let two = format!("{}{}", fence("text"), fence(""));
+        assert!(has_example(&two));
+    }
 }

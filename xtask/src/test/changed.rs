@@ -1,0 +1,85 @@
+//! `cargo xtask test --changed [REV]`: the suites that a change can turn red.
+//!
+//! These are the crates with a changed file, and all that depend on them, for their tests too. A file
+//! outside of crates concerns the crates whose sources name its folder (`docs/`, `conformance/`), a
+//! file of the workspace itself all of them.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::tidy::{Package, Workspace};
+
+/// Returns the names of the crates that a change since `revision` concerns.
+pub(crate) fn suites(root: &Path, revision: &str) -> Result<BTreeSet<String>, String> {
+    let differing = git(root, &["diff", "--name-only", revision])?;
+    let untracked = git(root, &["ls-files", "--others", "--exclude-standard"])?;
+    let files: Vec<&str> = differing.lines().chain(untracked.lines()).collect();
+    Ok(concerned(&Workspace::load(root)?, &files))
+}
+
+/// Returns the crates that a change of `files` concerns.
+fn concerned(workspace: &Workspace, files: &[&str]) -> BTreeSet<String> {
+    let packages = &workspace.packages;
+    let mut found: BTreeSet<String> = BTreeSet::new();
+    for file in files {
+        if let Some(package) = workspace.package_of(file) {
+            found.insert(package.name.clone());
+        } else if let Some((folder, _)) = file.split_once('/') {
+            let name = format!("{folder}/");
+            let readers = workspace.sources.values().filter(|source| source.text.contains(&name));
+            found.extend(
+                readers
+                    .filter_map(|source| workspace.package_of(&source.path))
+                    .map(|package| package.name.clone()),
+            );
+        } else if !file.ends_with(".md") {
+            found.extend(packages.iter().map(|package| package.name.clone()));
+        }
+    }
+    loop {
+        let depends = |package: &&Package| {
+            !found.contains(&package.name)
+                && package.dependencies.iter().any(|other| found.contains(&other.name))
+        };
+        let more: Vec<String> =
+            packages.iter().filter(depends).map(|package| package.name.clone()).collect();
+        if more.is_empty() {
+            return found;
+        }
+        found.extend(more);
+    }
+}
+
+fn git(root: &Path, arguments: &[&str]) -> Result<String, String> {
+    let words = arguments.join(" ");
+    let output = Command::new("git")
+        .args(arguments)
+        .current_dir(root)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("cannot run git: {error}"))?;
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        Err(format!("git {words}: {}", String::from_utf8_lossy(&output.stderr).trim()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_concerns_the_crate_and_all_that_depend_on_it() {
+        let workspace = Workspace::load(crate::workspace_root()).unwrap();
+        let concerned = |file: &str| concerned(&workspace, &[file]);
+        assert_eq!(concerned("README.md").len(), 0);
+        assert_eq!(concerned("Cargo.lock").len(), workspace.packages.len());
+        let engine = concerned("crates/dhcp-engine/src/lib.rs");
+        assert!(["dhcp-engine", "dhcp-server", "godwit"].iter().all(|&name| engine.contains(name)));
+        assert!(!engine.contains("dccp") && !engine.contains("base"), "{engine:?}");
+        assert!(concerned("docs/book/lab.md").contains("godwit"));
+        assert_eq!(concerned("xtask/src/main.rs"), BTreeSet::from(["xtask".to_owned()]));
+    }
+}

@@ -1,0 +1,146 @@
+//! A sandbox for each job of a run, where the user is root: a network namespace with a loopback of
+//! its own, and a mount namespace in which `/run/netns` and `/run/godwit` are empty and the checkout
+//! cannot be written.
+//!
+//! Jobs that run side by side, and other programs on the machine, therefore share no port, no
+//! interface and no namespace with a job, and whatever a job leaves is known to be its own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::privilege::Privilege;
+
+/// The shell script that sets the sandbox up, runs a program in it and reports what the program
+/// left. Arguments: checkout, build folder, folder for temporary files, file for the report,
+/// folder to run in, program and its arguments.
+const SCRIPT: &str = r#"
+set -e
+checkout=$1 build=$2 temporary=$3 report=$4 folder=$5
+shift 5
+mkdir -p /run/netns /run/godwit
+mount -t tmpfs tmpfs /run/netns
+mount -t tmpfs tmpfs /run/godwit
+# sysfs shows the interfaces of the namespace in which it was mounted; control groups lie below it.
+groups=$(mktemp -d "$temporary/groups.XXXXXX")
+mount --rbind /sys/fs/cgroup "$groups"
+mount -t sysfs sysfs /sys
+mount --move "$groups" /sys/fs/cgroup
+rmdir "$groups"
+mount --bind "$checkout" "$checkout"
+mount -o remount,ro,bind "$checkout"
+mount --bind "$build" "$build"
+mount -o remount,rw,bind "$build"
+ip link set lo up
+cd "$folder"
+before=$(ls /sys/class/net)
+set +e
+"$@"
+status=$?
+look=0
+while [ $look -lt 20 ]; do
+    {
+        ls -A /run/netns | sed 's/^/namespace /'
+        ls /run/godwit | grep '\.run$' | sed 's/^/registered run /'
+        ls -A "$temporary" | sed 's/^/temporary file /'
+        ls /sys/class/net | grep -vxF "$before" | sed 's/^/interface /'
+    } >"$report"
+    [ -s "$report" ] || break
+    # The kernel takes namespaces and interfaces down in the background.
+    sleep 0.25
+    look=$((look + 1))
+done
+exit $status
+"#;
+
+/// The folders and files of a sandbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Sandbox {
+    /// The checkout, which the job cannot write.
+    pub(crate) checkout: PathBuf,
+    /// The build folder, which it can.
+    pub(crate) build: PathBuf,
+    /// The folder that its tests have for temporary files, empty at first.
+    pub(crate) temporary: PathBuf,
+    /// The file with a line for each thing that it left.
+    pub(crate) report: PathBuf,
+}
+
+impl Sandbox {
+    /// Returns the command that runs `program` in `folder` inside the sandbox, or without one where
+    /// the user is not root.
+    pub(crate) fn command(
+        &self,
+        privilege: Privilege,
+        environment: &[(String, String)],
+        folder: &Path,
+        program: &Path,
+    ) -> Command {
+        if !privilege.is_root() {
+            let mut command = privilege.command(&program.to_string_lossy(), environment);
+            command.current_dir(folder);
+            return command;
+        }
+        let mut command = privilege.command("unshare", environment);
+        command.args(["--net", "--mount", "sh", "-c", SCRIPT, "sandbox"]);
+        command.args([&self.checkout, &self.build, &self.temporary, &self.report]);
+        command.arg(folder).arg(program).current_dir("/");
+        command
+    }
+
+    /// Returns what the job left, one phrase for each thing.
+    pub(crate) fn leftovers(&self) -> Vec<String> {
+        let reported = fs::read_to_string(&self.report).unwrap_or_default();
+        reported.lines().map(str::to_owned).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(label: &str, words: &str) -> Option<(bool, Vec<String>)> {
+        if Privilege::detect() != Privilege::Root {
+            println!("skipped: this needs root");
+            return None;
+        }
+        let name = format!("godwit-sandbox-{label}-{}", std::process::id());
+        let place = std::env::temp_dir().join(name);
+        let path = |name: &str| place.join(name);
+        let sandbox = Sandbox {
+            checkout: path("checkout"),
+            build: path("checkout/target"),
+            temporary: path("temporary"),
+            report: path("report"),
+        };
+        fs::create_dir_all(&sandbox.build).unwrap();
+        fs::create_dir_all(&sandbox.temporary).unwrap();
+        let environment = [("TMPDIR".to_owned(), sandbox.temporary.display().to_string())];
+        let shell = Path::new("sh");
+        let mut command = sandbox.command(Privilege::Root, &environment, &sandbox.checkout, shell);
+        let status = command.args(["-c", words]).status().unwrap();
+        let left = sandbox.leftovers();
+        fs::remove_dir_all(place).unwrap();
+        Some((status.success(), left))
+    }
+
+    #[test]
+    fn a_job_has_a_network_of_its_own_and_cannot_write_the_checkout() {
+        let words = "set -e; ip link show lo | grep -q UP; ls /sys/class/net | grep -qx lo; \
+                     touch target/x; rm target/x; ! touch x 2>/dev/null";
+        let Some((is_success, left)) = run("own", words) else { return };
+        assert!(is_success);
+        assert_eq!(left, [""; 0]);
+    }
+
+    #[test]
+    fn leftovers_of_a_job_are_reported_with_its_status() {
+        let words = "ip netns add gone; ip link add name left type dummy; touch \"$TMPDIR/file\"; \
+                     touch /run/godwit/1.run; exit 3";
+        let Some((is_success, left)) = run("left", words) else { return };
+        assert!(!is_success);
+        let expected =
+            ["namespace gone", "registered run 1.run", "temporary file file", "interface left"];
+        assert_eq!(left, expected);
+    }
+}

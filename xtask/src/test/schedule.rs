@@ -1,0 +1,203 @@
+//! The schedule of a run: as many jobs side by side as leave the processors a little to do, the
+//! slowest first.
+//!
+//! A job that waits (for a server, a database, a clock) leaves the processors idle, and another is
+//! started beside it; while the processors are busy, few are added. How long each job took last time
+//! is kept in the build folder.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::Session;
+use super::job::{Job, JobResult, RunningJob};
+use super::tally::Tally;
+
+/// Time between two looks at the running jobs.
+const PAUSE: Duration = Duration::from_millis(10);
+/// Time over which the load of the processors is averaged.
+const LOAD_WINDOW: Duration = Duration::from_millis(250);
+/// Share of the processors' time that must be idle before a job is added to the usual number.
+const IDLE_SHARE: f64 = 0.2;
+/// Jobs that run at a time for each processor, however busy the machine is.
+const LEAST_PER_PROCESSOR: usize = 2;
+/// Jobs that run at a time for each processor at most.
+const MOST_PER_PROCESSOR: usize = 8;
+/// Assumed duration of a job that has not run here before, in seconds.
+const UNKNOWN_S: f64 = 5.0;
+
+/// Runs all jobs; prints each suite when its last job has ended.
+pub(crate) fn run(session: &Session, mut jobs: Vec<Job>) -> Result<Vec<JobResult>, String> {
+    let durations = Durations::load(session);
+    jobs.sort_by(|a, b| {
+        let of = |job: &Job| durations.seconds.get(&job.name()).copied().unwrap_or(UNKNOWN_S);
+        of(b).total_cmp(&of(a)).then_with(|| a.name().cmp(&b.name()))
+    });
+    let mut open: BTreeMap<String, usize> = BTreeMap::new();
+    for job in &jobs {
+        *open.entry(job.suite.clone()).or_default() += 1;
+    }
+    let processors = thread::available_parallelism().map_or(2, usize::from);
+    let (least, most) = (LEAST_PER_PROCESSOR * processors, MOST_PER_PROCESSOR * processors);
+    let mut load = ProcessorLoad::new();
+    let mut waiting = jobs.into_iter().enumerate();
+    let mut running: Vec<RunningJob> = Vec::new();
+    let mut results: Vec<JobResult> = Vec::new();
+    loop {
+        let may_add = load.poll() && running.len() < most;
+        if running.len() < least || may_add {
+            if let Some((number, job)) = waiting.next() {
+                running.push(job.start(session, number)?);
+                continue;
+            }
+            if running.is_empty() {
+                break;
+            }
+        }
+        let mut index = 0;
+        while index < running.len() {
+            let Some(result) = running[index].poll()? else {
+                index += 1;
+                continue;
+            };
+            running.swap_remove(index);
+            report(&result, &mut open, &results);
+            results.push(result);
+        }
+        thread::sleep(PAUSE);
+    }
+    durations.save(session, &results);
+    Ok(results)
+}
+
+/// Prints why a job failed, and the line of its suite when it was the last one.
+fn report(result: &JobResult, open: &mut BTreeMap<String, usize>, earlier: &[JobResult]) {
+    for line in &result.failure {
+        println!("    {line}");
+    }
+    for thing in &result.leftovers {
+        println!("    {} left behind: {thing}", result.name);
+    }
+    let Some(count) = open.get_mut(&result.suite) else { return };
+    *count -= 1;
+    if *count > 0 {
+        return;
+    }
+    let of_suite = earlier.iter().filter(|each| each.suite == result.suite).chain([result]);
+    let mut tally = Tally::default();
+    let mut duration = Duration::ZERO;
+    let mut reasons: Vec<&String> = Vec::new();
+    for each in of_suite {
+        tally += each.tally;
+        duration += each.duration;
+        reasons.extend(&each.skip_reasons);
+    }
+    reasons.sort();
+    reasons.dedup();
+    for reason in reasons {
+        println!("    skipped in {}: {reason}", result.suite);
+    }
+    println!("{:<16} {:>7.1} s   {tally}", result.suite, duration.as_secs_f64());
+}
+
+/// Prints the ten jobs that took longest.
+pub(crate) fn print_slowest(results: &[JobResult]) {
+    let mut sorted: Vec<&JobResult> = results.iter().collect();
+    sorted.sort_by_key(|result| std::cmp::Reverse(result.duration));
+    println!("slowest:");
+    for result in sorted.iter().take(10) {
+        println!("    {:>7.1} s   {}", result.duration.as_secs_f64(), result.name);
+    }
+}
+
+/// Durations of jobs in the last run, in seconds by name.
+struct Durations {
+    seconds: HashMap<String, f64>,
+}
+
+impl Durations {
+    fn path(session: &Session) -> PathBuf {
+        session.logs.join("durations.json")
+    }
+
+    fn load(session: &Session) -> Self {
+        let text = fs::read_to_string(Self::path(session)).unwrap_or_default();
+        Self { seconds: serde_json::from_str(&text).unwrap_or_default() }
+    }
+
+    /// Keeps the durations of this run, and the earlier ones of jobs that were not in it.
+    fn save(mut self, session: &Session, results: &[JobResult]) {
+        for result in results {
+            self.seconds.insert(result.name.clone(), result.duration.as_secs_f64());
+        }
+        let text = serde_json::to_string(&self.seconds).unwrap_or_default();
+        drop(fs::write(Self::path(session), text));
+    }
+}
+
+/// The load of all processors together, from `/proc/stat` (proc(5)).
+struct ProcessorLoad {
+    read_at: Instant,
+    ticks: Ticks,
+}
+
+/// Time that the processors have spent since the machine started, in ticks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Ticks {
+    idle: u64,
+    all: u64,
+}
+
+impl ProcessorLoad {
+    fn new() -> Self {
+        Self { read_at: Instant::now(), ticks: read_ticks() }
+    }
+
+    /// Returns true once in a window in which the processors had time left.
+    fn poll(&mut self) -> bool {
+        if self.read_at.elapsed() < LOAD_WINDOW {
+            return false;
+        }
+        let now = read_ticks();
+        let before = std::mem::replace(&mut self.ticks, now);
+        self.read_at = Instant::now();
+        idle_share(before, now) > IDLE_SHARE
+    }
+}
+
+/// Returns the idle share of the time between two readings, 0 to 1.
+fn idle_share(before: Ticks, after: Ticks) -> f64 {
+    let all = after.all.saturating_sub(before.all);
+    let idle = after.idle.saturating_sub(before.idle);
+    if all == 0 { 0.0 } else { idle as f64 / all as f64 }
+}
+
+fn read_ticks() -> Ticks {
+    parse_ticks(&fs::read_to_string("/proc/stat").unwrap_or_default())
+}
+
+/// Reads the line `cpu  user nice system idle iowait …`; waiting for a disk is no idleness, for a
+/// further job would wait for the same disk.
+fn parse_ticks(text: &str) -> Ticks {
+    let line = text.lines().next().unwrap_or_default();
+    let values: Vec<u64> =
+        line.split_whitespace().skip(1).take(8).filter_map(|word| word.parse().ok()).collect();
+    Ticks { idle: values.get(3).copied().unwrap_or(0), all: values.iter().sum() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idleness_is_the_share_between_two_readings() {
+        let before = parse_ticks("cpu  100 0 100 800 0 0 0 0 0 0\ncpu0 1 1 1 1\n");
+        assert_eq!(before, Ticks { idle: 800, all: 1000 });
+        let after = parse_ticks("cpu  160 0 100 830 10 0 0 0 0 0\n");
+        assert!((idle_share(before, after) - 0.3).abs() < 1e-9);
+        assert!(idle_share(after, after) < f64::EPSILON);
+        assert_eq!(parse_ticks(""), Ticks::default());
+    }
+}
