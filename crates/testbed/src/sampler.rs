@@ -178,7 +178,7 @@ mod tests {
         let target = Target { pid: std::process::id(), address, interface: "lo".to_owned() };
         let origin = Instant::now();
         let targets = vec![target];
-        let now = || read(origin, &[], &targets).sides[0].clone();
+        let now = || read(origin, &[], &targets).sides[0];
         let begin = now().interface.received.packets;
         let sampler = Sampler::start(origin, Duration::from_secs(36_000), vec![], targets.clone());
         let sender = UdpSocket::bind((ip, 0)).unwrap();
