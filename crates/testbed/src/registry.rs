@@ -25,6 +25,8 @@ const GROUP_PAUSE: Duration = Duration::from_millis(10);
 #[derive(Clone, Debug)]
 pub struct Registry {
     folder: PathBuf,
+    /// File of the kernel's setting of the backlog.
+    backlog_setting: PathBuf,
 }
 
 /// One thing that a run created.
@@ -89,7 +91,14 @@ impl Registry {
             .mode(0o700)
             .create(&folder)
             .map_err(|e| TestbedError::new(format!("cannot create {}", folder.display()), e))?;
-        Ok(Self { folder })
+        Ok(Self { folder, backlog_setting: PathBuf::from(BACKLOG) })
+    }
+
+    /// Returns the register with another file in the place of the kernel's setting of the backlog, so
+    /// that a test changes nothing that the whole machine shares.
+    #[must_use]
+    pub fn with_backlog_setting(self, path: PathBuf) -> Self {
+        Self { backlog_setting: path, ..self }
     }
 
     /// Registers the calling process as a run.
@@ -151,11 +160,17 @@ impl Registry {
     /// Raises `net.core.netdev_max_backlog` to at least `wanted` packets. The first run to raise it
     /// notes the original; the last one to end puts it back.
     ///
+    /// Only the host's own network namespace has the setting. In another one (a container) it stays as
+    /// the host has it; trials in which a packet found the backlog full are void all the same.
+    ///
     /// # Errors
     /// The value cannot be read or written.
     pub fn raise_backlog(&self, wanted: u32) -> Result<(), TestbedError> {
         let _guard = self.lock()?;
-        let current = read_backlog()?;
+        if !self.backlog_setting.exists() {
+            return Ok(());
+        }
+        let current = self.read_backlog()?;
         if current < wanted {
             let note = self.backlog_note();
             if !note.exists() {
@@ -163,7 +178,7 @@ impl Registry {
                     TestbedError::new(format!("cannot write {}", note.display()), e)
                 })?;
             }
-            write_backlog(wanted)?;
+            self.write_backlog(wanted)?;
         }
         Ok(())
     }
@@ -174,13 +189,26 @@ impl Registry {
         else {
             return;
         };
-        match write_backlog(original) {
+        match self.write_backlog(original) {
             Ok(()) => {
                 cleaned.removed.push(format!("netdev_max_backlog is {original} again"));
                 let _ = fs::remove_file(&note);
             }
             Err(e) => cleaned.failed.push(e.to_string()),
         }
+    }
+
+    fn read_backlog(&self) -> Result<u32, TestbedError> {
+        let path = &self.backlog_setting;
+        let failed = || format!("cannot read {}", path.display());
+        let text = fs::read_to_string(path).map_err(|e| TestbedError::new(failed(), e))?;
+        text.trim().parse().map_err(|e| TestbedError::new(failed(), e))
+    }
+
+    fn write_backlog(&self, packets: u32) -> Result<(), TestbedError> {
+        let path = &self.backlog_setting;
+        fs::write(path, packets.to_string())
+            .map_err(|e| TestbedError::new(format!("cannot write {}", path.display()), e))
     }
 
     fn backlog_note(&self) -> PathBuf {
@@ -419,17 +447,6 @@ fn open_file(path: &Path) -> Result<File, TestbedError> {
 
 const BACKLOG: &str = "/proc/sys/net/core/netdev_max_backlog";
 
-fn read_backlog() -> Result<u32, TestbedError> {
-    let text = fs::read_to_string(BACKLOG)
-        .map_err(|e| TestbedError::new(format!("cannot read {BACKLOG}"), e))?;
-    text.trim().parse().map_err(|e| TestbedError::new(format!("cannot read {BACKLOG}"), e))
-}
-
-fn write_backlog(packets: u32) -> Result<(), TestbedError> {
-    fs::write(BACKLOG, packets.to_string())
-        .map_err(|e| TestbedError::new(format!("cannot write {BACKLOG}"), e))
-}
-
 /// What `ip` needs to be asked by; kept here so that the register can be read without a topology.
 pub(crate) fn ip() -> CommandLine {
     CommandLine::new("ip")
@@ -477,6 +494,24 @@ mod tests {
         assert!(mine.exists() && !orphan.exists());
         drop(run);
         assert!(!mine.exists());
+        fs::remove_dir_all(registry.folder).unwrap();
+    }
+
+    #[test]
+    fn the_backlog_is_raised_once_and_put_back() {
+        let registry = registry("backlog");
+        let setting = registry.folder.join("setting");
+        let registry = registry.with_backlog_setting(setting.clone());
+        registry.raise_backlog(2000).unwrap();
+        assert!(!setting.exists(), "a namespace without the setting has none afterwards either");
+        fs::write(&setting, "1000\n").unwrap();
+        for wanted in [2000, 1500] {
+            registry.raise_backlog(wanted).unwrap();
+            assert_eq!(fs::read_to_string(&setting).unwrap(), "2000");
+        }
+        registry.clean().unwrap();
+        assert_eq!(fs::read_to_string(&setting).unwrap(), "1000");
+        assert!(!registry.backlog_note().exists());
         fs::remove_dir_all(registry.folder).unwrap();
     }
 

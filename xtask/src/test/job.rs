@@ -1,5 +1,6 @@
-//! A job: a program of tests or one test of it, started beside others and judged by what it printed.
+//! A job: a program of tests or some tests of it, started beside others and judged by its output.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
@@ -10,11 +11,30 @@ use super::child::{self, End};
 use super::programs::{Built, TestProgram};
 use super::sandbox::Sandbox;
 use super::tally::{Tally, read_output};
+use crate::tidy::{CrateSuite, Split};
 
 /// Longest time for a job, on a machine that has much else to do.
 const LIMIT: Duration = Duration::from_secs(1800);
+/// Tests of one job that run at a time.
+const THREADS: &str = "2";
 /// Environment variable by which the processes of one job are found.
 pub(crate) const JOB_MARKER: &str = "GODWIT_TEST_JOB";
+
+/// The tests of a program that a job runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Selection {
+    /// All.
+    All,
+    /// The tests of one module, by their full names.
+    Module {
+        /// Name of the module.
+        name: String,
+        /// Full names of its tests.
+        tests: Vec<String>,
+    },
+    /// One test, by its full name.
+    Test(String),
+}
 
 /// A job that waits for its turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,8 +43,8 @@ pub(crate) struct Job {
     pub(crate) suite: String,
     /// Program of tests.
     pub(crate) program: TestProgram,
-    /// The one test that the job runs; all tests of the program when there is none.
-    pub(crate) test: Option<String>,
+    /// Tests that the job runs.
+    pub(crate) tests: Selection,
     /// The `godwit` binary, which tests of the product start.
     pub(crate) godwit: Option<PathBuf>,
 }
@@ -32,21 +52,24 @@ pub(crate) struct Job {
 impl Job {
     /// Returns the name of the job in lists and files.
     pub(crate) fn name(&self) -> String {
-        match &self.test {
-            Some(test) => format!("{} {test}", self.suite),
-            None if self.program.is_integration => format!("{} (integration)", self.suite),
-            None => format!("{} (unit, {})", self.suite, self.program.target),
+        match &self.tests {
+            Selection::Test(test) => format!("{} {test}", self.suite),
+            Selection::Module { name, .. } => format!("{} {name}::*", self.suite),
+            Selection::All if self.program.is_integration => {
+                format!("{} (integration)", self.suite)
+            }
+            Selection::All => format!("{} (unit, {})", self.suite, self.program.target),
         }
     }
 
     /// Returns the command that repeats the job.
     fn repetition(&self) -> String {
         let target = if self.program.is_integration { "--test main" } else { "--lib" };
-        match &self.test {
-            Some(test) => {
-                format!("cargo test -p {} {target} {test} -- --exact --show-output", self.suite)
-            }
-            None => format!("cargo test -p {} {target}", self.suite),
+        let command = format!("cargo test -p {} {target}", self.suite);
+        match &self.tests {
+            Selection::Test(test) => format!("{command} {test} -- --exact --show-output"),
+            Selection::Module { name, .. } => format!("{command} {name}:: -- --show-output"),
+            Selection::All => command,
         }
     }
 
@@ -71,9 +94,12 @@ impl Job {
         let mut command =
             sandbox.command(session.privilege, &environment, &program.folder, &program.executable);
         command.arg("--show-output");
-        match &self.test {
-            Some(test) => command.args(["--exact", test]),
-            None => command.args(["--test-threads", "2"]),
+        match &self.tests {
+            Selection::Test(test) => command.args(["--exact", test]),
+            Selection::Module { tests, .. } => {
+                command.args(["--test-threads", THREADS, "--exact"]).args(tests)
+            }
+            Selection::All => command.args(["--test-threads", THREADS]),
         };
         let failed = |error: std::io::Error| format!("{}: {error}", log.display());
         let output = File::create(&log).map_err(failed)?;
@@ -134,7 +160,7 @@ impl RunningJob {
         let (mut tally, skip_reasons) = read_output(&text);
         if !end.is_success() {
             tally.failed = tally.failed.max(1);
-        } else if self.job.test.is_some() && tally == Tally::default() {
+        } else if self.job.tests != Selection::All && tally == Tally::default() {
             tally.failed = 1;
         }
         let mut failure = Vec::new();
@@ -167,27 +193,50 @@ impl RunningJob {
     }
 }
 
-/// Returns the jobs of a suite: each test of an integration program that waits for real programs is
-/// a job, any other program is one as a whole.
-pub(crate) fn jobs_of(
-    suite: &str,
-    folder: &std::path::Path,
-    is_split: bool,
-    built: &Built,
-) -> Result<Vec<Job>, String> {
+/// Returns the jobs of a suite.
+pub(crate) fn jobs_of(suite: &CrateSuite, built: &Built) -> Result<Vec<Job>, String> {
     let mut jobs = Vec::new();
-    for program in built.programs.iter().filter(|program| program.folder == folder) {
-        let job = |test: Option<String>| Job {
-            suite: suite.to_owned(),
-            program: program.clone(),
-            test,
-            godwit: built.godwit.clone(),
+    for program in built.programs.iter().filter(|program| program.folder == suite.folder) {
+        let split = if program.is_integration { suite.split } else { Split::Whole };
+        let selections = match split {
+            Split::Whole => vec![Selection::All],
+            Split::ByModule => modules(program.tests()?),
+            Split::ByTest => program.tests()?.into_iter().map(Selection::Test).collect(),
         };
-        if is_split && program.is_integration {
-            jobs.extend(program.tests()?.into_iter().map(|test| job(Some(test))));
-        } else {
-            jobs.push(job(None));
-        }
+        jobs.extend(selections.into_iter().map(|tests| Job {
+            suite: suite.name.clone(),
+            program: program.clone(),
+            tests,
+            godwit: built.godwit.clone(),
+        }));
     }
     Ok(jobs)
+}
+
+/// Groups tests by the first part of their names.
+fn modules(tests: Vec<String>) -> Vec<Selection> {
+    let mut by_module: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for test in tests {
+        let module = test.split("::").next().unwrap_or_default().to_owned();
+        by_module.entry(module).or_default().push(test);
+    }
+    by_module.into_iter().map(|(name, tests)| Selection::Module { name, tests }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_are_grouped_by_module() {
+        let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+        let module = |name: &str, tests: &[&str]| Selection::Module {
+            name: name.to_owned(),
+            tests: names(tests),
+        };
+        assert_eq!(
+            modules(names(&["a::x", "b::c::y", "a::z"])),
+            [module("a", &["a::x", "a::z"]), module("b", &["b::c::y"])]
+        );
+    }
 }

@@ -227,7 +227,12 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool, String> {
     let mut run = Run { session, built: Built::default(), results: Vec::new() };
     let mut total = Tally::default();
     for suite in suites.iter().filter(|suite| is_once(suite)) {
-        total += run.timed(suite.name(), |run| run.run_once(suite, options));
+        let tally = run.timed(suite.name(), |run| run.run_once(suite, options));
+        total += tally;
+        if tally.failed > 0 && matches!(suite, Suite::Build) {
+            println!("{total}");
+            return Ok(false);
+        }
     }
     let _busy = match options.is_busy {
         true => Some(BusyMachine::start(&run.session.temporary)?),
@@ -319,7 +324,7 @@ impl Run {
         let mut tally = Tally::default();
         for suite in suites {
             let Suite::Crate(suite) = suite else { continue };
-            match job::jobs_of(&suite.name, &suite.folder, suite.is_real, &self.built) {
+            match job::jobs_of(suite, &self.built) {
                 Ok(found) => jobs.extend(found),
                 Err(reason) => {
                     println!("    {reason}");

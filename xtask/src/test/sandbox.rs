@@ -135,12 +135,17 @@ mod tests {
 
     #[test]
     fn leftovers_of_a_job_are_reported_with_its_status() {
-        let words = "ip netns add gone; ip link add name left type dummy; touch \"$TMPDIR/file\"; \
+        let words = "ip netns add gone; ip link add name left type veth peer name right; touch \"$TMPDIR/file\"; \
                      touch /run/godwit/1.run; exit 3";
         let Some((is_success, left)) = run("left", words) else { return };
         assert!(!is_success);
-        let expected =
-            ["namespace gone", "registered run 1.run", "temporary file file", "interface left"];
+        let expected = [
+            "namespace gone",
+            "registered run 1.run",
+            "temporary file file",
+            "interface left",
+            "interface right",
+        ];
         assert_eq!(left, expected);
     }
 }

@@ -17,7 +17,7 @@ const CORE_ARROWS: [(&str, &str); 5] = [
 const EDGE_ARROWS: [(&str, &str); 1] = [("dccp-link", "netio")];
 
 /// The one product that may see products: it only maps flags to calls.
-const BINARY: &str = "godwit";
+pub(super) const BINARY: &str = "godwit";
 
 /// Names of the checks of this module, as findings carry them.
 pub(crate) const RULES: [&str; 3] = ["layer", "arrow", "manifest"];

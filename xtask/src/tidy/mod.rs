@@ -74,9 +74,19 @@ pub(crate) struct CrateSuite {
     pub(crate) name: String,
     /// Folder of the crate.
     pub(crate) folder: PathBuf,
-    /// Whether its integration tests work with real sockets, files and programs: the crates from
-    /// layer 3 up.
-    pub(crate) is_real: bool,
+    /// Parts that its integration program runs in.
+    pub(crate) split: Split,
+}
+
+/// Parts in which an integration program runs, each a job of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Split {
+    /// All tests together: crates below layer 3, which only compute.
+    Whole,
+    /// The tests of a module together: crates with real sockets, files and databases.
+    ByModule,
+    /// Each test alone: the binary, whose tests start servers and wait for them.
+    ByTest,
 }
 
 /// Returns all crates, from the lowest layer up.
@@ -85,7 +95,11 @@ pub(crate) fn crates_from_below(root: &Path) -> Result<Vec<CrateSuite>, String> 
     packages.sort_by_key(|package| package.layer.clone().ok());
     let suites = packages.into_iter().map(|package| CrateSuite {
         folder: root.join(&package.folder),
-        is_real: package.layer.is_ok_and(|layer| layer >= Layer::Number(3)),
+        split: match package.layer {
+            _ if package.name == layers::BINARY => Split::ByTest,
+            Ok(layer) if layer >= Layer::Number(3) => Split::ByModule,
+            _ => Split::Whole,
+        },
         name: package.name,
     });
     Ok(suites.collect())
