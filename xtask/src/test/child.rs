@@ -130,13 +130,17 @@ pub(crate) fn end_all(processes: &[Marked]) {
     }
 }
 
-/// The last lines of a log, indented.
+/// Returns the last lines of a log, indented; of a program of tests those from its first failure on
+/// as well.
 pub(crate) fn last_lines(log: &Path, count: usize) -> String {
     let octets = fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&octets);
     let lines: Vec<&str> = text.lines().collect();
-    let first = lines.len().saturating_sub(count);
-    lines[first..].iter().map(|line| format!("    | {line}\n")).collect()
+    let last = lines.len().saturating_sub(count);
+    let failure = lines.iter().position(|line| *line == "failures:").unwrap_or(last).min(last);
+    let first_end = (failure + count).min(last);
+    let shown = lines[failure..first_end].iter().chain(&lines[last..]);
+    shown.map(|line| format!("    | {line}\n")).collect()
 }
 
 #[cfg(test)]
@@ -155,6 +159,9 @@ mod tests {
         let end = run(&mut command, "output", &log, Duration::from_secs(60)).unwrap();
         assert!(!end.is_success());
         assert_eq!(last_lines(&log, 2), "    | b\n    | no input\n");
+        fs::write(&log, "1\nfailures:\n2\n3\n4\n5\n").unwrap();
+        let expected = ["failures:", "2", "4", "5"].map(|line| format!("    | {line}\n"));
+        assert_eq!(last_lines(&log, 2), expected.concat());
         fs::remove_file(log).unwrap();
     }
 

@@ -32,6 +32,10 @@ mount -o remount,ro,bind "$checkout"
 mount --bind "$build" "$build"
 mount -o remount,rw,bind "$build"
 ip link set lo up
+# A machine has an Ethernet interface, whose address identifies a DHCPv6 server.
+ip link add ether0 type veth peer name ether1
+ip link set ether0 up
+ip link set ether1 up
 cd "$folder"
 before=$(ls /sys/class/net)
 set +e
