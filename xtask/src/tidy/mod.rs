@@ -1,10 +1,11 @@
 //! `cargo xtask tidy`: the rules of the house that the compiler does not know.
 //!
 //! Each rule module names its rules, so that a run can say how many held. A finding is one line
-//! `file:line: rule: message`. The text rules take a fraction of a second; `cargo fmt --check` and
-//! `cargo clippy` follow unless `--fast` is given.
+//! `file:line: rule: message`. The text rules take a fraction of a second; the features that cargo
+//! chooses, `cargo fmt --check` and `cargo clippy` follow unless `--fast` is given.
 
 mod documents;
+mod features;
 mod finding;
 mod layers;
 mod modules;
@@ -52,6 +53,10 @@ pub(crate) fn run(root: &Path, is_fast: bool) -> Result<Verdict, String> {
     .concat();
     let mut verdict = Verdict { passed: rules.len() - broken.len(), failed: broken.len() };
     if !is_fast {
+        let findings = features::check(&workspace)?;
+        findings.iter().for_each(|finding| println!("{finding}"));
+        verdict.passed += usize::from(findings.is_empty());
+        verdict.failed += usize::from(!findings.is_empty());
         let fmt: &[&str] = &["fmt", "--all", "--check"];
         let clippy: &[&str] =
             &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];

@@ -458,7 +458,7 @@ pub fn load_file<F: Rows>(
 ) -> Result<(Vec<F::Lease>, LoadReport), OpenError> {
     let missing = || std::io::Error::from(std::io::ErrorKind::NotFound);
     let file = storage
-        .open(path)
+        .open_to_read(path)
         .and_then(|file| file.ok_or_else(missing))
         .tried("open", path)
         .map_err(OpenError::Storage)?;

@@ -47,6 +47,11 @@ impl Storage for DiskStorage {
         Ok(file.map(|file| Arc::new(DiskFile(file)) as Arc<dyn LogFile>))
     }
 
+    fn open_to_read(&self, path: &Path) -> io::Result<Option<Arc<dyn LogFile>>> {
+        let file = found(OpenOptions::new().read(true).open(path))?;
+        Ok(file.map(|file| Arc::new(DiskFile(file)) as Arc<dyn LogFile>))
+    }
+
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         std::fs::rename(from, to)
     }

@@ -34,6 +34,15 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// See [`Storage::create`].
     fn open(&self, path: &Path) -> io::Result<Option<Arc<dyn LogFile>>>;
 
+    /// Opens a file for reading alone, which takes no permission to write; `None` when there is none.
+    ///
+    /// # Errors
+    ///
+    /// See [`Storage::create`].
+    fn open_to_read(&self, path: &Path) -> io::Result<Option<Arc<dyn LogFile>>> {
+        self.open(path)
+    }
+
     /// Gives a file another name, replacing what had that name.
     ///
     /// # Errors

@@ -1,0 +1,4 @@
+//! Features of procedural macros are chosen apart from those of other crates, by whoever has them as
+//! a dependency of a build script.
+
+fn main() {}

@@ -1,0 +1,69 @@
+//! One set of features: a test of one crate is built from the same third-party crates as the tests of
+//! the whole workspace, so that `cargo test -p CRATE` builds nothing again.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::finding::Finding;
+use super::workspace::Workspace;
+
+/// Name of the check of this module, as findings carry it.
+pub(crate) const RULE: &str = "features";
+/// Manifest that has to name a feature that is missing.
+const MANIFEST: &str = "crates/test-features/Cargo.toml";
+
+/// Reports crates whose choice of features differs from that of the workspace.
+pub(crate) fn check(workspace: &Workspace) -> Result<Vec<Finding>, String> {
+    let all = chosen(&workspace.root, &["--workspace"])?;
+    let mut findings = Vec::new();
+    for package in &workspace.packages {
+        let own = chosen(&workspace.root, &["--package", &package.name])?;
+        for line in own.difference(&all) {
+            let message =
+                format!("for {} alone cargo chooses other features: {line}", package.name);
+            findings.push(Finding::new(RULE, MANIFEST, 1, message));
+        }
+    }
+    Ok(findings)
+}
+
+/// Returns the third-party crates that cargo chooses for `selection`, with their features.
+fn chosen(root: &Path, selection: &[&str]) -> Result<BTreeSet<String>, String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .arg("tree")
+        .args(selection)
+        .args(["--edges", "normal,build,dev", "--prefix", "none", "--format", "{p} [{f}]"])
+        .current_dir(root)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("cannot run cargo tree: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("cargo tree: {}", String::from_utf8_lossy(&output.stderr).trim()));
+    }
+    Ok(third_party(&String::from_utf8_lossy(&output.stdout)))
+}
+
+/// Reads lines like `memchr v2.8.3 [alloc,std] (*)`; crates of the workspace have a path.
+fn third_party(text: &str) -> BTreeSet<String> {
+    text.lines()
+        .filter(|line| !line.contains(" (/"))
+        .map(|line| line.trim_end_matches(" (*)").replace(" (proc-macro)", ""))
+        .filter(|line| !line.is_empty())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_third_parties_are_compared() {
+        let text = "base v0.1.0 (/w/crates/base) []\nmemchr v2.8.3 [alloc]\n\n\
+                    syn v3.0.9 [full] (*)\nserde_derive v1.0.229 (proc-macro) [default]\n";
+        let expected =
+            ["memchr v2.8.3 [alloc]", "serde_derive v1.0.229 [default]", "syn v3.0.9 [full]"];
+        assert_eq!(third_party(text), expected.map(str::to_owned).into());
+    }
+}
