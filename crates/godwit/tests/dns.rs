@@ -226,8 +226,10 @@ example.com MX
     command
         .args(["-m", "tcp", "-s", address, "-p", port, "-n", "250", "-c", "5", "-t", "300", "-d"]);
     let output = command.arg(&queries).stdin(Stdio::null()).output().expect("dnsperf starts");
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(said.contains("NOERROR 500 (100.00%)"), "{said}");
+    let [said, error] =
+        [&output.stdout, &output.stderr].map(|octets| String::from_utf8_lossy(octets));
+    let is_whole = said.contains("NOERROR 500 (100.00%)");
+    assert!(is_whole, "dnsperf: {}\n{said}\n{error}", output.status);
     let ledger = echo.end();
     assert_eq!((number(&ledger, "/tcp/received"), number(&ledger, "/tcp/sent")), (500, 500));
     assert_eq!((number(&ledger, "/tcp/connections"), number(&ledger, "/truncated")), (5, 0));
