@@ -78,7 +78,7 @@ impl Job {
         let words: Vec<String> =
             self.name().split(|c: char| !c.is_alphanumeric()).map(str::to_owned).collect();
         let log = session.log(&format!("test-{}", words.join("-")));
-        let sandbox = session.sandbox(&format!("job-{number}"))?;
+        let sandbox = session.sandbox(&number.to_string())?;
         let marker = format!("{}-{number}", session.marker);
         let temporary = sandbox.temporary.display().to_string();
         let mut environment = session.environment();

@@ -82,7 +82,8 @@ impl Session {
     fn begin(root: &Path) -> Result<Self, String> {
         let logs = build_folder(root).join("xtask");
         let marker = format!("{}", std::process::id());
-        let temporary = std::env::temp_dir().join(format!("godwit-test-{marker}"));
+        // Short, since paths of sockets have 107 octets at most.
+        let temporary = std::env::temp_dir().join(format!("godwit-{marker}"));
         for folder in [&logs, &temporary] {
             fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
         }

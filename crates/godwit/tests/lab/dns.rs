@@ -112,7 +112,7 @@ fn a_server_that_drops_at_every_rate_is_not_called_slow() {
     let text = text
         .replace(
             "loss_percent = 95.0\nstart_per_s = 200.0\nmax_per_s = 400.0",
-            "start_per_s = 4000.0\nloss_percent = 0.1\ndeadline_s = 5.0",
+            "start_per_s = 4000.0\nmax_per_s = 64000.0\nloss_percent = 0.1\ndeadline_s = 5.0",
         )
         .replace("dwell_s = 0.2", "dwell_s = 1.0");
     std::fs::write(&path, text).expect("the plan");
