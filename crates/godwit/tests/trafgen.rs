@@ -48,6 +48,13 @@ impl Link {
         String::from_utf8(output.stdout).expect("plain text")
     }
 
+    /// Waits until the kernel has noticed that both ends of each veth pair are up.
+    fn wait_until_up(&self) {
+        let is_down = |line: &str| line.contains("@") && !line.contains("state UP");
+        let is_up = || !self.inside("ip -o link show", &[]).lines().any(is_down);
+        assert!(waited_until(is_up), "{}", self.inside("ip -o link show", &[]));
+    }
+
     /// What an interface has counted.
     fn count(&self, end: &str, counter: &str) -> u64 {
         let path = format!("cat /sys/class/net/{end}/statistics/{counter}");
@@ -73,6 +80,7 @@ impl Link {
 
     /// Runs `godwit trafgen --json`; its last line.
     fn trafgen(&self, words: &str, packet: &str) -> Value {
+        self.wait_until_up();
         let words = format!("{GODWIT} trafgen --json {words}");
         let said = self.inside(&words, &[packet]);
         serde_json::from_str(said.lines().last().expect("a report")).expect("JSON")
