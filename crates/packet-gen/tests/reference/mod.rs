@@ -42,6 +42,8 @@ fn theirs(
         .arg(&output)
         .args(["-n", &FRAMES.to_string(), "-P", "1", "-E", "1", "--no-sock-mem"])
         .args(flags)
+        // It has a temporary file in the folder that it runs in.
+        .current_dir(folder)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(fs::File::create(folder.join("said")).expect("the folder can be written"))
