@@ -25,7 +25,8 @@ pub(crate) fn browse(browser: &Path, name: &str, html: &str, probe: &str) -> (St
     let outer = format!("<!doctype html><body><script>const page={text};{probe}</script></body>");
     let file = folder.join("outer.html");
     fs::write(&file, outer).expect("a writable target folder");
-    let Output { status, stdout, stderr } = Command::new(browser)
+    let mut command = Command::new(browser);
+    command
         .args([
             "--headless=new",
             "--no-sandbox",
@@ -36,14 +37,34 @@ pub(crate) fn browse(browser: &Path, name: &str, html: &str, probe: &str) -> (St
         .args(["--enable-logging=stderr", "--window-size=1400,1000"])
         .arg(format!("--user-data-dir={}", folder.join("profile").display()))
         .args(["--virtual-time-budget=20000", "--dump-dom"])
-        .arg(format!("file://{}", file.display()))
-        .output()
-        .expect("the browser starts");
-    let (dom, log) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
-    assert!(status.success(), "{status}: {log}");
-    let (_, rest) = dom.split_once("id=\"result\">").unwrap_or_else(|| panic!("no result: {log}"));
+        .arg(format!("file://{}", file.display()));
+    let (dom, log) = dumped(&mut command);
+    let (_, rest) = dom.split_once(RESULT).unwrap_or_else(|| panic!("no result: {log}"));
     let (json, _) = rest.split_once("</pre>").expect("a closed element");
     let json = json.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
     fs::remove_dir_all(&folder).expect("a folder of our own");
     (json, log.lines().filter(|line| line.contains("CONSOLE")).collect())
+}
+
+/// Start of the element that a probe leaves.
+const RESULT: &str = "id=\"result\">";
+/// Times that the browser is started for a page: on a busy machine it may print the page before the
+/// frames in it are laid out, for which its virtual clock does not wait.
+const STARTS: usize = 8;
+
+/// Runs the browser until what it prints has a result; returns page and log.
+fn dumped(command: &mut Command) -> (String, String) {
+    let mut last = Default::default();
+    for _ in 0..STARTS {
+        let Output { status, stdout, stderr } = command.output().expect("the browser starts");
+        let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
+        let (dom, log) = (text(&stdout), text(&stderr));
+        assert!(status.success(), "{status}: {log}");
+        let has_result = dom.contains(RESULT);
+        last = (dom, log);
+        if has_result {
+            break;
+        }
+    }
+    last
 }
