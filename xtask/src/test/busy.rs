@@ -31,11 +31,11 @@ impl BusyMachine {
     /// Starts the processes; the one that writes has its file in `folder`.
     pub(crate) fn start(folder: &Path) -> Result<Self, String> {
         let failed = |error: std::io::Error| format!("cannot make the machine busy: {error}");
-        let program = std::env::current_exe().map_err(failed)?;
         let count = PER_PROCESSOR * thread::available_parallelism().map_or(2, usize::from);
         let mut machine = Self { processes: Vec::new() };
         for number in 0..=count {
-            let mut command = Command::new(&program);
+            // The file itself may have been replaced by the build.
+            let mut command = Command::new("/proc/self/exe");
             command.arg(WORD);
             if number == count {
                 command.arg(folder.join("busy"));

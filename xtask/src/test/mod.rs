@@ -235,10 +235,8 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool, String> {
             return Ok(false);
         }
     }
-    let _busy = match options.is_busy {
-        true => Some(BusyMachine::start(&run.session.temporary)?),
-        false => None,
-    };
+    let busy =
+        if options.is_busy { Some(BusyMachine::start(&run.session.temporary)?) } else { None };
     for number in 1..=options.repetitions {
         let mut tally = Tally::default();
         tally += run.run_crates(&suites);
@@ -250,6 +248,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool, String> {
         }
         total += tally;
     }
+    drop(busy);
     if suites.iter().any(|suite| matches!(suite, Suite::Leftovers)) {
         total += run.timed("leftovers", |run| Ok(leftovers::check(&run.results)));
     }
