@@ -223,8 +223,8 @@ example.com MX
     let echo = Echo::start(&["--truncate", "100%"]);
     let (address, port) = echo.address.split_once(':').expect("address and port");
     let mut command = Command::new("dnsperf");
-    command
-        .args(["-m", "tcp", "-s", address, "-p", port, "-n", "250", "-c", "5", "-t", "300", "-d"]);
+    command.args(["-f", "inet", "-m", "tcp", "-s", address, "-p", port]);
+    command.args(["-n", "250", "-c", "5", "-t", "300", "-d"]);
     let output = command.arg(&queries).stdin(Stdio::null()).output().expect("dnsperf starts");
     let [said, error] =
         [&output.stdout, &output.stderr].map(|octets| String::from_utf8_lossy(octets));

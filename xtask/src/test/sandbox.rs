@@ -32,8 +32,10 @@ mount -o remount,ro,bind "$checkout"
 mount --bind "$build" "$build"
 mount -o remount,rw,bind "$build"
 ip link set lo up
-# A machine has an Ethernet interface, whose address identifies a DHCPv6 server.
+# A machine has an Ethernet interface, whose address identifies a DHCPv6 server, and an IPv4 address
+# there: without one, getaddrinfo(3) with AI_ADDRCONFIG gives ::ffff:127.0.0.1 for 127.0.0.1.
 ip link add ether0 type veth peer name ether1
+ip address add 203.0.113.77/32 dev ether0
 ip link set ether0 up
 ip link set ether1 up
 cd "$folder"
