@@ -130,6 +130,8 @@ pub(crate) struct JobResult {
     pub(crate) suite: String,
     /// Time from its start to its end.
     pub(crate) duration: Duration,
+    /// Processor time of its processes.
+    pub(crate) processor_time: Duration,
     /// Its tests by outcome.
     pub(crate) tally: Tally,
     /// Reasons for which tests were skipped.
@@ -176,6 +178,7 @@ impl RunningJob {
             name: self.job.name(),
             suite: self.job.suite.clone(),
             duration,
+            processor_time: self.sandbox.processor_time(),
             tally,
             skip_reasons,
             leftovers,

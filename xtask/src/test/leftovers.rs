@@ -35,6 +35,7 @@ mod tests {
             name: "job".to_owned(),
             suite: "suite".to_owned(),
             duration: Duration::ZERO,
+            processor_time: Duration::ZERO,
             tally: Tally::one(true),
             skip_reasons: Vec::new(),
             leftovers: leftovers.iter().map(|&thing| thing.to_owned()).collect(),

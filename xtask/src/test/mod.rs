@@ -332,20 +332,26 @@ impl Run {
                 }
             }
         }
+        if jobs.is_empty() {
+            return tally;
+        }
         let started = Instant::now();
-        let count = jobs.len();
         match schedule::run(&self.session, jobs) {
             Ok(results) => {
                 results.iter().for_each(|result| tally += result.tally);
+                let processor_s: f64 =
+                    results.iter().map(|result| result.processor_time.as_secs_f64()).sum();
+                println!(
+                    "{} jobs side by side in {:.1} s, {processor_s:.0} CPU-s",
+                    results.len(),
+                    started.elapsed().as_secs_f64()
+                );
                 self.results.extend(results);
             }
             Err(reason) => {
                 println!("    {reason}");
                 tally += Tally::one(false);
             }
-        }
-        if count > 0 {
-            println!("{count} jobs side by side in {:.1} s", started.elapsed().as_secs_f64());
         }
         tally
     }

@@ -11,6 +11,8 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde_json::{Map, Value, json};
+
 use super::Session;
 use super::job::{Job, JobResult, RunningJob};
 use super::tally::Tally;
@@ -32,7 +34,7 @@ const UNKNOWN_S: f64 = 5.0;
 pub(crate) fn run(session: &Session, mut jobs: Vec<Job>) -> Result<Vec<JobResult>, String> {
     let durations = Durations::load(session);
     jobs.sort_by(|a, b| {
-        let of = |job: &Job| durations.seconds.get(&job.name()).copied().unwrap_or(UNKNOWN_S);
+        let of = |job: &Job| durations.jobs.get(&job.name()).map_or(UNKNOWN_S, |of| of.elapsed_s);
         of(b).total_cmp(&of(a)).then_with(|| a.name().cmp(&b.name()))
     });
     let mut open: BTreeMap<String, usize> = BTreeMap::new();
@@ -102,19 +104,30 @@ fn report(result: &JobResult, open: &mut BTreeMap<String, usize>, earlier: &[Job
     println!("{:<16} {:>7.1} s   {tally}", result.suite, duration.as_secs_f64());
 }
 
-/// Prints the ten jobs that took longest.
+/// Prints the ten jobs that took longest, with the processor time of each.
 pub(crate) fn print_slowest(results: &[JobResult]) {
     let mut sorted: Vec<&JobResult> = results.iter().collect();
     sorted.sort_by_key(|result| std::cmp::Reverse(result.duration));
     println!("slowest:");
     for result in sorted.iter().take(10) {
-        println!("    {:>7.1} s   {}", result.duration.as_secs_f64(), result.name);
+        let [wall, processor] =
+            [result.duration, result.processor_time].map(|time| time.as_secs_f64());
+        println!("    {wall:>7.1} s   {processor:>7.1} CPU-s   {}", result.name);
     }
 }
 
-/// Durations of jobs in the last run, in seconds by name.
+/// Durations of jobs in the last run, by name.
 struct Durations {
-    seconds: HashMap<String, f64>,
+    jobs: HashMap<String, JobDuration>,
+}
+
+/// How long a job took, in seconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct JobDuration {
+    /// From its start to its end.
+    elapsed_s: f64,
+    /// Processor time.
+    processor_s: f64,
 }
 
 impl Durations {
@@ -124,16 +137,27 @@ impl Durations {
 
     fn load(session: &Session) -> Self {
         let text = fs::read_to_string(Self::path(session)).unwrap_or_default();
-        Self { seconds: serde_json::from_str(&text).unwrap_or_default() }
+        let kept: Map<String, Value> = serde_json::from_str(&text).unwrap_or_default();
+        let duration = |value: &Value| JobDuration {
+            elapsed_s: value["elapsed_s"].as_f64().unwrap_or(UNKNOWN_S),
+            processor_s: value["processor_s"].as_f64().unwrap_or_default(),
+        };
+        Self { jobs: kept.iter().map(|(name, value)| (name.clone(), duration(value))).collect() }
     }
 
     /// Keeps the durations of this run, and the earlier ones of jobs that were not in it.
     fn save(mut self, session: &Session, results: &[JobResult]) {
         for result in results {
-            self.seconds.insert(result.name.clone(), result.duration.as_secs_f64());
+            let duration = JobDuration {
+                elapsed_s: result.duration.as_secs_f64(),
+                processor_s: result.processor_time.as_secs_f64(),
+            };
+            self.jobs.insert(result.name.clone(), duration);
         }
-        let text = serde_json::to_string(&self.seconds).unwrap_or_default();
-        drop(fs::write(Self::path(session), text));
+        let value = |duration: JobDuration| json!({ "elapsed_s": duration.elapsed_s, "processor_s": duration.processor_s });
+        let kept: Map<String, Value> =
+            self.jobs.into_iter().map(|(name, duration)| (name, value(duration))).collect();
+        drop(fs::write(Self::path(session), Value::Object(kept).to_string()));
     }
 }
 

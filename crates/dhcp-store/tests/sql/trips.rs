@@ -19,6 +19,11 @@ use crate::sql::{Place, open};
 
 /// Leases in one round.
 const LEASES: u32 = 300;
+/// Rounds in which turns are counted, at most.
+const ATTEMPTS: u64 = 20;
+/// Turns of rounds that renew some leases, change leases, renew all and ask: one to read and to
+/// lock, one to write and to commit; one to ask.
+const FEWEST: [u64; 4] = [2, 2, 2, 1];
 const NOW: Now = Now { mono_ns: 0, wall_us: 1_700_000_000_000_000 };
 
 struct Scene<F: SharedRows> {
@@ -109,17 +114,27 @@ fn trips<F: SharedRows + Sample>(settings: &Settings) {
     // What is needed first: a statement of each kind is prepared once by PostgreSQL.
     scene.leases(1_700_000_000, 1);
     scene.leases(1_700_000_001, 1);
-    scene.leases(1_700_000_001, 12);
     scene.questions(0);
-    // One to read and to lock, one to write and to commit.
-    let some_renewed = scene.leases(1_700_000_002, 12);
-    let changed = scene.leases(1_700_000_003, 1);
-    let renewed = scene.leases(1_700_000_004, 1);
-    assert_eq!([some_renewed.turns, changed.turns, renewed.turns], [2; 3]);
-    // A renewed lease goes as its address, not as a row.
-    assert!(renewed.sent * 2 < changed.sent && some_renewed.sent < changed.sent);
-    assert!(renewed.received > u64::from(LEASES) * 16);
-    assert_eq!(scene.questions(2).turns, 1);
+    // A turn too many is counted when the server answers the beginning of what the client still
+    // sends. A client that waits for an answer makes one each time.
+    let mut fewest = [u64::MAX; 4];
+    for attempt in 0..ATTEMPTS {
+        let cltt_s = 1_700_000_002 + 4 * attempt;
+        scene.leases(cltt_s, 12);
+        let some_renewed = scene.leases(cltt_s + 1, 12);
+        let changed = scene.leases(cltt_s + 2, 1);
+        let renewed = scene.leases(cltt_s + 3, 1);
+        let asked = scene.questions(2 + 2 * attempt);
+        // A renewed lease goes as its address, not as a row.
+        assert!(renewed.sent * 2 < changed.sent && some_renewed.sent < changed.sent);
+        assert!(renewed.received > u64::from(LEASES) * 16);
+        let turns = [some_renewed, changed, renewed, asked].map(|counts| counts.turns);
+        fewest = std::array::from_fn(|index| fewest[index].min(turns[index]));
+        if fewest == FEWEST {
+            break;
+        }
+    }
+    assert_eq!(fewest, FEWEST);
     assert_eq!(scene.round().turns, 0);
 }
 
