@@ -1,5 +1,6 @@
 //! What every other crate stands on: time as a value, seeded randomness, octet cursors,
-//! single-writer counters, log-linear histograms, and tables that are looked up in few cache lines.
+//! single-writer counters, log-linear histograms, bounded host names, and tables that are looked up in
+//! few cache lines.
 //!
 //! Nothing here reads a clock, a file or the environment. A type enters this crate when two
 //! protocol families need it.
@@ -12,6 +13,7 @@ pub mod buckets;
 pub mod counter;
 pub mod firsts;
 pub mod histogram;
+pub mod host_name;
 pub mod octets;
 pub mod offset;
 pub mod prefetch;
@@ -22,6 +24,7 @@ pub use buckets::Buckets;
 pub use counter::Counters;
 pub use firsts::Firsts;
 pub use histogram::Histogram;
+pub use host_name::HostName;
 pub use octets::{Reader, Writer};
 pub use offset::{Offset, RoundTrip};
 pub use prefetch::Prefetch;

@@ -289,3 +289,32 @@ fn every_host_that_is_repeated_among_twenty_thousand_is_refused_at_its_place() {
         .collect();
     assert_eq!(seen, expected);
 }
+
+#[test]
+fn a_host_name_that_no_lease_keeps_is_reported_and_cut() {
+    let long = "x".repeat(256);
+    let text = format!(
+        "{{ \"Dhcp4\": {{ \"subnet4\": [ {{ \"subnet\": \"10.0.0.0/8\", \"id\": 1 }} ],\n\"ddns-qualifying-suffix\": \"{long}\",\n\
+         \"reservations\": [\n  {{ \"hw-address\": \"01:02\", \"hostname\": \"{long}\" }},\n\
+         {{ \"hw-address\": \"01:03\", \"hostname\": \"a\\u0000b\" }} ] }} }}"
+    );
+    let checked = accepted(&text);
+    let told: Vec<_> = checked
+        .warnings
+        .iter()
+        .filter(|warning| warning.message.contains("host name"))
+        .map(|warning| (warning.line, warning.column, &*warning.message))
+        .collect();
+    let too_long = "host name has 256 octets, 255 is the most";
+    assert_eq!(
+        told,
+        [
+            (2, 27, &*format!("`ddns-qualifying-suffix`: {too_long}; it does not count")),
+            (4, 40, &*format!("`hostname`: {too_long}; what does not fit is cut off")),
+            (5, 38, "`hostname`: host name contains U+0000; what does not fit is cut off"),
+        ]
+    );
+    assert_eq!(checked.config.subnets[0].names.qualifying_suffix.as_deref(), Some(""));
+    let names: Vec<&str> = checked.config.reservations.iter().map(|host| &*host.hostname).collect();
+    assert_eq!(names, [&long[..255], "ab"]);
+}

@@ -22,6 +22,9 @@ pub struct Snapshot<'a> {
     pub counts: &'a Counts,
     /// Every reason why it gave no answer, by its own name, which needs no escape, with its count.
     pub drops: &'a [(&'static str, u64)],
+    /// Every reason why a lease goes without something that would not fit, by its own name, which
+    /// needs no escape, with its count.
+    pub omissions: &'a [(&'static str, u64)],
     /// How long it took to answer, per type of message.
     pub latencies: &'a [Latency],
 }
@@ -45,7 +48,16 @@ pub struct Latency {
 pub fn prometheus(snapshot: &Snapshot<'_>) -> String {
     let mut page = Page { text: String::new(), version: snapshot.version };
     packets(&mut page, snapshot.counts);
-    drops(&mut page, snapshot.drops);
+    reasons(
+        &mut page,
+        ("godwit_drops_total", "Messages that got no answer, by exact reason."),
+        snapshot.drops,
+    );
+    reasons(
+        &mut page,
+        ("godwit_omissions_total", "Leases without something that would not fit, by reason."),
+        snapshot.omissions,
+    );
     subnets(&mut page, &snapshot.counts.subnets);
     latencies(&mut page, snapshot.latencies);
     page.text
@@ -159,15 +171,13 @@ fn packets(page: &mut Page, counts: &Counts) {
     }
 }
 
-/// The server's own reasons, of which Kea's names of drops are coarser sums. One metric for both
-/// families.
-fn drops(page: &mut Page, drops: &[(&str, u64)]) {
-    const METRIC: &str = "godwit_drops_total";
+/// The server's own reasons; Kea's names of drops are coarser sums. One metric for both families.
+fn reasons(page: &mut Page, (metric, help): (&str, &str), counted: &[(&str, u64)]) {
     let family = page.version.service();
-    let _ = writeln!(page.text, "# HELP {METRIC} Messages that got no answer, by exact reason.");
-    let _ = writeln!(page.text, "# TYPE {METRIC} counter");
-    for (reason, count) in drops {
-        let _ = writeln!(page.text, "{METRIC}{{family=\"{family}\",reason=\"{reason}\"}} {count}");
+    let _ = writeln!(page.text, "# HELP {metric} {help}");
+    let _ = writeln!(page.text, "# TYPE {metric} counter");
+    for (reason, count) in counted {
+        let _ = writeln!(page.text, "{metric}{{family=\"{family}\",reason=\"{reason}\"}} {count}");
     }
 }
 

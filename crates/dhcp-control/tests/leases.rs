@@ -296,3 +296,62 @@ fn what_relay_agents_said_is_brought_into_the_present_form() {
     added_with_extended_info::<V4>();
     added_with_extended_info::<V6>();
 }
+
+/// What no store keeps is not taken, in any command that makes a lease.
+fn contexts_are_bounded<F: Commanded>() {
+    let mut server = Fake::<F>::with_subnets();
+    let mut commands = vec![name::<F>("lease#-add"), name::<F>("lease#-update")];
+    if F::VERSION == IpVersion::V6 {
+        commands.push("lease6-bulk-apply".to_owned());
+    }
+    let zero = "Invalid user context: user context contains U+0000.";
+    let long = "Invalid user context: user context has 65536 octets, 65535 is the most.";
+    let of_length = |octets: usize| json!({ "a": "x".repeat(octets - r#"{ "a": "" }"#.len()) });
+    for (context, expected) in [
+        (json!({ "a": "\0" }), Some(zero)),
+        (json!({ "a": [ { "b\0c": 1 } ] }), Some(zero)),
+        (of_length(65_536), Some(long)),
+        (json!({ "a": "\\u0000" }), None),
+        (of_length(65_535), None),
+    ] {
+        for command in &commands {
+            let mut given = lease::<F>(7);
+            given["user-context"] = context.clone();
+            given["force-create"] = json!(true);
+            let is_bulk = command == "lease6-bulk-apply";
+            let arguments = if is_bulk { json!({ "leases": [ given ] }) } else { given };
+            let answer = server.call(command, arguments);
+            match expected {
+                Some(text) => assert_eq!(answer, error(text), "{command}"),
+                None => assert_eq!(answer["result"], 0, "{command}: {answer}"),
+            }
+            let address = json!({ "ip-address": lease::<F>(7)["ip-address"] });
+            server.call(&name::<F>("lease#-del"), address);
+        }
+    }
+    let mut commented = lease::<F>(7);
+    commented["comment"] = json!("a\0b");
+    assert_eq!(server.call(&name::<F>("lease#-add"), commented), error(zero));
+}
+
+#[test]
+fn contexts_that_no_store_keeps_are_refused() {
+    contexts_are_bounded::<V4>();
+    contexts_are_bounded::<V6>();
+}
+
+fn names_are_cut<F: Commanded>() {
+    let mut server = Fake::<F>::with_subnets();
+    let mut lease = lease::<F>(7);
+    lease["hostname"] = json!("x".repeat(300) + "\0");
+    assert_eq!(server.call(&name::<F>("lease#-add"), lease)["result"], 0);
+    let address = json!({ "ip-address": self::lease::<F>(7)["ip-address"] });
+    let found = server.call(&name::<F>("lease#-get"), address);
+    assert_eq!(found["arguments"]["hostname"], "x".repeat(255), "{found}");
+}
+
+#[test]
+fn names_that_are_too_long_are_cut() {
+    names_are_cut::<V4>();
+    names_are_cut::<V6>();
+}

@@ -38,7 +38,14 @@ fn page(version: IpVersion) -> String {
     ];
     let drops = [("no-subnet", 3), ("held-full", 0)];
     let counts = counts(version);
-    prometheus(&Snapshot { version, counts: &counts, drops: &drops, latencies: &latencies })
+    let omissions = [("suffix-too-long", 2)];
+    prometheus(&Snapshot {
+        version,
+        counts: &counts,
+        drops: &drops,
+        omissions: &omissions,
+        latencies: &latencies,
+    })
 }
 
 #[test]
@@ -51,6 +58,7 @@ fn kea_s_names_become_labels() {
         "godwit_dhcp4_packets_dropped_total{reason=\"queue_full\"} 2",
         "godwit_drops_total{family=\"dhcp4\",reason=\"no-subnet\"} 3",
         "godwit_drops_total{family=\"dhcp4\",reason=\"held-full\"} 0",
+        "godwit_omissions_total{family=\"dhcp4\",reason=\"suffix-too-long\"} 2",
         "godwit_dhcp4_allocation_failures_total 1",
         "godwit_dhcp4_allocation_failure_reasons_total{reason=\"no_pools\"} 1",
         "godwit_dhcp4_lease_reuses_total{kind=\"address\"} 5",

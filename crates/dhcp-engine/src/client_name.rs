@@ -4,7 +4,10 @@
 use core::fmt::{self, Write};
 use core::net::IpAddr;
 
+use base::host_name::HOST_NAME_MAX;
 use dhcp_config::{NameKeys, ReplaceName};
+
+use crate::omission::Omission;
 
 /// What a scope says of its clients' names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,21 +54,29 @@ impl NameTerms {
         matches!(self.replace, ReplaceName::Always | ReplaceName::WhenNotPresent)
     }
 
-    /// Completes `name` by the suffix, unless it has that or ends in a dot.
-    pub(crate) fn qualify(&self, name: &mut String) {
+    /// Completes `name` by the suffix, unless it has that or ends in a dot. Returns what is omitted:
+    /// a name that would be longer than a lease keeps stays as it is.
+    pub(crate) fn qualify(&self, name: &mut String) -> Option<Omission> {
         let suffix = self.suffix.strip_suffix('.').unwrap_or(&self.suffix);
         if self.suffix.is_empty() || name.ends_with('.') {
-            return;
+            return None;
         }
         let before = name.strip_suffix(suffix);
-        if !before.is_some_and(|before| before.is_empty() || before.ends_with('.')) {
-            name.push('.');
-            name.push_str(&self.suffix);
+        if before.is_some_and(|before| before.is_empty() || before.ends_with('.')) {
+            return None;
         }
+        // Both dots count: the last one is put there by whoever answers option 81.
+        if name.len() + 1 + suffix.len() + 1 > HOST_NAME_MAX {
+            return Some(Omission::Suffix);
+        }
+        name.push('.');
+        name.push_str(&self.suffix);
+        None
     }
 
-    /// Makes `name` one after the client's address.
-    pub(crate) fn generate(&self, address: IpAddr, name: &mut String) {
+    /// Makes `name` one after the client's address. Returns what is omitted: the suffix, or the name,
+    /// which is empty then.
+    pub(crate) fn generate(&self, address: IpAddr, name: &mut String) -> Option<Omission> {
         name.clear();
         name.push_str(&self.generated_prefix);
         name.push('-');
@@ -73,7 +84,11 @@ impl NameTerms {
         if name.ends_with('-') {
             name.push('0');
         }
-        self.qualify(name);
+        if name.len() >= HOST_NAME_MAX {
+            name.clear();
+            return Some(Omission::GeneratedName);
+        }
+        self.qualify(name)
     }
 }
 
@@ -104,9 +119,9 @@ pub(crate) fn has_labels(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('.') && !name.contains("..")
 }
 
-/// Lets `name` end in a dot.
+/// Lets `name` end in a dot, if there is room for one.
 pub(crate) fn end_in_dot(name: &mut String) {
-    if !name.ends_with('.') {
+    if !name.ends_with('.') && name.len() < HOST_NAME_MAX {
         name.push('.');
     }
 }
@@ -137,8 +152,41 @@ mod tests {
             ("example.com", "example.com", "example.com"),
         ] {
             let mut completed = name.to_owned();
-            terms(suffix).qualify(&mut completed);
+            assert_eq!(terms(suffix).qualify(&mut completed), None);
             assert_eq!(completed, expected, "{name} {suffix}");
+        }
+    }
+
+    #[test]
+    fn a_name_stays_as_it_is_when_the_suffix_has_no_room() {
+        // 242 octets, a dot, the suffix of 11 and the last dot are 255.
+        for (octets, omitted) in [(242, None), (243, Some(Omission::Suffix))] {
+            let name = "a".repeat(octets);
+            let mut completed = name.clone();
+            assert_eq!(terms("example.org").qualify(&mut completed), omitted);
+            end_in_dot(&mut completed);
+            assert!(completed.len() <= HOST_NAME_MAX && completed.starts_with(&name));
+            assert_eq!(completed.len(), if omitted.is_some() { octets + 1 } else { 255 });
+        }
+        let mut longest = "a".repeat(255);
+        end_in_dot(&mut longest);
+        assert_eq!(longest.len(), 255);
+    }
+
+    #[test]
+    fn a_generated_name_that_has_no_room_is_none() {
+        let address = "2001:db8::1f".parse().unwrap();
+        for (octets, omitted, rest) in [
+            (241, None, 13),
+            (242, Some(Omission::GeneratedName), 0),
+            (230, Some(Omission::Suffix), 13),
+        ] {
+            let suffix = if octets == 230 { "example.org" } else { "" };
+            let prefix = "a".repeat(octets);
+            let terms = NameTerms { generated_prefix: prefix.into(), ..terms(suffix) };
+            let mut name = "before".to_owned();
+            assert_eq!(terms.generate(address, &mut name), omitted);
+            assert_eq!(name.len(), if rest == 0 { 0 } else { octets + rest });
         }
     }
 

@@ -5,6 +5,7 @@ use core::marker::PhantomData;
 use base::Counters;
 
 use crate::events::EventCounters;
+use crate::omission::{Omission, Omissions};
 use crate::protocol::Protocol;
 use crate::reason::DropReason;
 use crate::statistic::{DropStatistic, Event};
@@ -20,6 +21,7 @@ pub struct ShardCounters<P> {
     refusals: Counters<KINDS_MAX>,
     malformed: Counters<KINDS_MAX>,
     dropped: Counters<{ DropReason::ALL.len() }>,
+    omitted: Counters<{ Omission::ALL.len() }>,
     silent: Counters<1>,
     events: EventCounters,
     protocol: PhantomData<P>,
@@ -43,6 +45,7 @@ impl<P: Protocol> Default for ShardCounters<P> {
             refusals: Counters::default(),
             malformed: Counters::default(),
             dropped: Counters::default(),
+            omitted: Counters::default(),
             silent: Counters::default(),
             events: EventCounters::default(),
             protocol: PhantomData,
@@ -74,6 +77,11 @@ impl<P: Protocol> ShardCounters<P> {
     /// Counts a dropped message.
     pub fn dropped(&self, reason: DropReason) {
         self.dropped.add(reason.index(), 1);
+    }
+
+    /// Counts what a lease and its reply go without.
+    pub(crate) fn omitted(&self, omissions: Omissions) {
+        omissions.iter().for_each(|omission| self.omitted.add(omission.index(), 1));
     }
 
     /// Counts a message that the protocol leaves without a reply.
@@ -201,6 +209,12 @@ impl<P: Protocol> ShardCounters<P> {
         reasons.zip(counts).chain(malformed.zip(self.malformed.snapshot()))
     }
 
+    /// Every reason for which a lease goes without something that would not fit, by the name that it
+    /// has here, with its count.
+    pub fn omissions(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        Omission::ALL.iter().map(|omission| omission.name()).zip(self.omitted.snapshot())
+    }
+
     /// Every counter that is not zero, with its name.
     pub fn entries(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let named = |names: &'static [&'static str], counters: &Counters<KINDS_MAX>| {
@@ -212,6 +226,7 @@ impl<P: Protocol> ShardCounters<P> {
             .chain(named(P::REFUSALS, &self.refusals))
             .chain(named(P::MALFORMED, &self.malformed))
             .chain(dropped.zip(self.dropped.snapshot()))
+            .chain(self.omissions())
             .filter(|&(_, value)| value > 0)
     }
 }

@@ -23,7 +23,8 @@ pub enum DropReason {
     NoSubnet,
     /// An INFORM from nowhere: neither `ciaddr` nor the datagram says where its sender is.
     NoAddress,
-    /// The message carries neither a hardware address nor a client identifier.
+    /// The message carries neither a hardware address nor a client identifier; DHCPv6: it carries
+    /// the DUID 00:00:00, by which Kea's leases say that they are nobody's.
     NoIdentity,
     /// The client identifier is longer than a lease keeps.
     ClientIdTooLong,
@@ -65,6 +66,8 @@ pub enum DropReason {
     GateDeadline,
     /// Another server, which shares the database, has given the address to somebody else.
     GivenElsewhere,
+    /// The store refused the lease: it holds something that has no room there.
+    LeaseRefused,
     /// Reservations cannot be looked up, and one may be the client's.
     HostsUnavailable,
     /// No room for one more waiting reply.
@@ -81,7 +84,7 @@ pub enum DropReason {
 
 impl DropReason {
     /// All of them, in the order of their counters.
-    pub const ALL: [Self; 34] = [
+    pub const ALL: [Self; 35] = [
         Self::NotARequest,
         Self::UnexpectedMessageType,
         Self::Bootp,
@@ -110,6 +113,7 @@ impl DropReason {
         Self::StoreFailed,
         Self::GateDeadline,
         Self::GivenElsewhere,
+        Self::LeaseRefused,
         Self::HostsUnavailable,
         Self::OutboxFull,
         Self::ReplyTooLarge,
@@ -156,6 +160,7 @@ impl DropReason {
             Self::StoreFailed => "store-failed",
             Self::GateDeadline => "gate-deadline",
             Self::GivenElsewhere => "given-elsewhere",
+            Self::LeaseRefused => "lease-refused",
             Self::HostsUnavailable => "hosts-unavailable",
             Self::OutboxFull => "outbox-full",
             Self::ReplyTooLarge => "reply-too-large",
@@ -197,6 +202,7 @@ impl DropReason {
             | Self::StoreFailed
             | Self::GateDeadline
             | Self::GivenElsewhere
+            | Self::LeaseRefused
             | Self::HostsUnavailable
             | Self::ReplyTooLarge => Some(DropStatistic::ProcessingFailed),
             Self::ClientChoseOtherServer => Some(DropStatistic::NotForUs),

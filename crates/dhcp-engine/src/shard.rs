@@ -475,7 +475,10 @@ fn depart<P: Protocol, S: LeaseStore<P>>(
 ) {
     let Envelope { destination, ingress, asked, kind, .. } = *reply;
     let dropped = if epoch > 0 && store.is_refused(epoch, octets) {
-        DropReason::GivenElsewhere
+        match store.is_refused_for_data(epoch, octets) {
+            true => DropReason::LeaseRefused,
+            false => DropReason::GivenElsewhere,
+        }
     } else if transmit.transmit(destination, ingress, octets) {
         transmit.answered(asked);
         counters.sent(kind);

@@ -387,8 +387,14 @@ pub trait LeaseStore<F: Family> {
 
     /// Whether `reply`, which rests on the settled `epoch`, names an address that the store was not
     /// allowed to give in that epoch: another server, with which it shares a database, had given it
-    /// to somebody else. Such a reply must be dropped.
+    /// to somebody else, or the store has refused the lease. Such a reply must be dropped.
     fn is_refused(&self, _epoch: u64, _reply: &[u8]) -> bool {
+        false
+    }
+
+    /// Whether `reply` is refused ([`LeaseStore::is_refused`]) since the store has no room for what
+    /// the lease holds, not since the address was given by another server.
+    fn is_refused_for_data(&self, _epoch: u64, _reply: &[u8]) -> bool {
         false
     }
 }

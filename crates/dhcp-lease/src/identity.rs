@@ -5,6 +5,12 @@ use core::fmt;
 
 /// Longest hardware address that is kept (Kea's limit).
 pub const HARDWARE_ADDRESS_MAX: usize = 20;
+/// Longest client identifier that leases keep: as many octets as an option has.
+pub const CLIENT_ID_MAX: usize = 255;
+/// Longest DUID that leases keep, with its type (RFC 9915 §11.1).
+pub const DUID_MAX: usize = 130;
+/// Kea's DUID of nobody, which declined leases have. No client may come with it.
+pub const NOBODYS_DUID: [u8; 3] = [0; 3];
 /// Longest client identifier that is kept without a heap allocation.
 pub const CLIENT_ID_INLINE_MAX: usize = 22;
 

@@ -16,9 +16,11 @@ pub mod sample;
 pub mod store;
 mod table;
 pub mod testing;
+pub mod user_context;
 pub mod v4;
 pub mod v6;
 
+pub use base::HostName;
 pub use contract::{
     ASKED_MAX, CHANGES_MAX, Expected, LeaseStore, MINE_MAX, Occupancy, Owner, PutMode, PutRefusal,
     Receipt, Refusal, Swept, TextView, text_hash,

@@ -2,6 +2,8 @@
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
+use base::HostName;
+
 use crate::lease::LeaseState;
 use crate::table::leased::Leased;
 use crate::v4::{self, V4};
@@ -78,7 +80,7 @@ pub struct Summary<F: Leased> {
     /// The subnet's `id`.
     pub subnet_id: u32,
     /// Host name, possibly empty.
-    pub hostname: Box<str>,
+    pub hostname: HostName,
     /// Kea's state.
     pub state: LeaseState,
 }

@@ -279,4 +279,8 @@ impl<F: SharedRows> LeaseStore<F> for ServerStore<F> {
     fn is_refused(&self, epoch: u64, reply: &[u8]) -> bool {
         of_kind!(self, store => store.is_refused(epoch, reply))
     }
+
+    fn is_refused_for_data(&self, epoch: u64, reply: &[u8]) -> bool {
+        of_kind!(self, store => store.is_refused_for_data(epoch, reply))
+    }
 }

@@ -53,6 +53,11 @@ pub trait Journal<F: Rows>: Debug + Send {
         false
     }
 
+    /// See [`LeaseStore::is_refused_for_data`].
+    fn is_refused_for_data(&self, _epoch: u64, _reply: &[u8]) -> bool {
+        false
+    }
+
     /// Whether leases end in the table alone once logging has failed.
     const SWEEPS_UNLOGGED: bool;
 }
@@ -256,5 +261,9 @@ impl<F: Rows, J: Journal<F>> LeaseStore<F> for LoggedStore<F, J> {
 
     fn is_refused(&self, epoch: u64, reply: &[u8]) -> bool {
         self.journal.is_refused(epoch, reply)
+    }
+
+    fn is_refused_for_data(&self, epoch: u64, reply: &[u8]) -> bool {
+        self.journal.is_refused_for_data(epoch, reply)
     }
 }

@@ -8,5 +8,6 @@ mod galera;
 mod lease_files;
 mod log;
 mod lookups;
+mod one_language;
 mod power_cut;
 mod sql;

@@ -6,6 +6,8 @@
 use core::hash::{Hash, Hasher};
 use std::collections::hash_map::DefaultHasher;
 
+use base::HostName;
+
 use super::family::Family;
 use super::options::{self, host_identifier};
 use super::reservations::{HostIdentifier, IdentifierKind, Reservation};
@@ -112,7 +114,7 @@ fn reservation<F: Reserving>(
     let mut fields = Fields::of(item, "a reservation", findings)?;
     let identifier = identifier::<F>(&mut fields, findings);
     let reserved = F::read_reserved(&mut fields, taken, findings);
-    let hostname = fields.text("hostname", findings).map_or("", |name| name.value).to_owned();
+    let hostname = hostname(&mut fields, findings);
     let options = options::list::<F>(&mut fields, findings);
     let mut client_classes = Vec::new();
     for item in fields.list("client-classes", findings) {
@@ -126,6 +128,16 @@ fn reservation<F: Reserving>(
     other_keys::finish(fields, F::ELSEWHERE, findings);
     let Placed { value: identifier, at } = identifier?;
     Some((Reservation { identifier, hostname, options, client_classes, reserved }, at))
+}
+
+/// The name of a host; empty when it has none. One that no lease keeps is reported and cut: Kea takes
+/// it, and the host keeps its address.
+fn hostname(fields: &mut Fields<'_>, findings: &mut Findings) -> HostName {
+    let Some(text) = fields.text("hostname", findings) else { return HostName::default() };
+    if let Err(fault) = HostName::check(text.value) {
+        findings.warn(text.at, format!("`hostname`: {fault}; what does not fit is cut off"));
+    }
+    HostName::cut(text.value)
 }
 
 /// The one identifier of a host.

@@ -4,6 +4,8 @@
 
 use core::net::IpAddr;
 
+use base::HostName;
+
 use super::family::Family;
 use super::{extended, godwit, inactive};
 use crate::fields::{Fields, U32};
@@ -119,8 +121,8 @@ fn shape(fields: &mut Fields<'_>, keys: &Keys, findings: &mut Findings) -> NameK
     if !counts && replace.is_some_and(|mode| mode != ReplaceName::Never) {
         asks.extend(at);
     }
-    let generated_prefix = fields.text(keys.generated_prefix, findings);
-    let qualifying_suffix = fields.text(keys.qualifying_suffix, findings);
+    let generated_prefix = part_of_name(fields, keys.generated_prefix, findings);
+    let qualifying_suffix = part_of_name(fields, keys.qualifying_suffix, findings);
     let differs = |text: Option<Placed<&str>>, default: &str| {
         text.filter(|text| text.value != default).map(|text| text.at)
     };
@@ -134,6 +136,20 @@ fn shape(fields: &mut Fields<'_>, keys: &Keys, findings: &mut Findings) -> NameK
         generated_prefix: owned(generated_prefix),
         qualifying_suffix: owned(qualifying_suffix),
     }
+}
+
+/// What names begin or end with. What no name can begin or end with is reported and does not count.
+fn part_of_name<'v>(
+    fields: &mut Fields<'v>,
+    key: &'static str,
+    findings: &mut Findings,
+) -> Option<Placed<&'v str>> {
+    let text = fields.text(key, findings)?;
+    if let Err(fault) = HostName::check(text.value) {
+        findings.warn(text.at, format!("`{key}`: {fault}; it does not count"));
+        return None;
+    }
+    Some(text)
 }
 
 /// `hostname-char-set`, if it is a regular expression.

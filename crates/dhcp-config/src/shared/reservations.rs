@@ -1,5 +1,7 @@
 //! Reservations as configured.
 
+use base::HostName;
+
 use super::options::OptionData;
 
 /// One of `reservations`. `C` is the type of an option code, `R` what is reserved.
@@ -8,7 +10,7 @@ pub struct Reservation<C, R> {
     /// Whom it is for.
     pub identifier: HostIdentifier,
     /// Host name, empty when none is set.
-    pub hostname: String,
+    pub hostname: HostName,
     /// The host's options, ordered by code.
     pub options: Vec<OptionData<C>>,
     /// Classes that the host belongs to.

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::asked::{Asked, address};
 use super::get::STATES;
+use super::shown::keepable;
 use crate::answer::{Answer, Outcome, ResultCode};
 use crate::arguments::{Fields, Request};
 use crate::backend::{Backend, PutFailure, PutMode, SubnetFacts};
@@ -78,6 +79,8 @@ pub(super) fn described<B: Backend>(
     let mut lease = Of::<B>::from_json(fields, &subnet, backend.now().wall_s())?;
     // As in Kea the answer does not tell.
     check_extended_info::<Of<B>>(&mut lease, backend.extended_info_checks());
+    // What it corrects may have grown.
+    keepable(Of::<B>::user_context(&mut lease))?;
     Ok(lease)
 }
 

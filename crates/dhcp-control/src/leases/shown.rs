@@ -1,6 +1,7 @@
 //! What leases of both families have in common as JSON.
 
-use dhcp_lease::{HardwareAddress, LeaseState};
+use dhcp_lease::user_context::check_user_context;
+use dhcp_lease::{HardwareAddress, HostName, LeaseState};
 use serde_json::{Map, Value, json};
 
 use crate::answer::Answer;
@@ -55,7 +56,7 @@ pub(super) struct Given {
     pub(super) cltt_s: u64,
     pub(super) fqdn_fwd: bool,
     pub(super) fqdn_rev: bool,
-    pub(super) hostname: Box<str>,
+    pub(super) hostname: HostName,
     pub(super) state: LeaseState,
     pub(super) user_context: Box<str>,
 }
@@ -87,7 +88,8 @@ impl Given {
             cltt_s,
             fqdn_fwd,
             fqdn_rev,
-            hostname: hostname.into(),
+            // Kea takes names of any length; what does not fit into a lease is cut off.
+            hostname: HostName::from(hostname),
             state,
             user_context,
         })
@@ -145,8 +147,18 @@ fn user_context(fields: &Fields<'_>) -> Result<Box<str>, Answer> {
     }
     match (context, comment) {
         (None, None) => Ok("".into()),
-        _ => Ok(kea_json(&Value::Object(map)).into()),
+        _ => {
+            let text = kea_json(&Value::Object(map));
+            keepable(&text)?;
+            Ok(text.into())
+        }
     }
+}
+
+/// Refuses a user context that a lease does not keep.
+pub(super) fn keepable(context: &str) -> Result<(), Answer> {
+    check_user_context(context)
+        .map_err(|fault| Answer::error(format!("Invalid user context: {fault}.")))
 }
 
 /// Octets of an identifier with at least `least` and at most `most` of them.

@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
+use base::HostName;
 use base::time::NS_PER_S;
 use dhcp_config::{
     Dhcp4, HostIdentifier, IdentifierKind, NoIncludes, Reservation4, Reserved4, parse_dhcp4,
@@ -81,7 +82,7 @@ fn hosts(manner: Manner) -> impl Iterator<Item = Reservation4> {
         let address = Ipv4Addr::from_bits(Ipv4Addr::new(10, 128, 0, 0).to_bits() + n);
         Reservation4 {
             identifier: HostIdentifier { kind, octets },
-            hostname: String::new(),
+            hostname: HostName::default(),
             options: Vec::new(),
             client_classes: Vec::new(),
             reserved: Reserved4 { address: Some(address), ..Reserved4::default() },

@@ -3,6 +3,7 @@
 use std::net::{Ipv6Addr, SocketAddrV6};
 use std::sync::Arc;
 
+use base::HostName;
 use base::time::NS_PER_S;
 use dhcp_config::{
     Dhcp6, HostIdentifier, IdentifierKind, NoIncludes, Reservation6, Reserved6, parse_dhcp6,
@@ -64,7 +65,7 @@ fn hosts(manner: Manner) -> impl Iterator<Item = Reservation6> {
         let address = Ipv6Addr::from_bits((0x2001_0db8_u128 << 96) + (1 << 40) + u128::from(n));
         Reservation6 {
             identifier: HostIdentifier { kind, octets },
-            hostname: String::new(),
+            hostname: HostName::default(),
             options: Vec::new(),
             client_classes: Vec::new(),
             reserved: Reserved6 { addresses: vec![address], prefixes: Vec::new() },

@@ -19,6 +19,7 @@ mod trails;
 use core::fmt::Debug;
 use core::hash::Hash;
 
+use base::HostName;
 use dhcp_config::IdentifierKind;
 use dhcp_lease::Family;
 
@@ -53,8 +54,8 @@ pub trait Reserving: Family {
     fn own(configured: &Self::Configured) -> Self::Own;
 
     /// A host's name as replies and leases have it.
-    fn hostname(configured: &str) -> Box<str> {
-        configured.into()
+    fn hostname(configured: &HostName) -> HostName {
+        configured.clone()
     }
 
     /// The reservations of a host, in the order of the file.

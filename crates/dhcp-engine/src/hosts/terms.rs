@@ -1,5 +1,6 @@
 //! What hosts have beside addresses, and the tables of all hosts of a configuration.
 
+use base::HostName;
 use dhcp_config::Reservation;
 
 use super::{Hosts, HostsBuilder, Reserving, Scope};
@@ -13,7 +14,7 @@ const SEED: u64 = 0x686f_7374_7321;
 #[derive(Clone, Debug)]
 pub struct HostTerms<F: Reserving> {
     /// Its name; empty when none is set.
-    pub hostname: Box<str>,
+    pub hostname: HostName,
     /// Its options.
     pub options: ScopeOptions<F::Code>,
     /// Classes that it belongs to.

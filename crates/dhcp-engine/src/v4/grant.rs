@@ -14,6 +14,7 @@ use super::scopes::ClassTerms;
 use super::transaction::Transaction;
 use crate::adaptive;
 use crate::hosts::HostTerms;
+use crate::omission::Omissions;
 use crate::options::ScopeOptions;
 use crate::prefixes::SubnetIndex;
 
@@ -29,6 +30,13 @@ impl<'m> Transaction<'m> {
         let reserved = self.host_terms(place.subnet).map_or("", |terms| &*terms.hostname);
         let terms = self.snapshot.names(place.subnet, place.pool);
         self.known.name.fit((place, address), reserved, terms);
+    }
+
+    /// What the client's lease goes without since it would not fit.
+    pub(super) fn omissions(&self) -> Omissions {
+        let mut omissions = self.known.omissions;
+        self.known.name.note(&mut omissions);
+        omissions
     }
 
     /// What a lease in `subnet` keeps of the relay agent's words.

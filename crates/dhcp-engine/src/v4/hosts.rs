@@ -2,6 +2,7 @@
 
 use core::net::Ipv4Addr;
 
+use base::HostName;
 use dhcp_config::Reserved4;
 use dhcp_lease::v4::V4;
 
@@ -35,8 +36,8 @@ impl Reserving for V4 {
         }
     }
 
-    fn hostname(configured: &str) -> Box<str> {
-        configured.to_ascii_lowercase().into()
+    fn hostname(configured: &HostName) -> HostName {
+        configured.clone().into_lower_case()
     }
 
     fn reserved(configured: &Reserved4) -> impl Iterator<Item = Ipv4Addr> {

@@ -2,6 +2,7 @@
 //! order in which Kea finds them out (reference §2.2).
 
 use dhcp_config::IdentifierKind;
+use dhcp_lease::identity::CLIENT_ID_MAX;
 use dhcp_lease::v4::{Facts, PoolIndex, V4};
 use dhcp_wire::v4::{Message, OptionValue, relay};
 
@@ -10,6 +11,7 @@ use super::stash::Stash;
 use super::{DropReason, Snapshot};
 use crate::classify::{ClassSet, Classes, PacketView4, Workspace};
 use crate::hosts::{ClientHosts, HostBook, HostIndex, HostSubnet, Identifiers};
+use crate::omission::Omissions;
 use crate::prefixes::SubnetIndex;
 
 /// Type of client identifiers that hold a DUID behind an IAID (RFC 4361 §6.1).
@@ -18,8 +20,6 @@ const DUID_TYPE: u8 = 255;
 const DUID_AT: usize = 5;
 /// Type of the client identifiers that the flex-id hook makes.
 const FLEX_ID_TYPE: u8 = 0;
-/// Octets of a client identifier at most.
-const CLIENT_ID_MAX: usize = 255;
 
 /// What transactions need and need not keep.
 #[derive(Debug, Default)]
@@ -97,6 +97,8 @@ pub struct Known {
     pub(super) user_context: String,
     /// What it is called.
     pub(super) name: ClientName,
+    /// What its lease goes without, but for the name.
+    pub(super) omissions: Omissions,
 }
 
 /// What tells the host that sent the message in `view`.
@@ -147,6 +149,7 @@ impl Known {
         self.hosts.clear();
         self.pools.clear();
         self.user_context.clear();
+        self.omissions = Omissions::default();
         self.name.begin(view.message);
         snapshot.classes.evaluate_early(view, &mut self.classes, &mut self.workspace);
         self.admit()

@@ -9,6 +9,7 @@ use dhcp_wire::v4::{Message, MessageWriter, option};
 
 use super::claim::Place;
 use crate::client_name::{self, NameTerms};
+use crate::omission::{Omission, Omissions};
 
 /// The server decides otherwise than the client wants (RFC 4702 §2.1).
 const FLAG_O: u8 = 2;
@@ -56,6 +57,8 @@ pub(super) struct ClientName {
     is_answered: bool,
     /// Whether it is one after its address.
     is_generated: bool,
+    /// What the name goes without.
+    omission: Option<Omission>,
     fitted_to: Option<(Place, Ipv4Addr)>,
 }
 
@@ -65,6 +68,7 @@ impl ClientName {
         self.own.clear();
         self.text.clear();
         self.is_answered = false;
+        self.omission = None;
         self.fitted_to = None;
         self.fqdn = None;
         self.given = if message.client_fqdn().is_some() {
@@ -131,6 +135,7 @@ impl ClientName {
             return;
         }
         self.fitted_to = Some((place, address));
+        self.omission = None;
         self.text.clear();
         let ends_in_dot = self.fqdn.is_some();
         let is_replaced = match self.given {
@@ -146,7 +151,7 @@ impl ClientName {
             self.complete(terms, ends_in_dot);
             self.text.make_ascii_lowercase();
         } else if self.is_generated {
-            terms.generate(IpAddr::V4(address), &mut self.text);
+            self.omission = terms.generate(IpAddr::V4(address), &mut self.text);
             self.end(ends_in_dot);
         } else {
             match self.given {
@@ -166,12 +171,14 @@ impl ClientName {
     }
 
     fn complete(&mut self, terms: &NameTerms, ends_in_dot: bool) {
-        terms.qualify(&mut self.text);
+        self.omission = terms.qualify(&mut self.text);
         self.end(ends_in_dot);
     }
 
     fn end(&mut self, ends_in_dot: bool) {
-        if ends_in_dot {
+        if self.text.is_empty() {
+            // There was no room for a generated name.
+        } else if ends_in_dot {
             client_name::end_in_dot(&mut self.text);
         } else if self.text.ends_with('.') {
             // Some clients cannot do with it.
@@ -193,6 +200,13 @@ impl ClientName {
     /// as in Kea a lease with a generated name is never repeated.
     pub(super) fn kept_text(&self) -> Option<&str> {
         (!self.is_generated).then_some(&self.text)
+    }
+
+    /// Adds what the name goes without.
+    pub(super) const fn note(&self, omissions: &mut Omissions) {
+        if let Some(omission) = self.omission {
+            omissions.note(omission);
+        }
     }
 
     /// Writes the option that tells the client, if any does; its code.

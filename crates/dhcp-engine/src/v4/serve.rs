@@ -163,6 +163,7 @@ impl Protocol for V4 {
             count(Event::LeaseReuse, place.subnet);
         }
         transaction.settle(&reply);
+        counters.omitted(transaction.omissions());
         match reply.emit(&transaction, buffer) {
             Ok(len) => Served::Reply(Emitted {
                 len,

@@ -25,6 +25,7 @@ use super::{DropReason, Ingress, Snapshot, relay_info, select};
 use crate::classify::{Classes, PacketView4};
 use crate::hosts::{HostBook, Identifiers};
 use crate::links::PoolPlace;
+use crate::omission::{Omission, bound};
 use crate::options::ScopeOptions;
 use crate::prefixes::SubnetIndex;
 
@@ -235,7 +236,11 @@ impl<'m> Transaction<'m> {
         }
         // What the lease itself has told needs no writing.
         if self.view.stashed.is_empty() && self.snapshot.subnet(subnet).is_link_storing {
-            relay_info::write(self.view.message, &mut self.known.user_context);
+            let context = &mut self.known.user_context;
+            relay_info::write(self.view.message, context);
+            if bound(context) {
+                self.known.omissions.note(Omission::RelayInfo);
+            }
         }
         if let Some(address) = self.intent.address().filter(|_| self.hosts.looks_up()) {
             // It will matter: better now, with what tells the client, than in a question of its own.

@@ -2,6 +2,7 @@
 //! is leased (Kea reference §2.2).
 
 use dhcp_config::IdentifierKind;
+use dhcp_lease::identity::{DUID_MAX, NOBODYS_DUID};
 use dhcp_lease::v6::{HardwareSource, V6};
 use dhcp_lease::{HardwareAddress, PoolIndex};
 use dhcp_wire::v6::Packet;
@@ -11,10 +12,8 @@ use super::{DropReason, Ingress, Snapshot, hardware, select};
 use crate::InterfaceNames;
 use crate::classify::{ClassIndex, ClassSet, Classes, PacketView6, Workspace};
 use crate::hosts::{ClientHosts, HostBook, HostIndex, HostSubnet, Identifiers};
+use crate::omission::Omissions;
 use crate::prefixes::SubnetIndex;
-
-/// Octets of a DUID at most (RFC 9915 §11.1).
-const DUID_MAX: usize = 130;
 
 /// What is found out about a client and need not be kept: one for each shard, reused.
 #[derive(Debug, Default)]
@@ -30,6 +29,7 @@ pub struct Scratch {
     pub(super) pools: Vec<PoolIndex>,
     pub(super) name: String,
     pub(super) context: String,
+    pub(super) omissions: Omissions,
 }
 
 /// The buffers that a transaction goes on writing into.
@@ -42,6 +42,15 @@ pub(super) struct Buffers<'m> {
     pub(super) pools: &'m mut Vec<PoolIndex>,
     pub(super) name: &'m mut String,
     pub(super) context: &'m mut String,
+    /// What the leases go without.
+    pub(super) omissions: &'m mut Omissions,
+}
+
+impl Buffers<'_> {
+    /// Where a name is made, and what it goes without.
+    pub(super) const fn named(&mut self) -> (&mut String, &mut Omissions) {
+        (self.name, self.omissions)
+    }
 }
 
 /// A message and how it came in.
@@ -86,8 +95,9 @@ impl<'m> Client<'m> {
         scratch: &'m mut Scratch,
     ) -> Result<(Self, Buffers<'m>), DropReason> {
         let Scratch { classes, evaluation, flex_evaluation, flex_id, duid, .. } = scratch;
-        let Scratch { hardware, hosts, changes, pools, name, context, .. } = scratch;
+        let Scratch { hardware, hosts, changes, pools, name, context, omissions, .. } = scratch;
         changes.clear();
+        *omissions = Omissions::default();
         let told = arrival.packet.message().client_id().unwrap_or_default();
         let view = arrival.view();
         snapshot.classes.evaluate_early(&view, classes, evaluation);
@@ -117,7 +127,7 @@ impl<'m> Client<'m> {
         recognition.finish()?;
         let is_rejected = classes.contains(Classes::REJECT);
         let client = Self { duid, hardware: found, subnet, hosts, book, is_rejected };
-        Ok((client, Buffers { classes, evaluation, changes, pools, name, context }))
+        Ok((client, Buffers { classes, evaluation, changes, pools, name, context, omissions }))
     }
 
     /// The host that counts for a client that is served from `subnet`.
@@ -139,13 +149,20 @@ fn lease_duid<'m>(
     flex_id: &[u8],
     buffer: &'m mut Vec<u8>,
 ) -> Result<&'m [u8], DropReason> {
-    if !snapshot.flex_id.replaces_client_id || flex_id.is_empty() {
-        return Ok(told);
+    let duid = if snapshot.flex_id.replaces_client_id && !flex_id.is_empty() {
+        buffer.clear();
+        buffer.extend_from_slice(&[0, 0]);
+        buffer.extend_from_slice(flex_id);
+        buffer
+    } else {
+        told
+    };
+    match duid {
+        _ if duid.len() > DUID_MAX => Err(DropReason::ClientIdTooLong),
+        // A lease of it could not be told from a declined one.
+        _ if duid == NOBODYS_DUID => Err(DropReason::NoIdentity),
+        _ => Ok(duid),
     }
-    buffer.clear();
-    buffer.extend_from_slice(&[0, 0]);
-    buffer.extend_from_slice(flex_id);
-    if buffer.len() > DUID_MAX { Err(DropReason::ClientIdTooLong) } else { Ok(buffer) }
 }
 
 /// A client while it is found out about.

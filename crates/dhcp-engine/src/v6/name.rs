@@ -7,6 +7,7 @@ use core::net::{IpAddr, Ipv6Addr};
 use dhcp_wire::v6::{ClientFqdn, MessageWriter, option};
 
 use crate::client_name::{self, NameTerms};
+use crate::omission::{Omission, Omissions};
 
 /// The server decides otherwise than the client wants (RFC 4704 §4.1).
 const FLAG_O: u8 = 2;
@@ -20,7 +21,7 @@ pub(super) fn make(
     fqdn: Option<ClientFqdn<'_>>,
     reserved: &str,
     terms: &NameTerms,
-    name: &mut String,
+    (name, omissions): (&mut String, &mut Omissions),
 ) -> Option<u8> {
     name.clear();
     let Some(fqdn) = fqdn else {
@@ -29,7 +30,7 @@ pub(super) fn make(
     };
     if !reserved.is_empty() {
         name.push_str(reserved);
-        complete(terms, name);
+        complete(terms, name, omissions);
     } else if !fqdn.name.is_empty() && !terms.replaces_given() {
         let is_name = fqdn.read_name(|octet| client_name::push_clean(name, octet));
         if !is_name || !client_name::has_labels(name) {
@@ -39,23 +40,33 @@ pub(super) fn make(
         }
         if fqdn.is_partial() {
             name.pop();
-            complete(terms, name);
+            complete(terms, name, omissions);
         }
     }
     name.make_ascii_lowercase();
     Some(FLAG_N | if fqdn.asks_for_entry() { FLAG_O } else { 0 })
 }
 
-fn complete(terms: &NameTerms, name: &mut String) {
-    terms.qualify(name);
+fn complete(terms: &NameTerms, name: &mut String, omissions: &mut Omissions) {
+    note(terms.qualify(name), omissions);
     client_name::end_in_dot(name);
 }
 
-/// The name of a client after its address.
-pub(super) fn generate(address: Ipv6Addr, terms: &NameTerms, name: &mut String) {
-    terms.generate(IpAddr::V6(address), name);
-    client_name::end_in_dot(name);
+/// The name of a client after its address; empty when there is no room for it.
+pub(super) fn generate(
+    address: Ipv6Addr,
+    terms: &NameTerms,
+    (name, omissions): (&mut String, &mut Omissions),
+) {
+    note(terms.generate(IpAddr::V6(address), name), omissions);
+    if !name.is_empty() {
+        client_name::end_in_dot(name);
+    }
     name.make_ascii_lowercase();
+}
+
+fn note(omission: Option<Omission>, omissions: &mut Omissions) {
+    omission.into_iter().for_each(|omission| omissions.note(omission));
 }
 
 /// Writes the option: a name that ends in a dot, or none.
@@ -80,7 +91,8 @@ mod tests {
     fn made(fqdn: Option<&[u8]>, reserved: &str) -> (Option<u8>, String) {
         let mut name = "before".to_owned();
         let fqdn = fqdn.and_then(ClientFqdn::of);
-        (make(fqdn, reserved, &NameTerms::default(), &mut name), name)
+        let named = (&mut name, &mut Omissions::default());
+        (make(fqdn, reserved, &NameTerms::default(), named), name)
     }
 
     #[test]
@@ -110,7 +122,8 @@ mod tests {
     #[test]
     fn a_nameless_client_is_named_after_its_address() {
         let mut name = String::new();
-        generate("2001:db8::1f".parse().unwrap(), &NameTerms::default(), &mut name);
+        let named = (&mut name, &mut Omissions::default());
+        generate("2001:db8::1f".parse().unwrap(), &NameTerms::default(), named);
         assert_eq!(name, "myhost-2001-db8--1f.");
     }
 

@@ -179,6 +179,7 @@ impl Protocol for V6 {
             Outcome::Drop(reason) => return Served::Drop(reason),
         };
         transaction.finish_classes();
+        desk.counters.omitted(*transaction.buffers.omissions);
         let Ok(len) = reply::emit(&transaction, desk.buffer) else {
             return Served::Drop(DropReason::ReplyTooLarge);
         };

@@ -119,14 +119,14 @@ impl<'m> Transaction<'m> {
         let terms = self.name_terms();
         let fqdn = self.message.client_fqdn();
         if fqdn.is_some() || !reserved.is_empty() {
-            self.fqdn_flags = name::make(fqdn, reserved, terms, self.buffers.name);
+            self.fqdn_flags = name::make(fqdn, reserved, terms, self.buffers.named());
         }
         if self.fqdn_flags.is_some()
             && self.buffers.name.is_empty()
             && self.intent.commits_leases()
             && let Some((slot, _)) = self.chosen_address()
         {
-            name::generate(slot.address.address, terms, self.buffers.name);
+            name::generate(slot.address.address, terms, self.buffers.named());
         }
     }
 

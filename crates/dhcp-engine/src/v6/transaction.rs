@@ -25,6 +25,7 @@ use super::registration::Registration;
 use super::{DropReason, Ingress, Intent, Snapshot, name, relay_info};
 use crate::InterfaceNames;
 use crate::hosts::{HostBook, HostIndex, HostTerms};
+use crate::omission::{Omission, bound};
 use crate::prefixes::SubnetIndex;
 
 /// Commits that one message may lose to others before it is dropped. Each loss means that a slot
@@ -127,6 +128,9 @@ impl<'m> Transaction<'m> {
         buffers.context.clear();
         if intent.commits_leases() && subnet.is_some_and(|subnet| subnet.stores_relay_info) {
             relay_info::write(packet, buffers.context);
+            if bound(buffers.context) {
+                buffers.omissions.note(Omission::RelayInfo);
+            }
         }
         let registration = match intent {
             Intent::Register => Some(Registration::of(snapshot, &arrival, &client)?),
@@ -213,7 +217,7 @@ impl<'m> Transaction<'m> {
         let reserved = self.host_terms().map_or("", |host| &host.hostname);
         let terms = self.name_terms();
         let fqdn = self.message.client_fqdn();
-        self.fqdn_flags = name::make(fqdn, reserved, terms, self.buffers.name);
+        self.fqdn_flags = name::make(fqdn, reserved, terms, self.buffers.named());
     }
 
     /// Turns prefixes that are wished for into what the pools have.

@@ -1,5 +1,7 @@
 //! One address's slot: what is kept of it and how it looks to a client that asks.
 
+use base::HostName;
+
 use super::deadlines::UNLINKED;
 use super::expiry::Expiry;
 use super::leased::{Kept, Leased, Text};
@@ -11,7 +13,7 @@ use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extra {
     /// Host name, possibly empty.
-    pub hostname: Box<str>,
+    pub hostname: HostName,
     /// JSON text, possibly empty.
     pub user_context: Box<str>,
     /// Whether the server keeps the forward DNS entry.
@@ -24,7 +26,7 @@ pub struct Extra {
 
 impl Extra {
     /// Octets that it takes.
-    pub(super) const fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         size_of::<Self>() + self.hostname.len() + self.user_context.len()
     }
 
@@ -284,7 +286,7 @@ impl<F: Leased> Slot<F> {
     pub(super) fn forget_names(&mut self) {
         if self.extra.is_some() {
             self.change_extra(|extra| {
-                extra.hostname = Box::default();
+                extra.hostname = HostName::default();
                 (extra.fqdn_fwd, extra.fqdn_rev) = (false, false);
             });
         }

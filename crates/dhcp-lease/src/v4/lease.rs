@@ -2,6 +2,8 @@
 
 use core::net::Ipv4Addr;
 
+use base::HostName;
+
 pub use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
 use crate::{ClientId, HardwareAddress};
 
@@ -26,7 +28,7 @@ pub struct Lease {
     /// Whether the server keeps the reverse DNS entry.
     pub fqdn_rev: bool,
     /// Host name, possibly empty, as stored (lower case).
-    pub hostname: Box<str>,
+    pub hostname: HostName,
     /// Kea's state.
     pub state: LeaseState,
     /// JSON text kept with the lease, possibly empty.

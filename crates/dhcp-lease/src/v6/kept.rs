@@ -7,7 +7,7 @@ use base::Prefetch;
 use super::places::Dictionary;
 use super::resource::{IaIdentity, IaKind, Resource};
 use super::{Detail, HardwareSource, Lease, LeaseTerms, PoolSpec, RowView, V6};
-use crate::identity::HARDWARE_ADDRESS_MAX;
+use crate::identity::{HARDWARE_ADDRESS_MAX, NOBODYS_DUID};
 use crate::lease::LeaseState;
 use crate::table::index::IdentityIndex;
 use crate::table::leased::{ClientIndex, CommonTerms, Kept, Leased, Loaded, Text, Visited};
@@ -113,7 +113,7 @@ impl Leased for V6 {
     }
 
     fn take_apart(mut lease: Lease) -> Loaded<Self> {
-        if lease.duid.octets() == KEAS_EMPTY_DUID {
+        if lease.duid.octets() == NOBODYS_DUID {
             lease.duid = ClientId::new(&[]);
         }
         let hardware = KeptHardware::of(&lease.hardware, lease.duid.octets());
@@ -142,9 +142,6 @@ impl Leased for V6 {
         }
     }
 }
-
-/// What Kea keeps as the DUID of a lease that is nobody's.
-const KEAS_EMPTY_DUID: &[u8] = &[0; 3];
 
 /// A hardware address in few octets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -380,7 +377,7 @@ mod tests {
         let table = crate::v6::LeaseTable::new(1);
         let declined = Lease {
             resource: Resource::address("2001:db8::1".parse().unwrap()),
-            duid: ClientId::new(KEAS_EMPTY_DUID),
+            duid: ClientId::new(&NOBODYS_DUID),
             iaid: 9,
             valid_lifetime_s: 100,
             preferred_lifetime_s: 0,
@@ -398,7 +395,7 @@ mod tests {
         table.load(declined.clone());
         let mut facts = crate::v6::Facts::default();
         let identity =
-            IaIdentity { duid: KEAS_EMPTY_DUID, kind: IaKind::Address, iaid: declined.iaid };
+            IaIdentity { duid: &NOBODYS_DUID, kind: IaKind::Address, iaid: declined.iaid };
         let keys = crate::v6::FetchKeys {
             identity,
             addresses: [Some(declined.resource), None, None, None],

@@ -1,5 +1,7 @@
 //! One DHCPv6 lease as it is stored: the columns of Kea's `lease6` (reference §3.4, §3.5).
 
+use base::HostName;
+
 use super::resource::Resource;
 use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
 use crate::{ClientId, HardwareAddress};
@@ -72,7 +74,7 @@ pub struct Lease {
     /// Whether the server keeps the reverse DNS entry.
     pub fqdn_rev: bool,
     /// Host name, possibly empty, as stored (lower case).
-    pub hostname: Box<str>,
+    pub hostname: HostName,
     /// The client's hardware address as far as known.
     pub hardware: HardwareAddress,
     /// How it is known.

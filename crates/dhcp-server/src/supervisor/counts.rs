@@ -98,23 +98,37 @@ impl<P: Service> Tally<P> {
             version: P::VERSION,
             counts: &counts,
             drops: &self.drops(),
+            omissions: &self.omissions(),
             latencies: &latencies,
         })
     }
 
     /// Why messages got no answer, added up over the shards, which all have the same reasons.
     fn drops(&self) -> Vec<(&'static str, u64)> {
-        let mut sums = Vec::new();
-        for counted in &self.shards {
-            for (at, (reason, count)) in counted.messages.drops().enumerate() {
-                match sums.get_mut(at) {
-                    Some((_, sum)) => *sum += count,
-                    None => sums.push((reason, count)),
-                }
+        summed(self.shards.iter().map(|counted| counted.messages.drops()))
+    }
+
+    /// Why leases go without something, added up over the shards.
+    fn omissions(&self) -> Vec<(&'static str, u64)> {
+        summed(self.shards.iter().map(|counted| counted.messages.omissions()))
+    }
+}
+
+/// Counts of shards that all count the same, added up.
+fn summed<C>(shards: impl Iterator<Item = C>) -> Vec<(&'static str, u64)>
+where
+    C: Iterator<Item = (&'static str, u64)>,
+{
+    let mut sums: Vec<(&'static str, u64)> = Vec::new();
+    for counts in shards {
+        for (at, (reason, count)) in counts.enumerate() {
+            match sums.get_mut(at) {
+                Some((_, sum)) => *sum += count,
+                None => sums.push((reason, count)),
             }
         }
-        sums
     }
+    sums
 }
 
 /// A subnet's pools, without leases.

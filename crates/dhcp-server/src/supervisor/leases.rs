@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use dhcp_control::{Commanded, Leases, PutFailure, PutMode};
 use dhcp_lease::{ClientKey, LeaseStore, LeaseTable, PutRefusal, Receipt};
+use dhcp_store::database::KeyOctets;
 use dhcp_store::memfile::{Columns, Format, rows_of_table};
 use netio::Clock;
 
@@ -28,8 +29,8 @@ const AT_ONCE: usize = 10_000;
 pub(super) struct Administration<P: Service> {
     table: Arc<LeaseTable<P>>,
     store: ServerStore<P>,
-    /// The highest epoch of a change that has not been waited for.
-    unsettled_epoch: u64,
+    /// The changes that have not been waited for: their epochs and addresses.
+    unsettled: Vec<(u64, KeyOctets)>,
     /// The lease file; leases are written beside it.
     file: PathBuf,
 }
@@ -45,7 +46,7 @@ impl<P: Service> Administration<P> {
         Self {
             table: Arc::clone(table),
             store: leases.store(shards),
-            unsettled_epoch: 0,
+            unsettled: Vec::new(),
             file: lease_file::<P>(common),
         }
     }
@@ -62,10 +63,24 @@ impl<P: Service> Administration<P> {
         }
     }
 
-    /// Waits until every change is as safe as the store promises; false when that does not happen.
-    pub(super) fn settle(&mut self) -> bool {
-        let epoch = std::mem::take(&mut self.unsettled_epoch);
-        self.wait_for(epoch)
+    /// Waits until every change is as safe as the store promises.
+    ///
+    /// # Errors
+    ///
+    /// That does not happen in time, or the store refused a change.
+    pub(super) fn settle(&mut self) -> Result<(), &'static str> {
+        let changes = std::mem::take(&mut self.unsettled);
+        let newest = changes.iter().map(|&(epoch, _)| epoch).max().unwrap_or(0);
+        if !self.wait_for(newest) {
+            return Err("the change could not be made safe in time");
+        }
+        let is_refused = |(epoch, (octets, len)): &(u64, KeyOctets)| {
+            self.store.is_refused(*epoch, &octets[..*len])
+        };
+        match changes.iter().any(is_refused) {
+            true => Err("the lease database refused the change; the log says why"),
+            false => Ok(()),
+        }
     }
 
     fn wait_for(&self, epoch: u64) -> bool {
@@ -82,6 +97,7 @@ impl<P: Service> Administration<P> {
     /// Changes something, again when a row of a client's is on its way to the file.
     fn change(
         &mut self,
+        address: P::Address,
         mut attempt: impl FnMut(&mut ServerStore<P>) -> Result<Receipt, PutRefusal>,
     ) -> Result<(), PutFailure> {
         let deadline = Instant::now() + SETTLE;
@@ -89,7 +105,7 @@ impl<P: Service> Administration<P> {
             match attempt(&mut self.store) {
                 Ok(receipt) => {
                     self.store.submit(Clock::now());
-                    self.unsettled_epoch = self.unsettled_epoch.max(receipt.row_epoch);
+                    self.unsettled.push((receipt.row_epoch, P::octets_of(address)));
                     return Ok(());
                 }
                 Err(PutRefusal::Exists) => return Err(PutFailure::Exists),
@@ -141,11 +157,11 @@ impl<P: Service> Leases<P> for Administration<P> {
             PutMode::Replace => dhcp_lease::PutMode::Update,
             PutMode::Either => dhcp_lease::PutMode::Force,
         };
-        self.change(|store| store.put(&lease, mode))
+        self.change(<P as Commanded>::address(&lease), |store| store.put(&lease, mode))
     }
 
     fn remove(&mut self, address: P::Address) -> Result<bool, String> {
-        match self.change(|store| store.remove(address)) {
+        match self.change(address, |store| store.remove(address)) {
             Ok(()) => Ok(true),
             Err(PutFailure::Missing | PutFailure::Exists) => Ok(false),
             Err(PutFailure::Busy) => Err("somebody else is changing the lease".to_owned()),

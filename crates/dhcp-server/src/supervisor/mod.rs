@@ -236,10 +236,9 @@ impl<P: Service> Supervisor<P> {
 
     /// Answers a command that is done, once it is safe.
     fn answer(&mut self, asked: Asked, answer: &Answer) {
-        let text = if self.administration.settle() {
-            kea_json(&answer.to_json())
-        } else {
-            kea_json(&Answer::error("the change could not be made safe in time").to_json())
+        let text = match self.administration.settle() {
+            Ok(()) => kea_json(&answer.to_json()),
+            Err(why) => kea_json(&Answer::error(why).to_json()),
         };
         self.follow_service();
         asked.answer(text);

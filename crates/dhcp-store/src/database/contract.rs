@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::family::Shared;
+use super::family::{KeyOctets, Shared};
 use super::flushes::Flush;
 
 /// Why something did not work.
@@ -13,6 +13,9 @@ pub enum Fault {
     Lost,
     /// Others were in the way (a deadlock, a serialization failure): do the round again.
     Conflict,
+    /// Something that was to be written has no room in the database, or breaks one of its rules: what
+    /// was written beside it may be written without it.
+    Data,
     /// It will not work next time either.
     Permanent,
 }
@@ -178,6 +181,12 @@ pub trait LeaseDatabase<F: Shared>: Send {
             self.lock(addresses, found)?;
         }
         Ok(())
+    }
+
+    /// Takes the addresses, as [`Shared::octets_of`] has them, whose rows the last
+    /// [`LeaseDatabase::open`] has locked and could not read.
+    fn take_unreadable(&mut self) -> Vec<KeyOctets> {
+        Vec::new()
     }
 
     /// Finds what [`LeaseDatabase::open`] does, and leaves no transaction and no lock behind.

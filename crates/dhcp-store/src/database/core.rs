@@ -18,6 +18,9 @@ use crate::memfile::newest;
 /// Conflicts that one round meets before the connection is thought to be of no use.
 const CONFLICTS_MAX: u32 = 50;
 
+/// Problems that are kept for the operator; more of the same kind are only counted.
+const PROBLEMS_MAX: usize = 16;
+
 /// How a round ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RoundEnd {
@@ -60,6 +63,9 @@ pub struct DatabaseCore<F: Shared, D> {
     conflicts: Arc<AtomicU64>,
     /// Parts that were done and wrote something.
     transactions: Arc<AtomicU64>,
+    /// Leases that were not written, and what there is to say of them.
+    rejections: Arc<AtomicU64>,
+    problems: Vec<String>,
 }
 
 impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
@@ -86,6 +92,8 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
             is_lost: false,
             conflicts: Arc::default(),
             transactions: Arc::default(),
+            rejections: Arc::default(),
+            problems: Vec::new(),
         }
     }
 
@@ -143,11 +151,15 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
         let columns = newest::<F>();
         self.shards.take_parts(&mut self.batches, self.epoch, columns, self.changes_max);
         let count = self.batches.iter().take_while(|batch| !batch.is_empty()).count().max(1);
+        let mut problems = Vec::new();
         for (batch, epoch) in self.batches[..count].iter_mut().zip(first_epoch..) {
-            let round = Round::read(batch).expect("the shards write lines that can be read");
+            let round = Round::read(batch);
             batch.clear();
+            let said = round.unreadable().iter();
+            problems.extend(said.map(|(fault, _)| format!("a lease was not written: {fault}")));
             self.taken.push_back(Part { epoch, round });
         }
+        problems.into_iter().for_each(|problem| self.reject(problem));
     }
 
     /// How many leases the part writes that is to be done next; `None` when there is none.
@@ -168,7 +180,7 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
         let part = self.taken.pop_front()?;
         match self.run(&part.round, now) {
             Ok(outcome) => {
-                self.learn(part.epoch, outcome);
+                self.learn(&part, outcome);
                 self.flushes.commit(part.epoch, part.round.writes() > 0);
                 self.unflushed.push_back(part);
                 self.forget_flushed();
@@ -197,7 +209,7 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
         let mut settled_epoch = self.shards.settled();
         while let Some(part) = self.taken.pop_front() {
             match self.run(&part.round, now) {
-                Ok(outcome) => self.learn(part.epoch, outcome),
+                Ok(outcome) => self.learn(&part, outcome),
                 Err(error) => {
                     self.taken.push_front(part);
                     return Err(error);
@@ -227,8 +239,79 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
         while self.unflushed.pop_front_if(|part| part.epoch <= settled_epoch).is_some() {}
     }
 
-    /// Does a part, as often as others are in the way.
+    /// Does a part; without the leases that have no room in the database, if there are any.
     fn run(&mut self, round: &Round<F>, now: Now) -> Result<Outcome<F>, DatabaseError> {
+        match self.run_whole(round, now) {
+            Err(error) if error.fault == Fault::Data => self.isolate(round, now),
+            result => result,
+        }
+    }
+
+    /// Does a part that holds something that the database refuses: its questions first, then its
+    /// leases, halved again and again until those that are refused are alone. What was committed before
+    /// a connection is lost is found to be done when the part is done again.
+    fn isolate(&mut self, round: &Round<F>, now: Now) -> Result<Outcome<F>, DatabaseError> {
+        let mut outcome = match self.run_whole(&round.questions(), now) {
+            Err(error) if error.fault == Fault::Data => {
+                self.reject(format!("clients were not looked for: {error}"));
+                Outcome::default()
+            }
+            result => result?,
+        };
+        let mut waiting = vec![round.leases()];
+        while let Some(writes) = waiting.pop() {
+            match self.run_whole(&Round::of(writes), now) {
+                Err(error) if error.fault == Fault::Data => {
+                    if let [write] = writes {
+                        let address = F::address(&write.lease);
+                        let found = self.look_at(address)?;
+                        self.reject(format!("the lease of {address} was not written: {error}"));
+                        outcome.rejected.push((address, found));
+                    } else {
+                        let (first, second) = writes.split_at(writes.len() / 2);
+                        waiting.extend([second, first]);
+                    }
+                }
+                result => outcome.add(result?),
+            }
+        }
+        Ok(outcome)
+    }
+
+    /// The lease that the database has of `address`; none when it cannot be asked for.
+    fn look_at(&mut self, address: F::Address) -> Result<Option<F::Lease>, DatabaseError> {
+        let (mut known, mut found) = (Vec::new(), Vec::new());
+        let looked = self.database.look(&[], &[address], &mut known, &mut found);
+        match looked {
+            Err(error) => {
+                self.database.roll_back();
+                if error.fault == Fault::Data { Ok(None) } else { Err(error) }
+            }
+            Ok(()) => Ok(found.into_iter().find(|lease| F::address(lease) == address)),
+        }
+    }
+
+    /// Counts something that was not done, and keeps what there is to say of it.
+    fn reject(&mut self, problem: String) {
+        self.rejections.fetch_add(1, Ordering::Relaxed);
+        if self.problems.len() < PROBLEMS_MAX {
+            self.problems.push(problem);
+        }
+    }
+
+    /// Takes what the operator has to be told.
+    pub fn take_problems(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.problems)
+    }
+
+    /// Counts the leases that were not written since the database has no room for what they hold.
+    #[must_use]
+    pub fn rejections(&self) -> Arc<AtomicU64> {
+        self.rejections.clone()
+    }
+
+    /// Does a part as it is, as often as others are in the way.
+    fn run_whole(&mut self, round: &Round<F>, now: Now) -> Result<Outcome<F>, DatabaseError> {
         if round.is_empty() {
             return Ok(Outcome::default());
         }
@@ -249,7 +332,15 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
     }
 
     /// Puts the table right, before anybody hears that the part is done.
-    fn learn(&self, epoch: u64, outcome: Outcome<F>) {
+    fn learn(&self, part: &Part<F>, outcome: Outcome<F>) {
+        let epoch = part.epoch;
+        for &(_, octets) in part.round.unreadable() {
+            self.refusals.add_data(epoch, octets);
+        }
+        for (address, found) in outcome.rejected {
+            self.refusals.add_data(epoch, Some(F::octets_of(address)));
+            self.table.correct(address, found, epoch);
+        }
         for (address, found) in outcome.refused {
             self.refusals.add(epoch, F::octets_of(address));
             if found.is_some() {

@@ -48,7 +48,7 @@ pub trait Shared: Rows {
     fn parse_address(values: &mut Values<'_>) -> Result<Self::Address, RowFault>;
 
     /// The octets that stand in a reply that gives `address`.
-    fn octets_of(address: Self::Address) -> ([u8; 16], usize);
+    fn octets_of(address: Self::Address) -> KeyOctets;
 
     /// State of a lease, when its client was heard last, and when it ends, wall-clock seconds.
     fn times(lease: &Self::Lease) -> Times;
@@ -56,6 +56,9 @@ pub trait Shared: Rows {
     /// Whether `lease` is `found` but for when the client was heard.
     fn is_renewal(lease: &Self::Lease, found: &Self::Lease) -> bool;
 }
+
+/// The octets of an address, and how many of them count.
+pub type KeyOctets = ([u8; 16], usize);
 
 /// Most octets of an address as a value.
 pub const ADDRESS_MAX: usize = 56;

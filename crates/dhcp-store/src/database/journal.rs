@@ -10,7 +10,7 @@ use foldhash::fast::FixedState;
 
 use super::family::Shared;
 use super::operation;
-use super::refusals::Refusals;
+use super::refusals::{Reason, Refusals};
 use crate::log::{RowBuffer, ShardLog};
 use crate::store::{Cause, Journal};
 
@@ -114,6 +114,10 @@ impl<F: Shared> Journal<F> for SharedJournal {
 
     fn is_refused(&self, epoch: u64, reply: &[u8]) -> bool {
         self.refusals.names_one(epoch, reply)
+    }
+
+    fn is_refused_for_data(&self, epoch: u64, reply: &[u8]) -> bool {
+        self.refusals.reason(epoch, reply) == Some(Reason::Data)
     }
 
     // Others decide by the database whether a lease has ended.

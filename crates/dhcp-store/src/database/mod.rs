@@ -37,8 +37,8 @@ mod thread;
 
 pub use contract::{Changes, DatabaseError, Fault, LeaseDatabase};
 pub use core::{DatabaseCore, RoundEnd};
-pub use family::Shared;
+pub use family::{KeyOctets, Shared};
 pub use flushes::{Flush, Flushes};
 pub use journal::SharedJournal;
-pub use refusals::Refusals;
+pub use refusals::{Reason, Refusals};
 pub use thread::{DatabaseThread, OnLoss, ThreadOptions};

@@ -1,10 +1,12 @@
 //! What the writer is to do, as lines of text: made by the shards without allocation, read by the
 //! thread that has the time. A line is a letter, the client, and the row as in a lease file.
 
+use std::net::IpAddr;
+
 use dhcp_lease::LeaseState;
 use dhcp_lease::contract::{ASKED_MAX, Action, FetchKeys};
 
-use super::family::{ADDRESS_MAX, Shared};
+use super::family::{ADDRESS_MAX, KeyOctets, Shared};
 use crate::memfile::{RowFault, Values, append_line, newest};
 use crate::store::Cause;
 
@@ -146,6 +148,30 @@ pub fn read<F: Shared>(line: &[u8]) -> Result<Operation<F>, RowFault> {
     Ok(Operation::Write(Write { want, client, lease }))
 }
 
+/// Returns the address of a line of a lease that [`read`] refuses, as far as that can be read.
+pub fn address_of(line: &[u8]) -> Option<KeyOctets> {
+    /// Values that a client has in a line.
+    const CLIENT_VALUES: usize = 3;
+    let mut values = Values::new(line);
+    Want::of_letter(values.next("operation").octet().ok()?)?;
+    let has_client = values.next("client").flag().ok()?;
+    for _ in 0..if has_client { CLIENT_VALUES } else { 0 } {
+        values.next("client");
+    }
+    let mut octets = [0; 16];
+    let len = match values.next("address").address().ok()? {
+        IpAddr::V4(address) => {
+            octets[..4].copy_from_slice(&address.octets());
+            4
+        }
+        IpAddr::V6(address) => {
+            octets = address.octets();
+            16
+        }
+    };
+    Some((octets, len))
+}
+
 #[cfg(test)]
 mod tests {
     use dhcp_lease::contract::Change;
@@ -235,6 +261,31 @@ mod tests {
         assert_eq!(read::<V4>(b"Z,0,"), Err(RowFault::Value("operation")));
         assert_eq!(read::<V4>(b"?"), Err(RowFault::ValueCount));
         assert!(read::<V4>(b"G,1,1,02:00,01,10.0.0.1,02:00").is_err());
+    }
+
+    fn a_bad_line_names_its_address<F: Shared + Sample>() {
+        let lease = lease::<F>(3, 60, LeaseState::Assigned);
+        let expected = F::octets_of(F::address_of(&lease));
+        let identity = F::borrow(F::client(3));
+        let action = Action::Lease(F::terms(60, 1, ""));
+        let change =
+            Change { identity, address: F::address_of(&lease), expected_version: 0, action };
+        // Letter, client and address, and nothing behind them.
+        for (cause, values) in [(Cause::Change(&change), 6), (Cause::Put, 3)] {
+            let mut text = Vec::new();
+            write::<F>(&cause, &F::row_of(&lease), &mut text);
+            let line: Vec<&[u8]> = text.split(|&octet| octet == b',').take(values).collect();
+            let line = line.join(&b',');
+            assert!(read::<F>(&line).is_err());
+            assert_eq!(address_of(&line), Some(expected));
+        }
+        assert_eq!(address_of(b"G,1,"), None);
+    }
+
+    #[test]
+    fn a_line_that_cannot_be_read_tells_its_address() {
+        a_bad_line_names_its_address::<V4>();
+        a_bad_line_names_its_address::<V6>();
     }
 
     #[test]

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::family::KeyOctets;
+
 /// Refused addresses that are remembered. A reply that rests on an older epoch than all of these
 /// leaves no more.
 const KEPT_MAX: usize = 16_384;
@@ -19,10 +21,34 @@ pub struct Refusals {
 
 #[derive(Debug, Default)]
 struct Kept {
-    /// Epoch, and the octets of the address in a reply.
-    refused: VecDeque<(u64, [u8; 16], usize)>,
+    refused: VecDeque<Refused>,
     /// The newest epoch of which something was forgotten.
     forgotten: u64,
+}
+
+/// An address that was refused.
+#[derive(Clone, Copy, Debug)]
+struct Refused {
+    epoch: u64,
+    /// As they stand in a reply; none: every reply is refused.
+    octets: KeyOctets,
+    reason: Reason,
+}
+
+/// Reason why an address was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Another server has given it to somebody else.
+    GivenElsewhere,
+    /// The row has no room in the database.
+    Data,
+}
+
+impl Refused {
+    fn is_named_in(&self, reply: &[u8]) -> bool {
+        let (octets, len) = &self.octets;
+        *len == 0 || reply.windows(*len).any(|part| part == &octets[..*len])
+    }
 }
 
 impl Refusals {
@@ -31,32 +57,47 @@ impl Refusals {
     }
 
     /// Notes an address that was refused in `epoch`, which is not published yet.
-    pub fn add(&self, epoch: u64, (octets, len): ([u8; 16], usize)) {
+    pub fn add(&self, epoch: u64, octets: KeyOctets) {
+        self.note(Refused { epoch, octets, reason: Reason::GivenElsewhere });
+    }
+
+    /// Notes an address whose row the database refused in `epoch`, which is not published yet; `None`
+    /// when it is not known which address that is: then every reply of the epoch is refused.
+    pub fn add_data(&self, epoch: u64, octets: Option<KeyOctets>) {
+        let octets = octets.unwrap_or(([0; 16], 0));
+        self.note(Refused { epoch, octets, reason: Reason::Data });
+    }
+
+    fn note(&self, refused: Refused) {
         let mut kept = self.kept();
         if kept.refused.len() == KEPT_MAX
-            && let Some((forgotten, ..)) = kept.refused.pop_front()
+            && let Some(forgotten) = kept.refused.pop_front()
         {
-            kept.forgotten = forgotten;
+            kept.forgotten = forgotten.epoch;
         }
-        kept.refused.push_back((epoch, octets, len));
-        self.newest.store(epoch, Ordering::SeqCst);
+        kept.refused.push_back(refused);
+        self.newest.store(refused.epoch, Ordering::SeqCst);
     }
 
     /// Whether `reply` names an address that was refused in `epoch`. That an address stands in it by
     /// chance drops a reply too many, never one too few.
     #[must_use]
     pub fn names_one(&self, epoch: u64, reply: &[u8]) -> bool {
+        self.reason(epoch, reply).is_some()
+    }
+
+    /// Returns why an address that `reply` names was refused in `epoch`.
+    #[must_use]
+    pub fn reason(&self, epoch: u64, reply: &[u8]) -> Option<Reason> {
         if epoch == 0 || self.newest.load(Ordering::SeqCst) < epoch {
-            return false;
+            return None;
         }
         let kept = self.kept();
-        let first = kept.refused.partition_point(|&(of, ..)| of < epoch);
-        epoch <= kept.forgotten
-            || kept
-                .refused
-                .range(first..)
-                .take_while(|&&(of, ..)| of == epoch)
-                .any(|(_, octets, len)| reply.windows(*len).any(|part| part == &octets[..*len]))
+        let first = kept.refused.partition_point(|refused| refused.epoch < epoch);
+        let mut of_epoch = kept.refused.range(first..).take_while(|refused| refused.epoch == epoch);
+        let named = of_epoch.find(|refused| refused.is_named_in(reply));
+        let forgotten = (epoch <= kept.forgotten).then_some(Reason::GivenElsewhere);
+        named.map(|refused| refused.reason).or(forgotten)
     }
 }
 
@@ -81,6 +122,19 @@ mod tests {
         assert!(!refusals.names_one(8, b"\x02\x0a\x00\x00\x05\x00"));
         assert!(refusals.names_one(9, b"\x0a\x00\x00\x06"));
         assert!(!refusals.names_one(0, b"\x0a\x00\x00\x06"));
+    }
+
+    #[test]
+    fn a_row_without_room_is_told_from_an_address_given_elsewhere() {
+        let refusals = Refusals::default();
+        refusals.add(7, address(5));
+        refusals.add_data(7, Some(address(6)));
+        assert_eq!(refusals.reason(7, b"\x0a\x00\x00\x05"), Some(Reason::GivenElsewhere));
+        assert_eq!(refusals.reason(7, b"\x0a\x00\x00\x06"), Some(Reason::Data));
+        assert_eq!(refusals.reason(7, b"\x0a\x00\x00\x07"), None);
+        refusals.add_data(8, None);
+        assert_eq!(refusals.reason(8, b""), Some(Reason::Data));
+        assert_eq!(refusals.reason(9, b""), None);
     }
 
     #[test]

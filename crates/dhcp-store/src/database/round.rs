@@ -5,8 +5,8 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use super::contract::{Changes, DatabaseError, LeaseDatabase};
-use super::family::Shared;
-use super::operation::{self, Operation, Write};
+use super::family::{KeyOctets, Shared};
+use super::operation::{self, Operation, Want, Write};
 use super::rule::{Verdict, judge};
 use crate::memfile::RowFault;
 
@@ -16,6 +16,8 @@ pub(super) struct Round<F: Shared> {
     writes: Vec<Write<F>>,
     clients: Vec<F::Client>,
     asked: Vec<F::Address>,
+    /// Lines that cannot be read, with their addresses as far as these can.
+    unreadable: Vec<(RowFault, Option<KeyOctets>)>,
 }
 
 /// Addresses, and the leases that the database has of them.
@@ -30,26 +32,41 @@ pub(super) struct Outcome<F: Shared> {
     pub(super) kept: Rows<F>,
     /// What was asked for.
     pub(super) answers: Rows<F>,
+    /// Addresses whose rows have no room in the database, and what they have.
+    pub(super) rejected: Rows<F>,
 }
 
 impl<F: Shared> Default for Outcome<F> {
     fn default() -> Self {
-        Self { refused: Vec::new(), kept: Vec::new(), answers: Vec::new() }
+        Self { refused: Vec::new(), kept: Vec::new(), answers: Vec::new(), rejected: Vec::new() }
+    }
+}
+
+impl<F: Shared> Outcome<F> {
+    /// Adds what another part of the round found out.
+    pub(super) fn add(&mut self, other: Self) {
+        self.refused.extend(other.refused);
+        self.kept.extend(other.kept);
+        self.answers.extend(other.answers);
+        self.rejected.extend(other.rejected);
     }
 }
 
 impl<F: Shared> Round<F> {
-    /// Reads the lines that the shards wrote.
-    ///
-    /// # Errors
-    ///
-    /// A line of ours that cannot be read, which no line is.
-    pub(super) fn read(batch: &[u8]) -> Result<Self, RowFault> {
-        let mut round = Self { writes: Vec::new(), clients: Vec::new(), asked: Vec::new() };
+    fn new() -> Self {
+        let (writes, clients, asked) = (Vec::new(), Vec::new(), Vec::new());
+        Self { writes, clients, asked, unreadable: Vec::new() }
+    }
+
+    /// Reads the lines that the shards wrote. A line that cannot be read, which none should be, is
+    /// nothing but [`Round::unreadable`].
+    pub(super) fn read(batch: &[u8]) -> Self {
+        let mut round = Self::new();
         for line in batch.split(|&octet| octet == b'\n').filter(|line| !line.is_empty()) {
-            match operation::read::<F>(line)? {
-                Operation::Write(write) => round.writes.push(write),
-                Operation::Ask(client, addresses) => {
+            match operation::read::<F>(line) {
+                Err(fault) => round.unreadable.push((fault, operation::address_of(line))),
+                Ok(Operation::Write(write)) => round.writes.push(write),
+                Ok(Operation::Ask(client, addresses)) => {
                     round.clients.push(client);
                     round.asked.extend(addresses);
                 }
@@ -57,7 +74,27 @@ impl<F: Shared> Round<F> {
         }
         round.clients.sort();
         round.clients.dedup();
-        Ok(round)
+        round
+    }
+
+    /// The lines that could not be read, with their addresses as far as these could.
+    pub(super) fn unreadable(&self) -> &[(RowFault, Option<KeyOctets>)] {
+        &self.unreadable
+    }
+
+    /// What is asked for alone, as a round of its own.
+    pub(super) fn questions(&self) -> Self {
+        Self { clients: self.clients.clone(), asked: self.asked.clone(), ..Self::new() }
+    }
+
+    /// The leases that it writes.
+    pub(super) fn leases(&self) -> &[Write<F>] {
+        &self.writes
+    }
+
+    /// A round that only writes `writes`.
+    pub(super) fn of(writes: &[Write<F>]) -> Self {
+        Self { writes: writes.to_vec(), ..Self::new() }
     }
 
     /// Leases that it writes.
@@ -102,6 +139,8 @@ impl<F: Shared> Round<F> {
         } else {
             database.open(&self.clients, &addresses, &mut known, &mut found)?;
         }
+        let mut unreadable = database.take_unreadable();
+        unreadable.sort_unstable();
         // By the number alone: a database need not tell an address from a prefix.
         found.sort_by_key(|lease| F::octets_of(F::address(lease)));
         let find = |address| {
@@ -109,32 +148,43 @@ impl<F: Shared> Round<F> {
             let at = found.binary_search_by_key(&key, |lease| F::octets_of(F::address(lease)));
             at.ok().map(|at| &found[at])
         };
-        let (changes, refused, kept) = self.judge(&find, now_s);
+        let (changes, mut outcome) = self.judge(&find, &unreadable, now_s);
         if !self.writes.is_empty() {
             database.close(&changes)?;
         }
         let asked = self.asked.iter().map(|&address| told::<F>(address, find(address)));
         let known = known.into_iter().map(|lease| (F::address(&lease), Some(lease)));
-        Ok(Outcome { refused, kept, answers: known.chain(asked).collect() })
+        outcome.answers = known.chain(asked).collect();
+        Ok(outcome)
     }
 
-    /// What may be written; what may not, and what others wrote later.
+    /// What may be written; what may not, and what others wrote later. A row that cannot be read, whose
+    /// number is in `unreadable`, is an operator's to replace.
     fn judge<'f>(
         &self,
         find: &impl Fn(F::Address) -> Option<&'f F::Lease>,
+        unreadable: &[KeyOctets],
         now_s: u64,
-    ) -> (Changes<F>, Rows<F>, Rows<F>)
+    ) -> (Changes<F>, Outcome<F>)
     where
         F::Lease: 'f,
     {
         let mut changes = Changes::default();
-        let (mut refused, mut kept) = (Vec::new(), Vec::new());
+        let mut outcome = Outcome::default();
         let mut taken = HashMap::with_capacity_and_hasher(self.writes.len(), FixedState::default());
         for write in &self.writes {
             let address = F::address(&write.lease);
             // The same number, wanted as an address and as a prefix: the first one has it.
             if *taken.entry(F::octets_of(address)).or_insert(address) != address {
-                refused.push((address, None));
+                outcome.refused.push((address, None));
+                continue;
+            }
+            if unreadable.binary_search(&F::octets_of(address)).is_ok() {
+                match write.want {
+                    Want::Put if !write.is_deletion() => changes.updates.push(write.lease.clone()),
+                    Want::Put | Want::Remove => changes.deletions.push(address),
+                    _ => outcome.rejected.push((address, None)),
+                }
                 continue;
             }
             let found = find(address);
@@ -148,11 +198,11 @@ impl<F: Shared> Round<F> {
                 Verdict::Update => changes.updates.push(write.lease.clone()),
                 Verdict::Delete => changes.deletions.push(address),
                 Verdict::Nothing => {}
-                Verdict::Keep => kept.push(told::<F>(address, found)),
-                Verdict::Refuse => refused.push(told::<F>(address, found)),
+                Verdict::Keep => outcome.kept.push(told::<F>(address, found)),
+                Verdict::Refuse => outcome.refused.push(told::<F>(address, found)),
             }
         }
-        (changes, refused, kept)
+        (changes, outcome)
     }
 }
 

@@ -1,6 +1,6 @@
 //! A database in memory for tests: with several connections, and with faults on demand.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use base::Random;
@@ -13,11 +13,13 @@ use super::flushes::Flush;
 #[derive(Debug)]
 pub struct FakeDatabase<F: Shared> {
     leases: Mutex<BTreeMap<F::Address, F::Lease>>,
+    /// Addresses whose leases have no room.
+    without_room: Mutex<BTreeSet<F::Address>>,
 }
 
 impl<F: Shared> Default for FakeDatabase<F> {
     fn default() -> Self {
-        Self { leases: Mutex::new(BTreeMap::new()) }
+        Self { leases: Mutex::default(), without_room: Mutex::default() }
     }
 }
 
@@ -25,6 +27,23 @@ impl<F: Shared> FakeDatabase<F> {
     /// The leases; while they are held, nobody commits.
     pub fn leases(&self) -> MutexGuard<'_, BTreeMap<F::Address, F::Lease>> {
         self.leases.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The addresses whose leases the database refuses, as if they held what has no room.
+    pub fn without_room(&self) -> MutexGuard<'_, BTreeSet<F::Address>> {
+        self.without_room.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn check(&self, leases: &[F::Lease]) -> Result<(), DatabaseError> {
+        let without_room = self.without_room();
+        match leases.iter().any(|lease| without_room.contains(&F::address(lease))) {
+            false => Ok(()),
+            true => Err(DatabaseError {
+                fault: Fault::Data,
+                tried: "write leases",
+                cause: "a value is too long".to_owned(),
+            }),
+        }
     }
 }
 
@@ -153,6 +172,7 @@ impl<F: Shared> LeaseDatabase<F> for FakeConnection<F> {
     }
 
     fn insert(&mut self, leases: &[F::Lease]) -> Result<usize, DatabaseError> {
+        self.database.check(leases)?;
         let there = self.database.leases();
         let is_new = |lease: &&F::Lease| !there.contains_key(&F::address(lease));
         let new: Vec<_> = leases.iter().filter(is_new).cloned().collect();
@@ -163,6 +183,7 @@ impl<F: Shared> LeaseDatabase<F> for FakeConnection<F> {
     }
 
     fn update(&mut self, leases: &[F::Lease]) -> Result<(), DatabaseError> {
+        self.database.check(leases)?;
         self.changes.extend(leases.iter().map(|lease| (F::address(lease), Some(lease.clone()))));
         Ok(())
     }

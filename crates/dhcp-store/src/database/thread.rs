@@ -46,6 +46,7 @@ pub struct DatabaseThread<F: Shared> {
     refusals: Arc<Refusals>,
     conflicts: Arc<AtomicU64>,
     transactions: Arc<AtomicU64>,
+    rejections: Arc<AtomicU64>,
     is_shared: bool,
     thread: Option<JoinHandle<()>>,
     flushing: Option<JoinHandle<()>>,
@@ -87,6 +88,7 @@ impl<F: Shared> DatabaseThread<F> {
         let refusals = Arc::<Refusals>::default();
         let core = DatabaseCore::new(shards.clone(), table.clone(), refusals.clone(), database);
         let (conflicts, transactions) = (core.conflicts(), core.transactions());
+        let rejections = core.rejections();
         let flushes = core.flushes();
         let is_flushed_beside = flushes.are_beside();
         let state = Arc::new(State {
@@ -104,6 +106,7 @@ impl<F: Shared> DatabaseThread<F> {
             refusals,
             conflicts,
             transactions,
+            rejections,
             is_shared,
             thread: None,
             flushing: None,
@@ -144,6 +147,12 @@ impl<F: Shared> DatabaseThread<F> {
     #[must_use]
     pub fn transactions(&self) -> u64 {
         self.transactions.load(Ordering::Relaxed)
+    }
+
+    /// How many leases were not written since the database has no room for what they hold.
+    #[must_use]
+    pub fn rejections(&self) -> u64 {
+        self.rejections.load(Ordering::Relaxed)
     }
 
     /// What made the store give up.
@@ -225,6 +234,7 @@ impl State {
                         true => self.parts(&mut core, clock),
                         false => core.round(clock()),
                     };
+                    core.take_problems().into_iter().for_each(|problem| self.report(problem));
                     if let RoundEnd::Lost(error) = end {
                         self.report(format!("leases cannot be written: {error}"));
                         self.is_lost.store(true, Ordering::Relaxed);

@@ -5,7 +5,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use dhcp_lease::identity::CLIENT_ID_INLINE_MAX;
-use dhcp_lease::{ClientId, HardwareAddress, LeaseState};
+use dhcp_lease::{ClientId, HardwareAddress, HostName, LeaseState};
 
 use super::value::DIGITS;
 
@@ -287,10 +287,9 @@ impl<'a> Plain<'a> {
         }
     }
 
-    /// A host name as it is kept.
-    pub(super) fn hostname(&mut self) -> Option<Box<str>> {
-        let name = self.text()?;
-        (name.len() <= 255).then(|| lower_case(name))
+    /// A host name as it is kept, unless it is too long.
+    pub(super) fn hostname(&mut self) -> Option<HostName> {
+        HostName::new(self.text()?).ok().map(HostName::into_lower_case)
     }
 
     /// A JSON object, or nothing.
@@ -298,13 +297,6 @@ impl<'a> Plain<'a> {
         let text = self.text()?;
         (text.is_empty() || text.starts_with('{')).then(|| text.into())
     }
-}
-
-/// `name` in lower case.
-fn lower_case(name: &str) -> Box<str> {
-    let mut name: Box<str> = name.into();
-    name.make_ascii_lowercase();
-    name
 }
 
 #[cfg(test)]

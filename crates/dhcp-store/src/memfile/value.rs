@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use dhcp_lease::LeaseState;
+use dhcp_lease::identity::CLIENT_ID_MAX;
+use dhcp_lease::{HostName, LeaseState};
 
 use super::columns::Header;
 use super::format::{Format, Rows};
@@ -96,9 +97,9 @@ impl<'a> Values<'a> {
     }
 }
 
-/// Octets of an identity: at most 255.
+/// Octets of an identity: at most [`CLIENT_ID_MAX`].
 pub(crate) struct Octets {
-    octets: [u8; 255],
+    octets: [u8; CLIENT_ID_MAX],
     len: usize,
 }
 
@@ -214,7 +215,7 @@ impl<'a> Value<'a> {
     /// Octets of one or two digits, parted by colons.
     pub(crate) fn colon_hex(self) -> Result<Octets, RowFault> {
         let text = self.octets()?;
-        let mut octets = Octets { octets: [0; 255], len: 0 };
+        let mut octets = Octets { octets: [0; CLIENT_ID_MAX], len: 0 };
         if text.is_empty() || octets.fill_from_pairs(text) {
             return Ok(octets);
         }
@@ -251,10 +252,9 @@ impl<'a> Value<'a> {
         Ok(String::from_utf8_lossy(&octets).into_owned())
     }
 
-    /// At most as long as a name can be (RFC 1035 §2.3.4).
-    pub(crate) fn hostname(self) -> Result<String, RowFault> {
-        let name = self.unescaped()?;
-        if name.len() <= 255 { Ok(name) } else { Err(self.fault()) }
+    /// A host name in lower case. Of one that is too long, as earlier versions wrote them, what fits.
+    pub(crate) fn hostname(self) -> Result<HostName, RowFault> {
+        Ok(HostName::from(self.unescaped()?).into_lower_case())
     }
 
     pub(crate) fn json(self) -> Result<String, RowFault> {

@@ -12,7 +12,7 @@ use super::row::{Layout, Stored};
 use super::schema::{Schema, Version};
 use super::settings::{Backend, Settings};
 use super::sqlite::Sqlite;
-use crate::database::{Changes, Flush, Shared};
+use crate::database::{Changes, Flush, KeyOctets, Shared};
 use crate::memfile::RowFault;
 use crate::storage::Storage;
 
@@ -236,7 +236,7 @@ impl Database {
         found: &mut Vec<F::Lease>,
     ) -> Result<(), SqlError> {
         let sought = vec![Self::locked::<F>(layout, addresses)];
-        self.find_all::<F>(layout, false, sought, &mut |_, lease| found.push(lease))
+        self.find_all::<F>(layout, false, sought, &mut |_, lease| found.push(lease)).map(drop)
     }
 
     /// The rows of `addresses`, to be locked.
@@ -257,20 +257,26 @@ impl Database {
     }
 
     /// Shows the leases that are `sought` to `visit`, with the position of what they were found by;
-    /// first it `begins` a transaction, if that is wanted.
+    /// first it `begins` a transaction, if that is wanted. Returns the keys of rows that are no leases.
     pub(super) fn find_all<F: Stored>(
         &mut self,
         layout: Layout,
         begins: bool,
         sought: Vec<Sought>,
         visit: &mut dyn FnMut(usize, F::Lease),
-    ) -> Result<(), SqlError> {
+    ) -> Result<Vec<KeyOctets>, SqlError> {
+        let mut unreadable = Vec::new();
         self.driver.find(begins, &F::table(layout), sought, &mut |at, values| {
-            if let Ok(lease) = F::decode(values, layout) {
-                visit(at, lease);
+            match F::decode(values, layout) {
+                Ok(lease) => visit(at, lease),
+                Err(_) => {
+                    let key = values.first().and_then(|key| F::decode_key(key, layout));
+                    unreadable.extend(key);
+                }
             }
             Ok(())
-        })
+        })?;
+        Ok(unreadable)
     }
 
     /// Adds leases of addresses that have none, replaces others, deletes others yet, and commits.

@@ -1,4 +1,5 @@
-//! What the codes of servers mean for a round: connect again, do it again at once, or give up.
+//! What the codes of servers mean for a round: connect again, do it again at once, do it without the
+//! row that has no room, or give up.
 //!
 //! Codes that are in no table are permanent: a round that meets one is done again after connecting
 //! too, since nothing is lost by that, but nobody is told that it will help.
@@ -24,6 +25,13 @@ const MYSQL_LOST: [u16; 22] = [
 /// was a moment ago.
 const MYSQL_CONFLICTS: [u16; 6] = [1205, 1213, 1020, 1317, 3101, 1062];
 
+/// MariaDB's and MySQL's errors that a value is to blame for and whose states do not say so: data
+/// truncated, no such character, wrong value, check failed, expression out of range, JSON nested too
+/// deep for a stack.
+const MYSQL_DATA: [u16; 7] = [1265, 1300, 1366, 1411, 3819, 4025, 1436];
+/// The classes of states that a value is to blame for: data exceptions, violated constraints.
+const DATA_CLASSES: [&str; 2] = ["22", "23"];
+
 /// PostgreSQL's states after which this connection, or this server, is of no use.
 const POSTGRESQL_LOST: [&str; 9] = [
     // Read-only: a standby, or a server that has become one.
@@ -42,11 +50,19 @@ const POSTGRESQL_LOST_CLASS: &str = "08";
 /// interrupted, a row where none was a moment ago.
 const POSTGRESQL_CONFLICTS: [&str; 6] = ["40001", "40P01", "40002", "55P03", "57014", "23505"];
 
-/// What MariaDB or MySQL means by `code`.
-pub(super) fn of_mysql(code: u16) -> Fault {
+/// PostgreSQL's class of limits that a value crosses: an entry of an index, a nesting.
+const POSTGRESQL_LIMITS_CLASS: &str = "54";
+
+fn is_of_data(state: &str) -> bool {
+    DATA_CLASSES.iter().any(|class| state.starts_with(class))
+}
+
+/// What MariaDB or MySQL means by `code` with the SQLSTATE `state`.
+pub(super) fn of_mysql(code: u16, state: &str) -> Fault {
     match code {
         _ if MYSQL_LOST.contains(&code) => Fault::Lost,
         _ if MYSQL_CONFLICTS.contains(&code) => Fault::Conflict,
+        _ if MYSQL_DATA.contains(&code) || is_of_data(state) => Fault::Data,
         _ => Fault::Permanent,
     }
 }
@@ -57,6 +73,7 @@ pub(super) fn of_postgresql(state: &str) -> Fault {
         _ if state.starts_with(POSTGRESQL_LOST_CLASS) => Fault::Lost,
         _ if POSTGRESQL_LOST.contains(&state) => Fault::Lost,
         _ if POSTGRESQL_CONFLICTS.contains(&state) => Fault::Conflict,
+        _ if is_of_data(state) || state.starts_with(POSTGRESQL_LIMITS_CLASS) => Fault::Data,
         _ => Fault::Permanent,
     }
 }
@@ -82,8 +99,13 @@ mod tests {
             (1146, Fault::Permanent),
             (1021, Fault::Permanent),
         ] {
-            assert_eq!(of_mysql(code), fault, "{code}");
+            assert_eq!(of_mysql(code, "HY000"), fault, "{code}");
         }
+        // Data too long, no such state of leases, a value that is no JSON, no such character.
+        for (code, state) in [(1406, "22001"), (1452, "23000"), (3140, "22032"), (1366, "HY000")] {
+            assert_eq!(of_mysql(code, state), Fault::Data, "{code}");
+        }
+        assert_eq!(of_mysql(1062, "23000"), Fault::Conflict, "a row where none was");
         assert!(MYSQL_LOST.iter().all(|code| !MYSQL_CONFLICTS.contains(code)));
     }
 
@@ -98,6 +120,12 @@ mod tests {
             ("40001", Fault::Conflict),
             ("40P01", Fault::Conflict),
             ("23505", Fault::Conflict),
+            // Too long, a zero in a text or in JSON, no such state of leases, too long for an index.
+            ("22001", Fault::Data),
+            ("22021", Fault::Data),
+            ("22P05", Fault::Data),
+            ("23503", Fault::Data),
+            ("54000", Fault::Data),
             // No password, no such table, no more space.
             ("28P01", Fault::Permanent),
             ("42P01", Fault::Permanent),

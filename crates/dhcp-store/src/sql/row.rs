@@ -4,11 +4,13 @@
 //! for an infinite lifetime; what is unknown is NULL, but PostgreSQL gets an empty text for a
 //! missing context.
 
+use dhcp_lease::user_context::push_without_zeros;
 use dhcp_lease::{INFINITE_LIFETIME_S, LeaseState};
 
 use super::driver::{Table, Value};
 use super::schema::Schema;
 use super::settings::Backend;
+use crate::database::KeyOctets;
 use crate::memfile::{RowFault, Rows};
 
 /// Where rows go, as far as it changes them.
@@ -30,6 +32,9 @@ pub trait Stored: Rows {
 
     /// Appends the key of `address`.
     fn encode_key(address: Self::Address, layout: Layout, values: &mut Vec<Value>);
+
+    /// Reads the key that [`Stored::encode_key`] wrote; `None` when it is none.
+    fn decode_key(key: &Value, layout: Layout) -> Option<KeyOctets>;
 
     /// Reads a lease from the values of its row.
     ///
@@ -78,12 +83,16 @@ pub(super) fn text(text: &str) -> Value {
     Value::Text(if text.contains('\0') { text.replace('\0', "") } else { text.to_owned() })
 }
 
-/// A context: missing is nothing, or an empty text for PostgreSQL.
+/// A context: missing is nothing, or an empty text for PostgreSQL, which keeps no zeros in JSON.
 pub(super) fn context(context: &str, layout: Layout) -> Value {
-    if context.is_empty() && layout.backend != Backend::Postgresql {
-        Value::Null
-    } else {
-        text(context)
+    match layout.backend {
+        Backend::Postgresql => {
+            let mut kept = String::with_capacity(context.len());
+            push_without_zeros(context, &mut kept);
+            Value::Text(kept)
+        }
+        Backend::Mysql | Backend::Sqlite if context.is_empty() => Value::Null,
+        Backend::Mysql | Backend::Sqlite => text(context),
     }
 }
 
@@ -251,5 +260,8 @@ mod tests {
         assert_eq!(context("", mysql), Value::Null);
         let postgresql = Layout { backend: Backend::Postgresql, ..mysql };
         assert_eq!(context("", postgresql), Value::Text(String::new()));
+        let escaped = r#"{ "a": "x\u0000" }"#;
+        assert_eq!(context(escaped, postgresql), Value::Text(r#"{ "a": "x" }"#.to_owned()));
+        assert_eq!(context(escaped, mysql), Value::Text(escaped.to_owned()));
     }
 }

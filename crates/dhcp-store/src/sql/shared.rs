@@ -11,7 +11,7 @@ use super::driver::{Sought, Value};
 use super::error::SqlError;
 use super::row::{Layout, Stored, identity};
 use super::settings::Settings;
-use crate::database::{Changes, DatabaseError, Fault, Flush, LeaseDatabase, Shared};
+use crate::database::{Changes, DatabaseError, Fault, Flush, KeyOctets, LeaseDatabase, Shared};
 use crate::storage::{DiskStorage, Storage};
 
 /// A family whose leases can be shared through tables.
@@ -51,6 +51,8 @@ pub struct SharedLeases {
     flush: Option<Arc<dyn Flush>>,
     /// The host to begin with when connecting.
     next_host: usize,
+    /// Rows that were read last and are no leases.
+    unreadable: Vec<KeyOctets>,
 }
 
 impl SharedLeases {
@@ -63,7 +65,7 @@ impl SharedLeases {
     /// The same, for a database whose files are found in `storage` too.
     #[must_use]
     pub fn with_storage(settings: Settings, storage: Arc<dyn Storage>) -> Self {
-        Self { settings, storage, open: None, flush: None, next_host: 0 }
+        Self { settings, storage, open: None, flush: None, next_host: 0, unreadable: Vec::new() }
     }
 
     fn connected(&mut self) -> Result<(&mut Database, Layout), DatabaseError> {
@@ -85,7 +87,7 @@ impl SharedLeases {
         locks: bool,
         known: &mut Vec<F::Lease>,
         found: &mut Vec<F::Lease>,
-    ) -> Result<Result<(), SqlError>, DatabaseError> {
+    ) -> Result<(), DatabaseError> {
         let (database, layout) = self.connected()?;
         let mut sought = sought::<F>(clients, layout);
         let of_clients = sought.len();
@@ -96,7 +98,9 @@ impl SharedLeases {
         let mut keep = |at, lease| {
             if at < of_clients { known.push(lease) } else { found.push(lease) }
         };
-        Ok(database.find_all::<F>(layout, locks, sought, &mut keep))
+        let read = database.find_all::<F>(layout, locks, sought, &mut keep);
+        self.unreadable = Self::told("read leases", read)?;
+        Ok(())
     }
 
     /// Tells what came of `tried`.
@@ -164,7 +168,8 @@ impl<F: SharedRows> LeaseDatabase<F> for SharedLeases {
         let (database, layout) = self.connected()?;
         let sought = sought::<F>(clients, layout);
         let mut keep = |_, lease| found.push(lease);
-        Self::told("look for clients", database.find_all::<F>(layout, false, sought, &mut keep))
+        let read = database.find_all::<F>(layout, false, sought, &mut keep);
+        Self::told("look for clients", read).map(drop)
     }
 
     fn insert(&mut self, leases: &[F::Lease]) -> Result<usize, DatabaseError> {
@@ -201,7 +206,11 @@ impl<F: SharedRows> LeaseDatabase<F> for SharedLeases {
         known: &mut Vec<F::Lease>,
         found: &mut Vec<F::Lease>,
     ) -> Result<(), DatabaseError> {
-        Self::told("read leases", self.read::<F>(clients, addresses, true, known, found)?)
+        self.read::<F>(clients, addresses, true, known, found)
+    }
+
+    fn take_unreadable(&mut self) -> Vec<KeyOctets> {
+        std::mem::take(&mut self.unreadable)
     }
 
     fn look(
@@ -211,7 +220,7 @@ impl<F: SharedRows> LeaseDatabase<F> for SharedLeases {
         known: &mut Vec<F::Lease>,
         found: &mut Vec<F::Lease>,
     ) -> Result<(), DatabaseError> {
-        Self::told("read leases", self.read::<F>(clients, addresses, false, known, found)?)
+        self.read::<F>(clients, addresses, false, known, found)
     }
 
     fn close(&mut self, changes: &Changes<F>) -> Result<(), DatabaseError> {

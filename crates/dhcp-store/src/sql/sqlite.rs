@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use rusqlite::types::{ToSqlOutput, Value as SqliteValue, ValueRef};
-use rusqlite::{Connection, ErrorCode, ToSql, params_from_iter};
+use rusqlite::{Connection, ErrorCode, ToSql, ffi, params_from_iter};
 
 use super::driver::{Driver, RowChanges, Sought, Table, Value, Visit, VisitFound};
 use super::error::SqlError;
@@ -200,7 +200,7 @@ impl Driver for Sqlite {
         let width = table.columns.len();
         let written = self.write(&insert_statement(table), width, &changes.inserts);
         written.map_err(|error| {
-            let is_there = error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation);
+            let is_there = is_key_taken(&error);
             let failed = self.failed("write leases to", &error);
             if is_there { failed.conflict(true) } else { failed }
         })?;
@@ -318,6 +318,21 @@ fn upsert_statement(table: &Table) -> String {
 
 fn failed(tried: String, error: &rusqlite::Error) -> SqlError {
     let code = error.sqlite_error_code();
-    let is_busy = matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked));
-    SqlError::new(tried, error).conflict(is_busy)
+    let fault = match code {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Fault::Conflict,
+        Some(ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig) => {
+            Fault::Data
+        }
+        _ => Fault::Permanent,
+    };
+    SqlError::new(tried, error).with(fault)
+}
+
+/// Whether there is a row with the key already.
+fn is_key_taken(error: &rusqlite::Error) -> bool {
+    let codes = [ffi::SQLITE_CONSTRAINT_PRIMARYKEY, ffi::SQLITE_CONSTRAINT_UNIQUE];
+    let rowid = ffi::SQLITE_CONSTRAINT_ROWID;
+    error
+        .sqlite_error()
+        .is_some_and(|error| error.extended_code == rowid || codes.contains(&error.extended_code))
 }

@@ -2,13 +2,14 @@
 
 use std::net::Ipv4Addr;
 
-use dhcp_lease::identity::HARDWARE_ADDRESS_MAX;
+use dhcp_lease::identity::{CLIENT_ID_MAX, HARDWARE_ADDRESS_MAX};
 use dhcp_lease::v4::{Lease, LeaseState, V4};
-use dhcp_lease::{ClientId, HardwareAddress};
+use dhcp_lease::{ClientId, HardwareAddress, HostName};
 
 use super::driver::{Column, Kind, Table, Value};
 use super::row::{Layout, Reader, Stored, cltt_s, context, expire, identity, state, text};
 use super::schema::Schema;
+use crate::database::{KeyOctets, Shared};
 use crate::memfile::RowFault;
 
 const fn column(name: &'static str, kind: Kind) -> Column {
@@ -63,6 +64,11 @@ impl Stored for V4 {
         values.push(Value::Integer(i64::from(address.to_bits())));
     }
 
+    fn decode_key(key: &Value, _: Layout) -> Option<KeyOctets> {
+        let Value::Integer(bits) = key else { return None };
+        Some(Self::octets_of(Ipv4Addr::from_bits(u32::try_from(*bits).ok()?)))
+    }
+
     fn decode(values: &[Value], layout: Layout) -> Result<Lease, RowFault> {
         let mut reader = Reader::new(values, Self::table(layout));
         let address = Ipv4Addr::from_bits(reader.number()?);
@@ -71,11 +77,14 @@ impl Stored for V4 {
             return Err(reader.fault());
         }
         let client_id = reader.octets()?;
+        if client_id.len() > CLIENT_ID_MAX {
+            return Err(reader.fault());
+        }
         let valid_lifetime_s = reader.number()?;
         let expire_s = reader.number()?;
         let subnet_id = reader.number_or(0)?;
         let (fqdn_fwd, fqdn_rev) = (reader.truth()?, reader.truth()?);
-        let hostname = reader.text()?.to_ascii_lowercase();
+        let hostname = HostName::from(reader.text()?).into_lower_case();
         let state = reader.state()?;
         let user_context = reader.text()?;
         let pool_id = if layout.schema == Schema::Current { reader.number_or(0)? } else { 0 };
@@ -95,7 +104,7 @@ impl Stored for V4 {
             subnet_id,
             fqdn_fwd,
             fqdn_rev,
-            hostname: hostname.into_boxed_str(),
+            hostname,
             state,
             user_context: user_context.into_boxed_str(),
             pool_id,

@@ -2,14 +2,15 @@
 
 use std::net::Ipv6Addr;
 
-use dhcp_lease::identity::HARDWARE_ADDRESS_MAX;
+use dhcp_lease::identity::{DUID_MAX, HARDWARE_ADDRESS_MAX};
 use dhcp_lease::v6::{HardwareSource, IaKind, Lease, LeaseState, Resource, V6};
-use dhcp_lease::{ClientId, HardwareAddress};
+use dhcp_lease::{ClientId, HardwareAddress, HostName};
 
 use super::driver::{Column, Kind, Table, Value};
 use super::row::{Layout, Reader, Stored, cltt_s, context, expire, identity, state, text};
 use super::schema::Schema;
 use super::settings::Backend;
+use crate::database::KeyOctets;
 use crate::memfile::{NOBODY, RowFault};
 
 const fn column(name: &'static str, kind: Kind) -> Column {
@@ -100,10 +101,19 @@ impl Stored for V6 {
         });
     }
 
+    fn decode_key(key: &Value, layout: Layout) -> Option<KeyOctets> {
+        let key = std::slice::from_ref(key);
+        let address = address(&mut Reader::new(key, Self::table(layout)), layout).ok()?;
+        Some((address.octets(), 16))
+    }
+
     fn decode(values: &[Value], layout: Layout) -> Result<Lease, RowFault> {
         let mut reader = Reader::new(values, Self::table(layout));
         let address = address(&mut reader, layout)?;
         let duid = reader.octets()?;
+        if duid.len() > DUID_MAX {
+            return Err(reader.fault());
+        }
         let valid_lifetime_s = reader.number()?;
         let expire_s = reader.number()?;
         let subnet_id = reader.number_or(0)?;
@@ -122,7 +132,7 @@ impl Stored for V6 {
             _ => return Err(kind_fault),
         };
         let (fqdn_fwd, fqdn_rev) = (reader.truth()?, reader.truth()?);
-        let hostname = reader.text()?.to_ascii_lowercase();
+        let hostname = HostName::from(reader.text()?).into_lower_case();
         let (hardware, hardware_source) = hardware(&mut reader)?;
         let state = reader.state()?;
         let user_context = reader.text()?;
@@ -142,7 +152,7 @@ impl Stored for V6 {
             pool_id,
             fqdn_fwd,
             fqdn_rev,
-            hostname: hostname.into_boxed_str(),
+            hostname,
             hardware,
             hardware_source,
             state,

@@ -2,6 +2,7 @@
 //! the order, several do not stay in each other's way.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use base::Now;
 use dhcp_lease::contract::{ASKED_MAX, Action, Change, Facts, FetchKeys};
@@ -22,6 +23,7 @@ const BATCH: u32 = 32;
 
 /// A server of so many shards, which its clients come to in turn.
 struct Server<F: Shared> {
+    table: Arc<LeaseTable<F>>,
     stores: Vec<DatabaseStore<F>>,
     core: DatabaseCore<F, FakeConnection<F>>,
     pools: Arc<PoolSet<F>>,
@@ -41,8 +43,8 @@ impl<F: Shared + Sample> Server<F> {
         };
         let stores = (0..shards.count()).map(store).collect();
         let connection = FakeConnection::new(database.clone(), FakeFaults::default(), seed);
-        let core = DatabaseCore::new(shards, table, refusals, connection);
-        Self { stores, core, pools, facts: Facts::default() }
+        let core = DatabaseCore::new(shards, table.clone(), refusals, connection);
+        Self { table, stores, core, pools, facts: Facts::default() }
     }
 
     /// Leases an address to each of a batch of clients; the numbers of those that the database allowed.
@@ -108,6 +110,39 @@ fn a_server_that_is_alone_keeps_to_the_order() {
     let mut server = Server::start(&database, 1, 1);
     let given = (0..100).flat_map(|batch| server.give(batch * BATCH));
     assert!(given.eq(FIRST..FIRST + 100 * BATCH));
+}
+
+/// Some leases of a round have no room in the database: they alone are refused, and nothing is lost.
+fn leases_without_room_are_refused_alone<F: Shared + Sample>(without_room: &[u32]) {
+    let database = Arc::<FakeDatabase<F>>::default();
+    let mut server = Server::start(&database, 1, 4);
+    let addresses = without_room.iter().map(|&number| <F as Sample>::address(FIRST + number));
+    database.without_room().extend(addresses);
+    let expected = (0..BATCH).filter(|number| !without_room.contains(number));
+    let expected: Vec<u32> = expected.map(|number| FIRST + number).collect();
+    assert_eq!(server.give(0), expected);
+    let written: Vec<u32> = database.leases().keys().map(|&address| F::number(address)).collect();
+    assert_eq!(written, expected);
+    assert_eq!(server.core.rejections().load(Ordering::Relaxed), without_room.len() as u64);
+    let problems = server.core.take_problems();
+    assert_eq!(problems.len(), without_room.len().min(16), "{problems:?}");
+    for &number in without_room {
+        let address = <F as Sample>::address(FIRST + number);
+        assert_eq!(server.table.lease(address), None);
+        let is_told = |problem: &String| problem.contains(&format!("the lease of {address} "));
+        assert!(without_room.len() > 16 || problems.iter().any(is_told), "{problems:?}");
+    }
+    // The next round is served as if nothing had been.
+    let next: Vec<u32> = (FIRST + BATCH..FIRST + 2 * BATCH).collect();
+    assert_eq!(server.give(BATCH), next);
+}
+
+#[test]
+fn a_lease_without_room_is_refused_alone() {
+    for without_room in [&[0][..], &[7, 8, 31], &(0..BATCH).collect::<Vec<_>>()] {
+        leases_without_room_are_refused_alone::<V4>(without_room);
+        leases_without_room_are_refused_alone::<V6>(without_room);
+    }
 }
 
 #[test]

@@ -10,12 +10,13 @@ use std::thread::JoinHandle;
 use base::Now;
 use dhcp_lease::contract_suite::Backend as Contract;
 use dhcp_lease::sample::{Sample, SampleLease};
-use dhcp_lease::v4::V4;
+use dhcp_lease::v4::{self, V4};
 use dhcp_lease::v6::{self, Resource, V6};
-use dhcp_lease::{LeaseState, LeaseStore, LeaseTable, PutMode};
+use dhcp_lease::{HardwareAddress, LeaseState, LeaseStore, LeaseTable, PoolIndex, PutMode};
 use dhcp_store::DatabaseStore;
 use dhcp_store::database::{DatabaseCore, LeaseDatabase, Refusals, RoundEnd, SharedJournal};
 use dhcp_store::log::{ShardLog, Shards};
+use dhcp_store::memfile::Rows;
 use dhcp_store::sql::{Backend, Schema, Settings, SharedLeases, SharedRows};
 
 use crate::sql::{Place, open, skip};
@@ -113,7 +114,7 @@ struct SqlBackend<F: SharedRows> {
     refusals: Arc<Refusals>,
     core: DatabaseCore<F, SharedLeases>,
     stores: usize,
-    _lent: Lent,
+    lent: Lent,
 }
 
 impl<F: SharedRows> SqlBackend<F> {
@@ -132,7 +133,15 @@ impl<F: SharedRows> SqlBackend<F> {
         let table = Arc::new(LeaseTable::new(3));
         let refusals = Arc::<Refusals>::default();
         let core = DatabaseCore::new(shards.clone(), table.clone(), refusals.clone(), database);
-        Self { table, shards, refusals, core, stores: 0, _lent: lent }
+        Self { table, shards, refusals, core, stores: 0, lent }
+    }
+}
+
+impl<F: SharedRows + Sample> SqlBackend<F> {
+    fn settle_when(&mut self, is_due: bool) {
+        if is_due {
+            self.settle();
+        }
     }
 }
 
@@ -210,6 +219,117 @@ fn a_prefix_keeps_the_address_with_its_number_from_being_leased() {
     assert!(store.is_refused(receipt.row_epoch, &at.octets()));
     assert!(backend.table().lease(Resource::address(at)).is_none());
     assert!(backend.table().lease(Resource::prefix(at, 64)).is_some());
+}
+
+/// A lease of an address and a client that are numbered alike.
+fn lease<F: Sample>(number: u32, user_context: &str) -> F::Lease {
+    F::lease(&SampleLease {
+        address: 0x0a00_0000 + number,
+        client: number,
+        valid_lifetime_s: u32::MAX,
+        cltt_s: 1_000_000_000,
+        subnet_id: 1,
+        pool_id: 0,
+        hostname: "",
+        state: LeaseState::Assigned,
+        user_context,
+    })
+}
+
+/// One of a round's leases holds what the database refuses: it alone is not written, what reply names
+/// it is refused, and the connection stays.
+fn a_lease_that_is_refused_is_alone<F: SharedRows + Sample>(backend: Backend, context: &str) {
+    let mut backend_of = SqlBackend::<F>::new(backend);
+    if backend_of.lent.settings.backend != backend {
+        return;
+    }
+    let mut store = backend_of.store();
+    for number in 0..20 {
+        let lease = lease::<F>(number, if number == 13 { context } else { "" });
+        let receipt = store.put(&lease, PutMode::Add).unwrap();
+        backend_of.settle_when(number == 19);
+        let (octets, len) = F::octets_of(<F as Rows>::address(&lease));
+        assert!(number < 19 || !store.is_refused(receipt.row_epoch, &octets[..len]));
+    }
+    let refused = <F as Rows>::address(&lease::<F>(13, ""));
+    let (octets, len) = F::octets_of(refused);
+    let is_refused = |epoch| store.is_refused_for_data(epoch, &octets[..len]);
+    assert_eq!((1..=64).filter(|&epoch| is_refused(epoch)).count(), 1);
+    assert_eq!(backend_of.table().lease(refused), None);
+    assert_eq!(backend_of.core.rejections().load(Ordering::Relaxed), 1);
+    let mut written = 0;
+    let mut count = |lease| {
+        assert_ne!(<F as Rows>::address(&lease), refused);
+        written += 1;
+    };
+    LeaseDatabase::<F>::load(backend_of.core.database(), &mut count).unwrap();
+    assert_eq!(written, 19);
+}
+
+#[test]
+fn mariadb_refuses_a_lease_alone() {
+    let long = format!(r#"{{ "a": "{}" }}"#, "x".repeat(70_000));
+    a_lease_that_is_refused_is_alone::<V4>(Backend::Mysql, &long);
+    a_lease_that_is_refused_is_alone::<V6>(Backend::Mysql, &long);
+}
+
+#[test]
+fn postgresql_refuses_a_lease_alone() {
+    a_lease_that_is_refused_is_alone::<V4>(Backend::Postgresql, "{ this is no JSON");
+    a_lease_that_is_refused_is_alone::<V6>(Backend::Postgresql, "{ this is no JSON");
+}
+
+/// A row that is no lease, as an operator may have made it: its address is not leased to a client, the
+/// connection stays, and a command replaces it.
+fn a_row_that_is_no_lease_is_left_alone(backend: Backend) {
+    let mut backend_of = SqlBackend::<V4>::new(backend);
+    let nobodys =
+        v4::Lease { hardware: HardwareAddress::NONE, client_id: None, ..lease::<V4>(1, "") };
+    LeaseDatabase::<V4>::update(backend_of.core.database(), &[nobodys]).unwrap();
+    let mut store = backend_of.store();
+    let pool = V4::pool(0x0a00_0001, 0x0a00_0001);
+    let pools = backend_of.table().configure(&[pool], &[]);
+    let now = Now { mono_ns: 1, wall_us: 2_000_000_000_000_000 };
+    let mut facts = v4::Facts::default();
+    let give = |store: &mut DatabaseStore<V4>, facts: &mut v4::Facts| {
+        let keys = v4::FetchKeys {
+            identity: V4::borrow(V4::client(5)),
+            addresses: [None; dhcp_lease::ASKED_MAX],
+            pools: &pools,
+            candidate_pools: &[PoolIndex(0)],
+            is_candidate_spare: true,
+        };
+        store.fetch(now, &keys, facts);
+        let slot = facts.candidate.unwrap();
+        let change = v4::Change {
+            identity: V4::borrow(V4::client(5)),
+            address: slot.address,
+            expected_version: slot.version,
+            action: v4::Action::Lease(V4::terms(60, 1, "")),
+        };
+        store.commit(now, &[change]).unwrap().row_epoch
+    };
+    // The client is looked for first.
+    give(&mut store, &mut facts);
+    backend_of.settle();
+    let epoch = give(&mut store, &mut facts);
+    backend_of.settle();
+    assert!(store.is_refused_for_data(epoch, &[10, 0, 0, 1]));
+    let ours = lease::<V4>(1, "");
+    let receipt = store.put(&ours, PutMode::Force).unwrap();
+    backend_of.settle();
+    assert!(!store.is_refused(receipt.row_epoch, &[10, 0, 0, 1]));
+    let mut written = Vec::new();
+    let mut keep = |lease| written.push(lease);
+    LeaseDatabase::<V4>::load(backend_of.core.database(), &mut keep).unwrap();
+    assert_eq!(written, [ours]);
+}
+
+#[test]
+fn a_row_that_is_no_lease_ends_no_connection() {
+    for backend in [Backend::Sqlite, Backend::Mysql, Backend::Postgresql] {
+        a_row_that_is_no_lease_is_left_alone(backend);
+    }
 }
 
 contract_of!(mariadb, Backend::Mysql);

@@ -2,16 +2,13 @@
 
 use std::net::Ipv6Addr;
 
-use dhcp_lease::identity::HARDWARE_ADDRESS_MAX;
+use dhcp_lease::identity::{DUID_MAX, HARDWARE_ADDRESS_MAX};
 use dhcp_lease::v6::{HardwareSource, Lease, LeaseState, Resource};
 use dhcp_lease::{ClientId, HardwareAddress};
 
 use super::super::plain::{Identity, Plain};
 use super::super::value::{Octets, RowFault, Value, Values};
 use super::NOBODY;
-
-/// Longest DUID, with its type (RFC 9915 §11.1).
-const DUID_MAX: usize = 130;
 
 /// Reads a lease from the values of its row.
 pub(super) fn parse(values: &mut Values<'_>) -> Result<Lease, RowFault> {
@@ -53,7 +50,7 @@ pub(super) fn parse(values: &mut Values<'_>) -> Result<Lease, RowFault> {
         pool_id,
         fqdn_fwd,
         fqdn_rev,
-        hostname: hostname.to_ascii_lowercase().into_boxed_str(),
+        hostname,
         hardware,
         hardware_source,
         state,

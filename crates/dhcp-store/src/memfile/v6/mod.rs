@@ -11,9 +11,9 @@ use super::line::Line;
 use super::plain::Plain;
 use super::value::{RowFault, Values};
 
-/// Kea's DUID of nobody, which declined leases have. Any Kea can read it, though those before 2.4
-/// write a single zero, which those since take for a fault.
-pub(crate) const NOBODY: [u8; 3] = [0; 3];
+// Any Kea can read it, though those before 2.4 write a single zero, which those since take for a
+// fault.
+pub(crate) use dhcp_lease::identity::NOBODYS_DUID as NOBODY;
 
 impl Rows for V6 {
     const NAMES: &'static [&'static str] = &[

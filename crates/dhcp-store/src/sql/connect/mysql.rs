@@ -64,7 +64,7 @@ fn inner(error: &mysql::Error) -> &(dyn Error + 'static) {
 /// An error of the driver as ours.
 pub(in crate::sql) fn failed(tried: String, error: &mysql::Error) -> SqlError {
     let fault = match error {
-        mysql::Error::MySqlError(error) => fault::of_mysql(error.code),
+        mysql::Error::MySqlError(error) => fault::of_mysql(error.code, &error.state),
         error if error.is_connectivity_error() => Fault::Lost,
         _ => Fault::Permanent,
     };

@@ -4,7 +4,7 @@ mod naive;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use base::Random;
+use base::{HostName, Random};
 
 use super::super::LeaseTable;
 use super::audit::audit;
@@ -374,13 +374,13 @@ fn specs<F: Modelled>() -> [F::Spec; POOLS.len()] {
 }
 
 /// What of a row follows from the change alone.
-type Row = (u32, u32, LeaseState, bool, Box<str>);
+type Row = (u32, u32, LeaseState, bool, HostName);
 
 fn expected_row<F: Modelled>(change: &ChangeBy<F>, state: LeaseState) -> Row {
     let (lifetime_s, hostname) = match change.action {
         Action::Lease(terms) | Action::Register(terms) => {
             let terms = F::common(&terms);
-            (terms.valid_lifetime_s, Box::from(terms.text.hostname))
+            (terms.valid_lifetime_s, HostName::from(terms.text.hostname))
         }
         Action::Decline { probation_s } => (probation_s, "".into()),
         Action::Release | Action::Hold { .. } | Action::Unhold => (0, "".into()),

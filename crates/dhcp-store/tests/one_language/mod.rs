@@ -1,0 +1,295 @@
+//! What is written is read: leases that the engine makes of hostile messages, under configurations
+//! that shape them, come back from lease files and from each database as they were.
+//!
+//! `GODWIT_FUZZ_CASES=n` makes so many leases, `GODWIT_SIM_SEED=s` starts elsewhere.
+
+mod v4;
+mod v6;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use base::{Now, Random};
+use dhcp_config::IncludeResolver;
+use dhcp_engine::{InFlight, Protocol, Shard, ShardCounters, Transmit};
+use dhcp_lease::LeaseTable;
+use dhcp_lease::testing::{ManualLog, ManualStore};
+use dhcp_lease::v4::V4;
+use dhcp_lease::v6::V6;
+use dhcp_store::database::operation::{self, Operation};
+use dhcp_store::memfile::{Format, Rows, encode_row, load_file, newest};
+use dhcp_store::sql::row::Layout;
+use dhcp_store::sql::{Backend, Database, Schema, SharedRows};
+use dhcp_store::storage::DiskStorage;
+use dhcp_store::store::Cause;
+
+use crate::sql::{Place, open};
+
+/// Leases that go to a database at once.
+const AT_ONCE: usize = 500;
+/// Messages per lease after which a configuration is thought to make none.
+const MESSAGES_MAX: u64 = 40;
+
+/// A family whose clients are hostile.
+trait Hostile: Protocol + SharedRows {
+    /// Configurations that shape leases, each with all that a lease may keep.
+    fn configurations() -> Vec<String>;
+
+    fn compile(text: &str, table: &LeaseTable<Self>) -> Self::Snapshot;
+
+    /// The next message of a client, given the reply to the one before, and how it comes in.
+    fn message(random: &mut Random, reply: Option<&[u8]>) -> (Vec<u8>, Self::Ingress);
+
+    /// `lease` as far as lease files keep it: names in lower case, no type of a hardware address that
+    /// has no octets, in DHCPv4 no type at all.
+    fn as_filed(lease: &Self::Lease) -> Self::Lease;
+
+    /// The same for a table of this layout.
+    fn as_tabled(lease: &Self::Lease, layout: Layout) -> Self::Lease;
+}
+
+struct NoIncludes;
+
+impl IncludeResolver for NoIncludes {
+    fn read(&mut self, _including: &str, path: &str) -> Result<String, String> {
+        Err(format!("no file {path}"))
+    }
+}
+
+#[derive(Default)]
+struct Replies(Vec<Vec<u8>>);
+
+impl<P: Protocol> Transmit<P> for Replies {
+    fn transmit(&mut self, _: P::Destination, _: P::Ingress, octets: &[u8]) -> bool {
+        self.0.push(octets.to_vec());
+        true
+    }
+}
+
+/// A server whose rows are safe as soon as they are logged.
+struct Engine<P: Hostile> {
+    now: Now,
+    shard: Shard<P, ManualStore<P>>,
+    counters: Arc<ShardCounters<P>>,
+    log: Arc<ManualLog<P>>,
+}
+
+impl<P: Hostile> Engine<P> {
+    fn new(configuration: &str) -> Self {
+        let table = Arc::new(LeaseTable::new(7));
+        let snapshot = Arc::new(P::compile(configuration, &table));
+        let log = Arc::new(ManualLog::default());
+        let store = ManualStore::new(table, Arc::clone(&log));
+        let shard = Shard::new(store, snapshot, Arc::new(InFlight::new(7, 64)));
+        let counters = shard.counters();
+        let now = Now { mono_ns: 1_000_000_000, wall_us: 1_700_000_000_000_000 };
+        Self { now, shard, counters, log }
+    }
+
+    fn ask(&mut self, octets: &[u8], ingress: P::Ingress) -> Option<Vec<u8>> {
+        let mut replies = Replies::default();
+        self.shard.handle(self.now, octets, ingress, &mut replies);
+        for _ in 0..3 {
+            self.shard.end_batch(self.now, &mut replies);
+            self.log.settle_all();
+        }
+        self.now = self.now.after_ns(1_000_000);
+        replies.0.pop()
+    }
+
+    /// So many leases, all that were logged with them included.
+    fn leases(&mut self, count: usize, random: &mut Random) -> Vec<P::Lease> {
+        let (mut leases, mut reply) = (Vec::new(), None);
+        for _ in 0..count as u64 * MESSAGES_MAX {
+            let (octets, ingress) = P::message(random, reply.as_deref());
+            reply = self.ask(&octets, ingress);
+            leases.extend(self.log.take_rows());
+            if leases.len() >= count {
+                return leases;
+            }
+        }
+        let counted: Vec<_> = self.counters.entries().collect();
+        panic!("{} leases of {count}: {counted:?}", leases.len());
+    }
+}
+
+/// Leases of all configurations, checked as they come; those of one address replace each other.
+fn all_leases<P: Hostile>(mut check: impl FnMut(&[P::Lease])) -> u64 {
+    let cases = number("GODWIT_FUZZ_CASES", 2_400);
+    let seed = number("GODWIT_SIM_SEED", 1);
+    println!("seed {seed}, {cases} cases");
+    let configurations = P::configurations();
+    let mut random = Random::from_seed(seed);
+    let mut omissions = 0;
+    for configuration in &configurations {
+        let mut engine = Engine::<P>::new(configuration);
+        let mut left = (cases as usize).div_ceil(configurations.len());
+        while left > 0 {
+            let leases = engine.leases(left.min(AT_ONCE), &mut random);
+            left = left.saturating_sub(leases.len());
+            check(&leases);
+        }
+        omissions += engine.counters.omissions().map(|(_, count)| count).sum::<u64>();
+    }
+    omissions
+}
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().unwrap())
+}
+
+fn newest_of<P: Hostile>(
+    leases: &[P::Lease],
+    as_kept: impl Fn(&P::Lease) -> P::Lease,
+) -> BTreeMap<P::Address, P::Lease> {
+    let mut newest: BTreeMap<P::Address, P::Lease> =
+        leases.iter().map(|lease| (<P as Rows>::address(lease), as_kept(lease))).collect();
+    newest.retain(|_, lease| !P::is_deleted(lease));
+    newest
+}
+
+/// Lease files, and the lines that go to the thread of a database.
+fn come_back_from_files<P: Hostile>() {
+    let name = format!("godwit-language-{}-{}", P::PACKETS, std::process::id());
+    let path: PathBuf = std::env::temp_dir().join(name);
+    let omissions = all_leases::<P>(|leases| {
+        let mut file = Vec::new();
+        newest::<P>().encode_header(&Format::of::<P>(), &mut file);
+        for lease in leases {
+            encode_row::<P>(&P::row_of(lease), newest::<P>(), &mut file);
+            let mut line = Vec::new();
+            operation::write::<P>(&Cause::Put, &P::row_of(lease), &mut line);
+            let read = operation::read::<P>(line.strip_suffix(b"\n").unwrap());
+            let Ok(Operation::Write(write)) = &read else { panic!("{lease:?}: {read:?}") };
+            if !P::is_deleted(lease) {
+                assert_eq!(write.lease, P::as_filed(lease));
+            }
+        }
+        std::fs::write(&path, &file).unwrap();
+        let loaded = load_file::<P>(&DiskStorage, &path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!((loaded.1.bad_rows, loaded.1.rubbish_rows), (0, 0), "{:?}", loaded.1.errors);
+        let newest = newest_of::<P>(leases, P::as_filed);
+        let read: BTreeMap<_, _> =
+            loaded.0.into_iter().map(|lease| (<P as Rows>::address(&lease), lease)).collect();
+        for (address, lease) in &newest {
+            assert!(
+                read.get(address) == Some(lease),
+                "{lease:?} is read as {:?}",
+                read.get(address)
+            );
+        }
+    });
+    assert!(omissions > 0, "something did not fit");
+}
+
+/// Tables of a database of each version.
+fn come_back_from_tables<P: Hostile>(backend: Backend) {
+    let Some(place) = Place::new(backend, "language") else { return };
+    for schema in Schema::ALL {
+        if schema.statements(backend).is_none() {
+            continue;
+        }
+        let name = format!("language_{}_{schema:?}", P::PACKETS).to_lowercase();
+        let mut database = open(&place.create(&name));
+        database.install(schema).unwrap();
+        let layout = database.layout().unwrap();
+        all_leases::<P>(|leases| through_table::<P>(&mut database, layout, leases));
+    }
+}
+
+fn through_table<P: Hostile>(database: &mut Database, layout: Layout, leases: &[P::Lease]) {
+    let written = newest_of::<P>(leases, Clone::clone);
+    let rows: Vec<P::Lease> = written.values().cloned().collect();
+    database.begin().unwrap();
+    database.upsert_many::<P>(layout, &rows).unwrap_or_else(|error| panic!("{error}: {rows:?}"));
+    database.commit().unwrap();
+    let mut read = BTreeMap::new();
+    let loaded = database.load_all::<P>(layout, |lease| {
+        read.insert(<P as Rows>::address(&lease), lease);
+        Ok(())
+    });
+    assert_eq!(loaded.unwrap().bad_rows, 0);
+    for (address, lease) in &written {
+        let expected = P::as_tabled(lease, layout);
+        assert!(read.get(address) == Some(&expected), "{expected:?} is {:?}", read.get(address));
+    }
+    let addresses: Vec<P::Address> = written.into_keys().collect();
+    database.delete_many::<P>(layout, &addresses).unwrap();
+}
+
+macro_rules! all_stores {
+    ($family:ident, $kind:ty) => {
+        mod $family {
+            use super::*;
+
+            #[test]
+            fn leases_come_back_from_files() {
+                come_back_from_files::<$kind>();
+            }
+
+            #[test]
+            fn leases_come_back_from_mariadb() {
+                come_back_from_tables::<$kind>(Backend::Mysql);
+            }
+
+            #[test]
+            fn leases_come_back_from_postgresql() {
+                come_back_from_tables::<$kind>(Backend::Postgresql);
+            }
+
+            #[test]
+            fn leases_come_back_from_sqlite() {
+                come_back_from_tables::<$kind>(Backend::Sqlite);
+            }
+        }
+    };
+}
+
+mod stores {
+    use super::*;
+    all_stores!(of_dhcpv4, V4);
+    all_stores!(of_dhcpv6, V6);
+}
+
+/// Octets of a name that a client made up: any, text, or labels.
+fn any_name(random: &mut Random) -> Vec<u8> {
+    let len = *random.pick(&[0, 1, 20, 49, 63, 200, 249, 254]).unwrap() as usize;
+    let mut octets = vec![0; len];
+    match random.below(4) {
+        0 => random.fill(&mut octets),
+        1 => octets.fill_with(|| *random.pick(b"aZ09-._,&\\\xc3\0 ").unwrap()),
+        _ => {
+            for (at, octet) in octets.iter_mut().enumerate() {
+                *octet = if at % 50 == 49 { b'.' } else { b'a' };
+            }
+        }
+    }
+    octets
+}
+
+/// The same as labels, whole or without their end.
+fn any_labels(random: &mut Random) -> Vec<u8> {
+    if random.chance(1, 8) {
+        return any_name(random);
+    }
+    let mut octets = Vec::new();
+    for _ in 0..random.below(6) {
+        let len = *random.pick(&[1, 10, 40, 49, 63]).unwrap();
+        octets.push(len);
+        octets.extend((0..len).map(|_| *random.pick(b"aaaaaaaaaaaaaaZ9-_\0\xff").unwrap()));
+    }
+    if random.chance(1, 2) {
+        octets.push(0);
+    }
+    octets
+}
+
+fn any_octets(random: &mut Random, lengths: &[usize]) -> Vec<u8> {
+    let mut octets = vec![0; *random.pick(lengths).unwrap()];
+    if random.chance(3, 4) {
+        random.fill(&mut octets);
+    }
+    octets
+}

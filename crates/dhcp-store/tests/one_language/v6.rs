@@ -1,0 +1,142 @@
+//! Hostile clients of DHCPv6.
+
+use std::net::{Ipv6Addr, SocketAddrV6};
+
+use base::Random;
+use dhcp_engine::v6::{Ingress, Snapshot};
+use dhcp_lease::v6::{HardwareSource, Lease, LeaseTable, V6};
+use dhcp_lease::{ClientId, HardwareAddress, LeaseState};
+use dhcp_store::sql::row::Layout;
+use dhcp_store::sql::{Backend, Schema};
+use dhcp_wire::v6::{MessageType, RelayWriter, option};
+
+use super::{Hostile, NoIncludes, any_labels, any_name, any_octets};
+
+const SERVER_DUID: [u8; 10] = [0, 3, 0, 1, 2, 0, 0, 0, 0, 99];
+const RELAY: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
+
+fn configuration(more: &str) -> String {
+    format!(
+        r#"{{ "Dhcp6": {{ "interfaces-config": {{ "interfaces": [ "*" ] }},
+            "valid-lifetime": 600, "store-extended-info": true, "mac-sources": [ "any" ],
+            "subnet6": [ {{ "id": 4294967294, "subnet": "2001:db8::/32", "rapid-commit": true,
+                "pools": [ {{ "pool": "2001:db8:1::/64", "pool-id": 7 }} ],
+                "pd-pools": [ {{ "prefix": "2001:db8:8000::", "prefix-len": 33,
+                                 "delegated-len": 64 }} ] }} ], {more} }} }}"#
+    )
+}
+
+impl Hostile for V6 {
+    fn configurations() -> Vec<String> {
+        let long = "b".repeat(200);
+        let reserved = |number: u8, name: &str| {
+            format!(
+                r#"{{ "duid": "00:03:00:01:02:00:00:00:00:{number:02}", "hostname": "{name}" }}"#
+            )
+        };
+        let names = [&"x.".repeat(150), &"\u{fc}".repeat(150), "Host.Example", "a\\u0000b"];
+        let hosts: Vec<String> = (1..).zip(names).map(|(at, name)| reserved(at, name)).collect();
+        let hosts = hosts.join(",");
+        [
+            r#""ddns-qualifying-suffix": "example.org""#.to_owned(),
+            format!(r#""ddns-qualifying-suffix": "{long}.Example.ORG.""#),
+            r#""ddns-replace-client-name": "when-present", "ddns-generated-prefix": "MyHost""#
+                .to_owned(),
+            format!(
+                r#""ddns-replace-client-name": "always", "ddns-generated-prefix": "{long}{}""#,
+                "c".repeat(45)
+            ),
+            format!(
+                r#""reservations-global": true, "reservations": [ {hosts} ],
+                   "ddns-qualifying-suffix": "example.org""#
+            ),
+            r#""hooks-libraries": [ { "library": "libdhcp_flex_id.so", "parameters": {
+                "replace-client-id": true,
+                "identifier-expression": "substring(option[1].hex, 2, 130)" } } ]"#
+                .to_owned(),
+        ]
+        .iter()
+        .map(|more| configuration(more))
+        .collect()
+    }
+
+    fn compile(text: &str, table: &LeaseTable) -> Snapshot {
+        let checked = dhcp_config::parse_dhcp6("test.conf", text, &mut NoIncludes)
+            .unwrap_or_else(|problems| panic!("{}", problems[0]));
+        Snapshot::compile(&checked.config, &SERVER_DUID, |specs, reserved| {
+            table.configure(specs, reserved)
+        })
+    }
+
+    fn message(random: &mut Random, _reply: Option<&[u8]>) -> (Vec<u8>, Ingress) {
+        let mut buffer = vec![0; 65_000];
+        let big = if random.chance(1, 50) { 40_000 } else { 300 };
+        let mut writer = RelayWriter::forward(&mut buffer).level(1, RELAY, RELAY);
+        if random.chance(1, 2) {
+            writer = writer
+                .option(option::REMOTE_ID, &any_octets(random, &[4, 5, 30, big]))
+                .option(option::RELAY_ID, &any_octets(random, &[3, 130]))
+                .option(option::INTERFACE_ID, &any_octets(random, &[1, 255]));
+        }
+        let mut writer = writer.level(0, RELAY, RELAY);
+        if random.chance(1, 2) {
+            writer = writer
+                .option(option::CLIENT_LINKLAYER_ADDR, &any_octets(random, &[2, 3, 8, 22, 23, 99]))
+                .option(option::SUBSCRIBER_ID, &any_octets(random, &[1, 100]));
+        }
+        let mut writer = writer.message(MessageType::Solicit, random.next_u32() >> 8);
+        let duid = match random.below(4) {
+            0 => any_octets(random, &[3, 4, 10, 22, 23, 128, 129, 130]),
+            1 => vec![0; 3],
+            _ => vec![0, 3, 0, 1, 2, 0, 0, 0, 0, random.below(9) as u8],
+        };
+        writer.option(option::CLIENTID, &duid).option(option::RAPID_COMMIT, &[]);
+        let iaid = random.next_u32();
+        for code in [option::IA_NA, option::IA_PD] {
+            let mut ia = [0; 12];
+            ia[..4].copy_from_slice(&iaid.to_be_bytes());
+            writer.option(code, &ia);
+        }
+        if random.chance(2, 3) {
+            let name = if random.chance(1, 8) { any_name(random) } else { any_labels(random) };
+            writer.option(option::CLIENT_FQDN, &[&[random.below(8) as u8], &name[..]].concat());
+        }
+        let len = writer.finish().unwrap();
+        buffer.truncate(len);
+        let ingress = Ingress {
+            source: SocketAddrV6::new(RELAY, 547, 0, 0),
+            local: Ipv6Addr::LOCALHOST,
+            interface: 0,
+            is_multicast: false,
+            door: 0,
+        };
+        (buffer, ingress)
+    }
+
+    fn as_filed(lease: &Lease) -> Lease {
+        let (hardware, hardware_source) = match lease.hardware.is_empty() {
+            true => (HardwareAddress::NONE, HardwareSource::Unknown),
+            false => (lease.hardware, lease.hardware_source),
+        };
+        let hostname = lease.hostname.clone().into_lower_case();
+        Lease { hardware, hardware_source, hostname, ..lease.clone() }
+    }
+
+    fn as_tabled(lease: &Lease, layout: Layout) -> Lease {
+        let filed = Self::as_filed(lease);
+        if layout.schema == Schema::Current {
+            return filed;
+        }
+        let duid = filed.duid.octets();
+        let duid = match layout.backend {
+            Backend::Mysql => ClientId::new(&duid[..duid.len().min(128)]),
+            _ => ClientId::new(duid),
+        };
+        let state = match filed.state {
+            LeaseState::Released => LeaseState::ExpiredReclaimed,
+            LeaseState::Registered => LeaseState::Assigned,
+            other => other,
+        };
+        Lease { duid, state, pool_id: 0, ..filed }
+    }
+}
