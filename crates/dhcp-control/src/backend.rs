@@ -332,6 +332,8 @@ pub struct Status {
     pub socket_errors: Vec<String>,
     /// Whether it is being tried again.
     pub retries_sockets: bool,
+    /// Size of the lease file, in bytes; `None` without one.
+    pub lease_file_bytes: Option<u64>,
 }
 
 #[cfg(test)]

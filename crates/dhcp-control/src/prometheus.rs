@@ -27,6 +27,8 @@ pub struct Snapshot<'a> {
     pub omissions: &'a [(&'static str, u64)],
     /// How long it took to answer, per type of message.
     pub latencies: &'a [Latency],
+    /// Size of the lease file, in bytes; `None` without one.
+    pub lease_file_bytes: Option<u64>,
 }
 
 /// How long it took to answer messages of one type.
@@ -60,6 +62,10 @@ pub fn prometheus(snapshot: &Snapshot<'_>) -> String {
     );
     subnets(&mut page, &snapshot.counts.subnets);
     latencies(&mut page, snapshot.latencies);
+    if let Some(bytes) = snapshot.lease_file_bytes {
+        page.head("lease_file_bytes", "gauge", "Size of the lease file.");
+        page.value("lease_file_bytes", &[], &bytes);
+    }
     page.text
 }
 

@@ -118,6 +118,17 @@ fn failures_of_the_server_are_told() {
 }
 
 #[test]
+fn the_size_of_the_lease_file_is_shown_where_there_is_one() {
+    let mut server = Fake::<V4>::with_subnets();
+    let size = |server: &mut Fake<V4>| {
+        server.run(&json!({ "command": "status-get" }))["arguments"]["lease-file-size"].clone()
+    };
+    assert_eq!(size(&mut server), Value::Null);
+    server.status.lease_file_bytes = Some(4_711);
+    assert_eq!(size(&mut server), json!(4_711));
+}
+
+#[test]
 fn a_configuration_is_shown_checked_and_used() {
     let mut server = Fake::<V4>::new(json!({ "valid-lifetime": 10 }));
     // The digest is that of `{ "Dhcp4": { "valid-lifetime": 10 } }` by another program.

@@ -38,14 +38,22 @@ fn page(version: IpVersion) -> String {
     ];
     let drops = [("no-subnet", 3), ("held-full", 0)];
     let counts = counts(version);
-    let omissions = [("suffix-too-long", 2)];
+    let (omissions, lease_file_bytes) = ([("suffix-too-long", 2)], Some(4711));
     prometheus(&Snapshot {
         version,
         counts: &counts,
         drops: &drops,
         omissions: &omissions,
         latencies: &latencies,
+        lease_file_bytes,
     })
+}
+
+#[test]
+fn the_size_of_the_lease_file_is_a_gauge() {
+    let page = page(IpVersion::V6);
+    assert!(page.contains("# TYPE godwit_dhcp6_lease_file_bytes gauge\n"));
+    assert!(page.contains("\ngodwit_dhcp6_lease_file_bytes 4711\n"));
 }
 
 #[test]

@@ -30,6 +30,7 @@ pub use identity::{ClientId, ClientKey, HardwareAddress, Identity};
 pub use lease::{INFINITE_LIFETIME_S, LeaseState};
 pub use pool::{Allocator, PoolSet};
 pub use store::{MemoryStore, TableShard};
+pub use table::clock::{ClockStart, ClockStep};
 pub use table::cycle::ReclaimLimits;
 pub use table::expiry::Expiry;
 pub use table::leased::Leased;

@@ -5,18 +5,20 @@ mod database;
 
 pub(crate) use database::settings;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use base::{Now, Prefetch};
 use dhcp_config::{Durability, OnFail};
 use dhcp_lease::contract::{ChangeOf, Expected, Facts, FetchKeys};
 use dhcp_lease::{
-    LeaseStore, LeaseTable, MemoryStore, PutMode, PutRefusal, Receipt, Refusal, Swept,
+    ClockStart, ClockStep, LeaseStore, LeaseTable, MemoryStore, PutMode, PutRefusal, Receipt,
+    Refusal, Swept,
 };
 use dhcp_store::database::DatabaseThread;
 use dhcp_store::log::{self, CoreOptions, LogThread, Shards, ThreadOptions};
-use dhcp_store::memfile::{Memfile, OpenOptions, Rows, rows_of_table};
+use dhcp_store::memfile::{LoadReport, Memfile, OpenOptions, Rows, rows_of_table};
 use dhcp_store::sql::SharedRows;
 use dhcp_store::storage::DiskStorage;
 use dhcp_store::{DatabaseStore, MemfileStore, OpenError};
@@ -34,6 +36,10 @@ const DATA_FOLDER_VARIABLE: &str = "KEA_DHCP_DATA_DIR";
 /// Time between attempts to write a new lease file after the old one was lost, and least time
 /// between attempts to connect again without end.
 const RETRY_MS: u32 = 1_000;
+/// Steps of the wall clock that the operator is told of, seconds.
+const TOLD_STEP_S: u64 = 60;
+/// Attempts to write a new lease file before a server ends that `on-fail` has end.
+const TRIES_MAX: u32 = 30;
 
 /// The logger of all that has to do with leases and their files.
 pub(crate) const DHCPSRV: &str = "dhcpsrv";
@@ -42,8 +48,8 @@ pub(crate) const DHCPSRV: &str = "dhcpsrv";
 pub(crate) enum Leases<P: Service> {
     /// In memory only (`persist: false`).
     Memory(Arc<LeaseTable<P>>),
-    /// In a lease file, written by the log thread; a failure of that ends the server or not.
-    File(Arc<LeaseTable<P>>, LogThread, OnFail),
+    /// In a lease file, written by the log thread.
+    File(Arc<LeaseTable<P>>, LogThread),
     /// In a database.
     Database(DatabaseThread<P>),
 }
@@ -70,6 +76,7 @@ impl<P: Service> Leases<P> {
         if let Some(sql) = &database.sql {
             let opened = database::open(config, sql, loading)?;
             let thread = database::start(config, sql, opened, (log_shards, Arc::clone(table)))?;
+            follow_clock(table);
             return Ok(Self::Database(thread));
         }
         if !database.persist {
@@ -78,6 +85,7 @@ impl<P: Service> Leases<P> {
                 id = "DHCPSRV_MEMFILE_NO_STORAGE",
                 "leases are kept in memory only and end with the server"
             );
+            follow_clock(table);
             return Ok(Self::Memory(Arc::clone(table)));
         }
         let path = lease_file::<P>(config);
@@ -85,25 +93,19 @@ impl<P: Service> Leases<P> {
             max_row_errors: database.max_row_errors,
             threads: 0,
             skips_flush: config.godwit.durability == Durability::None,
+            wall_s: Clock::now().wall_s(),
         };
         let (memfile, report) =
             Memfile::open_into::<P>(Arc::new(DiskStorage), &path, options, &loading)
                 .map_err(|error: OpenError| ServerError::Leases(error.to_string()))?;
-        for error in &report.errors {
-            tracing::warn!(target: DHCPSRV, id = "DHCPSRV_MEMFILE_LEASE_LOAD_ROW_ERROR", "{error}");
-        }
-        if report.torn_octets > 0 {
-            tracing::warn!(
-                target: DHCPSRV,
-                "cut {} octets of an unfinished row off the end", report.torn_octets
-            );
-        }
+        log_report(&report, &path);
         let count = counted(loading.finish(), "lease");
         tracing::info!(
             target: DHCPSRV,
             id = "DHCPSRV_MEMFILE_LEASE_FILE_LOAD",
             "loaded {count} from {}", path.display()
         );
+        let has_moved = follow_clock(table);
         let thread = LogThread::start(
             log_shards,
             memfile,
@@ -111,14 +113,17 @@ impl<P: Service> Leases<P> {
             Box::new(Clock::now),
         )
         .map_err(|cause| ServerError::System { tried: "start the log thread", cause })?;
-        Ok(Self::File(Arc::clone(table), thread, database.on_fail))
+        if has_moved {
+            thread.request_rewrite();
+        }
+        Ok(Self::File(Arc::clone(table), thread))
     }
 
     /// The handle of shard number `shard`; that behind the last one is the supervisor's.
     pub(crate) fn store(&self, shard: usize) -> ServerStore<P> {
         match self {
             Self::Memory(table) => ServerStore::Memory(MemoryStore::new(Arc::clone(table))),
-            Self::File(table, thread, _) => {
+            Self::File(table, thread) => {
                 ServerStore::File(MemfileStore::new(Arc::clone(table), thread.shard(shard)))
             }
             Self::Database(thread) => ServerStore::Database(thread.store(shard)),
@@ -129,16 +134,42 @@ impl<P: Service> Leases<P> {
     pub(crate) fn report_problems(&self) -> bool {
         let (problems, has_given_up) = match self {
             Self::Memory(_) => return false,
-            Self::File(_, thread, on_fail) => {
-                let ends = *on_fail != OnFail::ServeRetryContinue;
-                (thread.take_problems(), ends && thread.failure().is_some())
-            }
+            Self::File(_, thread) => (thread.take_problems(), thread.has_given_up()),
             Self::Database(thread) => (thread.take_problems(), thread.failure().is_some()),
         };
         for problem in problems {
             tracing::error!(target: DHCPSRV, "{problem}");
         }
         has_given_up
+    }
+
+    /// Reports steps of the wall clock, and has the lease file follow the times that they have moved.
+    pub(crate) fn follow_clock_steps(&self, table: &LeaseTable<P>) {
+        for ClockStep { by_s, leases } in table.take_clock_steps() {
+            if by_s.unsigned_abs() >= TOLD_STEP_S {
+                let direction = if by_s > 0 { "forward" } else { "back" };
+                tracing::warn!(
+                    target: DHCPSRV,
+                    "the clock was set {direction} by {} s: {} moved with it, so that each lease \
+                     lasts for its lifetime",
+                    by_s.unsigned_abs(),
+                    counted(leases as usize, "lease")
+                );
+            }
+            if let Self::File(_, thread) = self
+                && leases > 0
+            {
+                thread.request_rewrite();
+            }
+        }
+    }
+
+    /// Octets in the lease file, which go on being counted; `None` when there is none.
+    pub(crate) fn file_size(&self) -> Option<Arc<AtomicU64>> {
+        match self {
+            Self::File(_, thread) => Some(thread.size()),
+            Self::Memory(_) | Self::Database(_) => None,
+        }
     }
 
     /// Whether a database is connected to again at present, or tried to be.
@@ -150,7 +181,7 @@ impl<P: Service> Leases<P> {
     pub(crate) fn close(self) -> Result<(), ServerError> {
         match self {
             Self::Memory(_) => Ok(()),
-            Self::File(_, thread, _) => {
+            Self::File(_, thread) => {
                 thread.stop().map_err(|failure| ServerError::LeasesLost(failure.to_string()))
             }
             Self::Database(thread) => {
@@ -158,6 +189,42 @@ impl<P: Service> Leases<P> {
             }
         }
     }
+}
+
+/// Logs what was wrong with the lease files.
+fn log_report(report: &LoadReport, path: &Path) {
+    for error in &report.errors {
+        tracing::warn!(target: DHCPSRV, id = "DHCPSRV_MEMFILE_LEASE_LOAD_ROW_ERROR", "{error}");
+    }
+    if report.torn_octets > 0 {
+        tracing::warn!(
+            target: DHCPSRV,
+            "cut {} octets of an unfinished row off the end", report.torn_octets
+        );
+    }
+    if let Some(copy) = &report.set_aside {
+        tracing::warn!(
+            target: DHCPSRV,
+            "lease file {} is damaged: another program has cut or changed it; set aside as {}, \
+             and its sound rows were loaded",
+            path.display(),
+            copy.display()
+        );
+    }
+}
+
+/// Has `table`, which is loaded, follow the clocks; true when times of leases were moved.
+fn follow_clock<P: Service>(table: &LeaseTable<P>) -> bool {
+    let ClockStart { ahead_s, leases } = table.follow_clock(Clock::now());
+    if ahead_s >= TOLD_STEP_S {
+        tracing::warn!(
+            target: DHCPSRV,
+            "the clock is behind: {} later than now by up to {ahead_s} s; they last for their \
+             lifetimes from now on",
+            counted(leases as usize, "lease")
+        );
+    }
+    leases > 0
 }
 
 /// Where Kea keeps its files, unless the configuration or the environment says otherwise.
@@ -181,14 +248,14 @@ fn thread_options<P: Service>(config: &Common<'_>, table: &Arc<LeaseTable<P>>) -
         Durability::Always => log::Durability::Always,
     };
     let lfc_interval_s = config.lease_database.lfc_interval_s;
-    let on_fail = match config.lease_database.on_fail {
-        OnFail::StopRetryExit | OnFail::ServeRetryExit => log::OnFail::Stop,
-        OnFail::ServeRetryContinue => {
-            let table = Arc::clone(table);
-            let snapshot =
-                Box::new(move |visit: &mut dyn FnMut(&[u8])| rows_of_table(&table, visit));
-            log::OnFail::Restart { snapshot, retry_ms: RETRY_MS }
-        }
+    let table = Arc::clone(table);
+    let on_fail = log::OnFail::Restart {
+        snapshot: Box::new(move |visit: &mut dyn FnMut(&[u8])| rows_of_table(&table, visit)),
+        retry_ms: RETRY_MS,
+        tries_max: match config.lease_database.on_fail {
+            OnFail::StopRetryExit | OnFail::ServeRetryExit => Some(TRIES_MAX),
+            OnFail::ServeRetryContinue => None,
+        },
     };
     ThreadOptions { core: CoreOptions { durability, lfc_interval_s }, on_fail }
 }

@@ -16,9 +16,9 @@ use dhcp_store::memfile::{LoadReport, Rows, encode_row, newest};
 use dhcp_store::storage::{Faults, PowerCutStorage, Storage, Survival, write_all_at};
 use dhcp_store::{Durability, Memfile, OpenOptions};
 
-const LIVE: &str = "/leases/leases4.csv";
+pub(crate) const LIVE: &str = "/leases/leases4.csv";
 
-fn lease(number: u32, cltt_s: u64) -> Lease {
+pub(crate) fn lease(number: u32, cltt_s: u64) -> Lease {
     Lease {
         address: Ipv4Addr::from_bits(0x0a00_0000 + number),
         hardware: HardwareAddress::new(1, &[2, 0, 0, 0, 0, 1]),
@@ -36,14 +36,14 @@ fn lease(number: u32, cltt_s: u64) -> Lease {
 }
 
 /// The lease as a row of a new file.
-fn row(lease: &Lease) -> Vec<u8> {
+pub(crate) fn row(lease: &Lease) -> Vec<u8> {
     let mut row = Vec::new();
     encode_row::<V4>(&V4::row_of(lease), newest::<V4>(), &mut row);
     row
 }
 
 /// Logs a row and gives its epoch.
-fn log_row(log: &ShardLog, lease: &Lease) -> u64 {
+pub(crate) fn log_row(log: &ShardLog, lease: &Lease) -> u64 {
     let mut buffer = log.buffer();
     let columns = buffer.columns();
     encode_row::<V4>(&V4::row_of(lease), columns, &mut buffer.rows);
@@ -53,7 +53,7 @@ fn log_row(log: &ShardLog, lease: &Lease) -> u64 {
     epoch
 }
 
-fn open(storage: &PowerCutStorage) -> (Memfile, Vec<Lease>, LoadReport) {
+pub(crate) fn open(storage: &PowerCutStorage) -> (Memfile, Vec<Lease>, LoadReport) {
     let options = OpenOptions { threads: 1, ..OpenOptions::default() };
     let (memfile, mut leases, report) =
         Memfile::open::<V4>(Arc::new(storage.clone()), Path::new(LIVE), options)
@@ -62,12 +62,12 @@ fn open(storage: &PowerCutStorage) -> (Memfile, Vec<Lease>, LoadReport) {
     (memfile, leases, report)
 }
 
-fn disk(faults: Faults) -> PowerCutStorage {
+pub(crate) fn disk(faults: Faults) -> PowerCutStorage {
     PowerCutStorage::new(1, faults)
 }
 
 /// Another disk with the same on it, so that the first goes on.
-fn copy_of(storage: &PowerCutStorage) -> PowerCutStorage {
+pub(crate) fn copy_of(storage: &PowerCutStorage) -> PowerCutStorage {
     let copy = disk(Faults::default());
     for suffix in ["", ".1", ".2", ".completed", ".tmp"] {
         let path = format!("{LIVE}{suffix}");
@@ -79,12 +79,12 @@ fn copy_of(storage: &PowerCutStorage) -> PowerCutStorage {
     copy
 }
 
-fn reopened(storage: &PowerCutStorage) -> (Vec<Lease>, LoadReport) {
+pub(crate) fn reopened(storage: &PowerCutStorage) -> (Vec<Lease>, LoadReport) {
     let (_, leases, report) = open(&storage.after(Survival::ProcessDied, Faults::default()));
     (leases, report)
 }
 
-const fn at_ms(ms: u64) -> Now {
+pub(crate) const fn at_ms(ms: u64) -> Now {
     Now { mono_ns: ms * NS_PER_MS, wall_us: 0 }
 }
 
@@ -283,14 +283,14 @@ fn chunks_on_several_threads_load_as_one_does() {
 
 /// What the shards of a test sleep on.
 #[derive(Default)]
-struct Bell {
+pub(crate) struct Bell {
     rings: Mutex<u64>,
     rung: Condvar,
 }
 
 impl Bell {
     /// Blocks until `is_so`, looking whenever someone rings.
-    fn wait_until(&self, mut is_so: impl FnMut() -> bool) {
+    pub(crate) fn wait_until(&self, mut is_so: impl FnMut() -> bool) {
         let mut rings = self.rings.lock().expect("no panic");
         while !is_so() {
             rings = self.rung.wait(rings).expect("no panic");
@@ -299,7 +299,7 @@ impl Bell {
     }
 }
 
-fn start(
+pub(crate) fn start(
     storage: &PowerCutStorage,
     shards: usize,
     options: ThreadOptions,
@@ -356,6 +356,33 @@ fn all_that_shards_log_at_once_settles_and_is_there_after_a_clean_end() {
 }
 
 #[test]
+fn a_file_that_has_outgrown_the_table_is_cleaned_up_before_its_time() {
+    let storage = disk(Faults::default());
+    let shards = Shards::new(1, |_| {});
+    let options = CoreOptions { durability: Durability::None, lfc_interval_s: 3_600 };
+    let mut core = LogCore::new(shards.clone(), open(&storage).0, options, at_ms(0));
+    let log = ShardLog::new(shards, 0);
+    let wordy = Lease { user_context: "x".repeat(2_000).into(), ..lease(1, 5) };
+    let grow = |core: &mut LogCore, rows: u32| {
+        for _ in 0..rows {
+            log_row(&log, &wordy);
+        }
+        core.round(at_ms(1));
+    };
+    grow(&mut core, 2_000);
+    assert!(core.rotate_due(at_ms(2)).is_none(), "it is small");
+    grow(&mut core, 200);
+    let cleanup = core.rotate_due(at_ms(3)).expect("one lease has 4 MiB");
+    assert!(cleanup.run().is_ok());
+    core.cleaned(true);
+    assert!(storage.contents(Path::new(&format!("{LIVE}.2"))).unwrap().len() < 3_000);
+    // Not twice within seconds, and never where clean-ups are switched off.
+    grow(&mut core, 2_200);
+    assert!(core.rotate_due(at_ms(4)).is_none());
+    assert!(core.rotate_due(at_ms(11_000)).is_some());
+}
+
+#[test]
 fn a_log_that_failed_goes_on_from_a_snapshot() {
     for durability in [Durability::None, Durability::Always] {
         let storage = disk(Faults { failing_writes: vec![5], ..Faults::default() });
@@ -366,6 +393,7 @@ fn a_log_that_failed_goes_on_from_a_snapshot() {
                 table.lock().unwrap().iter().for_each(|lease| sink(&row(lease)));
             }),
             retry_ms: 1,
+            tries_max: None,
         };
         let core = CoreOptions { durability, lfc_interval_s: 0 };
         let (thread, bell) = start(&storage, 1, ThreadOptions { core, on_fail });

@@ -4,6 +4,7 @@
 
 mod contract;
 mod database;
+mod disturbed;
 mod galera;
 mod lease_files;
 mod log;

@@ -3,14 +3,14 @@
 
 use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use dhcp_lease::v4::V4;
 use dhcp_store::database::{DatabaseError, Flush, LeaseDatabase, Shared};
-use dhcp_store::storage::{DiskStorage, Lock, LogFile, Storage, write_all_at};
+use dhcp_store::storage::{DiskStorage, FileState, Lock, LogFile, Storage, write_all_at};
 use measure::statistics::median;
 use netio::Clock;
 use serde::{Deserialize, Serialize};
@@ -118,8 +118,16 @@ impl Storage for CountedStorage {
         DiskStorage.lock(path)
     }
 
-    fn is_process_running(&self, pid: u32) -> bool {
-        DiskStorage.is_process_running(pid)
+    fn state(&self, path: &Path) -> io::Result<Option<FileState>> {
+        DiskStorage.state(path)
+    }
+
+    fn canonical(&self, path: &Path) -> io::Result<Option<PathBuf>> {
+        DiskStorage.canonical(path)
+    }
+
+    fn is_cleanup_running(&self, pid: u32) -> bool {
+        DiskStorage.is_cleanup_running(pid)
     }
 }
 
@@ -144,6 +152,14 @@ impl LogFile for CountedFile {
         self.file.sync_data()?;
         self.storage.flushed();
         Ok(())
+    }
+
+    fn state(&self) -> io::Result<FileState> {
+        self.file.state()
+    }
+
+    fn lock(&self) -> io::Result<bool> {
+        self.file.lock()
     }
 }
 

@@ -15,7 +15,7 @@ use super::programs::{self, Built};
 use super::tally::{Tally, read_output};
 
 /// Suites: the crate whose integration program has the tests, and the tests.
-const SUITES: [Suite; 8] = [
+const SUITES: [Suite; 10] = [
     Suite {
         name: "server-v4",
         package: "godwit",
@@ -63,6 +63,18 @@ const SUITES: [Suite; 8] = [
             "power_cut::leases_flushed_by_time_survive_power_cuts",
             "power_cut::undurable_leases_survive_the_death_of_the_process",
         ],
+    },
+    Suite {
+        name: "lease-file-names",
+        package: "dhcp-store",
+        tests: &[
+            "power_cut::names::acknowledged_leases_survive_what_other_programs_do_to_the_lease_files",
+        ],
+    },
+    Suite {
+        name: "clock-steps",
+        package: "dhcp-store",
+        tests: &["power_cut::steps::acknowledged_leases_outlast_steps_of_the_clock"],
     },
 ];
 

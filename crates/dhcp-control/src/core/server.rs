@@ -33,7 +33,7 @@ pub(super) fn status<B: Backend>(_request: &Request<'_>, backend: &mut B) -> Out
         (false, true) => json!({ "status": "retrying", "errors": status.socket_errors }),
         (false, false) => json!({ "status": "failed", "errors": status.socket_errors }),
     };
-    Ok(Answer::with(json!({
+    let mut shown = json!({
         "pid": status.pid,
         "uptime": status.uptime_s,
         "reload": status.since_reload_s,
@@ -44,7 +44,11 @@ pub(super) fn status<B: Backend>(_request: &Request<'_>, backend: &mut B) -> Out
         "extended-info-tables": false,
         "sockets": sockets,
         "dhcp-state": service,
-    })))
+    });
+    if let Some(bytes) = status.lease_file_bytes {
+        shown["lease-file-size"] = json!(bytes);
+    }
+    Ok(Answer::with(shown))
 }
 
 pub(super) fn shut_down<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {

@@ -3,6 +3,7 @@
 use base::Now;
 
 use super::LeaseTable;
+use super::clock::Timed;
 use super::leased::{Kept, Leased, Places};
 use super::slot::Slot;
 use super::stripe::Locked;
@@ -70,7 +71,8 @@ impl<F: Leased> LeaseTable<F> {
         log: &mut dyn FnMut(F::Row<'_>),
     ) -> Result<Receipt, Refusal> {
         assert!(changes.len() <= CHANGES_MAX, "a commit has at most {CHANGES_MAX} changes");
-        let commit = Commit { now, row_epoch, settled_epoch };
+        let timed = self.timed(now);
+        let commit = Commit { now: timed.now, timed, row_epoch, settled_epoch };
         if let [change] = changes {
             let place = self.place_for(change).ok_or(Refusal::NoSuchSlot)?;
             let mut stripe = self.lock_of(place);
@@ -115,6 +117,7 @@ impl<F: Leased> LeaseTable<F> {
 /// One commit.
 struct Commit {
     now: Now,
+    timed: Timed,
     row_epoch: u64,
     settled_epoch: u64,
 }
@@ -131,6 +134,9 @@ impl Commit {
         place: u32,
         change: &ChangeOf<'_, F>,
     ) -> Result<Option<u32>, Refusal> {
+        if stripe.table.wall_clock.has_moved(&self.timed) {
+            return Err(Refusal::Stale);
+        }
         let is_registration = matches!(change.action, Action::Register(_));
         let id = stripe.find(place);
         let Some(slot) = id.map(|id| stripe.slot(id)).filter(|slot| slot.version != 0) else {

@@ -31,6 +31,7 @@ impl<F: Leased> LeaseTable<F> {
         keys: &FetchKeys<'_, F>,
         facts: &mut Facts<F>,
     ) {
+        let now = self.timed(now).now;
         let fetch = Fetch { table: self, now, settled_epoch, keys };
         facts.mine[..facts.mine_count].fill(None);
         facts.mine_count = 0;

@@ -9,6 +9,7 @@
 pub(crate) mod address_map;
 mod administer;
 mod apply;
+pub(crate) mod clock;
 mod correct;
 pub(crate) mod cycle;
 mod deadlines;
@@ -36,6 +37,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use address_map::AddressMap;
 use base::Now;
+use clock::WallClock;
 use cycle::{Cycles, ReclaimLimits};
 use expiry::Expiry;
 use leased::{ClientIndex, Leased, Opening, Places};
@@ -94,6 +96,7 @@ pub struct LeaseTable<F: Leased> {
     swept_early: [AtomicU32; 3],
     /// How much may be reclaimed now.
     cycles: Cycles,
+    wall_clock: WallClock,
 }
 
 impl<F: Leased> LeaseTable<F> {
@@ -118,6 +121,7 @@ impl<F: Leased> LeaseTable<F> {
             is_reclaiming: AtomicBool::new(true),
             swept_early: [const { AtomicU32::new(0) }; 3],
             cycles: Cycles::default(),
+            wall_clock: WallClock::new(),
         }
     }
 

@@ -41,7 +41,7 @@ impl<F: Leased> LeaseTable<F> {
             // Read first: shards share the line, and hardly ever is there anything to take.
             if count.load(Ordering::Relaxed) == 0 { 0 } else { count.swap(0, Ordering::Relaxed) }
         });
-        let mut pass = self.pass(now, sweep, Some(log));
+        let mut pass = self.pass(self.timed(now).now, sweep, Some(log));
         pass.swept = Swept { holds, leases, declined, ..Swept::default() };
         self.sweep_stripes(&mut pass);
         pass.swept
@@ -57,7 +57,7 @@ impl<F: Leased> LeaseTable<F> {
     #[must_use]
     pub fn is_sweep_due(&self, now: Now, settled_epoch: u64) -> bool {
         let sweep = Sweep { settled_epoch, row_epoch: 0, budget: 0, forced: None };
-        let pass = self.pass(now, &sweep, None);
+        let pass = self.pass(self.timed(now).now, &sweep, None);
         self.stripes.iter().any(|stripe| pass.is_due(&stripe.hints))
             || self.swept_early.iter().any(|count| count.load(Ordering::Relaxed) > 0)
     }

@@ -104,7 +104,7 @@ impl<P: Service> Backend for Supervisor<P> {
     fn start_cleanup(&mut self) -> Cleanup {
         match &self.parts.leases {
             Leases::Memory(_) | Leases::Database(_) => Cleanup::NotKept,
-            Leases::File(_, thread, _) => {
+            Leases::File(_, thread) => {
                 thread.request_cleanup();
                 Cleanup::Started
             }
@@ -127,6 +127,7 @@ impl<P: Service> Backend for Supervisor<P> {
             queue_means: [0.0; 3],
             socket_errors: self.parts.tending.problems().to_vec(),
             retries_sockets: self.parts.tending.is_retrying(),
+            lease_file_bytes: self.tally.lease_file_bytes(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! What the shards and the lease table have counted, added up.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use dhcp_control::statistics::{Counts, LeaseCounts, PoolCounts, SubnetCounts, always_shown};
 use dhcp_control::{Snapshot, prometheus};
@@ -17,6 +18,8 @@ pub(super) struct Tally<P: Service> {
     pub(super) shards: Vec<Counted<P>>,
     /// The subnets, by `id`.
     pub(super) outlines: Arc<[Outline]>,
+    /// Size of the lease file, in bytes.
+    pub(super) lease_file: Option<Arc<AtomicU64>>,
 }
 
 impl<P: Service> Clone for Tally<P> {
@@ -25,11 +28,17 @@ impl<P: Service> Clone for Tally<P> {
             table: Arc::clone(&self.table),
             shards: self.shards.clone(),
             outlines: Arc::clone(&self.outlines),
+            lease_file: self.lease_file.clone(),
         }
     }
 }
 
 impl<P: Service> Tally<P> {
+    /// Size of the lease file, in bytes; `None` without one.
+    pub(super) fn lease_file_bytes(&self) -> Option<u64> {
+        self.lease_file.as_ref().map(|bytes| bytes.load(Ordering::Relaxed))
+    }
+
     /// Everything that is counted, as of now.
     pub(super) fn counts(&self) -> Counts {
         let mut subnets: Vec<SubnetCounts> = self.outlines.iter().map(empty).collect();
@@ -100,6 +109,7 @@ impl<P: Service> Tally<P> {
             drops: &self.drops(),
             omissions: &self.omissions(),
             latencies: &latencies,
+            lease_file_bytes: self.lease_file_bytes(),
         })
     }
 

@@ -116,6 +116,7 @@ impl<P: Service> Supervisor<P> {
             table: Arc::clone(&parts.table),
             shards: Vec::new(),
             outlines: Arc::clone(&parts.in_force.outlines),
+            lease_file: parts.leases.file_size(),
         };
         Self {
             settings,
@@ -202,6 +203,7 @@ impl<P: Service> Supervisor<P> {
                 tracing::info!(target: DAEMON, id = "DHCPX_SHUTDOWN", "stopping as commanded");
                 return Ok(exit);
             }
+            self.parts.leases.follow_clock_steps(&self.parts.table);
             if self.parts.leases.report_problems() {
                 return Ok(0);
             }

@@ -1,13 +1,15 @@
 //! Rounds, without a thread and without a clock.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::Now;
 use base::time::{NS_PER_MS, NS_PER_S};
 
 use super::{Durability, Shards};
-use crate::memfile::{Cleanup, Failed, Memfile, Rotation, Snapshot};
+use crate::memfile::{Cleanup, Disturbance, Failed, Look, Memfile, Rotation, Snapshot};
 use crate::storage::LogFile;
 
 /// How rounds are done.
@@ -47,7 +49,24 @@ pub struct LogCore {
     is_cleaning: bool,
     failure: Option<Arc<str>>,
     skipped_rotation: Option<Failed>,
+    /// When the files are looked at next, monotonic nanoseconds.
+    watch_at_ns: u64,
+    disturbance: Option<Disturbance>,
+    /// From when on the size of the live file may ask for a rotation, monotonic nanoseconds.
+    size_from_ns: u64,
+    /// Octets in the live file, for those who report them.
+    size: Arc<AtomicU64>,
 }
+
+/// A live file of fewer octets is not rotated because of its size.
+const GROWN_MIN: u64 = 4 << 20;
+/// Size of the live file at which it is rotated, in sizes of what the last clean-up has left.
+const GROWN_TIMES: u64 = 4;
+/// Least time between two rotations because of the size.
+const SIZE_INTERVAL_NS: u64 = 10 * NS_PER_S;
+
+/// Time between two looks at the lease files.
+const WATCH_INTERVAL_NS: u64 = NS_PER_S;
 
 /// Buffers for rows that grew beyond this are given back to the system, octets.
 const BATCH_KEPT: usize = 4 << 20;
@@ -71,7 +90,12 @@ impl LogCore {
             is_cleaning: false,
             failure: None,
             skipped_rotation: None,
+            watch_at_ns: now.mono_ns + WATCH_INTERVAL_NS,
+            disturbance: None,
+            size_from_ns: 0,
+            size: Arc::default(),
         };
+        core.size.store(core.memfile.end(), Ordering::Relaxed);
         core.schedule_rotation(now);
         core
     }
@@ -105,6 +129,10 @@ impl LogCore {
     fn write_and_publish(&mut self, now: Now, epoch: u64, shard: Option<usize>) -> bool {
         let was_flushed = self.unflushed_since_ns.is_none();
         if !self.batch.is_empty() {
+            // A row written behind a cut fills the length up again, with a hole before it.
+            if self.disturbance.is_none() {
+                self.disturbance = self.memfile.length_disturbance();
+            }
             if let Err(failed) = self.memfile.append(&self.batch) {
                 self.fail(&failed);
                 return true;
@@ -118,10 +146,11 @@ impl LogCore {
                 self.unflushed_since_ns.get_or_insert(now.mono_ns);
             }
             self.settled_end = self.memfile.end();
+            self.size.store(self.settled_end, Ordering::Relaxed);
         }
         self.shards.publish(epoch, shard);
         let by_time = matches!(self.options.durability, Durability::Interval(_));
-        by_time && was_flushed && self.unflushed_since_ns.is_some()
+        self.disturbance.is_some() || (by_time && was_flushed && self.unflushed_since_ns.is_some())
     }
 
     /// Poisons the file.
@@ -141,6 +170,73 @@ impl LogCore {
     /// Why the last rotation that was due did not happen, told once.
     pub const fn take_skipped_rotation(&mut self) -> Option<Failed> {
         self.skipped_rotation.take()
+    }
+
+    /// Looks at the lease files when that is due, and returns what another program has done to
+    /// them since, or what a rotation has met. Only [`LogCore::restart`] makes the files whole
+    /// again. When the files cannot be looked at, the log fails.
+    pub fn watch_due(&mut self, now: Now) -> Option<Disturbance> {
+        if self.failure.is_some() {
+            return None;
+        }
+        if self.disturbance.is_none() && now.mono_ns >= self.watch_at_ns {
+            self.watch_at_ns = now.mono_ns + WATCH_INTERVAL_NS;
+            let found = match self.is_cleaning {
+                // The clean-up changes the files beside the live one.
+                true => self.memfile.live_disturbance(),
+                false => self.memfile.disturbance(),
+            };
+            match found {
+                Ok(found) => self.disturbance = found,
+                Err(failed) => self.fail(&failed),
+            }
+        }
+        self.disturbance.take()
+    }
+
+    /// When the next look at the lease files is due, monotonic nanoseconds.
+    #[must_use]
+    pub const fn next_watch_ns(&self) -> Option<u64> {
+        match (&self.failure, &self.disturbance) {
+            (Some(_), _) => None,
+            (None, Some(_)) => Some(0),
+            (None, None) => Some(self.watch_at_ns),
+        }
+    }
+
+    /// The look at the files that is due, to be taken without the core; when it finds nothing, tell
+    /// [`LogCore::looked`], otherwise [`LogCore::watch_due`] says what it is.
+    pub(super) fn look_due(&self, now: Now) -> Option<Look> {
+        let is_due = self.failure.is_none() && self.disturbance.is_none();
+        (is_due && now.mono_ns >= self.watch_at_ns).then(|| self.memfile.look(self.is_cleaning))
+    }
+
+    /// Tells that a look has found nothing.
+    pub(super) const fn looked(&mut self, now: Now) {
+        self.watch_at_ns = now.mono_ns + WATCH_INTERVAL_NS;
+    }
+
+    /// What a rotation or a write has met, without a look.
+    pub(super) const fn take_disturbance(&mut self) -> Option<Disturbance> {
+        self.disturbance.take()
+    }
+
+    /// Has the next look at the files find that they must be written anew, because times in the
+    /// table were moved.
+    pub fn request_rewrite(&mut self) {
+        self.disturbance.get_or_insert(Disturbance::Moved);
+    }
+
+    /// Gives up writing for `reason`, as after a write that failed.
+    pub fn give_up(&mut self, reason: &str) {
+        self.failure.get_or_insert_with(|| reason.into());
+        self.shards.fail();
+    }
+
+    /// Path of the live file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.memfile.path()
     }
 
     /// When a flush or a rotation is due, monotonic nanoseconds.
@@ -194,10 +290,28 @@ impl LogCore {
     /// Rotates when it is due and gives the clean-up to run, without the core, and to tell
     /// [`LogCore::cleaned`] of.
     pub fn rotate_due(&mut self, now: Now) -> Option<Cleanup> {
-        if self.is_cleaning || self.rotate_at_ns.is_none_or(|at| now.mono_ns < at) {
+        let is_due = self.rotate_at_ns.is_some_and(|at| now.mono_ns >= at);
+        let is_grown = now.mono_ns >= self.size_from_ns && self.is_grown();
+        if self.is_cleaning || !(is_due || is_grown) {
             return None;
         }
+        self.size_from_ns = now.mono_ns + SIZE_INTERVAL_NS;
         self.rotate(now)
+    }
+
+    /// Whether the live file has grown so far beyond the table that it is cleaned up before its
+    /// time. Not when clean-ups are switched off, nor after one that was not done.
+    fn is_grown(&self) -> bool {
+        let cleaned_len = self.memfile.previous_len();
+        self.options.lfc_interval_s > 0
+            && !self.memfile.needs_cleanup()
+            && self.memfile.end() >= GROWN_MIN.max(cleaned_len.saturating_mul(GROWN_TIMES))
+    }
+
+    /// Octets in the live file, as far as written; goes on counting.
+    #[must_use]
+    pub fn size(&self) -> Arc<AtomicU64> {
+        self.size.clone()
     }
 
     /// Has the next look at [`LogCore::rotate_due`] find that it is due.
@@ -222,9 +336,14 @@ impl LogCore {
             Ok(Rotation::Done) => {
                 self.unflushed_since_ns = None;
                 self.settled_end = self.memfile.end();
+                self.size.store(self.settled_end, Ordering::Relaxed);
             }
             Ok(Rotation::CleanupFirst) => {}
             Ok(Rotation::NoNewFile(failed)) => self.skipped_rotation = Some(failed),
+            Ok(Rotation::Disturbed(disturbance)) => {
+                self.disturbance = Some(disturbance);
+                return None;
+            }
             Err(failed) => {
                 self.fail(&failed);
                 return None;
@@ -244,10 +363,14 @@ impl LogCore {
 
     /// Tells that the clean-up has ended, and whether it was done. One that was not is tried again
     /// when the next rotation is due.
-    pub const fn cleaned(&mut self, is_done: bool) {
+    pub fn cleaned(&mut self, is_done: bool) {
         self.is_cleaning = false;
-        if is_done {
-            self.memfile.cleaned();
+        // Files that a clean-up has changed and not finished with are written anew.
+        if is_done
+            && let Err(failed) = self.memfile.cleaned()
+            && self.failure.is_none()
+        {
+            self.fail(&failed);
         }
     }
 
@@ -275,7 +398,9 @@ impl LogCore {
         self.memfile.replace(snapshot)?;
         self.unflushed_since_ns = None;
         self.settled_end = self.memfile.end();
+        self.size.store(self.settled_end, Ordering::Relaxed);
         self.failure = None;
+        self.disturbance = None;
         self.schedule_rotation(now);
         self.shards.recover(epoch);
         Ok(())

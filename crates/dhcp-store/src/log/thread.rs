@@ -1,7 +1,7 @@
 //! The thread that does rounds when shards ask for them, flushes and rotates by time, and has the
 //! clean-up done by another thread.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use base::time::NS_PER_MS;
 use super::bell::Bell;
 use super::shard::Doorbell;
 use super::{CoreOptions, Durability, LogCore, LogFailure, ShardLog, Shards};
-use crate::memfile::{Cleaned, Cleanup, CleanupError, Memfile};
+use crate::memfile::{Cleaned, Cleanup, CleanupError, Disturbance, Memfile};
 
 /// Gives the rows of the whole table, as text with the newest columns, one by one.
 pub type SnapshotSource = Box<dyn Fn(&mut dyn FnMut(&[u8])) + Send>;
@@ -21,15 +21,18 @@ pub type SnapshotSource = Box<dyn Fn(&mut dyn FnMut(&[u8])) + Send>;
 /// What becomes of the log after a failure.
 #[derive(Default)]
 pub enum OnFail {
-    /// It stays failed: the server ends (Kea's `stop-retry-exit`).
+    /// It stays failed: there is no table to write a file from.
     #[default]
     Stop,
-    /// A snapshot goes into new files and writing goes on (`serve-retry-continue`).
+    /// A snapshot goes into new files and writing goes on. The same repairs files that another
+    /// program has changed.
     Restart {
-        /// Where the snapshot comes from.
+        /// Source of the snapshot.
         snapshot: SnapshotSource,
         /// Time between attempts, milliseconds.
         retry_ms: u32,
+        /// Attempts after a failure; `None` for no limit (Kea's `serve-retry-continue`).
+        tries_max: Option<u32>,
     },
 }
 
@@ -37,7 +40,9 @@ impl fmt::Debug for OnFail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stop => f.write_str("Stop"),
-            Self::Restart { retry_ms, .. } => write!(f, "Restart every {retry_ms} ms"),
+            Self::Restart { retry_ms, tries_max, .. } => {
+                write!(f, "Restart every {retry_ms} ms, at most {tries_max:?} times")
+            }
         }
     }
 }
@@ -68,6 +73,8 @@ struct State {
     does_rounds_inline: bool,
     bell: Arc<Bell>,
     stops: AtomicBool,
+    /// Whether the log has failed and no attempt is left.
+    has_given_up: AtomicBool,
     /// What an operator should hear of; the server takes it from here.
     problems: Mutex<Vec<String>>,
 }
@@ -94,6 +101,7 @@ impl LogThread {
             does_rounds_inline: options.core.durability != Durability::Always,
             bell: Arc::new(Bell::default()),
             stops: AtomicBool::new(false),
+            has_given_up: AtomicBool::new(false),
             problems: Mutex::new(Vec::new()),
         });
         let running = state.clone();
@@ -121,6 +129,12 @@ impl LogThread {
         self.state.core().failure()
     }
 
+    /// Returns whether the log has failed for good: no attempt to write new files is left.
+    #[must_use]
+    pub fn has_given_up(&self) -> bool {
+        self.state.has_given_up.load(Ordering::SeqCst)
+    }
+
     /// What the operator should hear of since this was last called: failures, clean-ups not done.
     #[must_use]
     pub fn take_problems(&self) -> Vec<String> {
@@ -130,6 +144,18 @@ impl LogThread {
     /// Has the thread do a round soon.
     pub fn ring(&self) {
         self.state.bell.ring();
+    }
+
+    /// Has the lease files written anew from memory soon, because times in the table were moved.
+    pub fn request_rewrite(&self) {
+        self.state.core().request_rewrite();
+        self.state.bell.ring();
+    }
+
+    /// Octets in the live file; goes on counting.
+    #[must_use]
+    pub fn size(&self) -> Arc<AtomicU64> {
+        self.state.core().size()
     }
 
     /// Has the lease file cleaned up soon.
@@ -179,7 +205,8 @@ impl State {
     fn run(&self, clock: &Clock, on_fail: OnFail) {
         self.bell.listen();
         let mut cleaner = None;
-        let mut restart = Restart { on_fail, is_reported: false, retry_at_ns: None };
+        let mut restart =
+            Restart { on_fail, is_reported: false, is_final: false, tries: 0, retry_at_ns: None };
         while !self.stops.load(Ordering::SeqCst) {
             let is_rung = self.bell.answer();
             let now = clock();
@@ -188,8 +215,9 @@ impl State {
             }
             self.flush_by_time(now);
             self.clean_by_time(now, &mut cleaner);
+            self.repair_if_disturbed(now, &mut restart, &mut cleaner);
             self.restart_if_failed(now, &mut restart);
-            self.sleep(clock, restart.retry_at_ns);
+            self.sleep(clock, &restart);
         }
         let mut core = self.core();
         core.round(clock());
@@ -199,8 +227,12 @@ impl State {
     }
 
     /// Parks until someone rings or something is due.
-    fn sleep(&self, clock: &Clock, retry_at_ns: Option<u64>) {
-        let deadline_ns = self.core().next_deadline_ns().into_iter().chain(retry_at_ns).min();
+    fn sleep(&self, clock: &Clock, restart: &Restart) {
+        let core = self.core();
+        let watch_ns = core.next_watch_ns().filter(|_| restart.repairs());
+        let due_ns = core.next_deadline_ns().into_iter().chain(watch_ns);
+        drop(core);
+        let deadline_ns = due_ns.chain(restart.retry_at_ns).min();
         if self.bell.is_rung() || self.stops.load(Ordering::SeqCst) {
             return;
         }
@@ -252,7 +284,51 @@ impl State {
         }
     }
 
-    /// After a failure, tries to go on when that is wanted.
+    /// What another program has done to the files, if they are to be looked at; what was met otherwise.
+    fn disturbance(&self, now: Now, is_looking: bool) -> Option<Disturbance> {
+        if !is_looking {
+            return self.core().take_disturbance();
+        }
+        // Shards write their rows themselves while the core is free.
+        let look = self.core().look_due(now);
+        let mut core = match look {
+            Some(look) if !look.is_suspicious() => {
+                self.core().looked(now);
+                return None;
+            }
+            _ => self.core(),
+        };
+        core.watch_due(now)
+    }
+
+    /// Writes whole files from memory when another program has changed them, whatever `on-fail`
+    /// says: nothing that was acknowledged is lost, so the log has not failed.
+    fn repair_if_disturbed(&self, now: Now, restart: &mut Restart, cleaner: &mut Option<Cleaner>) {
+        let Some(disturbance) = self.disturbance(now, restart.repairs()) else { return };
+        let core = self.core();
+        let reason = format!("lease file {} {disturbance}", core.path().display());
+        drop(core);
+        self.report(reason.clone());
+        let OnFail::Restart { snapshot, .. } = &restart.on_fail else {
+            return self.core().give_up(&reason);
+        };
+        if disturbance == Disturbance::Taken {
+            // Writing anew would take the file from a server that uses it.
+            restart.is_final = true;
+            return self.core().give_up(&reason);
+        }
+        self.finish_cleaner(cleaner.take());
+        let mut core = self.core();
+        if core.failure().is_some() {
+            return;
+        }
+        match core.restart(now, &mut |sink| snapshot(sink)) {
+            Ok(()) => self.report(WRITTEN_ANEW.to_owned()),
+            Err(failed) => core.give_up(&format!("lease file not written anew: {failed}")),
+        }
+    }
+
+    /// After a failure, tries to go on as long as there are attempts left.
     fn restart_if_failed(&self, now: Now, restart: &mut Restart) {
         let mut core = self.core();
         let Some(failure) = core.failure() else { return };
@@ -260,31 +336,52 @@ impl State {
             restart.is_reported = true;
             self.report(failure.to_string());
         }
-        let OnFail::Restart { snapshot, retry_ms } = &restart.on_fail else { return };
+        let OnFail::Restart { snapshot, retry_ms, tries_max } = &restart.on_fail else {
+            return self.has_given_up.store(true, Ordering::SeqCst);
+        };
         let is_due = restart.retry_at_ns.is_none_or(|at| now.mono_ns >= at);
         if !is_due {
             return;
+        }
+        if restart.is_final || tries_max.is_some_and(|max| restart.tries >= max) {
+            restart.retry_at_ns = None;
+            return self.has_given_up.store(true, Ordering::SeqCst);
         }
         restart.retry_at_ns = Some(now.mono_ns + u64::from(*retry_ms) * NS_PER_MS);
         if core.is_cleaning() {
             return;
         }
+        restart.tries += 1;
         match core.restart(now, &mut |sink| snapshot(sink)) {
             Ok(()) => {
-                restart.retry_at_ns = None;
+                (restart.retry_at_ns, restart.tries) = (None, 0);
                 restart.is_reported = false;
-                self.report("lease file written anew from memory".to_owned());
+                self.report(WRITTEN_ANEW.to_owned());
             }
             Err(failed) => self.report(format!("lease file not written anew: {failed}")),
         }
     }
 }
 
+/// Report of a table that was written into new files.
+const WRITTEN_ANEW: &str = "lease file written anew from memory";
+
 struct Restart {
     on_fail: OnFail,
     is_reported: bool,
+    /// Whether a failure must not be answered by writing files.
+    is_final: bool,
+    /// Attempts since the failure.
+    tries: u32,
     /// Set from the first attempt until one succeeds.
     retry_at_ns: Option<u64>,
+}
+
+impl Restart {
+    /// Whether there is a table to repair files from; otherwise nobody looks at them.
+    const fn repairs(&self) -> bool {
+        matches!(self.on_fail, OnFail::Restart { .. })
+    }
 }
 
 type CleanupResult = Result<Cleaned, CleanupError>;

@@ -47,6 +47,15 @@ pub(crate) struct Prepared {
     pub(crate) len: u64,
 }
 
+impl Prepared {
+    /// Takes the lock of the file before it gets the live file's name.
+    pub(crate) fn lock(&self, files: &LeaseFiles) -> Result<(), Failed> {
+        let is_ours = self.file.lock().tried("lock", &files.scratch)?;
+        let refused = || io::Error::from(io::ErrorKind::ResourceBusy);
+        is_ours.then_some(()).ok_or_else(refused).tried("lock", &files.scratch)
+    }
+}
+
 /// Appends rows to a file block by block.
 pub(crate) struct BlockWriter<'f> {
     file: &'f dyn LogFile,

@@ -1,12 +1,14 @@
 //! The clean-up: rotated files become one with a row for each lease.
 
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 
 use super::columns::{Columns, Header};
 use super::format::Format;
+use super::inspect::inspect;
 use super::load::{LoadError, LoadReport, Source};
-use super::open::inspect;
+use super::watch::Companion;
 use crate::memfile::attempt::{Tried, prepare, rename};
 use crate::memfile::{Failed, LeaseFiles};
 use crate::storage::Storage;
@@ -18,6 +20,8 @@ pub struct Cleanup {
     pub(crate) files: LeaseFiles,
     pub(crate) format: Format,
     pub(crate) max_row_errors: u32,
+    /// Files that it reads, as this program left them.
+    pub(super) companions: Vec<Companion>,
 }
 
 /// What a clean-up did.
@@ -76,6 +80,11 @@ impl Cleanup {
     ///
     /// See [`CleanupError`].
     pub fn run(&self) -> Result<Cleaned, CleanupError> {
+        let changed = |one: &&Companion| !one.is_same(&*self.storage);
+        if let Some(companion) = self.companions.iter().find(changed) {
+            let error = io::Error::other("another program has changed it");
+            return Err(Failed { tried: "use", path: companion.path.clone(), error }.into());
+        }
         let mut cleaned = Cleaned::default();
         let completed = &self.files.completed;
         match self.storage.open(completed).tried("open", completed)? {

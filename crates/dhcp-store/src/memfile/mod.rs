@@ -6,20 +6,24 @@
 //! `X.completed` when there is one, else `X.2` and then `X.1`; and then `X`.
 //!
 //! Kea writes its result to `X.output` first and appends to one that a dead clean-up has left
-//! behind. So what is unfinished here is called `X.tmp`, which Kea never looks at.
+//! behind. So what is unfinished here is called `X.tmp`, which Kea never looks at. A live file that is
+//! damaged from its start on is copied to `X.broken-TIME` before its sound rows are put into a new one.
 
 mod attempt;
 mod cleanup;
 mod columns;
 mod format;
+mod inspect;
 mod intake;
 mod line;
 mod load;
 mod open;
 mod plain;
+mod salvage;
 mod v4;
 mod v6;
 mod value;
+mod watch;
 
 use std::path::{Path, PathBuf};
 
@@ -35,6 +39,8 @@ pub use open::{Memfile, OpenError, OpenOptions, Rotation, Snapshot, load_file};
 pub use plain::Plain;
 pub(crate) use v6::NOBODY;
 pub use value::{RowFault, Values};
+pub use watch::Disturbance;
+pub(crate) use watch::Look;
 
 /// The files that belong to one lease file.
 #[derive(Clone, Debug, PartialEq, Eq)]

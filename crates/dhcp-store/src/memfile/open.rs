@@ -1,15 +1,19 @@
 //! A set of lease files, opened for good: locked, leftovers tidied, loaded, and then appended to.
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::attempt::{BlockWriter, Tried, prepare, rename};
 use super::cleanup::{Cleanup, CleanupError, Found};
-use super::columns::{Columns, Header};
+use super::columns::Columns;
 use super::format::{Format, Rows};
+use super::inspect::{Opened, find, find_in, flush_again, inspect};
 use super::intake::{Collected, Intake};
 use super::load::{LoadError, LoadReport, Source, load, load_into};
+use super::salvage::salvage;
+use super::watch::{Companion, Disturbance};
 use super::{Failed, LeaseFiles};
 use crate::storage::{Lock, LogFile, Storage, read_full_at, write_all_at};
 
@@ -23,6 +27,8 @@ pub struct OpenOptions {
     /// What is in the live file counts as it is, flushed or not: for those who promise no more than
     /// that a lease was written.
     pub skips_flush: bool,
+    /// Wall-clock second, for the name of a file that is set aside.
+    pub wall_s: u64,
 }
 
 /// Why lease files could not be opened.
@@ -97,6 +103,8 @@ pub enum Rotation {
     CleanupFirst,
     /// Nothing was done: a new file could not be made. The present one is as good as before.
     NoNewFile(Failed),
+    /// Another program has changed the files: only [`Memfile::replace`] makes them whole.
+    Disturbed(Disturbance),
 }
 
 /// Gives the rows of a whole table, as text with the newest columns, one by one to what it is
@@ -106,15 +114,17 @@ pub type Snapshot<'s> = dyn FnMut(&mut dyn FnMut(&[u8])) + 's;
 /// An open set of lease files. Whoever has it is the only one that writes.
 #[derive(Debug)]
 pub struct Memfile {
-    storage: Arc<dyn Storage>,
-    files: LeaseFiles,
-    format: Format,
-    file: Arc<dyn LogFile>,
-    end: u64,
-    columns: Columns,
-    max_row_errors: u32,
-    needs_cleanup: bool,
-    _lock: Lock,
+    pub(super) storage: Arc<dyn Storage>,
+    pub(super) files: LeaseFiles,
+    pub(super) format: Format,
+    pub(super) file: Arc<dyn LogFile>,
+    pub(super) end: u64,
+    pub(super) columns: Columns,
+    pub(super) max_row_errors: u32,
+    pub(super) needs_cleanup: bool,
+    /// State of the files beside the live one, as this program left them.
+    pub(super) companions: Vec<Companion>,
+    _locks: Vec<Lock>,
 }
 
 impl Memfile {
@@ -149,8 +159,11 @@ impl Memfile {
     ) -> Result<(Self, LoadReport), OpenError> {
         let format = Format::of::<F>();
         let files = LeaseFiles::new(live);
-        let lock = storage.lock(&files.lock).tried("lock", &files.lock)?;
-        let lock = lock.ok_or_else(|| OpenError::InUse(files.live.clone()))?;
+        let locks = take_locks(&*storage, &files)?;
+        let live = storage.open(&files.live).tried("open", &files.live)?;
+        if let Some(file) = &live {
+            lock_live(&**file, &files.live)?;
+        }
         refuse_while_kea_cleans(&*storage, &files)?;
         let names = storage.list(&files.folder).tried("list", &files.folder)?;
         let is_there = |path: &Path| {
@@ -164,17 +177,12 @@ impl Memfile {
         // What a process renamed that died since: no name given here may overtake it.
         storage.sync_folder(&files.folder).tried("flush the folder", &files.folder)?;
 
-        let mut sources = Vec::new();
         let has_completed = is_there(&files.completed);
-        let before = if has_completed {
-            &[&files.completed][..]
-        } else {
-            &[&files.previous, &files.rotated][..]
+        let mut sources = earlier_sources(&format, &*storage, &files, has_completed)?;
+        let (live, set_aside) = match live {
+            Some(file) => find_or_salvage::<F>(&*storage, &files, file, options.wall_s)?,
+            None => (None, None),
         };
-        for path in before {
-            sources.extend(find(&format, &*storage, path)?.and_then(|(_, found)| found.source));
-        }
-        let live = find(&format, &*storage, &files.live)?;
         if let Some((_, found)) = &live {
             sources.extend(found.source.clone());
         }
@@ -194,13 +202,15 @@ impl Memfile {
         let needs_cleanup = has_completed || is_there(&files.rotated);
         let torn_octets = live.as_ref().map_or(0, |(_, found)| found.torn_octets);
         report.torn_octets = torn_octets;
+        report.set_aside = set_aside;
         let header = live.as_ref().and_then(|(_, found)| found.header());
         let (file, end) = mend(&format, &*storage, &files, live, options)?;
         let mut memfile = Self {
             columns: header.map_or_else(|| Columns::newest(&format), |header| header.columns),
             max_row_errors: options.max_row_errors,
             needs_cleanup,
-            _lock: lock,
+            companions: Vec::new(),
+            _locks: locks,
             storage,
             files,
             format,
@@ -208,6 +218,7 @@ impl Memfile {
             end,
         };
         memfile.tidy(has_completed, header.is_some_and(|header| header.unknown > 0))?;
+        memfile.note_companions()?;
         Ok((memfile, report))
     }
 
@@ -297,6 +308,9 @@ impl Memfile {
         if self.needs_cleanup {
             return Ok(Rotation::CleanupFirst);
         }
+        if let Some(disturbance) = self.disturbance()? {
+            return Ok(Rotation::Disturbed(disturbance));
+        }
         self.sync()?;
         let next = match prepare(&*self.storage, &self.files, |writer| {
             header_only(&self.format, writer)
@@ -304,12 +318,25 @@ impl Memfile {
             Ok(next) => next,
             Err(failed) => return Ok(Rotation::NoNewFile(failed)),
         };
+        next.lock(&self.files)?;
         // The two names must not change in the other order, or the rows would have none.
-        rename(&*self.storage, &self.files, &self.files.live, &self.files.rotated)?;
+        if let Err(failed) =
+            rename(&*self.storage, &self.files, &self.files.live, &self.files.rotated)
+        {
+            return match failed.error.kind() {
+                ErrorKind::NotFound => Ok(Rotation::Disturbed(Disturbance::Missing)),
+                _ => Err(failed),
+            };
+        }
         self.needs_cleanup = true;
+        let rotated = self.state_of(&self.files.rotated)?;
+        if rotated.map(|state| state.id) != Some(self.own_state()?.id) {
+            return Ok(Rotation::Disturbed(Disturbance::Replaced));
+        }
         rename(&*self.storage, &self.files, &self.files.scratch, &self.files.live)?;
         (self.file, self.end) = (next.file, next.len);
         self.columns = self.newest_columns();
+        self.note_companions()?;
         Ok(Rotation::Done)
     }
 
@@ -321,12 +348,18 @@ impl Memfile {
             files: self.files.clone(),
             format: self.format,
             max_row_errors: self.max_row_errors,
+            companions: self.companions.clone(),
         }
     }
 
-    /// Tells that the clean-up was done.
-    pub const fn cleaned(&mut self) {
+    /// Notes that the clean-up was done.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be read.
+    pub fn cleaned(&mut self) -> Result<(), Failed> {
         self.needs_cleanup = false;
+        self.note_companions()
     }
 
     /// Replaces all files by a snapshot of the whole table, after a failure. No clean-up may run.
@@ -353,17 +386,43 @@ impl Memfile {
         self.needs_cleanup = true;
         let next =
             prepare(&*self.storage, &self.files, |writer| header_only(&self.format, writer))?;
+        next.lock(&self.files)?;
         rename(&*self.storage, &self.files, &self.files.scratch, &self.files.live)?;
         (self.file, self.end) = (next.file, next.len);
         self.columns = self.newest_columns();
         self.cleanup().finish()?;
         self.needs_cleanup = false;
-        Ok(())
+        self.note_companions()
     }
 }
 
 fn header_only(format: &Format, writer: &mut BlockWriter<'_>) -> std::io::Result<()> {
     writer.append(|block| Columns::newest(format).encode_header(format, block))
+}
+
+/// Takes the lock files of the lease file: that beside the name it was given by and, when this name
+/// is a symbolic link, that beside the file it leads to.
+fn take_locks(storage: &dyn Storage, files: &LeaseFiles) -> Result<Vec<Lock>, OpenError> {
+    let mut paths = vec![files.lock.clone()];
+    let target = storage.canonical(&files.live).tried("follow", &files.live)?;
+    let folder = storage.canonical(&files.folder).tried("follow", &files.folder)?;
+    if let (Some(target), Some(folder), Some(name)) = (target, folder, files.live.file_name())
+        && target != folder.join(name)
+    {
+        paths.push(LeaseFiles::new(&target).lock);
+    }
+    let lock = |path: PathBuf| {
+        let lock = storage.lock(&path).tried("lock", &path)?;
+        lock.ok_or_else(|| OpenError::InUse(files.live.clone()))
+    };
+    paths.into_iter().map(lock).collect()
+}
+
+/// Takes the lock of the live file itself, which a server that came to it by another name or after
+/// the lock file was removed meets.
+fn lock_live(file: &dyn LogFile, live: &Path) -> Result<(), OpenError> {
+    let is_ours = file.lock().tried("lock", live)?;
+    is_ours.then_some(()).ok_or_else(|| OpenError::InUse(live.to_owned()))
 }
 
 /// Kea's clean-up may go on when its server has stopped; it deletes what we would load.
@@ -373,20 +432,50 @@ fn refuse_while_kea_cleans(storage: &dyn Storage, files: &LeaseFiles) -> Result<
     let len = read_full_at(&*file, 0, &mut text).tried("read", &files.pid)?;
     let pid = std::str::from_utf8(&text[..len]).ok().and_then(|text| text.trim().parse().ok());
     match pid {
-        Some(pid) if storage.is_process_running(pid) => {
+        Some(pid) if storage.is_cleanup_running(pid) => {
             Err(OpenError::CleanupRuns(files.live.clone(), pid))
         }
         _ => Ok(()),
     }
 }
 
-type Opened = (Arc<dyn LogFile>, Found);
+/// What is in the files beside the live one, in the order in which they override each other.
+fn earlier_sources(
+    format: &Format,
+    storage: &dyn Storage,
+    files: &LeaseFiles,
+    has_completed: bool,
+) -> Result<Vec<Source>, OpenError> {
+    let before = if has_completed {
+        &[&files.completed][..]
+    } else {
+        &[&files.previous, &files.rotated][..]
+    };
+    let mut sources = Vec::new();
+    for path in before {
+        sources.extend(find(format, storage, path)?.and_then(|(_, found)| found.source));
+    }
+    Ok(sources)
+}
 
-fn find(format: &Format, storage: &dyn Storage, path: &Path) -> Result<Option<Opened>, OpenError> {
-    let Some(file) = storage.open(path).tried("open", path)? else { return Ok(None) };
-    let found = inspect(format, path, file.clone())?;
-    let found = found.ok_or_else(|| OpenError::NotALeaseFile(path.to_owned()))?;
-    Ok(Some((file, found)))
+/// The live file and what is in it; or, when it is damaged, a sound file with the rows that it has,
+/// under its name, and the path that the damaged one was copied to.
+fn find_or_salvage<F: Rows>(
+    storage: &dyn Storage,
+    files: &LeaseFiles,
+    file: Arc<dyn LogFile>,
+    wall_s: u64,
+) -> Result<(Option<Opened>, Option<PathBuf>), OpenError> {
+    let format = Format::of::<F>();
+    match find_in(&format, &files.live, file.clone()) {
+        Ok(opened) => Ok((Some(opened), None)),
+        Err(OpenError::NotALeaseFile(path)) => {
+            let salvaged = salvage::<F>(storage, files, &*file, wall_s)?;
+            let (file, set_aside) = salvaged.ok_or(OpenError::NotALeaseFile(path))?;
+            Ok((Some(find_in(&format, &files.live, file)?), Some(set_aside)))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Makes the live file, whose rows are flushed, one that can be appended to, whatever was found: cuts
@@ -408,34 +497,9 @@ fn mend(
         return Ok((file, source.end));
     }
     let next = prepare(storage, files, |writer| header_only(format, writer))?;
+    next.lock(files)?;
     rename(storage, files, &files.scratch, &files.live)?;
     Ok((next.file, next.len))
-}
-
-/// Octets at the end of the live file that are written once more when it is opened.
-const REWRITTEN_MAX: u64 = 64 << 20;
-
-/// Writes the last of `rows` over themselves, and flushes them all. What a process wrote that died since
-/// is in the page cache, and if a flush of it has failed, nowhere else, though later flushes succeed.
-/// Written again it is flushed again; longer than this no server goes on without a flush that succeeds.
-fn flush_again(rows: &Source) -> Result<(), Failed> {
-    rewrite_tail(&*rows.file, rows.start, rows.end).tried("write", &rows.path)?;
-    rows.file.sync_data().tried("flush", &rows.path)
-}
-
-fn rewrite_tail(file: &dyn LogFile, start: u64, end: u64) -> std::io::Result<()> {
-    let mut block = vec![0; 1 << 20];
-    let mut offset = start.max(end.saturating_sub(REWRITTEN_MAX));
-    while offset < end {
-        let len = (block.len() as u64).min(end - offset) as usize;
-        let read = read_full_at(file, offset, &mut block[..len])?;
-        if read < len {
-            return Err(std::io::ErrorKind::UnexpectedEof.into());
-        }
-        write_all_at(file, offset, &block[..len])?;
-        offset += len as u64;
-    }
-    Ok(())
 }
 
 /// Threads that load: as many as wished, or by the number of processors for 0.
@@ -456,7 +520,7 @@ pub fn load_file<F: Rows>(
     storage: &dyn Storage,
     path: &Path,
 ) -> Result<(Vec<F::Lease>, LoadReport), OpenError> {
-    let missing = || std::io::Error::from(std::io::ErrorKind::NotFound);
+    let missing = || std::io::Error::from(ErrorKind::NotFound);
     let file = storage
         .open_to_read(path)
         .and_then(|file| file.ok_or_else(missing))
@@ -469,41 +533,4 @@ pub fn load_file<F: Rows>(
     let (leases, mut report) = load::<F>(&sources, thread_count(0), 0).map_err(OpenError::from)?;
     report.torn_octets = found.torn_octets;
     Ok((leases, report))
-}
-
-/// Finds header and last complete row; `None` when it is not a lease file.
-pub(super) fn inspect(
-    format: &Format,
-    path: &Path,
-    file: Arc<dyn LogFile>,
-) -> Result<Option<Found>, Failed> {
-    const HEADER_MAX: usize = 4096;
-    let len = file.len().tried("read", path)?;
-    let mut head = [0; HEADER_MAX];
-    let read = read_full_at(&*file, 0, &mut head).tried("read", path)?;
-    let head = &head[..read];
-    let Some(start) = head.iter().position(|&octet| octet == b'\n') else {
-        let found = Found { source: None, torn_octets: len };
-        return Ok((read < HEADER_MAX && Header::is_torn(format, head)).then_some(found));
-    };
-    let Some(header) = Header::parse(format, &head[..start]) else { return Ok(None) };
-    let end = last_row_end(&*file, len).tried("read", path)?;
-    let source = Source { path: path.to_owned(), file, header, start: start as u64 + 1, end };
-    Ok(Some(Found { source: Some(source), torn_octets: len - end }))
-}
-
-/// Where the last line end of a file with one is.
-fn last_row_end(file: &dyn LogFile, len: u64) -> std::io::Result<u64> {
-    let mut block = [0; 4096];
-    let mut end = len;
-    while end > 0 {
-        let start = end.saturating_sub(block.len() as u64);
-        let block = &mut block[..(end - start) as usize];
-        read_full_at(file, start, block)?;
-        if let Some(at) = block.iter().rposition(|&octet| octet == b'\n') {
-            return Ok(start + at as u64 + 1);
-        }
-        end = start;
-    }
-    Ok(0)
 }

@@ -1,20 +1,45 @@
 //! The real thing.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{Lock, LogFile, Storage};
+use super::{FileId, FileState, Lock, LogFile, Storage};
 
 /// Files of the operating system. Nothing is allocated ahead: a file never has an octet that no
 /// write put there, so that Kea can read it at any moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DiskStorage;
 
+/// Command name of Kea's clean-up of lease files.
+const KEA_LFC: &str = "kea-lfc";
+/// Mode bits that the owner needs to read and write a file.
+const OWNER_ACCESS: u32 = 0o600;
+
 #[derive(Debug)]
-struct DiskFile(File);
+struct DiskFile {
+    file: File,
+    is_locked: AtomicBool,
+}
+
+impl DiskFile {
+    fn open(file: File) -> Arc<dyn LogFile> {
+        Arc::new(Self { file, is_locked: AtomicBool::new(false) })
+    }
+}
+
+impl Drop for DiskFile {
+    fn drop(&mut self) {
+        if self.is_locked.load(Ordering::Relaxed) {
+            // A child process that is just being started may still have a copy of the descriptor.
+            // When this fails, closing the last copy ends the lock all the same.
+            let _ = self.file.unlock();
+        }
+    }
+}
 
 /// A lock that ends when it is dropped, though a child process that is just being started may
 /// still have a copy of the descriptor.
@@ -39,12 +64,12 @@ impl Storage for DiskStorage {
     fn create(&self, path: &Path) -> io::Result<Arc<dyn LogFile>> {
         let file =
             OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)?;
-        Ok(Arc::new(DiskFile(file)))
+        Ok(DiskFile::open(file))
     }
 
     fn open(&self, path: &Path) -> io::Result<Option<Arc<dyn LogFile>>> {
         let file = found(OpenOptions::new().read(true).write(true).open(path))?;
-        Ok(file.map(|file| Arc::new(DiskFile(file)) as Arc<dyn LogFile>))
+        Ok(file.map(DiskFile::open))
     }
 
     fn open_to_read(&self, path: &Path) -> io::Result<Option<Arc<dyn LogFile>>> {
@@ -83,29 +108,65 @@ impl Storage for DiskStorage {
         }
     }
 
-    fn is_process_running(&self, pid: u32) -> bool {
-        Path::new("/proc").join(pid.to_string()).exists()
+    fn state(&self, path: &Path) -> io::Result<Option<FileState>> {
+        Ok(found(std::fs::metadata(path))?.as_ref().map(state))
+    }
+
+    fn canonical(&self, path: &Path) -> io::Result<Option<PathBuf>> {
+        found(std::fs::canonicalize(path))
+    }
+
+    fn is_cleanup_running(&self, pid: u32) -> bool {
+        let command =
+            |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        let own_pid = std::process::id();
+        let name = command(pid);
+        // Another program may have the number by now, in a container this process itself.
+        pid != own_pid && !name.is_empty() && (name.trim() == KEA_LFC || name == command(own_pid))
+    }
+}
+
+fn state(metadata: &Metadata) -> FileState {
+    FileState {
+        id: FileId { device: metadata.dev(), inode: metadata.ino() },
+        len: metadata.len(),
+        is_usable: metadata.mode() & OWNER_ACCESS == OWNER_ACCESS,
     }
 }
 
 impl LogFile for DiskFile {
     fn write_at(&self, offset: u64, octets: &[u8]) -> io::Result<usize> {
-        self.0.write_at(octets, offset)
+        self.file.write_at(octets, offset)
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.read_at(buffer, offset)
+        self.file.read_at(buffer, offset)
     }
 
     fn len(&self) -> io::Result<u64> {
-        Ok(self.0.metadata()?.len())
+        Ok(self.file.metadata()?.len())
     }
 
     fn truncate(&self, len: u64) -> io::Result<()> {
-        self.0.set_len(len)
+        self.file.set_len(len)
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.0.sync_data()
+        self.file.sync_data()
+    }
+
+    fn state(&self) -> io::Result<FileState> {
+        Ok(state(&self.file.metadata()?))
+    }
+
+    fn lock(&self) -> io::Result<bool> {
+        match self.file.try_lock() {
+            Ok(()) => {
+                self.is_locked.store(true, Ordering::Relaxed);
+                Ok(true)
+            }
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
     }
 }

@@ -12,7 +12,7 @@ mod power_cut;
 use std::any::Any;
 use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use disk::DiskStorage;
@@ -79,8 +79,44 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// See [`Storage::create`].
     fn lock(&self, path: &Path) -> io::Result<Option<Lock>>;
 
-    /// Whether a process with this number runs, for the files that name one.
-    fn is_process_running(&self, pid: u32) -> bool;
+    /// Returns the state of the file `path`, links followed; `None` when there is none.
+    ///
+    /// # Errors
+    ///
+    /// See [`Storage::create`].
+    fn state(&self, path: &Path) -> io::Result<Option<FileState>>;
+
+    /// Returns the path of the file `path` with every symbolic link followed; `None` when there is
+    /// no such file.
+    ///
+    /// # Errors
+    ///
+    /// See [`Storage::create`].
+    fn canonical(&self, path: &Path) -> io::Result<Option<PathBuf>>;
+
+    /// Returns whether the process `pid` is a clean-up of lease files: a `kea-lfc`, or another
+    /// process of this program.
+    fn is_cleanup_running(&self, pid: u32) -> bool;
+}
+
+/// State of a file, as `stat(2)` reports it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileState {
+    /// Identity of the file: two names with the same one are the same file.
+    pub id: FileId,
+    /// Octets in the file.
+    pub len: u64,
+    /// False when the mode keeps the owner from reading or writing the file.
+    pub is_usable: bool,
+}
+
+/// Device and inode number of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FileId {
+    /// Device number.
+    pub device: u64,
+    /// Inode number.
+    pub inode: u64,
 }
 
 /// An open file. Shared by the one that writes and whoever flushes or reads.
@@ -128,6 +164,21 @@ pub trait LogFile: Send + Sync + fmt::Debug {
     ///
     /// See [`Storage::create`]. Afterwards the file must not be written again.
     fn sync_data(&self) -> io::Result<()>;
+
+    /// Returns the state of the open file, which may have no name any more.
+    ///
+    /// # Errors
+    ///
+    /// See [`Storage::create`].
+    fn state(&self) -> io::Result<FileState>;
+
+    /// Takes the exclusive lock of the file itself, whatever its name, until this value is dropped;
+    /// false when another open file of the same inode has it.
+    ///
+    /// # Errors
+    ///
+    /// See [`Storage::create`].
+    fn lock(&self) -> io::Result<bool>;
 }
 
 /// An exclusive lock, given back when dropped.

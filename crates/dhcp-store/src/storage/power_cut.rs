@@ -10,12 +10,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use base::Random;
 
-use super::{Lock, LogFile, Storage};
+use super::{FileId, FileState, Lock, LogFile, Storage};
 
 /// Octets that a disk writes together: the fewest that disks do, so that rows are torn often. No
 /// column of a lease row but the user context is as long, so rubbish never hides within a row.
@@ -69,6 +69,9 @@ struct Disk {
     safe_names: BTreeMap<PathBuf, usize>,
     unsafe_changes: Vec<NameChange>,
     locked: BTreeSet<PathBuf>,
+    locked_files: BTreeSet<usize>,
+    /// Files whose mode keeps their owner out.
+    closed_files: BTreeSet<usize>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -92,6 +95,15 @@ struct SimulatedFile {
     file: usize,
     /// Failed flushes that it was told of, or that were before it was opened.
     told_of: AtomicU64,
+    has_lock: AtomicBool,
+}
+
+impl Drop for SimulatedFile {
+    fn drop(&mut self) {
+        if self.has_lock.load(Ordering::Relaxed) {
+            locked(&self.disk).locked_files.remove(&self.file);
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -127,6 +139,8 @@ impl PowerCutStorage {
             safe_names: BTreeMap::new(),
             unsafe_changes: Vec::new(),
             locked: BTreeSet::new(),
+            locked_files: BTreeSet::new(),
+            closed_files: BTreeSet::new(),
         })
     }
 
@@ -173,7 +187,22 @@ impl PowerCutStorage {
         next.is_on = true;
         (next.steps, next.writes, next.syncs, next.folder_syncs) = (0, 0, 0, 0);
         next.locked.clear();
+        next.locked_files.clear();
         Self::from_disk(next)
+    }
+
+    /// Takes the owner's right to read and write the file `path`, as `chmod 0` does. Open files
+    /// work on.
+    pub fn close_to_owner(&self, path: &Path) {
+        let mut disk = locked(&self.disk);
+        if let Some(&file) = disk.names.get(path) {
+            disk.closed_files.insert(file);
+        }
+    }
+
+    fn opened(&self, file: usize, failed_syncs: u64) -> Arc<dyn LogFile> {
+        let (disk, told_of) = (self.disk.clone(), AtomicU64::new(failed_syncs));
+        Arc::new(SimulatedFile { disk, file, told_of, has_lock: AtomicBool::new(false) })
     }
 
     /// What reading `path` gives; `None` when it does not exist. Works with the power off.
@@ -214,6 +243,14 @@ impl Disk {
         let stays_on = self.step()?;
         let result = act(self)?;
         if stays_on { Ok(result) } else { Err(power_is_off()) }
+    }
+
+    fn state(&self, file: usize) -> FileState {
+        FileState {
+            id: FileId { device: 0, inode: file as u64 },
+            len: self.files[file].seen.len() as u64,
+            is_usable: !self.closed_files.contains(&file),
+        }
     }
 
     fn write(&mut self, file: usize, offset: usize, octets: &[u8]) -> io::Result<usize> {
@@ -384,8 +421,7 @@ impl Storage for PowerCutStorage {
             disk.unsafe_changes.push(NameChange::Create { name: path.to_owned(), file });
             Ok(file)
         })?;
-        let (disk, told_of) = (self.disk.clone(), AtomicU64::new(0));
-        Ok(Arc::new(SimulatedFile { disk, file, told_of }))
+        Ok(self.opened(file, 0))
     }
 
     fn open(&self, path: &Path) -> io::Result<Option<Arc<dyn LogFile>>> {
@@ -393,10 +429,11 @@ impl Storage for PowerCutStorage {
         if !disk.is_on {
             return Err(power_is_off());
         }
-        Ok(disk.names.get(path).map(|&file| {
-            let told_of = AtomicU64::new(disk.files[file].failed_syncs);
-            Arc::new(SimulatedFile { disk: self.disk.clone(), file, told_of }) as Arc<dyn LogFile>
-        }))
+        let Some(&file) = disk.names.get(path) else { return Ok(None) };
+        if disk.closed_files.contains(&file) {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        Ok(Some(self.opened(file, disk.files[file].failed_syncs)))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -445,7 +482,19 @@ impl Storage for PowerCutStorage {
         Ok(Some(Lock::new(HeldLock { disk: self.disk.clone(), path: path.to_owned() })))
     }
 
-    fn is_process_running(&self, _pid: u32) -> bool {
+    fn state(&self, path: &Path) -> io::Result<Option<FileState>> {
+        let disk = locked(&self.disk);
+        if !disk.is_on {
+            return Err(power_is_off());
+        }
+        Ok(disk.names.get(path).map(|&file| disk.state(file)))
+    }
+
+    fn canonical(&self, path: &Path) -> io::Result<Option<PathBuf>> {
+        Ok(self.state(path)?.map(|_| path.to_owned()))
+    }
+
+    fn is_cleanup_running(&self, _pid: u32) -> bool {
         false
     }
 }
@@ -483,110 +532,22 @@ impl LogFile for SimulatedFile {
     fn sync_data(&self) -> io::Result<()> {
         locked(&self.disk).step_with(|disk| disk.sync(self.file, &self.told_of))
     }
+
+    fn state(&self) -> io::Result<FileState> {
+        let disk = locked(&self.disk);
+        if disk.is_on { Ok(disk.state(self.file)) } else { Err(power_is_off()) }
+    }
+
+    fn lock(&self) -> io::Result<bool> {
+        let mut disk = locked(&self.disk);
+        if !disk.is_on {
+            return Err(power_is_off());
+        }
+        let is_free = self.has_lock.load(Ordering::Relaxed) || disk.locked_files.insert(self.file);
+        self.has_lock.store(is_free, Ordering::Relaxed);
+        Ok(is_free)
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::storage::write_all_at;
-
-    fn path(name: &str) -> PathBuf {
-        Path::new("/leases").join(name)
-    }
-
-    fn folder() -> &'static Path {
-        Path::new("/leases")
-    }
-
-    /// Writes 200 octets, flushes 100 of them, and gives what survives.
-    fn survivors(seed: u64, faults: Faults) -> Option<Vec<u8>> {
-        let storage = PowerCutStorage::new(seed, faults);
-        let file = storage.create(&path("a")).unwrap();
-        write_all_at(&*file, 0, &[b'x'; 100]).unwrap();
-        let _ = file.sync_data();
-        storage.sync_folder(folder()).unwrap();
-        write_all_at(&*file, 100, &[b'y'; 100]).unwrap();
-        let next = storage.after(Survival::PowerFailed, Faults::default());
-        next.contents(&path("a"))
-    }
-
-    #[test]
-    fn what_was_flushed_survives_and_the_rest_in_every_way() {
-        let mut lengths = BTreeSet::new();
-        let mut holes = 0;
-        for seed in 0..200 {
-            let left = survivors(seed, Faults::default()).unwrap();
-            assert_eq!(left[..100], [b'x'; 100]);
-            lengths.insert(left.len());
-            holes += usize::from(left[100..].iter().any(|&octet| octet != b'y'));
-        }
-        assert!(lengths.len() > 20 && lengths.contains(&100) && lengths.contains(&200));
-        assert!(holes > 20);
-    }
-
-    #[test]
-    fn a_lying_flush_loses_what_it_said_to_have_kept() {
-        let faults = Faults { lying_syncs: true, ..Faults::default() };
-        let lost = (0..50).filter(|&seed| survivors(seed, faults.clone()).is_none()).count();
-        assert!(lost > 5);
-    }
-
-    #[test]
-    fn a_failed_flush_is_not_repaired_by_the_next_one() {
-        let mut lost = 0;
-        for seed in 0..50 {
-            let faults = Faults { failing_syncs: vec![0], ..Faults::default() };
-            let storage = PowerCutStorage::new(seed, faults);
-            let file = storage.create(&path("a")).unwrap();
-            storage.sync_folder(folder()).unwrap();
-            write_all_at(&*file, 0, &[b'x'; 5120]).unwrap();
-            file.sync_data().unwrap_err();
-            file.sync_data().unwrap();
-            assert_eq!(storage.contents(&path("a")).unwrap(), [b'x'; 5120]);
-            let next = storage.after(Survival::PowerFailed, Faults::default());
-            lost += usize::from(next.contents(&path("a")).unwrap().contains(&0));
-        }
-        assert!(lost > 40);
-    }
-
-    #[test]
-    fn unflushed_names_may_be_lost_one_by_one() {
-        let mut seen = BTreeSet::new();
-        for seed in 0..200 {
-            let storage = PowerCutStorage::new(seed, Faults::default());
-            storage.create(&path("a")).unwrap();
-            storage.sync_folder(folder()).unwrap();
-            storage.rename(&path("a"), &path("b")).unwrap();
-            storage.create(&path("a")).unwrap();
-            let next = storage.after(Survival::PowerFailed, Faults::default());
-            seen.insert(next.list(folder()).unwrap());
-        }
-        for expected in [&["a"][..], &["b"], &["a", "b"]] {
-            assert!(seen.iter().any(|names| names == expected), "{expected:?} in {seen:?}");
-        }
-    }
-
-    #[test]
-    fn a_full_disk_takes_what_fits_and_a_lock_is_exclusive() {
-        let faults = Faults { capacity_bytes: Some(10), ..Faults::default() };
-        let storage = PowerCutStorage::new(1, faults);
-        let file = storage.create(&path("a")).unwrap();
-        assert_eq!(file.write_at(0, &[1; 8]).unwrap(), 8);
-        assert_eq!(file.write_at(8, &[1; 8]).unwrap(), 2);
-        assert_eq!(file.write_at(10, &[1]).unwrap_err().kind(), io::ErrorKind::StorageFull);
-        let lock = storage.lock(&path("l")).unwrap();
-        assert!(lock.is_some() && storage.lock(&path("l")).unwrap().is_none());
-        drop(lock);
-        assert!(storage.lock(&path("l")).unwrap().is_some());
-    }
-
-    #[test]
-    fn nothing_works_once_the_power_is_off() {
-        let storage = PowerCutStorage::new(3, Faults { cut_at_step: Some(1), ..Faults::default() });
-        let file = storage.create(&path("a")).unwrap();
-        file.write_at(0, b"row").unwrap_err();
-        assert!(!storage.is_on());
-        file.len().unwrap_err();
-        storage.open(&path("a")).unwrap_err();
-    }
-}
+mod tests;

@@ -42,7 +42,9 @@ macro_rules! for_both_families {
 for_both_families! {
     a_file_of_kea_loads_as_kea_loads_it_and_is_appended_to_in_its_columns,
     a_second_server_is_told_which_file_is_taken,
+    a_second_server_is_refused_the_file_under_any_name,
     no_file_is_loaded_while_keas_clean_up_runs,
+    a_pid_file_that_a_dead_clean_up_has_left_keeps_nobody_from_starting,
     a_newer_file_is_put_away_and_its_known_columns_are_kept,
     keas_clean_up_keeps_the_leases_written_here,
     keas_server_loads_a_file_written_here,
@@ -123,10 +125,54 @@ fn a_second_server_is_told_which_file_is_taken<F: Kea>() {
 fn no_file_is_loaded_while_keas_clean_up_runs<F: Kea>() {
     let folder = Folder::new(&format!("pid{}", F::NUMBER));
     let live = folder.file("leases.csv");
-    fs::write(folder.file("leases.csv.pid"), format!("{}\n", std::process::id())).unwrap();
+    // What counts is the name of the program, here that of another one.
+    let program = folder.file("kea-lfc");
+    std::os::unix::fs::symlink("/bin/sleep", &program).unwrap();
+    let mut running = Command::new(&program).arg("60").spawn().unwrap();
+    // A program that has just been started has its starter's name for a moment.
+    let comm = format!("/proc/{}/comm", running.id());
+    assert!(wait_until(|| fs::read_to_string(&comm).unwrap() == "kea-lfc\n"));
+    fs::write(folder.file("leases.csv.pid"), format!("{}\n", running.id())).unwrap();
     let refused = Memfile::open::<F>(Arc::new(DiskStorage), &live, OpenOptions::default());
+    running.kill().unwrap();
+    running.wait().unwrap();
     assert!(refused.unwrap_err().to_string().contains("kea-lfc"));
     fs::write(folder.file("leases.csv.pid"), "4194999\n").unwrap();
+    load::<F>(&live);
+}
+
+fn a_pid_file_that_a_dead_clean_up_has_left_keeps_nobody_from_starting<F: Kea>() {
+    let folder = Folder::new(&format!("stale-pid{}", F::NUMBER));
+    // The number belongs to another program by now, or, in a container, to this process.
+    for pid in [1, std::process::id()] {
+        fs::write(folder.file("leases.csv.pid"), format!("{pid}\n")).unwrap();
+        load::<F>(&folder.file("leases.csv"));
+    }
+}
+
+fn a_second_server_is_refused_the_file_under_any_name<F: Kea>() {
+    let folder = Folder::new(&format!("links{}", F::NUMBER));
+    let live = folder.file("leases.csv");
+    let (mut first, ..) = load::<F>(&live);
+    fs::hard_link(&live, folder.file("hard.csv")).unwrap();
+    std::os::unix::fs::symlink(&live, folder.file("soft.csv")).unwrap();
+    let refused = |name: &str| {
+        let path = folder.file(name);
+        let opened = Memfile::open::<F>(Arc::new(DiskStorage), &path, OpenOptions::default());
+        let message = opened.err().map(|error| error.to_string());
+        let told = format!("lease file {} is in use by another server", path.display());
+        assert_eq!(message, Some(told), "{name}");
+    };
+    refused("hard.csv");
+    refused("soft.csv");
+    fs::remove_file(folder.file("leases.csv.lock")).unwrap();
+    refused("leases.csv");
+    // The file that a rotation has made is locked, too.
+    first.rotate().unwrap();
+    fs::remove_file(folder.file("leases.csv.lock")).unwrap();
+    refused("leases.csv");
+    refused("soft.csv");
+    drop(first);
     load::<F>(&live);
 }
 

@@ -9,7 +9,9 @@ mod case;
 mod clients;
 mod forgetful;
 mod ledger;
+mod names;
 mod sqlite;
+mod steps;
 mod world;
 
 use case::Case;

@@ -2,6 +2,7 @@
 
 mod allocators;
 mod audit;
+mod clock;
 mod cycle;
 mod holds;
 mod load;

@@ -1,0 +1,206 @@
+//! Steps of the wall clock.
+//!
+//! Leases keep their times in seconds of the wall clock, as Kea's files do. When that clock is set,
+//! a lease would end early or late by as much. So the table follows the difference between wall clock
+//! and monotonic clock: when it changes by a second or more, times given before the step are moved
+//! with it, so that a lease ends after its lifetime by the monotonic clock and not before. A step
+//! forward moves all of them; a step back moves those that would be in the future, and the others end
+//! late by the step at most.
+//!
+//! The comparison costs one load for each call; a step costs a pass over the slots, during which the
+//! shards wait.
+
+use core::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use base::Now;
+use base::time::{NS_PER_MS, US_PER_S};
+
+use super::leased::Leased;
+use super::stripe::Locked;
+use super::{LeaseTable, STRIPES};
+use crate::contract::Occupancy;
+
+/// Smallest change of the difference between the clocks that is a step, microseconds.
+const STEP_US: u64 = US_PER_S;
+/// Nanoseconds after a step within which a shard may still have a reading from before it.
+const STALE_NS: u64 = NS_PER_MS;
+/// Difference of a table that does not follow the clocks.
+const NOT_FOLLOWED: i64 = i64::MIN;
+/// Difference while times are being moved.
+const MOVING: i64 = i64::MAX;
+
+/// Step of the wall clock that the table has followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockStep {
+    /// Seconds forward; negative for back.
+    pub by_s: i64,
+    /// Leases whose times were moved.
+    pub leases: u64,
+}
+
+/// State of the clocks at the start, compared with the leases that were loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockStart {
+    /// Seconds that the newest lease is ahead of the wall clock; 0 for none.
+    pub ahead_s: u64,
+    /// Leases from the future, which now last for their lifetime from the start on.
+    pub leases: u64,
+}
+
+/// Difference between the clocks, and steps that are not reported yet.
+pub(super) struct WallClock {
+    /// Wall clock less monotonic clock, microseconds.
+    difference_us: AtomicI64,
+    following: Mutex<Following>,
+}
+
+#[derive(Default)]
+struct Following {
+    /// Monotonic time at which the difference was read, nanoseconds.
+    since_ns: u64,
+    difference_us: i64,
+    steps: Vec<ClockStep>,
+}
+
+/// Steps that are kept until they are taken.
+const STEPS_MAX: usize = 16;
+
+/// A reading of the clocks, put right, and the difference that it was compared with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timed {
+    pub(super) now: Now,
+    difference_us: i64,
+}
+
+fn difference_us(now: Now) -> i64 {
+    now.wall_us.cast_signed().wrapping_sub((now.mono_ns / 1_000).cast_signed())
+}
+
+impl WallClock {
+    pub(super) fn new() -> Self {
+        Self {
+            difference_us: AtomicI64::new(NOT_FOLLOWED),
+            following: Mutex::new(Following::default()),
+        }
+    }
+
+    /// Whether times were moved since `timed` was read; asked under the lock of a stripe.
+    pub(super) fn has_moved(&self, timed: &Timed) -> bool {
+        self.difference_us.load(Ordering::Relaxed) != timed.difference_us
+    }
+}
+
+impl<F: Leased> LeaseTable<F> {
+    /// Follows the clocks from `now` on. A loaded lease from the future was given under another
+    /// clock: at most its whole lifetime is left of it, so it is given from `now` on.
+    pub fn follow_clock(&self, now: Now) -> ClockStart {
+        let mut following =
+            self.wall_clock.following.lock().unwrap_or_else(PoisonError::into_inner);
+        let wall_s = now.wall_s();
+        let mut ahead_s = 0;
+        let leases = self.move_times(|cltt_s| {
+            (cltt_s > wall_s).then(|| {
+                ahead_s = ahead_s.max(cltt_s - wall_s);
+                wall_s
+            })
+        });
+        following.since_ns = now.mono_ns;
+        following.difference_us = difference_us(now);
+        self.wall_clock.difference_us.store(following.difference_us, Ordering::Relaxed);
+        ClockStart { ahead_s, leases }
+    }
+
+    /// Returns the steps since this was last called.
+    #[must_use]
+    pub fn take_clock_steps(&self) -> Vec<ClockStep> {
+        let following = self.wall_clock.following.lock();
+        core::mem::take(&mut following.unwrap_or_else(PoisonError::into_inner).steps)
+    }
+
+    /// Compares `now` with the clocks as they were, and follows a step.
+    pub(super) fn timed(&self, now: Now) -> Timed {
+        let known_us = self.wall_clock.difference_us.load(Ordering::Relaxed);
+        let is_known = difference_us(now).abs_diff(known_us) < STEP_US;
+        if is_known || known_us == NOT_FOLLOWED {
+            return Timed { now, difference_us: known_us };
+        }
+        self.follow_step(now)
+    }
+
+    #[cold]
+    fn follow_step(&self, now: Now) -> Timed {
+        let clock = &self.wall_clock;
+        let mut following = clock.following.lock().unwrap_or_else(PoisonError::into_inner);
+        let known_us = following.difference_us;
+        let found_us = difference_us(now);
+        if found_us.abs_diff(known_us) < STEP_US {
+            return Timed { now, difference_us: known_us };
+        }
+        let known_wall_us = (now.mono_ns / 1_000).checked_add_signed(known_us).unwrap_or(0);
+        if now.mono_ns <= following.since_ns + STALE_NS {
+            // Read before the step that another shard has followed.
+            return Timed { now: Now { wall_us: known_wall_us, ..now }, difference_us: known_us };
+        }
+        clock.difference_us.store(MOVING, Ordering::Relaxed);
+        let by_s = (found_us - known_us) / US_PER_S.cast_signed();
+        // Readings differ by less than a second.
+        let before_s = known_wall_us / US_PER_S + 1;
+        let wall_s = now.wall_s();
+        let leases = self.move_times(|cltt_s| {
+            let is_moved = if by_s > 0 { cltt_s <= before_s } else { cltt_s > wall_s };
+            is_moved.then(|| cltt_s.saturating_add_signed(by_s))
+        });
+        if following.steps.len() < STEPS_MAX {
+            following.steps.push(ClockStep { by_s, leases });
+        }
+        (following.since_ns, following.difference_us) = (now.mono_ns, found_us);
+        clock.difference_us.store(found_us, Ordering::Relaxed);
+        Timed { now, difference_us: found_us }
+    }
+
+    /// Gives each lease the time that `moved` makes of its own, if any; returns how many there were.
+    fn move_times(&self, mut moved: impl FnMut(u64) -> Option<u64>) -> u64 {
+        let mut count = 0;
+        for number in 0..STRIPES {
+            for part in 0.. {
+                let mut stripe = self.lock(number);
+                let Some(ids) = stripe.state.slots.part_ids(part) else { break };
+                let mut next = ids.start;
+                loop {
+                    let id = stripe.state.slots.next_made(next, ids.end);
+                    if id >= ids.end {
+                        break;
+                    }
+                    next = id + 1;
+                    let slot = stripe.slot(id);
+                    if slot.version != 0
+                        && slot.shown_state().is_some()
+                        && let Some(cltt_s) = moved(slot.cltt_s)
+                    {
+                        stripe.set_time(id, cltt_s);
+                        count += 1;
+                    }
+                }
+            }
+        }
+        count
+    }
+}
+
+impl<F: Leased> Locked<'_, F> {
+    /// Has slot `id` begin its term at `cltt_s`.
+    fn set_time(&mut self, id: u32, cltt_s: u64) {
+        let state = &mut *self.state;
+        let slot = state.slots.get_mut(id);
+        let is_earlier = cltt_s < slot.cltt_s;
+        slot.cltt_s = cltt_s;
+        slot.touch();
+        // What ends later comes up in time where it hangs, and is hung back.
+        let hangs = !matches!(slot.occupancy, Occupancy::Held | Occupancy::Releasing);
+        if is_earlier && hangs {
+            state.deadlines.unlink(&mut state.slots, id);
+            state.deadlines.link(&mut state.slots, id);
+        }
+    }
+}

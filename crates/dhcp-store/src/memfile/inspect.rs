@@ -1,0 +1,97 @@
+//! Lease files looked at before they are loaded: header, last complete row, and what is not flushed.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::Failed;
+use super::attempt::Tried;
+use super::cleanup::Found;
+use super::columns::Header;
+use super::format::Format;
+use super::load::Source;
+use super::open::OpenError;
+use crate::storage::{LogFile, Storage, read_full_at, write_all_at};
+
+pub(super) type Opened = (Arc<dyn LogFile>, Found);
+
+pub(super) fn find(
+    format: &Format,
+    storage: &dyn Storage,
+    path: &Path,
+) -> Result<Option<Opened>, OpenError> {
+    let file = storage.open(path).tried("open", path)?;
+    file.map(|file| find_in(format, path, file)).transpose()
+}
+
+pub(super) fn find_in(
+    format: &Format,
+    path: &Path,
+    file: Arc<dyn LogFile>,
+) -> Result<Opened, OpenError> {
+    let found = inspect(format, path, file.clone())?;
+    let found = found.ok_or_else(|| OpenError::NotALeaseFile(path.to_owned()))?;
+    Ok((file, found))
+}
+
+/// Finds header and last complete row; `None` when it is not a lease file.
+pub(super) fn inspect(
+    format: &Format,
+    path: &Path,
+    file: Arc<dyn LogFile>,
+) -> Result<Option<Found>, Failed> {
+    const HEADER_MAX: usize = 4096;
+    let len = file.len().tried("read", path)?;
+    let mut head = [0; HEADER_MAX];
+    let read = read_full_at(&*file, 0, &mut head).tried("read", path)?;
+    let head = &head[..read];
+    let Some(start) = head.iter().position(|&octet| octet == b'\n') else {
+        let found = Found { source: None, torn_octets: len };
+        return Ok((read < HEADER_MAX && Header::is_torn(format, head)).then_some(found));
+    };
+    let Some(header) = Header::parse(format, &head[..start]) else { return Ok(None) };
+    let end = last_row_end(&*file, len).tried("read", path)?;
+    let source = Source { path: path.to_owned(), file, header, start: start as u64 + 1, end };
+    Ok(Some(Found { source: Some(source), torn_octets: len - end }))
+}
+
+/// Where the last line end of a file with one is.
+fn last_row_end(file: &dyn LogFile, len: u64) -> std::io::Result<u64> {
+    let mut block = [0; 4096];
+    let mut end = len;
+    while end > 0 {
+        let start = end.saturating_sub(block.len() as u64);
+        let block = &mut block[..(end - start) as usize];
+        read_full_at(file, start, block)?;
+        if let Some(at) = block.iter().rposition(|&octet| octet == b'\n') {
+            return Ok(start + at as u64 + 1);
+        }
+        end = start;
+    }
+    Ok(0)
+}
+
+/// Octets at the end of the live file that are written once more when it is opened.
+const REWRITTEN_MAX: u64 = 64 << 20;
+
+/// Writes the last of `rows` over themselves, and flushes them all. What a process wrote that died since
+/// is in the page cache, and if a flush of it has failed, nowhere else, though later flushes succeed.
+/// Written again it is flushed again; longer than this no server goes on without a flush that succeeds.
+pub(super) fn flush_again(rows: &Source) -> Result<(), Failed> {
+    rewrite_tail(&*rows.file, rows.start, rows.end).tried("write", &rows.path)?;
+    rows.file.sync_data().tried("flush", &rows.path)
+}
+
+fn rewrite_tail(file: &dyn LogFile, start: u64, end: u64) -> std::io::Result<()> {
+    let mut block = vec![0; 1 << 20];
+    let mut offset = start.max(end.saturating_sub(REWRITTEN_MAX));
+    while offset < end {
+        let len = (block.len() as u64).min(end - offset) as usize;
+        let read = read_full_at(file, offset, &mut block[..len])?;
+        if read < len {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        write_all_at(file, offset, &block[..len])?;
+        offset += len as u64;
+    }
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! Live files that are damaged from their start on: a server wrote on at its offset after another
+//! program had cut the file, so that a hole of zeros stands where header and earlier rows were; or the
+//! header is gone.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::attempt::{Tried, prepare, rename};
+use super::columns::{Columns, Header};
+use super::format::{Format, Rows};
+use super::value::parse_row;
+use super::{Failed, LeaseFiles};
+use crate::storage::{LogFile, Storage, read_full_at, write_all_at};
+
+/// Octets read and written at a time.
+const BLOCK: usize = 1 << 16;
+/// Octets that a disk writes together: zeros that end at a multiple of it may be what a power failure
+/// left, and what follows them the rest of a row.
+const SECTOR: u64 = 512;
+
+/// The sound file, and the path that the damaged one was copied to.
+pub(super) type Salvaged = (Arc<dyn LogFile>, PathBuf);
+
+/// Replaces the live file by one with a header and the octets from its first row on, after copying
+/// it to `X.broken-TIME`. Returns the new file and the path of the copy; `None` when the file has no
+/// row of this family, and so is none of its lease files.
+///
+/// # Errors
+///
+/// The operating system failed; the live file is as it was.
+pub(super) fn salvage<F: Rows>(
+    storage: &dyn Storage,
+    files: &LeaseFiles,
+    damaged: &dyn LogFile,
+    wall_s: u64,
+) -> Result<Option<Salvaged>, Failed> {
+    let live = &files.live;
+    let len = damaged.len().tried("read", live)?;
+    let Some(start) = first_row::<F>(damaged, len).tried("read", live)? else { return Ok(None) };
+    let mut copy = live.as_os_str().to_owned();
+    copy.push(format!(".broken-{wall_s}"));
+    let copy = PathBuf::from(copy);
+    set_aside(storage, damaged, len, &copy)?;
+    let next = prepare(storage, files, |writer| {
+        let format = Format::of::<F>();
+        writer.append(|block| Columns::newest(&format).encode_header(&format, block))?;
+        blocks(damaged, start, len, |_, octets| {
+            writer.append(|block| block.extend_from_slice(octets))
+        })
+    })?;
+    next.lock(files)?;
+    rename(storage, files, &files.scratch, live)?;
+    Ok(Some((next.file, copy)))
+}
+
+/// Copies the damaged file to `path` and flushes it. Zeros are left out: the copy has holes there.
+fn set_aside(
+    storage: &dyn Storage,
+    damaged: &dyn LogFile,
+    len: u64,
+    path: &Path,
+) -> Result<(), Failed> {
+    let copy = storage.create(path).tried("create", path)?;
+    blocks(damaged, 0, len, |offset, octets| match octets.iter().all(|&octet| octet == 0) {
+        true => Ok(()),
+        false => write_all_at(&*copy, offset, octets),
+    })
+    .and_then(|()| copy.truncate(len))
+    .and_then(|()| copy.sync_data())
+    .tried("write", path)
+}
+
+/// Where the rows begin; `None` when there is no row of this family near the beginning, unless there
+/// is nothing but zeros.
+fn first_row<F: Rows>(file: &dyn LogFile, len: u64) -> io::Result<Option<u64>> {
+    let mut start = len;
+    blocks(file, 0, len, |offset, octets| {
+        if let Some(at) = octets.iter().position(|&octet| octet != 0) {
+            start = start.min(offset + at as u64);
+        }
+        Ok(())
+    })?;
+    if start == len {
+        return Ok(Some(len));
+    }
+    let mut head = vec![0; BLOCK];
+    let read = read_full_at(file, start, &mut head)?;
+    let head = &head[..read];
+    let whole_lines = head.iter().rposition(|&octet| octet == b'\n').map_or(0, |end| end + 1);
+    let format = Format::of::<F>();
+    let header = Header { columns: Columns::newest(&format), unknown: 0 };
+    let has_row = head[..whole_lines]
+        .split(|&octet| octet == b'\n')
+        .any(|line| parse_row::<F>(line, &format, header).is_ok());
+    let first_line = head.iter().position(|&octet| octet == b'\n').map_or(0, |end| end + 1);
+    // A row that a server has written behind a hole begins anywhere.
+    let is_cut = start > 0 && start.is_multiple_of(SECTOR);
+    Ok(has_row.then_some(if is_cut { start + first_line as u64 } else { start }))
+}
+
+/// Gives the octets from `start` to `end` to `visit` in order, with the offset of each block.
+fn blocks(
+    file: &dyn LogFile,
+    start: u64,
+    end: u64,
+    mut visit: impl FnMut(u64, &[u8]) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut block = vec![0; BLOCK];
+    let mut offset = start;
+    while offset < end {
+        let wanted = BLOCK.min(usize::try_from(end - offset).unwrap_or(BLOCK));
+        let read = read_full_at(file, offset, &mut block[..wanted])?;
+        if read == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        visit(offset, &block[..read])?;
+        offset += read as u64;
+    }
+    Ok(())
+}

@@ -1,0 +1,192 @@
+//! Lease files that other programs change while the server has them open.
+//!
+//! The live file is written at a remembered offset of an open descriptor, so nothing else shows that
+//! its name is gone or leads to another file. [`Memfile::disturbance`] compares names and lengths with
+//! what this program left; two `stat` calls for the live file and one for each file beside it. The
+//! table in memory is whole, so the answer to each disturbance but one is [`Memfile::replace`].
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::Failed;
+use super::attempt::Tried;
+use super::open::Memfile;
+use crate::storage::{FileState, LogFile, Storage};
+
+/// Change of lease files that this program did not make.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Disturbance {
+    /// No file has the name of the live file: it was removed or renamed.
+    Missing,
+    /// Another file has the name of the live file.
+    Replaced,
+    /// Another server has the file that has the name of the live file now.
+    Taken,
+    /// Length of the live file, in octets.
+    Length {
+        /// Length after the last row.
+        expected: u64,
+        /// Length found.
+        found: u64,
+    },
+    /// The mode of the live file keeps its owner from reading or writing it.
+    Closed,
+    /// A file with earlier rows was removed, replaced or cut.
+    Companion(PathBuf),
+    /// The wall clock was set, and the times of leases in memory were moved with it.
+    Moved,
+}
+
+impl fmt::Display for Disturbance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => f.write_str("was removed or renamed by another program"),
+            Self::Replaced => f.write_str("was replaced by another program"),
+            Self::Taken => f.write_str("was replaced by a file that another server has open"),
+            Self::Length { expected, found } => write!(
+                f,
+                "was changed by another program: it has {found} octets instead of {expected}"
+            ),
+            Self::Closed => f.write_str("cannot be opened any more: its mode was changed"),
+            Self::Companion(path) => {
+                write!(f, "is not whole: another program has changed {}", path.display())
+            }
+            Self::Moved => f.write_str("has times from before the clock was set"),
+        }
+    }
+}
+
+/// A file beside the live one, with the state that it must have; `None`: it must not exist.
+#[derive(Clone, Debug)]
+pub(crate) struct Companion {
+    pub(super) path: PathBuf,
+    state: Option<FileState>,
+}
+
+impl Companion {
+    /// Whether the file is as it was; false when it cannot be looked at.
+    pub(super) fn is_same(&self, storage: &dyn Storage) -> bool {
+        match (self.state, storage.state(&self.path)) {
+            (Some(state), Ok(Some(found))) => {
+                (state.id, state.len) == (found.id, found.len) && found.is_usable
+            }
+            (None, Ok(None)) => true,
+            _ => false,
+        }
+    }
+}
+
+/// A look at the lease files that needs no hold on them: shards write meanwhile.
+#[derive(Debug)]
+pub(crate) struct Look {
+    storage: Arc<dyn Storage>,
+    file: Arc<dyn LogFile>,
+    live: PathBuf,
+    end: u64,
+    companions: Vec<Companion>,
+}
+
+impl Look {
+    /// Whether [`Memfile::disturbance`] may find something.
+    pub(crate) fn is_suspicious(&self) -> bool {
+        let (own, named) = (self.file.state(), self.storage.state(&self.live));
+        let (Ok(own), Ok(Some(named))) = (own, named) else { return true };
+        // It may have grown since.
+        own.id != named.id
+            || own.len < self.end
+            || !own.is_usable
+            || self.companions.iter().any(|one| !one.is_same(&*self.storage))
+    }
+}
+
+impl Memfile {
+    /// A look at the files as they must be now; at the live one alone while a clean-up runs.
+    pub(crate) fn look(&self, is_cleaning: bool) -> Look {
+        Look {
+            storage: self.storage.clone(),
+            file: self.file.clone(),
+            live: self.files.live.clone(),
+            end: self.end,
+            companions: if is_cleaning { Vec::new() } else { self.companions.clone() },
+        }
+    }
+
+    /// Returns what another program has changed in the lease files; `None` when they are as this
+    /// program left them. No clean-up may run.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be read.
+    pub fn disturbance(&self) -> Result<Option<Disturbance>, Failed> {
+        if let Some(disturbance) = self.live_disturbance()? {
+            return Ok(Some(disturbance));
+        }
+        let changed = |one: &&Companion| !one.is_same(&*self.storage);
+        if let Some(companion) = self.companions.iter().find(changed) {
+            return Ok(Some(Disturbance::Companion(companion.path.clone())));
+        }
+        Ok(None)
+    }
+
+    /// The same for the live file alone; a clean-up may run.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be read.
+    pub fn live_disturbance(&self) -> Result<Option<Disturbance>, Failed> {
+        let own = self.own_state()?;
+        let Some(named) = self.state_of(&self.files.live)? else {
+            return Ok(Some(Disturbance::Missing));
+        };
+        if named.id != own.id {
+            let is_taken = named.is_usable && self.is_live_taken()?;
+            return Ok(Some(if is_taken { Disturbance::Taken } else { Disturbance::Replaced }));
+        }
+        if own.len != self.end {
+            return Ok(Some(Disturbance::Length { expected: self.end, found: own.len }));
+        }
+        Ok((!own.is_usable).then_some(Disturbance::Closed))
+    }
+
+    /// Returns the change of length of the live file; `None` when it ends after the last row, or
+    /// cannot be looked at.
+    pub(crate) fn length_disturbance(&self) -> Option<Disturbance> {
+        let found = self.file.len().ok()?;
+        (found != self.end).then_some(Disturbance::Length { expected: self.end, found })
+    }
+
+    /// Whether another server holds the lock of the file that has the live file's name.
+    fn is_live_taken(&self) -> Result<bool, Failed> {
+        let live = &self.files.live;
+        match self.storage.open(live).tried("open", live)? {
+            Some(file) => Ok(!file.lock().tried("lock", live)?),
+            None => Ok(false),
+        }
+    }
+
+    /// Notes the files beside the live one as they are now, after this program has changed them.
+    pub(super) fn note_companions(&mut self) -> Result<(), Failed> {
+        self.companions.clear();
+        let files = &self.files;
+        for path in [files.rotated.clone(), files.previous.clone(), files.completed.clone()] {
+            let state = self.state_of(&path)?;
+            self.companions.push(Companion { path, state });
+        }
+        Ok(())
+    }
+
+    /// Octets that the last clean-up has left.
+    pub(crate) fn previous_len(&self) -> u64 {
+        let previous = self.companions.iter().find(|one| one.path == self.files.previous);
+        previous.and_then(|one| one.state).map_or(0, |state| state.len)
+    }
+
+    pub(super) fn state_of(&self, path: &Path) -> Result<Option<FileState>, Failed> {
+        self.storage.state(path).tried("look at", path)
+    }
+
+    pub(super) fn own_state(&self) -> Result<FileState, Failed> {
+        self.file.state().tried("look at", &self.files.live)
+    }
+}

@@ -1,0 +1,220 @@
+//! Lease files that another program changes under the server: all leases are in whole files within a
+//! second, the operator is told, and nothing that was acknowledged is lost.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use dhcp_lease::v4::{Lease, V4};
+use dhcp_store::log::{CoreOptions, LogThread, OnFail, ThreadOptions};
+use dhcp_store::memfile::{Format, newest};
+use dhcp_store::storage::{Faults, LogFile, PowerCutStorage, Storage, write_all_at};
+use dhcp_store::{Durability, Memfile, OpenOptions};
+
+use crate::log::{LIVE, at_ms, copy_of, disk, lease, log_row, open, row, start};
+
+fn live() -> &'static Path {
+    Path::new(LIVE)
+}
+
+fn beside(suffix: &str) -> PathBuf {
+    PathBuf::from(format!("{LIVE}{suffix}"))
+}
+
+fn opened(storage: &PowerCutStorage, path: &Path) -> Arc<dyn LogFile> {
+    storage.open(path).unwrap().unwrap()
+}
+
+/// A log over `storage` with `leases` acknowledged, whose table is the second value.
+fn acknowledged(
+    storage: &PowerCutStorage,
+    leases: u32,
+    tries_max: Option<u32>,
+) -> (LogThread, Arc<Mutex<Vec<Lease>>>) {
+    let table = Arc::new(Mutex::new(Vec::<Lease>::new()));
+    let source = table.clone();
+    let on_fail = OnFail::Restart {
+        snapshot: Box::new(move |sink| {
+            source.lock().unwrap().iter().for_each(|lease| sink(&row(lease)));
+        }),
+        retry_ms: 100,
+        tries_max,
+    };
+    let core = CoreOptions { durability: Durability::Always, lfc_interval_s: 0 };
+    let (thread, bell) = start(storage, 1, ThreadOptions { core, on_fail });
+    let log = thread.shard(0);
+    for number in 0..leases {
+        let lease = lease(number, 3);
+        table.lock().unwrap().push(lease.clone());
+        let epoch = log_row(&log, &lease);
+        log.submit(at_ms(1));
+        bell.wait_until(|| log.settled() >= epoch);
+    }
+    (thread, table)
+}
+
+/// Problems up to the one with `last` in it; time passes as fast as the thread goes round.
+fn problems_until(thread: &LogThread, last: &str) -> Vec<String> {
+    let mut problems = Vec::new();
+    for _ in 0..2_000_000 {
+        thread.ring();
+        problems.extend(thread.take_problems());
+        if problems.iter().any(|problem| problem.contains(last)) {
+            return problems;
+        }
+        std::thread::yield_now();
+    }
+    panic!("no problem with {last:?}: {problems:?}");
+}
+
+type Disturb = fn(&PowerCutStorage);
+
+const DISTURBANCES: [(&str, Disturb); 7] = [
+    ("was removed", |storage| assert!(storage.remove(live()).unwrap())),
+    ("was removed or renamed", |storage| storage.rename(live(), &beside(".old")).unwrap()),
+    ("was replaced", |storage| {
+        storage.create(&beside(".restored")).unwrap();
+        storage.rename(&beside(".restored"), live()).unwrap();
+    }),
+    ("it has 0 octets instead of", |storage| opened(storage, live()).truncate(0).unwrap()),
+    ("octets instead of", |storage| {
+        let file = opened(storage, live());
+        file.truncate(file.len().unwrap() / 2).unwrap();
+    }),
+    ("octets instead of", |storage| {
+        let file = opened(storage, live());
+        write_all_at(&*file, file.len().unwrap(), b"10.0.0.9,not of this server\n").unwrap();
+    }),
+    ("its mode was changed", |storage| storage.close_to_owner(live())),
+];
+
+#[test]
+fn files_changed_by_another_program_are_written_anew_from_memory() {
+    for (told, disturb) in DISTURBANCES {
+        let storage = disk(Faults::default());
+        let (thread, table) = acknowledged(&storage, 20, Some(0));
+        disturb(&storage);
+        let problems = problems_until(&thread, "written anew");
+        assert!(problems[0].contains(told), "{problems:?}");
+        assert_eq!(problems.len(), 2, "{problems:?}");
+        assert!(!thread.has_given_up());
+        assert_eq!(open(&copy_of(&storage)).1, *table.lock().unwrap(), "{told}");
+        thread.stop().unwrap();
+    }
+}
+
+#[test]
+fn an_earlier_file_that_is_removed_is_missed() {
+    let storage = disk(Faults::default());
+    let (thread, table) = acknowledged(&storage, 20, Some(0));
+    thread.request_cleanup();
+    for _ in 0..2_000_000 {
+        thread.ring();
+        if storage.contents(&beside(".2")).is_some() {
+            break;
+        }
+        std::thread::yield_now();
+    }
+    // The thread notes the files once the clean-up has told it of its end.
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    assert!(storage.remove(&beside(".2")).unwrap());
+    let problems = problems_until(&thread, "written anew");
+    assert!(problems[0].contains(".2"), "{problems:?}");
+    assert_eq!(open(&copy_of(&storage)).1, *table.lock().unwrap());
+    thread.stop().unwrap();
+}
+
+#[test]
+fn a_rotation_of_a_file_that_is_gone_is_no_failure() {
+    let storage = disk(Faults::default());
+    let (thread, table) = acknowledged(&storage, 20, Some(0));
+    storage.remove(live()).unwrap();
+    thread.request_cleanup();
+    problems_until(&thread, "written anew");
+    assert!(thread.failure().is_none() && !thread.has_given_up());
+    assert_eq!(open(&copy_of(&storage)).1, *table.lock().unwrap());
+    thread.stop().unwrap();
+}
+
+#[test]
+fn a_file_that_another_server_has_taken_is_left_to_it() {
+    let storage = disk(Faults::default());
+    let (thread, _) = acknowledged(&storage, 3, None);
+    storage.create(&beside(".other")).unwrap();
+    storage.rename(&beside(".other"), live()).unwrap();
+    let other = opened(&storage, live());
+    assert!(other.lock().unwrap());
+    let problems = problems_until(&thread, "another server has open");
+    assert!(!problems.iter().any(|problem| problem.contains("anew")), "{problems:?}");
+    while !thread.has_given_up() {
+        thread.ring();
+    }
+    assert_eq!(storage.contents(live()).unwrap(), b"");
+}
+
+#[test]
+fn a_full_disk_is_tried_again_as_often_as_configured() {
+    // As many attempts as there are, then the log has given up.
+    let storage = disk(Faults::default());
+    let (thread, _) = acknowledged(&storage, 3, Some(4));
+    storage.set_capacity(Some(0));
+    let log = thread.shard(0);
+    log_row(&log, &lease(9, 3));
+    log.submit(at_ms(2));
+    while !thread.has_given_up() {
+        thread.ring();
+        std::thread::yield_now();
+    }
+    let problems = thread.take_problems();
+    let tries = problems.iter().filter(|problem| problem.contains("not written anew")).count();
+    assert_eq!(tries, 4, "{problems:?}");
+    // Room in time, and it goes on.
+    let storage = disk(Faults::default());
+    let (thread, table) = acknowledged(&storage, 3, Some(1_000));
+    storage.set_capacity(Some(0));
+    let log = thread.shard(0);
+    table.lock().unwrap().push(lease(9, 3));
+    let epoch = log_row(&log, &lease(9, 3));
+    log.submit(at_ms(2));
+    problems_until(&thread, "not written anew");
+    storage.set_capacity(None);
+    problems_until(&thread, "written anew from memory");
+    assert!(log.settled() >= epoch && !thread.has_given_up());
+    assert_eq!(open(&copy_of(&storage)).1, *table.lock().unwrap());
+}
+
+/// Opens a live file with `octets`; its leases, the report's copy, and the disk.
+fn load(octets: &[u8]) -> (Vec<Lease>, Option<PathBuf>, PowerCutStorage) {
+    let storage = disk(Faults::default());
+    write_all_at(&*storage.create(live()).unwrap(), 0, octets).unwrap();
+    let options = OpenOptions { threads: 1, wall_s: 77, ..OpenOptions::default() };
+    let (_, mut leases, report) =
+        Memfile::open::<V4>(Arc::new(storage.clone()), live(), options).unwrap();
+    leases.sort_by_key(|lease| lease.address);
+    (leases, report.set_aside, storage)
+}
+
+#[test]
+fn a_damaged_file_is_set_aside_and_its_sound_rows_are_loaded() {
+    let leases = [lease(1, 5), lease(2, 6), lease(3, 7)];
+    let rows: Vec<u8> = leases.iter().flat_map(row).collect();
+    let mut header = Vec::new();
+    newest::<V4>().encode_header(&Format::of::<V4>(), &mut header);
+    let cases: [(Vec<u8>, &[Lease]); 4] = [
+        // A hole up to where the server wrote on.
+        ([vec![0; 1_000], rows.clone()].concat(), &leases),
+        // Zeros that a power failure may have left: what follows is the rest of a row.
+        ([vec![0; 1_024], rows.clone()].concat(), &leases[1..]),
+        // No header at all, or half of it.
+        (rows.clone(), &leases),
+        ([&header[9..], &rows[..]].concat(), &leases),
+    ];
+    for (octets, expected) in cases {
+        let (found, copy, storage) = load(&octets);
+        assert_eq!(found, expected);
+        let copy = copy.expect("the file is set aside");
+        assert_eq!(copy, beside(".broken-77"));
+        assert_eq!(storage.contents(&copy).unwrap(), octets);
+        assert_eq!(open(&copy_of(&storage)).1, expected, "the rows are in the new file");
+    }
+    assert_eq!(load(&[header, rows].concat()).1, None);
+}
