@@ -83,7 +83,8 @@ pub fn parse_dhcp4(
     text: &str,
     resolver: &mut dyn IncludeResolver,
 ) -> Result<Checked<Dhcp4>, Vec<Problem>> {
-    parse(name, text, resolver, Extent::Whole, v4::read_root, &document::SHAPE4)
+    let reading = Reading::default();
+    parse_dhcp4_by(&reading, name, text, resolver)
 }
 
 /// Reads the configuration of a DHCPv6 server. `name` stands for `text` in problems.
@@ -95,7 +96,8 @@ pub fn parse_dhcp6(
     text: &str,
     resolver: &mut dyn IncludeResolver,
 ) -> Result<Checked<Dhcp6>, Vec<Problem>> {
-    parse(name, text, resolver, Extent::Whole, v6::read_root, &document::SHAPE6)
+    let reading = Reading::default();
+    parse_dhcp6_by(&reading, name, text, resolver)
 }
 
 /// Reads the configuration of a DHCPv4 server as [`parse_dhcp4`] does, without the subnets and
@@ -109,7 +111,8 @@ pub fn parse_dhcp4_lenient(
     text: &str,
     resolver: &mut dyn IncludeResolver,
 ) -> Result<Checked<Dhcp4>, Vec<Problem>> {
-    parse(name, text, resolver, Extent::WhatIsRight, v4::read_root, &document::SHAPE4)
+    let reading = Reading { is_lenient: true, ..Reading::default() };
+    parse_dhcp4_by(&reading, name, text, resolver)
 }
 
 /// Reads the configuration of a DHCPv6 server as [`parse_dhcp6`] does, without the subnets and
@@ -122,7 +125,8 @@ pub fn parse_dhcp6_lenient(
     text: &str,
     resolver: &mut dyn IncludeResolver,
 ) -> Result<Checked<Dhcp6>, Vec<Problem>> {
-    parse(name, text, resolver, Extent::WhatIsRight, v6::read_root, &document::SHAPE6)
+    let reading = Reading { is_lenient: true, ..Reading::default() };
+    parse_dhcp6_by(&reading, name, text, resolver)
 }
 
 /// Reads a reservation of DHCPv4 that stands outside of a configuration, a JSON map; `definitions` is
@@ -164,26 +168,54 @@ fn parse_host<F: hosts::Reserving>(
     }
 }
 
-/// How much of a configuration is to be read.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Extent {
-    Whole,
-    WhatIsRight,
+/// Terms on which a configuration is read.
+#[derive(Clone, Debug, Default)]
+pub struct Reading {
+    /// Subnets and reservations that have errors are left out, as [`parse_dhcp4_lenient`] does.
+    pub is_lenient: bool,
+    /// Rules for paths, sockets and secrets.
+    pub policy: SecurityPolicy,
 }
 
-fn parse<T>(
+/// Reads the configuration of a DHCPv4 server on the terms of `reading`.
+///
+/// # Errors
+/// Every problem of the text, warnings included, at least one of them of [`Severity::Error`].
+pub fn parse_dhcp4_by(
+    reading: &Reading,
     name: &str,
     text: &str,
     resolver: &mut dyn IncludeResolver,
-    extent: Extent,
+) -> Result<Checked<Dhcp4>, Vec<Problem>> {
+    parse(reading, name, text, resolver, v4::read_root, &document::SHAPE4)
+}
+
+/// Reads the configuration of a DHCPv6 server on the terms of `reading`.
+///
+/// # Errors
+/// Every problem of the text, warnings included, at least one of them of [`Severity::Error`].
+pub fn parse_dhcp6_by(
+    reading: &Reading,
+    name: &str,
+    text: &str,
+    resolver: &mut dyn IncludeResolver,
+) -> Result<Checked<Dhcp6>, Vec<Problem>> {
+    parse(reading, name, text, resolver, v6::read_root, &document::SHAPE6)
+}
+
+fn parse<T>(
+    reading: &Reading,
+    name: &str,
+    text: &str,
+    resolver: &mut dyn IncludeResolver,
     read_root: fn(&Value, &mut Findings) -> Option<T>,
     shape: &'static document::Shape,
 ) -> Result<Checked<T>, Vec<Problem>> {
     let mut sources = Sources::default();
-    let mut findings = Findings::default();
+    let mut findings = Findings::by(reading.policy.clone());
     let root = json::parse(name, text, resolver, &mut sources, &mut findings);
     let read = root.and_then(|mut root| {
-        let config = if extent == Extent::WhatIsRight && !findings.has_errors() {
+        let config = if reading.is_lenient && !findings.has_errors() {
             lenient::read(&mut root, &mut findings, read_root)
         } else {
             read_root(&root, &mut findings)

@@ -36,6 +36,8 @@ pub struct Problem {
     pub line: u32,
     /// Column in characters, counted from 1.
     pub column: u32,
+    /// Kea's identifier of the warning, when it has one.
+    pub id: Option<&'static str>,
     /// What is wrong, one sentence without a full stop.
     pub message: String,
     /// What to do about it.

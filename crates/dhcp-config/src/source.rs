@@ -8,6 +8,7 @@ use crate::problem::{Problem, Severity};
 use crate::shared::InactiveFeature;
 use crate::shared::inactive::Feature;
 use crate::shared::options::Definitions;
+use crate::shared::security::SecurityPolicy;
 
 /// Widest excerpt shown of a line, in characters: generated files are often one line.
 const EXCERPT_WIDTH: usize = 96;
@@ -16,6 +17,12 @@ const EXCERPT_LEAD: usize = 40;
 
 /// Longest message or help, in characters: they quote the file.
 const MESSAGE_WIDTH: usize = 400;
+
+/// Most problems of one run: more are counted and not told.
+const MAX_FINDINGS: usize = 1_000;
+
+/// Octets between two places of a text whose number of characters is remembered.
+const BLOCK_BYTES: usize = 4_096;
 
 /// Longest text, in octets, so that a place takes 32 bits.
 pub(crate) const MAX_TEXT_BYTES: usize = u32::MAX as usize;
@@ -58,6 +65,23 @@ struct Source {
     name: String,
     text: Arc<str>,
     line_starts: Vec<usize>,
+    /// Characters that begin before each block of [`BLOCK_BYTES`]: a long line must not be counted
+    /// from its start for every problem in it.
+    characters: Vec<u32>,
+}
+
+impl Source {
+    /// Characters that begin in the first `offset` octets of the text.
+    fn characters_before(&self, offset: usize) -> u32 {
+        let block = offset / BLOCK_BYTES;
+        let rest = &self.text.as_bytes()[block * BLOCK_BYTES..offset];
+        self.characters[block] + characters_in(rest)
+    }
+}
+
+/// Characters that begin in `octets` of UTF-8.
+fn characters_in(octets: &[u8]) -> u32 {
+    octets.iter().filter(|&&octet| octet & 0xc0 != 0x80).count() as u32
 }
 
 /// All texts of one parse: the main one first, then each include as it was met.
@@ -71,7 +95,11 @@ impl Sources {
     pub(crate) fn add(&mut self, name: &str, text: Arc<str>) -> usize {
         let line_starts =
             core::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-        self.list.push(Source { name: name.to_owned(), text, line_starts });
+        let mut characters = vec![0];
+        for block in text.as_bytes().chunks(BLOCK_BYTES) {
+            characters.push(characters[characters.len() - 1] + characters_in(block));
+        }
+        self.list.push(Source { name: name.to_owned(), text, line_starts, characters });
         self.list.len() - 1
     }
 
@@ -94,8 +122,8 @@ impl Sources {
     fn line_and_column(&self, at: At) -> (u32, u32) {
         let source = &self.list[at.source()];
         let line = source.line_starts.partition_point(|&start| start <= at.offset());
-        let before = &source.text[source.line_starts[line - 1]..at.offset()];
-        (line as u32, before.chars().count() as u32 + 1)
+        let start = source.characters_before(source.line_starts[line - 1]);
+        (line as u32, source.characters_before(at.offset()) - start + 1)
     }
 
     /// A place as it is shown.
@@ -124,11 +152,11 @@ impl Sources {
         let line = source.line_starts.partition_point(|&start| start <= at.offset());
         let start = source.line_starts[line - 1];
         let before = &source.text[start..at.offset()];
-        let after = source.text[at.offset()..].split('\n').next().unwrap_or("");
+        let after = source.text[at.offset()..].chars().take_while(|&c| c != '\n');
         let lead = before.chars().rev().take(EXCERPT_WIDTH).count();
         let lead = if lead < EXCERPT_WIDTH { lead } else { EXCERPT_LEAD };
         let head: Vec<char> = before.chars().rev().take(lead).collect();
-        let shown = head.iter().rev().copied().chain(after.chars().take(EXCERPT_WIDTH - lead));
+        let shown = head.iter().rev().copied().chain(after.take(EXCERPT_WIDTH - lead));
         let clean: String = shown.map(|c| if c.is_control() { ' ' } else { c }).collect();
         let indent = clean.chars().take(lead).take_while(|&c| c == ' ').count();
         (clean[indent..].trim_end().to_owned(), lead - indent)
@@ -150,6 +178,8 @@ struct Finding {
     /// Octets of the string that begins at `at` in front of the place that is meant.
     inside: Option<usize>,
     severity: Severity,
+    /// Kea's identifier of the warning, when it has one.
+    id: Option<&'static str>,
     message: String,
     help: Help,
 }
@@ -160,6 +190,12 @@ pub(crate) struct Findings {
     // A set, because a bad global value is found again by every subnet that inherits it.
     set: BTreeSet<Finding>,
     errors: usize,
+    /// Problems beyond [`MAX_FINDINGS`].
+    left_out: usize,
+    /// Whether every problem is wanted, however many there are.
+    is_unbounded: bool,
+    /// Rules for paths, sockets and secrets.
+    pub(crate) security: SecurityPolicy,
     /// What the file defines ahead of all that may refer to it.
     pub(crate) definitions: Definitions,
     /// What is configured and not done, by name, with the place that stands first.
@@ -167,9 +203,30 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
+    /// None yet, to be found by the rules of `security`.
+    pub(crate) fn by(security: SecurityPolicy) -> Self {
+        Self { security, ..Self::default() }
+    }
+
+    /// None yet, to be found by the rules of `security`, every one wanted.
+    pub(crate) fn unbounded(security: SecurityPolicy) -> Self {
+        Self { security, is_unbounded: true, ..Self::default() }
+    }
+
     fn push(&mut self, severity: Severity, at: At, message: String, help: Help) {
-        let added = self.set.insert(Finding { at, inside: None, severity, message, help });
-        self.errors += usize::from(added && severity == Severity::Error);
+        self.add(Finding { at, inside: None, severity, id: None, message, help });
+    }
+
+    fn add(&mut self, finding: Finding) {
+        let is_error = finding.severity == Severity::Error;
+        if self.is_full() && !self.set.contains(&finding) {
+            // The count still says whether the configuration is refused.
+            self.left_out += 1;
+            self.errors += usize::from(is_error);
+            return;
+        }
+        let added = self.set.insert(finding);
+        self.errors += usize::from(added && is_error);
     }
 
     pub(crate) fn error(&mut self, at: At, message: impl Into<String>) {
@@ -180,8 +237,7 @@ impl Findings {
     pub(crate) fn error_inside(&mut self, at: At, offset: usize, message: String) {
         let (severity, help) = (Severity::Error, Help::None);
         let inside = Some(offset);
-        let added = self.set.insert(Finding { at, inside, severity, message, help });
-        self.errors += usize::from(added);
+        self.add(Finding { at, inside, severity, id: None, message, help });
     }
 
     pub(crate) fn error_help(
@@ -206,6 +262,12 @@ impl Findings {
 
     pub(crate) fn warn(&mut self, at: At, message: impl Into<String>) {
         self.push(Severity::Warning, at, message.into(), Help::None);
+    }
+
+    /// A warning that Kea logs under the identifier `id`.
+    pub(crate) fn warn_id(&mut self, at: At, id: &'static str, message: String) {
+        let (severity, help) = (Severity::Warning, Help::None);
+        self.add(Finding { at, inside: None, severity, id: Some(id), message, help });
     }
 
     pub(crate) fn warn_help(
@@ -247,10 +309,13 @@ impl Findings {
             self.inactive(at, feature);
         }
         for finding in other.set {
-            let is_error = finding.severity == Severity::Error;
-            let added = self.set.insert(finding);
-            self.errors += usize::from(added && is_error);
+            self.add(finding);
         }
+    }
+
+    /// Whether further problems are only counted.
+    pub(crate) fn is_full(&self) -> bool {
+        self.set.len() >= MAX_FINDINGS && !self.is_unbounded
     }
 
     /// How many errors there are so far.
@@ -277,11 +342,16 @@ impl Findings {
                 Help::Place(phrase, at) => Some(format!("{phrase} {}", sources.describe(at))),
             };
             let file = sources.name(at.source()).to_owned();
-            let Finding { severity, message, .. } = finding;
+            let Finding { severity, id, message, .. } = finding;
             let message = printable(&message);
-            Problem { severity, file, line, column, message, help, excerpt, caret }
+            Problem { severity, file, line, column, id, message, help, excerpt, caret }
         };
-        self.set.into_iter().map(problem).collect()
+        let mut problems: Vec<Problem> = self.set.into_iter().map(problem).collect();
+        if let Some(last) = problems.last().filter(|_| self.left_out > 0) {
+            let message = format!("{} more problems are not shown", self.left_out);
+            problems.push(Problem { message, id: None, help: None, ..last.clone() });
+        }
+        problems
     }
 }
 

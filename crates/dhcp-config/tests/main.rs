@@ -18,4 +18,5 @@ mod options;
 mod options6;
 mod reservations;
 mod resolvers;
+mod security;
 mod shipped;

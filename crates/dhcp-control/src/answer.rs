@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::text::kea_json;
+
 /// How a command ended, with Kea's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -29,6 +31,9 @@ pub struct Answer {
     pub text: Option<String>,
     /// What was asked for.
     pub arguments: Option<Value>,
+    /// The list `leases` of the arguments as text: of millions of leases values would take ten times
+    /// as much memory.
+    pub(crate) leases: Option<String>,
 }
 
 /// The end of a command: an answer in either case, the error being one that left early.
@@ -38,7 +43,7 @@ impl Answer {
     /// An answer with a text alone.
     #[must_use]
     pub fn text(result: ResultCode, text: impl Into<String>) -> Self {
-        Self { result, text: Some(text.into()), arguments: None }
+        Self { result, text: Some(text.into()), arguments: None, leases: None }
     }
 
     /// Success with a text alone.
@@ -68,7 +73,7 @@ impl Answer {
     /// Success with arguments alone.
     #[must_use]
     pub const fn with(arguments: Value) -> Self {
-        Self { result: ResultCode::Success, text: None, arguments: Some(arguments) }
+        Self { result: ResultCode::Success, text: None, arguments: Some(arguments), leases: None }
     }
 
     /// The same with `arguments`.
@@ -83,6 +88,28 @@ impl Answer {
         Self::text(ResultCode::Unsupported, format!("'{name}' command not supported."))
     }
 
+    /// The same with the list `leases` in its arguments, which stands in `leases` as text.
+    #[must_use]
+    pub(crate) fn and_leases(self, leases: String) -> Self {
+        Self { leases: Some(leases), ..self }
+    }
+
+    /// The map that a client is sent as text, without a copy of what is large.
+    #[must_use]
+    pub fn into_text(mut self) -> String {
+        let Some(mut text) = self.leases.take() else { return kea_json(&self.to_json()) };
+        const MARK: &str = "\u{0}leases";
+        // Of what stands around the list there is little: it is written with a mark in the middle.
+        let arguments = self.arguments.get_or_insert_with(|| Value::Object(Map::new()));
+        arguments["leases"] = Value::from(MARK);
+        let whole = kea_json(&self.to_json());
+        let mark = kea_json(&Value::from(MARK));
+        let (before, after) = whole.split_once(&mark).expect("the mark was just written");
+        text.insert_str(0, before);
+        text.push_str(after);
+        text
+    }
+
     /// The map that a client is sent. Over HTTP it stands in a list.
     #[must_use]
     pub fn to_json(&self) -> Value {
@@ -93,6 +120,11 @@ impl Answer {
         }
         if let Some(arguments) = &self.arguments {
             map.insert("arguments".to_owned(), arguments.clone());
+        }
+        if let Some(leases) = &self.leases {
+            let leases: Value = serde_json::from_str(leases).expect("it was written as JSON");
+            let arguments = map.entry("arguments").or_insert_with(|| Value::Object(Map::new()));
+            arguments["leases"] = leases;
         }
         Value::Object(map)
     }

@@ -1,6 +1,6 @@
 //! From a command's name to what executes it.
 
-use dhcp_config::Hook;
+use dhcp_config::{Hook, Problem};
 use serde_json::Value;
 
 use crate::answer::{Answer, Outcome};
@@ -119,6 +119,18 @@ pub fn execute<B: Backend>(command: &Value, backend: &mut B) -> Executed {
             Err(refused) => refused,
         },
     })
+}
+
+/// Executes the command `config-test` without a backend, where `check` checks a whole
+/// configuration of the family: beside the thread that executes the other commands.
+pub fn test_configuration<F: Commanded>(
+    command: &Value,
+    check: impl FnOnce(&Value) -> Result<(), Vec<Problem>>,
+) -> Answer {
+    match open(command) {
+        Ok(request) => core::tested::<F>(&request, check).unwrap_or_else(|early| early),
+        Err(text) => Answer::error(format!("Error during command processing: {text}")),
+    }
 }
 
 /// Checks the outer shape of a command.

@@ -23,6 +23,7 @@ mod hosts;
 mod interfaces;
 mod leases;
 mod prometheus;
+mod secrets;
 mod service;
 mod stat;
 pub mod statistics;
@@ -34,11 +35,12 @@ pub use backend::{
     ApplyFailure, Backend, Cleanup, HostChange, Leases, PutFailure, PutMode, Selected, Selector,
     Status, SubnetFacts, Version, Written,
 };
-pub use dispatch::{Executed, execute};
+pub use dispatch::{Executed, execute, test_configuration};
 pub use document::reservations_of;
 pub use extended_info::{ExtendedInfo, check_extended_info};
 pub use family::{Commanded, IpVersion};
 pub use interfaces::Interface;
 pub use prometheus::{Latency, Snapshot, prometheus};
+pub use secrets::restore_secrets;
 pub use service::ServiceState;
 pub use text::{kea_json, time_stamp};

@@ -13,7 +13,8 @@ pub fn kea_json(value: &Value) -> String {
     text
 }
 
-fn write_value(text: &mut String, value: &Value) {
+/// Writes `value` as [`kea_json`] does.
+pub(crate) fn write_value(text: &mut String, value: &Value) {
     match value {
         Value::Array(items) => {
             text.push_str("[ ");

@@ -27,12 +27,9 @@ use netio::Clock;
 use crate::ServerError;
 use crate::loading::Loading;
 use crate::log::counted;
+use crate::policy;
 use crate::service::{Common, Service};
 
-/// Folder of lease files that the configuration does not place, Kea's.
-const DATA_FOLDER: &str = "/var/lib/kea";
-/// Kea's variable for another one.
-const DATA_FOLDER_VARIABLE: &str = "KEA_DHCP_DATA_DIR";
 /// Time between attempts to write a new lease file after the old one was lost, and least time
 /// between attempts to connect again without end.
 const RETRY_MS: u32 = 1_000;
@@ -229,9 +226,7 @@ fn follow_clock<P: Service>(table: &LeaseTable<P>) -> bool {
 
 /// Where Kea keeps its files, unless the configuration or the environment says otherwise.
 pub(crate) fn data_folder(configured: Option<&str>) -> PathBuf {
-    let configured = configured.map(PathBuf::from);
-    let from_environment = || std::env::var_os(DATA_FOLDER_VARIABLE).map(PathBuf::from);
-    configured.or_else(from_environment).unwrap_or_else(|| DATA_FOLDER.into())
+    configured.map_or_else(|| policy::DATA.path(), PathBuf::from)
 }
 
 /// The lease file of `config`.

@@ -3,15 +3,15 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::ServerError;
 use crate::log::DAEMON;
+use crate::policy;
 
-/// Folder of the files, that of Debian's Kea.
-const FOLDER: &str = "/run/kea";
-/// Kea's variable for another one.
-const FOLDER_VARIABLE: &str = "KEA_PIDFILE_DIR";
+/// Mode of the file: everyone may look for the server.
+const MODE: u32 = 0o644;
 
 /// The file of this process, removed with the value.
 #[derive(Debug)]
@@ -29,8 +29,7 @@ impl PidFile {
     ///
     /// Another server that lives has it.
     pub(crate) fn claim(name: &str, configuration: &Path) -> Result<Option<Self>, ServerError> {
-        let folder = std::env::var_os(FOLDER_VARIABLE).map_or_else(|| FOLDER.into(), PathBuf::from);
-        let path = folder.join(file_name(name, configuration));
+        let path = path(name, configuration);
         match Self::claim_at(&path) {
             Ok(claimed) => Ok(Some(claimed)),
             Err(Refusal::Taken(pid)) => Err(ServerError::AlreadyRunning { path, pid }),
@@ -44,7 +43,9 @@ impl PidFile {
 
     fn claim_at(path: &Path) -> Result<Self, Refusal> {
         let mut options = OpenOptions::new();
-        let mut file = options.read(true).write(true).create(true).truncate(false).open(path)?;
+        options.read(true).write(true).create(true).truncate(false).mode(MODE);
+        // What a link leads to is another's file, and would be emptied.
+        let mut file = options.custom_flags(netio::file::NO_FOLLOW).open(path)?;
         let mut text = String::new();
         match file.try_lock() {
             Ok(()) => {}
@@ -85,6 +86,11 @@ impl From<io::Error> for Refusal {
     fn from(cause: io::Error) -> Self {
         Self::Io(cause)
     }
+}
+
+/// The file of the server `name` with the configuration file `configuration`.
+pub(crate) fn path(name: &str, configuration: &Path) -> PathBuf {
+    policy::PID_FILES.path().join(file_name(name, configuration))
 }
 
 /// `kea-dhcp4.kea-dhcp4.pid` for `/etc/kea/kea-dhcp4.conf`.

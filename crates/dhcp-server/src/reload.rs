@@ -1,19 +1,48 @@
 //! Reading the configuration.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use dhcp_config::{Checked, Dhcp4, Dhcp6, IncludeResolver, Problem};
 
 use crate::ServerError;
+use crate::policy;
 
-/// Includes are read relative to the working directory, as Kea reads them.
+/// Most octets of all included files of a configuration together.
+const MAX_INCLUDED_BYTES: u64 = 1 << 30;
+
+/// Includes are read relative to the working directory, as Kea reads them. They are regular files:
+/// reading a device or a pipe need not end.
 #[derive(Debug, Default)]
-pub struct Files;
+pub struct Files {
+    /// Octets read so far.
+    octets: u64,
+}
 
 impl IncludeResolver for Files {
     fn read(&mut self, _including: &str, path: &str) -> Result<String, String> {
-        fs::read_to_string(path).map_err(|cause| cause.to_string())
+        let text = self.read_regular(path.as_ref()).map_err(|cause| cause.to_string())?;
+        self.octets += text.len() as u64;
+        if self.octets > MAX_INCLUDED_BYTES {
+            return Err(format!("all included files have more than {MAX_INCLUDED_BYTES} octets"));
+        }
+        Ok(text)
+    }
+}
+
+impl Files {
+    fn read_regular(&self, path: &Path) -> io::Result<String> {
+        // Opening a pipe would wait for a writer.
+        let mut options = OpenOptions::new();
+        let file = options.read(true).custom_flags(netio::file::NON_BLOCKING).open(path)?;
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::other("it is no regular file"));
+        }
+        let mut text = String::new();
+        file.take(MAX_INCLUDED_BYTES - self.octets + 1).read_to_string(&mut text)?;
+        Ok(text)
     }
 }
 
@@ -27,13 +56,31 @@ pub enum Extent {
     WhatIsRight,
 }
 
+/// Terms on which a configuration is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Terms {
+    /// How much of it must be right.
+    pub extent: Extent,
+    /// Kea's flag `-X`: what Kea 3 does not allow is a warning.
+    pub is_unrestricted: bool,
+}
+
+impl Terms {
+    fn reading(self, configuration: &Path) -> dhcp_config::Reading {
+        dhcp_config::Reading {
+            is_lenient: self.extent == Extent::WhatIsRight,
+            policy: policy::of(configuration, self.is_unrestricted),
+        }
+    }
+}
+
 /// Reads and checks the configuration of a DHCPv4 server in `path`.
 ///
 /// # Errors
 ///
 /// The file's problems, or why it cannot be read.
-pub fn read_dhcp4(path: &Path, extent: Extent) -> Result<Checked<Dhcp4>, ServerError> {
-    read(path, |name, text| parse_dhcp4(name, text, extent))
+pub fn read_dhcp4(path: &Path, terms: Terms) -> Result<Checked<Dhcp4>, ServerError> {
+    read(path, |name, text| parse_dhcp4(name, text, path, terms))
 }
 
 /// Reads and checks the configuration of a DHCPv6 server in `path`.
@@ -41,32 +88,30 @@ pub fn read_dhcp4(path: &Path, extent: Extent) -> Result<Checked<Dhcp4>, ServerE
 /// # Errors
 ///
 /// The file's problems, or why it cannot be read.
-pub fn read_dhcp6(path: &Path, extent: Extent) -> Result<Checked<Dhcp6>, ServerError> {
-    read(path, |name, text| parse_dhcp6(name, text, extent))
+pub fn read_dhcp6(path: &Path, terms: Terms) -> Result<Checked<Dhcp6>, ServerError> {
+    read(path, |name, text| parse_dhcp6(name, text, path, terms))
 }
 
-/// Checks the configuration `text` of a DHCPv4 server, which problems call `name`.
+/// Checks the configuration `text` of a DHCPv4 server, which problems call `name`; the server's
+/// configuration file is `configuration`.
 pub(crate) fn parse_dhcp4(
     name: &str,
     text: &str,
-    extent: Extent,
+    configuration: &Path,
+    terms: Terms,
 ) -> Result<Checked<Dhcp4>, Vec<Problem>> {
-    match extent {
-        Extent::Whole => dhcp_config::parse_dhcp4(name, text, &mut Files),
-        Extent::WhatIsRight => dhcp_config::parse_dhcp4_lenient(name, text, &mut Files),
-    }
+    dhcp_config::parse_dhcp4_by(&terms.reading(configuration), name, text, &mut Files::default())
 }
 
-/// Checks the configuration `text` of a DHCPv6 server, which problems call `name`.
+/// Checks the configuration `text` of a DHCPv6 server, which problems call `name`; the server's
+/// configuration file is `configuration`.
 pub(crate) fn parse_dhcp6(
     name: &str,
     text: &str,
-    extent: Extent,
+    configuration: &Path,
+    terms: Terms,
 ) -> Result<Checked<Dhcp6>, Vec<Problem>> {
-    match extent {
-        Extent::Whole => dhcp_config::parse_dhcp6(name, text, &mut Files),
-        Extent::WhatIsRight => dhcp_config::parse_dhcp6_lenient(name, text, &mut Files),
-    }
+    dhcp_config::parse_dhcp6_by(&terms.reading(configuration), name, text, &mut Files::default())
 }
 
 fn read<C>(

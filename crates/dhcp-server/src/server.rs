@@ -12,7 +12,7 @@ use dhcp_lease::LeaseTable;
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 use netio::signal::Signals;
-use netio::{Clock, Waker};
+use netio::{Clock, Waker, confine};
 
 use crate::ServerError;
 use crate::control::ControlThread;
@@ -24,8 +24,9 @@ use crate::latency::{Latencies, Stopwatch};
 use crate::leases::Leases;
 use crate::log::{self, DAEMON, counted};
 use crate::pid_file::PidFile;
+use crate::policy;
 use crate::published::Published;
-use crate::reload::Extent;
+use crate::reload::Terms;
 use crate::service::Service;
 use crate::shard_loop::{Desk, Shared, serve};
 use crate::supervisor::{Counted, InForce, Parts, Supervisor, wake};
@@ -44,8 +45,8 @@ pub struct Settings {
     pub to_source: bool,
     /// Log the counters every ten seconds.
     pub is_verbose: bool,
-    /// How much of a configuration must be right.
-    pub extent: Extent,
+    /// Terms on which configurations are read.
+    pub terms: Terms,
     /// Inactive features whose absence is accepted although it is dangerous, by name.
     pub accept_inactive: Vec<String>,
 }
@@ -75,7 +76,14 @@ fn run<P: Service>(settings: &Settings) -> Result<(), ServerError>
 where
     for<'d> Replies<'d>: Transmit<P>,
 {
+    netio::process::restrict_umask();
+    // While there is one thread.
+    let restricted = restrict(settings);
     log::start(P::NAME);
+    warn_of_privileges(P::NAME, settings.terms.is_unrestricted);
+    for reason in restricted.into_iter().filter_map(Result::err) {
+        tracing::warn!(target: DAEMON, "the server is less confined than it could be: {reason}");
+    }
     let ended = serve_until_told::<P>(settings);
     match &ended {
         Ok(()) | Err(ServerError::Commanded(_)) => {}
@@ -87,6 +95,31 @@ where
     }
     log::flush();
     ended
+}
+
+/// Gives up what a server has no use for, whoever gives it commands: capabilities, system calls, and
+/// unless `-X` lets files lie anywhere, writing elsewhere than to its folders.
+fn restrict(settings: &Settings) -> [Result<(), String>; 3] {
+    let files = match settings.terms.is_unrestricted {
+        true => Ok(()),
+        false => confine::restrict_files(&policy::writable(&settings.configuration)),
+    };
+    [confine::drop_capabilities(), files, confine::restrict_calls()]
+}
+
+/// Logs what Kea 3 warns of whenever it starts.
+fn warn_of_privileges(name: &str, is_unrestricted: bool) {
+    if netio::process::is_root() {
+        let id = "DHCPX_ROOT_USER_SECURITY_WARNING";
+        tracing::warn!(target: DAEMON, id, "kea-{name} running as root user!");
+    }
+    if is_unrestricted {
+        tracing::warn!(
+            target: DAEMON,
+            id = "DHCPX_SECURITY_CHECKS_DISABLED",
+            "security checks are disabled by -X: what they refuse is a warning"
+        );
+    }
 }
 
 fn serve_until_told<P: Service>(settings: &Settings) -> Result<(), ServerError>
@@ -148,9 +181,9 @@ where
 
 /// The configuration, its warnings told.
 fn checked<P: Service>(settings: &Settings) -> Result<Checked<P::Config>, ServerError> {
-    let checked = P::read(&settings.configuration, settings.extent)?;
+    let checked = P::read(&settings.configuration, settings.terms)?;
     for warning in &checked.warnings {
-        tracing::warn!(target: DAEMON, "{warning}");
+        log::warn(warning);
     }
     let common = P::shared(&checked.config);
     if common.listening.is_empty() {

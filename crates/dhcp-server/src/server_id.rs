@@ -6,9 +6,10 @@
 //! would make every client's renewal go unanswered.
 
 use std::borrow::Borrow;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use dhcp_config::v6::{ServerIdConfig, ServerIdType};
@@ -16,7 +17,7 @@ use dhcp_config::v6::{ServerIdConfig, ServerIdType};
 use crate::ServerError;
 
 /// Kea's name for the file.
-const FILE: &str = "kea-dhcp6-serverid";
+pub(crate) const FILE: &str = "kea-dhcp6-serverid";
 /// 2000-01-01 00:00 UTC, where the time of a DUID-LLT starts, in Unix seconds.
 const EPOCH_2000_S: u64 = 946_684_800;
 /// The enterprise number that Kea uses when none is configured, its maker's.
@@ -137,7 +138,10 @@ fn write(path: &Path, duid: &[u8]) -> io::Result<()> {
     let mut scratch = path.as_os_str().to_owned();
     scratch.push(".tmp");
     let scratch = PathBuf::from(scratch);
-    let mut file = File::create(&scratch)?;
+    // What a crash or somebody else left there is not written through.
+    fs::remove_file(&scratch).ok();
+    let mut options = OpenOptions::new();
+    let mut file = options.write(true).create_new(true).mode(0o640).open(&scratch)?;
     file.write_all(colon_hex(duid).as_bytes())?;
     file.sync_all()?;
     fs::rename(&scratch, path)?;

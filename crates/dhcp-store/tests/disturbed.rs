@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use dhcp_lease::v4::{Lease, V4};
 use dhcp_store::log::{CoreOptions, LogThread, OnFail, ThreadOptions};
@@ -11,6 +12,9 @@ use dhcp_store::storage::{Faults, LogFile, PowerCutStorage, Storage, write_all_a
 use dhcp_store::{Durability, Memfile, OpenOptions};
 
 use crate::log::{LIVE, at_ms, copy_of, disk, lease, log_row, open, row, start};
+
+/// Longest time for what a thread does.
+const DEADLINE: Duration = Duration::from_secs(300);
 
 fn live() -> &'static Path {
     Path::new(LIVE)
@@ -52,18 +56,25 @@ fn acknowledged(
     (thread, table)
 }
 
-/// Problems up to the one with `last` in it; time passes as fast as the thread goes round.
-fn problems_until(thread: &LogThread, last: &str) -> Vec<String> {
-    let mut problems = Vec::new();
-    for _ in 0..2_000_000 {
+/// Has `thread` go round until `is_met`. Its time passes as fast as it goes round; how fast that is
+/// depends on what else the machine does.
+fn go_round_until(thread: &LogThread, mut is_met: impl FnMut() -> bool) {
+    let deadline = Instant::now() + DEADLINE;
+    while !is_met() {
+        assert!(Instant::now() < deadline, "not within {DEADLINE:?}");
         thread.ring();
-        problems.extend(thread.take_problems());
-        if problems.iter().any(|problem| problem.contains(last)) {
-            return problems;
-        }
         std::thread::yield_now();
     }
-    panic!("no problem with {last:?}: {problems:?}");
+}
+
+/// Problems up to the one with `last` in it.
+fn problems_until(thread: &LogThread, last: &str) -> Vec<String> {
+    let mut problems = Vec::new();
+    go_round_until(thread, || {
+        problems.extend(thread.take_problems());
+        problems.iter().any(|problem| problem.contains(last))
+    });
+    problems
 }
 
 type Disturb = fn(&PowerCutStorage);
@@ -107,15 +118,8 @@ fn an_earlier_file_that_is_removed_is_missed() {
     let storage = disk(Faults::default());
     let (thread, table) = acknowledged(&storage, 20, Some(0));
     thread.request_cleanup();
-    for _ in 0..2_000_000 {
-        thread.ring();
-        if storage.contents(&beside(".2")).is_some() {
-            break;
-        }
-        std::thread::yield_now();
-    }
-    // The thread notes the files once the clean-up has told it of its end.
-    std::thread::sleep(std::time::Duration::from_millis(50));
+    // The thread notes the files when it learns that the clean-up has ended.
+    go_round_until(&thread, || storage.contents(&beside(".2")).is_some() && !thread.is_cleaning());
     assert!(storage.remove(&beside(".2")).unwrap());
     let problems = problems_until(&thread, "written anew");
     assert!(problems[0].contains(".2"), "{problems:?}");

@@ -82,9 +82,10 @@ fn judge(args: &Args) -> Result<Shown, String> {
     let name = args.file.display().to_string();
     let text = fs::read_to_string(&args.file)
         .map_err(|error| format!("error: cannot read {name}: {error}"))?;
-    let subject = Subject::read(&name, &text, &mut dhcp_server::Files).map_err(|problems| {
-        problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
-    })?;
+    let subject =
+        Subject::read(&name, &text, &mut dhcp_server::Files::default()).map_err(|problems| {
+            problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+        })?;
     let is_v6 = subject.is_v6();
     let leases = args.leases.as_deref().map(|path| leases(path, is_v6)).transpose();
     let carried = args.measured.as_deref();

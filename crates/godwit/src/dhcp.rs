@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use dhcp_config::Checked;
-use dhcp_server::{Extent, ServerError, Settings, counted};
+use dhcp_server::{Extent, ServerError, Settings, Terms, counted};
 
 /// The flags of both.
 #[derive(Debug, clap::Args)]
@@ -45,7 +45,8 @@ pub(crate) struct Args {
     /// Print how it was built and end
     #[arg(short = 'W')]
     pub(crate) build_report: bool,
-    /// Accepted for Kea's sake: where files may lie is not restricted here
+    /// Take what Kea 3's security rules refuse, with a warning each: paths outside of Kea's folders,
+    /// HTTP without authentication, secrets in clear text
     #[arg(short = 'X')]
     pub(crate) unrestricted: bool,
     /// Accepted for Kea's sake: how many messages are logged as verbose is up to `loggers`
@@ -76,15 +77,15 @@ impl Server {
     }
 
     /// Reads and checks the configuration in `path`.
-    fn read(self, path: &Path, extent: Extent) -> Result<Findings, ServerError> {
+    fn read(self, path: &Path, terms: Terms) -> Result<Findings, ServerError> {
         Ok(match self {
             Self::Dhcp4 => {
-                let Checked { config, warnings, .. } = dhcp_server::read_dhcp4(path, extent)?;
+                let Checked { config, warnings, .. } = dhcp_server::read_dhcp4(path, terms)?;
                 let missing = dhcp_server::missing_dhcp4(&config.interfaces);
                 Findings { warnings, missing, subnets: config.subnets.len() }
             }
             Self::Dhcp6 => {
-                let Checked { config, warnings, .. } = dhcp_server::read_dhcp6(path, extent)?;
+                let Checked { config, warnings, .. } = dhcp_server::read_dhcp6(path, terms)?;
                 let missing = dhcp_server::missing_dhcp6(&config.interfaces);
                 Findings { warnings, missing, subnets: config.subnets.len() }
             }
@@ -106,7 +107,7 @@ pub(crate) fn run(server: Server, args: &Args) -> ExitCode {
         _ if args.version => told(&format!("{}\n", env!("CARGO_PKG_VERSION"))),
         _ if args.extended_version => told(&format!("{}\n", dhcp_server::extended_version())),
         _ if args.build_report => told(&dhcp_server::build_report()),
-        (Some(path), _) => check(server, path, extent(args)),
+        (Some(path), _) => check(server, path, terms(args)),
         (None, Some(path)) => server.serve(&settings(server, args, path.clone())),
         (None, None) => {
             eprintln!("error: name a configuration with -c FILE, or with -t FILE to check it");
@@ -134,17 +135,18 @@ fn settings(server: Server, args: &Args, configuration: PathBuf) -> Settings {
         client_port: args.client_port,
         to_source: std::env::var_os(TO_SOURCE_VARIABLE).is_some(),
         is_verbose: args.debug,
-        extent: extent(args),
+        terms: terms(args),
         accept_inactive: args.accept_inactive.clone(),
     }
 }
 
-const fn extent(args: &Args) -> Extent {
-    if args.lenient { Extent::WhatIsRight } else { Extent::Whole }
+const fn terms(args: &Args) -> Terms {
+    let extent = if args.lenient { Extent::WhatIsRight } else { Extent::Whole };
+    Terms { extent, is_unrestricted: args.unrestricted }
 }
 
-fn check(server: Server, path: &Path, extent: Extent) -> Result<(), ServerError> {
-    let Findings { warnings, missing, subnets } = server.read(path, extent)?;
+fn check(server: Server, path: &Path, terms: Terms) -> Result<(), ServerError> {
+    let Findings { warnings, missing, subnets } = server.read(path, terms)?;
     for warning in &warnings {
         eprintln!("{warning}");
     }

@@ -318,10 +318,11 @@ fn a_shutdown_ends_the_server_with_the_value_that_was_asked_for() {
     let socket = folder.path().join("socket");
     let entry = json!([{ "socket-type": "unix", "socket-name": socket }]);
     add_keys(&config, &format!("\"control-sockets\": {entry},"));
-    let child = Command::new(env!("CARGO_BIN_EXE_godwit"))
+    let mut server = Command::new(env!("CARGO_BIN_EXE_godwit"));
+    common::confine(&mut server, folder.path());
+    let child = server
         .args(["dhcp4", "-p", &common::free_port().to_string(), "-c"])
         .arg(&config)
-        .env("KEA_PIDFILE_DIR", folder.path())
         .spawn()
         .expect("the server can be started");
     let mut server = Ended(child);
@@ -535,7 +536,8 @@ fn what_answers_questions_gives_way_to_what_serves() {
         seen.iter().filter(|(_, nice)| *nice == lowest).map(|(name, _)| name.as_str()).collect();
     assert!(own < lowest, "{seen:?}");
     assert!(
-        giving.len() == 2 && ["control", "statistics"].iter().all(|it| giving.contains(it)),
+        giving.len() == 3
+            && ["checks", "control", "statistics"].iter().all(|it| giving.contains(it)),
         "{seen:?}"
     );
 }

@@ -17,14 +17,9 @@ fn refused(arguments: &[&str], config: &Path) -> Output {
 
 /// The same with PID files in `folder`.
 fn refused_with_files_in(folder: &Path, arguments: &[&str], config: &Path) -> Output {
-    run_bounded(
-        Command::new(env!("CARGO_BIN_EXE_godwit"))
-            .arg("dhcp4")
-            .args(arguments)
-            .arg(config)
-            .env("KEA_PIDFILE_DIR", folder)
-            .stdin(Stdio::null()),
-    )
+    let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
+    common::confine(&mut command, folder);
+    run_bounded(command.arg("dhcp4").args(arguments).arg(config).stdin(Stdio::null()))
 }
 
 fn said(output: &Output) -> String {
@@ -311,10 +306,11 @@ fn single_messages_are_logged_while_somebody_wants_to_read_them() {
     write("DEBUG");
     let port = common::free_port();
     let relay_port = common::free_port();
-    let child = Command::new(env!("CARGO_BIN_EXE_godwit"))
+    let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
+    common::confine(&mut command, folder.path());
+    let child = command
         .args(["dhcp4", "-p", &port.to_string(), "-P", &relay_port.to_string(), "-c"])
         .arg(&config)
-        .env("KEA_PIDFILE_DIR", folder.path())
         .stdin(Stdio::null())
         .spawn()
         .expect("the server can be started");

@@ -78,7 +78,10 @@ fn what_the_machine_refuses_is_one_clear_sentence() {
     let elsewhere = text.replace(&folder_words, &format!("{folder_words}/missing"));
     let elsewhere_config = folder.path().join("elsewhere.conf");
     fs::write(&elsewhere_config, elsewhere).expect("the folder can be written");
-    let said = sentence(link.at_server(), &elsewhere_config);
+    // Such a folder is the operator's business.
+    let mut data_folder = link.at_server();
+    data_folder.args(["env", &format!("KEA_DHCP_DATA_DIR={folder_words}/missing")]);
+    let said = sentence(data_folder, &elsewhere_config);
     assert!(said.contains("missing/kea-dhcp6-serverid"), "{said}");
 
     // Now that all is there it starts.

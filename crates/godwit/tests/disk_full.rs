@@ -47,7 +47,9 @@ impl Scene {
             .replace("leases.csv", "small/leases.csv")
             .replace(r#""lfc-interval": 0"#, &on_fail);
         fs::write(&config, elsewhere).expect("the test's folder can be written");
-        let server = ServerProcess::start_under(disk.wrapper(), "dhcp4", &config, folder.path());
+        let mut wrapper = disk.wrapper();
+        wrapper.env("KEA_DHCP_DATA_DIR", &small);
+        let server = ServerProcess::start_under(wrapper, "dhcp4", &config, folder.path());
         let relay = UdpSocket::bind(("127.0.0.1", server.relay_port)).expect("the port is free");
         relay.connect(("127.0.0.1", server.port)).expect("loopback is connected");
         relay.set_read_timeout(Some(QUIET)).expect("a time");

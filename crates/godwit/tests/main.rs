@@ -37,6 +37,7 @@ mod perfdhcp;
 mod perfdhcp6;
 mod results;
 mod scenarios;
+mod security;
 mod serve;
 mod statistics;
 mod stored;

@@ -61,6 +61,31 @@ fn signal(name: &str, child: &Child) {
 }
 
 #[test]
+fn silent_connections_end_and_leave_room_and_pages_have_a_policy() {
+    let place = Place::new("serve-silent");
+    stored(&place, "2024-a", 1.0, "aaaa");
+    let server = Server::start(&place);
+    // More than it takes at a time; the first of them begin a head and go no further.
+    let silent: Vec<TcpStream> = (0..80)
+        .map(|number| {
+            let mut stream = TcpStream::connect(server.address()).expect("it listens");
+            let begun = if number < 40 { "GET / HTTP/1.1\r\n" } else { "" };
+            stream.write_all(begun.as_bytes()).expect("it reads");
+            stream
+        })
+        .collect();
+    let head = format!("GET / HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", server.address());
+    let page = server.raw(&head);
+    assert!(page.starts_with("HTTP/1.1 200 OK"), "{page}");
+    let policy = page.lines().find(|line| line.starts_with("content-security-policy: "));
+    assert!(policy.is_some_and(|policy| policy.contains("default-src 'none'")), "{policy:?}");
+    for mut stream in silent {
+        // It ends, though nobody ever asked for anything.
+        stream.read_to_end(&mut Vec::new()).expect("an end");
+    }
+}
+
+#[test]
 fn it_listens_on_this_machine_only_and_ends_when_told() {
     let place = Place::new("serve-plain");
     let (code, _, err) = said(&place.lab(&["serve", "--port", "0"]));

@@ -1,6 +1,6 @@
 //! The edge to the Linux kernel: batched UDP and raw sockets, connections of TCP, packet and frame sockets,
 //! TUN devices, routes, interfaces, clocks, wake-ups, readiness, signals, processor placement, namespaces, the
-//! standard output and the screen. All unsafe code of the project lives here, each block with
+//! confinement of a process, the standard output and the screen. All unsafe code of the project lives here, each block with
 //! its argument; nothing here knows a protocol above UDP.
 //!
 //! Budget, per datagram of about 300 octets on loopback or veth: the kernel's stack traversal
@@ -11,9 +11,11 @@
 //! The crate supports Linux 4.18 and later; older kernels lack `UDP_SEGMENT`, newer ones nothing.
 
 pub mod clock;
+pub mod confine;
 pub mod congestion;
 mod control;
 mod error;
+pub mod file;
 pub mod filter;
 pub mod foreign;
 pub mod frame;
@@ -27,6 +29,7 @@ pub mod outbox;
 pub mod packet;
 pub mod path_error;
 pub mod prefetch;
+pub mod process;
 pub mod raw;
 pub mod ready;
 pub mod ready_list;

@@ -1,6 +1,6 @@
 //! Reads `client-classes`: the classes at the global scope, and the lists of names at others.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::classes::{ClassGuards, ClassTest, ClientClass};
 use super::family::Family;
@@ -242,11 +242,12 @@ fn list(
 ) -> Option<Placed<Vec<String>>> {
     let at = fields.take(key)?.at;
     let mut names: Vec<String> = Vec::new();
+    let mut seen = BTreeSet::new();
     for item in fields.list(key, findings) {
         let Some(name) = text_of(item, key, findings) else { continue };
         if name.value.is_empty() {
             findings.error(name.at, "a class name is empty");
-        } else if !names.iter().any(|other| other == name.value) {
+        } else if seen.insert(name.value) {
             names.push(name.value.to_owned());
         }
     }

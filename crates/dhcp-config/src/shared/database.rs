@@ -1,6 +1,7 @@
 //! `lease-database`, the other databases, and `expired-leases-processing`.
 
 use super::family::Family;
+use super::security::{self, PathKind};
 use super::sql::{self, DatabaseKind, SqlDatabase, SqlKind};
 use super::types::{ExpiredLeases, GodwitLeaseDatabase, LeaseDatabase, OnFail};
 use super::{godwit, inactive};
@@ -80,6 +81,7 @@ fn database<F: Family>(
     let Some(mut fields) = Fields::of(value, what, findings) else { return (None, database) };
     let kind = kind(&mut fields, what, findings);
     let name = fields.text("name", findings).filter(|name| !name.value.is_empty());
+    let file = name;
     let name = name.map(|name| name.value.to_owned());
     if let Some(persist) = fields.boolean("persist", findings) {
         database.persist = persist.value;
@@ -105,7 +107,12 @@ fn database<F: Family>(
             sql.name = name.unwrap_or(sql.name);
             database.sql = Some(sql);
         }
-        Some(DatabaseKind::Memfile) => database.name = name,
+        Some(DatabaseKind::Memfile) => {
+            if let Some(file) = file.filter(|_| database.persist) {
+                security::path(PathKind::Leases, "name", file, findings);
+            }
+            database.name = name;
+        }
         None => {}
     }
     godwit::refuse_inside::<F>(fields.context(findings), findings);

@@ -3,6 +3,7 @@
 use core::ops::RangeInclusive;
 
 use super::family::Family;
+use super::security::{self, PathKind};
 use super::types::{Durability, GodwitHostsDatabases, GodwitLeaseDatabase, GodwitSettings};
 use crate::fields::{Fields, text_of};
 use crate::json::{Kind, Value};
@@ -93,6 +94,9 @@ fn lease_database(value: &Value, findings: &mut Findings) -> GodwitLeaseDatabase
     }
     database.is_exclusive = fields.boolean("exclusive", findings).is_some_and(|flag| flag.value);
     let path = fields.text("sqlite", findings);
+    if let Some(path) = path {
+        security::path(PathKind::Leases, "sqlite", path, findings);
+    }
     database.sqlite = path.map(|path| path.value.to_owned());
     fields.octets("comment", findings);
     fields.finish(findings);

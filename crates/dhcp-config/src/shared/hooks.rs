@@ -2,6 +2,7 @@
 
 use super::class_list::{self, Classified};
 use super::control::{FlexId, Hook};
+use super::security::{self, PathKind};
 use super::{godwit, inactive};
 use crate::fields::{Fields, wrong_kind};
 use crate::json::{Entry, Kind, Value};
@@ -48,6 +49,7 @@ impl Hooks {
         godwit::refuse_inside::<F>(fields.context(findings), findings);
         fields.finish(findings);
         let Some(library) = library else { return };
+        security::path(PathKind::HookLibrary, "library", library, findings);
         let Some(name) = own_name(library.value) else {
             findings.inactive(library.at, &inactive::UNKNOWN_HOOK);
             return;
@@ -55,6 +57,7 @@ impl Hooks {
         if let Some(&(_, hook)) = BUILT_IN.iter().find(|(built_in, _)| *built_in == name) {
             self.built_in::<F>(hook, library.at, parameters, findings);
         } else if let Some((_, feature)) = inactive::HOOKS.iter().find(|hook| hook.0 == name) {
+            paths_of_inactive(name, parameters, findings);
             findings.inactive(library.at, feature);
         } else {
             let known = BUILT_IN.iter().map(|(name, _)| *name);
@@ -107,6 +110,29 @@ impl Hooks {
         self.flex_id.is_like_a_duid = duid.is_some_and(|placed| placed.value);
         godwit::refuse_inside::<F>(fields.context(findings), findings);
         fields.finish(findings);
+    }
+}
+
+/// Checks the paths among the parameters of the library `name`, which is not built in: the file
+/// may be meant for Kea.
+fn paths_of_inactive(name: &str, parameters: Option<&Entry>, findings: &mut Findings) {
+    let scripts: &[&'static str] = match name {
+        "run_script" => &["name"],
+        "legal_log" | "forensic_log" => &["prerotate", "postrotate"],
+        _ => return,
+    };
+    let Some(entries) = parameters.map(|entry| &entry.value) else { return };
+    let Kind::Map(_) = &entries.kind else { return };
+    let Some(mut fields) = Fields::of(entries, "parameters", findings) else { return };
+    for key in scripts {
+        if let Some(script) = fields.text(key, findings) {
+            security::path(PathKind::Script, key, script, findings);
+        }
+    }
+    if name != "run_script"
+        && let Some(folder) = fields.text("path", findings)
+    {
+        security::legal_log("path", folder, findings);
     }
 }
 

@@ -4,6 +4,7 @@
 //! kept beside the hosts but where the reserved addresses stood.
 
 use core::hash::{Hash, Hasher};
+use std::collections::BTreeSet;
 use std::collections::hash_map::DefaultHasher;
 
 use base::HostName;
@@ -117,10 +118,11 @@ fn reservation<F: Reserving>(
     let hostname = hostname(&mut fields, findings);
     let options = options::list::<F>(&mut fields, findings);
     let mut client_classes = Vec::new();
+    let mut seen = BTreeSet::new();
     for item in fields.list("client-classes", findings) {
         let Some(name) = text_of(item, "client-classes", findings) else { continue };
         let name = name.value.trim();
-        if !name.is_empty() && !client_classes.iter().any(|class| class == name) {
+        if !name.is_empty() && seen.insert(name) {
             client_classes.push(name.to_owned());
         }
     }

@@ -1,5 +1,7 @@
 //! What `interfaces-config` has in both families.
 
+use std::collections::BTreeSet;
+
 use super::family::Family;
 use super::types::InterfaceSelection;
 use super::{godwit, other_keys};
@@ -36,8 +38,9 @@ impl<A: Address> Listening<A> {
         findings: &mut Findings,
     ) -> Self {
         let mut listening = Self::default();
+        let mut taken = BTreeSet::new();
         for item in fields.list("interfaces", findings) {
-            if let Some(selection) = selection::<F>(item, &listening.interfaces, findings) {
+            if let Some(selection) = selection::<F>(item, &mut taken, findings) {
                 listening.interfaces.push(selection);
             }
         }
@@ -62,16 +65,17 @@ impl<A: Address> Listening<A> {
 /// One element of `interfaces`, checked against those before it.
 fn selection<F: Family>(
     item: &Value,
-    before: &[InterfaceSelection<F::Address>],
+    taken: &mut Taken<F::Address>,
     findings: &mut Findings,
 ) -> Option<InterfaceSelection<F::Address>> {
     let text = text_of(item, "interfaces", findings)?;
     let selection =
         if text.value == "*" { InterfaceSelection::All } else { named(text, findings)? };
-    if before.iter().any(|other| overlap::<F>(other, &selection)) {
+    if overlaps::<F>(taken, &selection) {
         findings.error(text.at, format!("interface `{}` is selected already", text.value));
         return None;
     }
+    taken.insert(key(&selection));
     Some(selection)
 }
 
@@ -102,18 +106,32 @@ fn named<A: Address>(text: Placed<&str>, findings: &mut Findings) -> Option<Inte
     Some(InterfaceSelection::Named { name: name.to_owned(), address })
 }
 
-/// Whether two selections name the same sockets. `*` goes together with names, as in Kea.
-fn overlap<F: Family>(
-    one: &InterfaceSelection<F::Address>,
-    other: &InterfaceSelection<F::Address>,
+/// Selections so far: the name of an interface, and one address of it or none. `*` has no name.
+type Taken<A> = BTreeSet<(Option<String>, Option<A>)>;
+
+fn key<A: Address>(selection: &InterfaceSelection<A>) -> (Option<String>, Option<A>) {
+    match selection {
+        InterfaceSelection::All => (None, None),
+        InterfaceSelection::Named { name, address } => (Some(name.clone()), *address),
+    }
+}
+
+/// Whether `selection` names sockets of an earlier one. `*` goes together with names, as in Kea.
+fn overlaps<F: Family>(
+    taken: &Taken<F::Address>,
+    selection: &InterfaceSelection<F::Address>,
 ) -> bool {
-    use InterfaceSelection::{All, Named};
-    match (one, other) {
-        (All, All) => true,
-        (Named { name: a, address: x }, Named { name: b, address: y }) => {
-            let whole = x.is_none() != y.is_none() && !F::ADDRESS_BESIDE_INTERFACE;
-            a == b && (whole || x == y)
-        }
-        _ => false,
+    let (name, address) = key(selection);
+    if taken.contains(&(name.clone(), address)) {
+        return true;
+    }
+    if name.is_none() || F::ADDRESS_BESIDE_INTERFACE {
+        return false;
+    }
+    // A whole interface has all its addresses. What has none comes first in order.
+    let whole = (name, None);
+    match address {
+        Some(_) => taken.contains(&whole),
+        None => taken.range(&whole..).next().is_some_and(|(other, _)| *other == whole.0),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::family::Family;
 use super::godwit;
+use super::security::{self, PathKind};
 use super::types::{LogDestination, LogOutput, LogSeverity, Logger};
 use crate::fields::Fields;
 use crate::json::Value;
@@ -58,16 +59,19 @@ pub(crate) fn logger<F: Family>(value: &Value, findings: &mut Findings) -> Optio
 
 fn output<F: Family>(value: &Value, findings: &mut Findings) -> Option<LogOutput> {
     let mut fields = Fields::of(value, "`output-options`", findings)?;
-    let text = fields.text("output", findings).map_or("stdout", |output| output.value);
-    let destination = match text {
+    let text = fields.text("output", findings);
+    let destination = match text.map_or("stdout", |output| output.value) {
         "stdout" => LogDestination::Stdout,
         "stderr" => LogDestination::Stderr,
         "syslog" => LogDestination::Syslog(None),
-        _ => match text.strip_prefix("syslog:") {
+        name => match name.strip_prefix("syslog:") {
             Some(facility) => LogDestination::Syslog(Some(facility.to_owned())),
-            None => LogDestination::File(text.to_owned()),
+            None => LogDestination::File(name.to_owned()),
         },
     };
+    if let (LogDestination::File(_), Some(name)) = (&destination, text) {
+        security::path(PathKind::Log, "output", name, findings);
+    }
     let flush = fields.boolean("flush", findings).is_none_or(|flush| flush.value);
     let max_size = fields.integer("maxsize", 0..=i64::MAX, findings);
     let max_versions = fields.u32("maxver", findings).map_or(1, |versions| versions.value);

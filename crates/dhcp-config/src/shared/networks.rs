@@ -1,5 +1,7 @@
 //! `shared-networks`, and the link that a network or a subnet belongs to.
 
+use std::collections::BTreeSet;
+
 use super::class_list;
 use super::classes::ClassGuards;
 use super::subnets::{Outer, Scoped, Subnets};
@@ -142,14 +144,15 @@ fn relay<A: Address>(fields: &mut Fields<'_>, findings: &mut Findings) -> Vec<A>
         findings.error_seen(several.at, message, "the other is at", single.at);
     }
     let mut addresses: Vec<A> = single.iter().map(|single| single.value).collect();
+    let mut seen: BTreeSet<A> = addresses.iter().copied().collect();
     for item in fields.list("ip-addresses", findings) {
         let address = text_of(item, "ip-addresses", findings)
             .and_then(|text| address_of::<A>(text, "ip-addresses", findings));
         let Some(address) = address else { continue };
-        if addresses.contains(&address.value) {
-            findings.error(address.at, format!("{} is in this list already", address.value));
-        } else {
+        if seen.insert(address.value) {
             addresses.push(address.value);
+        } else {
+            findings.error(address.at, format!("{} is in this list already", address.value));
         }
     }
     fields.finish(findings);

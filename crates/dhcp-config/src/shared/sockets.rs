@@ -2,12 +2,14 @@
 //! 7617 for Basic authentication, 9110 for header fields.
 
 use core::net::{IpAddr, Ipv4Addr};
+use std::collections::BTreeMap;
 
 use super::control::{
     AuthenticatedClient, BasicAuthentication, ControlSocket, HttpSocket, Secret, TlsFiles,
 };
 use super::family::Family;
-use super::{godwit, names};
+use super::security::PathKind;
+use super::{godwit, names, security};
 use crate::fields::{Fields, wrong_kind};
 use crate::json::{Kind, Value};
 use crate::source::{At, Findings, Placed};
@@ -58,11 +60,10 @@ pub(crate) fn read<F: Family>(
     };
     let items = items.iter().chain(fields.list("control-sockets", findings));
     let mut sockets = Vec::new();
-    let mut places: Vec<At> = Vec::new();
+    let mut places: BTreeMap<Option<(IpAddr, u16)>, At> = BTreeMap::new();
     for item in items {
         let Some(socket) = socket::<F>(item, findings) else { continue };
-        let before = sockets.iter().zip(&places).find(|(other, _)| same_door(other, &socket));
-        if let Some((_, &place)) = before {
+        if let Some(&place) = places.get(&door(&socket)) {
             let message = match &socket {
                 ControlSocket::Unix(_) => "there is a `unix` control socket already".to_owned(),
                 ControlSocket::Http(http) => {
@@ -71,20 +72,18 @@ pub(crate) fn read<F: Family>(
             };
             findings.error_seen(item.at, message, "the other is at", place);
         }
+        places.entry(door(&socket)).or_insert(item.at);
         sockets.push(socket);
-        places.push(item.at);
     }
     sockets
 }
 
-/// Whether two sockets cannot both be opened. Kea takes one `unix` socket at most.
-fn same_door(one: &ControlSocket, two: &ControlSocket) -> bool {
-    match (one, two) {
-        (ControlSocket::Unix(_), ControlSocket::Unix(_)) => true,
-        (ControlSocket::Http(one), ControlSocket::Http(two)) => {
-            (one.address, one.port) == (two.address, two.port)
-        }
-        _ => false,
+/// What no two sockets can share: an address with a port, or for `unix` that there is one at most,
+/// as in Kea.
+fn door(socket: &ControlSocket) -> Option<(IpAddr, u16)> {
+    match socket {
+        ControlSocket::Unix(_) => None,
+        ControlSocket::Http(http) => Some((http.address, http.port)),
     }
 }
 
@@ -119,6 +118,7 @@ fn unix(fields: &mut Fields<'_>, findings: &mut Findings) -> Option<ControlSocke
         findings.error(name.at, "`socket-name` is empty");
         return None;
     }
+    security::path(PathKind::Socket, "socket-name", name, findings);
     Some(ControlSocket::Unix(name.value.to_owned()))
 }
 
@@ -139,6 +139,9 @@ fn http<F: Family>(
     let is_whole = findings.errors() == before;
     let tls = tls(fields, kind, findings);
     let address = address.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |placed| placed.value);
+    if is_whole && authentication.is_none() && tls.is_none() {
+        security::open_socket(fields.at, findings);
+    }
     if is_whole && authentication.is_none() && tls.is_none() && !address.is_loopback() {
         let message = format!("everyone who can reach {address} may give commands");
         findings.warn_help(fields.at, message, "set `authentication`, or `https` with its files");
@@ -232,6 +235,11 @@ fn client<F: Family>(item: &Value, findings: &mut Findings) -> Option<Authentica
     let mut fields = Fields::of(item, "a client", findings)?;
     let user = secret(&mut fields, ["user", "user-file"], findings);
     let password = secret(&mut fields, ["password", "password-file"], findings);
+    for (key, secret) in [("user", &user), ("password", &password)] {
+        if let Some(Placed { value: Secret::Text(_), at }) = secret {
+            security::clear_text(key, *at, findings);
+        }
+    }
     godwit::refuse_inside::<F>(fields.context(findings), findings);
     fields.finish(findings);
     let password = password.map_or(Secret::Text(String::new()), |password| password.value);

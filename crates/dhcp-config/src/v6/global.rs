@@ -1,5 +1,7 @@
 //! The global scope.
 
+use std::collections::BTreeSet;
+
 use super::options::definitions;
 use super::scope::Scope;
 use super::types::{Dhcp6, InterfacesConfig6, MacSource};
@@ -11,6 +13,7 @@ use crate::shared::family::Family;
 use crate::shared::global;
 use crate::shared::hosts::{self, HostScope};
 use crate::shared::interfaces::Listening;
+use crate::shared::security;
 use crate::shared::subnets::{Scoped, Subnets};
 use crate::source::Findings;
 
@@ -50,6 +53,9 @@ fn read_global(mut fields: Fields<'_>, findings: &mut Findings) -> Dhcp6 {
     let allow_registration = fields.boolean("allow-address-registration", findings);
     let data_directory = fields.text("data-directory", findings);
     let data_directory = data_directory.filter(|folder| !folder.value.is_empty());
+    if let Some(folder) = data_directory {
+        security::data_folder("data-directory", folder, findings);
+    }
     let client_classes = class_list::classes::<V6>(&mut fields, findings);
     let reservations = fields.list("reservations", findings);
     let is_address_unique = common.hosts.ip_unique;
@@ -141,7 +147,7 @@ fn mac_sources(fields: &mut Fields<'_>, findings: &mut Findings) -> Vec<MacSourc
     if entry.value.kind == Kind::List(Box::default()) {
         findings.error_help(entry.value.at, "`mac-sources` is empty", "`\"any\"` is Kea's default");
     }
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
     let mut sources = Vec::new();
     for item in items {
         let Some(text) = text_of(item, "mac-sources", findings) else { continue };
@@ -159,10 +165,9 @@ fn mac_sources(fields: &mut Fields<'_>, findings: &mut Findings) -> Vec<MacSourc
                 continue;
             }
         };
-        if seen.contains(&text.value) {
+        if !seen.insert(text.value) {
             findings.error(text.at, format!("`{}` is in this list already", text.value));
         }
-        seen.push(text.value);
         // Whatever comes after `any` or under a second name changes nothing.
         sources.extend(
             named.into_iter().filter(|source| !sources.contains(source)).collect::<Vec<_>>(),

@@ -8,6 +8,7 @@ use crate::arguments::Request;
 use crate::backend::{ApplyFailure, Backend};
 use crate::digest::sha256_hex;
 use crate::family::Commanded;
+use crate::secrets::{mask, restore_secrets};
 use crate::text::kea_json;
 
 /// The digest by which configurations are compared.
@@ -17,6 +18,7 @@ pub(crate) fn hash_of(configuration: &Value) -> String {
 
 pub(super) fn get<B: Backend>(_request: &Request<'_>, backend: &mut B) -> Outcome {
     let mut shown = backend.configuration().clone();
+    mask(&mut shown);
     shown["hash"] = Value::from(hash_of(backend.configuration()));
     Ok(Answer::with(shown))
 }
@@ -26,14 +28,22 @@ pub(super) fn hash<B: Backend>(_request: &Request<'_>, backend: &mut B) -> Outco
 }
 
 pub(super) fn set<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
-    let document = document::<B>(request)?.clone();
+    let mut document = document::<B::Family>(request)?.clone();
+    restore_secrets(&mut document, backend.configuration());
     backend.apply(document).map_err(configuration_refused)?;
     Ok(applied(backend))
 }
 
 pub(super) fn test<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
-    let document = document::<B>(request)?;
-    match backend.check(document) {
+    tested::<B::Family>(request, |document| backend.check(document))
+}
+
+/// The outcome of `config-test` where `check` checks a whole configuration.
+pub(crate) fn tested<F: Commanded>(
+    request: &Request<'_>,
+    check: impl FnOnce(&Value) -> Result<(), Vec<Problem>>,
+) -> Outcome {
+    match check(document::<F>(request)?) {
         Ok(()) => Ok(Answer::success(
             "Configuration seems sane. Control-sockets, hook-libraries, and D2 configuration were \
              sanity checked, but not applied.",
@@ -73,9 +83,9 @@ pub(super) fn pull<B: Backend>(_request: &Request<'_>, _backend: &mut B) -> Outc
     Ok(Answer::empty("No config backend."))
 }
 
-/// The arguments as a whole configuration of the backend's family.
-fn document<'a, B: Backend>(request: &Request<'a>) -> Result<&'a Value, Answer> {
-    let root = B::Family::VERSION.root();
+/// The arguments as a whole configuration of the family.
+fn document<'a, F: Commanded>(request: &Request<'a>) -> Result<&'a Value, Answer> {
+    let root = F::VERSION.root();
     let arguments = request
         .arguments
         .ok_or_else(|| Answer::error("Missing mandatory 'arguments' parameter."))?;

@@ -5,7 +5,7 @@ mod selection;
 mod server;
 mod statistic;
 
-pub(crate) use config::configuration_refused;
+pub(crate) use config::{configuration_refused, tested};
 
 use crate::backend::Backend;
 use crate::dispatch::Command;

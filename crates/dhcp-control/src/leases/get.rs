@@ -1,5 +1,7 @@
 //! Commands that show leases.
 
+use std::collections::BTreeMap;
+
 use dhcp_lease::{ClientKey, LeaseState};
 use serde_json::{Value, json};
 
@@ -11,6 +13,7 @@ use crate::answer::{Answer, Outcome, ResultCode};
 use crate::arguments::{Fields, Request, integer};
 use crate::backend::Backend;
 use crate::family::Commanded;
+use crate::text::write_value;
 
 /// The family of a backend.
 type Of<B> = <B as Backend>::Family;
@@ -30,32 +33,33 @@ pub(super) fn one<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome
 }
 
 pub(super) fn all<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
-    let mut found: Vec<LeaseOf<B>> = Vec::new();
     let Some(fields) = request.optional_map()? else {
-        backend.leases().for_each(&mut |lease| found.push(lease.clone()));
-        return Ok(listed::<B>(&found));
+        let mut list = List::default();
+        backend.leases().for_each(&mut |lease| list.add::<B>(lease));
+        return Ok(list.answer::<B>());
     };
+    let mut found: Vec<LeaseOf<B>> = Vec::new();
     let subnets =
         fields.get("subnets").ok_or_else(|| Answer::error("'subnets' parameter not specified"))?;
     let Value::Array(subnets) = subnets else {
         return Err(Answer::error("'subnets' parameter must be a list"));
     };
-    let mut asked = Vec::with_capacity(subnets.len());
+    let mut asked = BTreeMap::new();
     for subnet in subnets {
         let Some(id) = integer(subnet) else {
             return Err(Answer::error("listed subnet identifiers must be numbers"));
         };
         let id = u32::try_from(id)
             .map_err(|_| Answer::error(format!("out of range subnet identifier {id}")))?;
-        asked.push(id);
+        let place = asked.len();
+        asked.entry(id).or_insert(place);
     }
     backend.leases().for_each(&mut |lease| {
-        if asked.contains(&Of::<B>::subnet_id(lease)) {
+        if asked.contains_key(&Of::<B>::subnet_id(lease)) {
             found.push(lease.clone());
         }
     });
-    let place = |lease: &LeaseOf<B>| asked.iter().position(|&id| id == Of::<B>::subnet_id(lease));
-    found.sort_by_key(place);
+    found.sort_by_key(|lease| asked.get(&Of::<B>::subnet_id(lease)).copied());
     Ok(listed::<B>(&found))
 }
 
@@ -93,9 +97,7 @@ pub(super) fn page<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcom
     }
     let found = backend.leases().page(after, limit as usize);
     let mut answer = listed::<B>(&found);
-    if let Some(Value::Object(arguments)) = &mut answer.arguments {
-        arguments.insert("count".to_owned(), json!(found.len()));
-    }
+    answer.arguments = Some(json!({ "count": found.len() }));
     Ok(answer)
 }
 
@@ -214,8 +216,29 @@ fn filtered<B: Backend>(backend: &mut B, fits: impl Fn(&LeaseOf<B>) -> bool) -> 
 }
 
 fn listed<B: Backend>(found: &[LeaseOf<B>]) -> Answer {
-    let leases: Vec<Value> = found.iter().map(Of::<B>::to_json).collect();
-    let result = if found.is_empty() { ResultCode::Empty } else { ResultCode::Success };
-    let text = format!("{} {} lease(s) found.", found.len(), Of::<B>::VERSION.name());
-    Answer::text(result, text).and(json!({ "leases": leases }))
+    let mut list = List::default();
+    found.iter().for_each(|lease| list.add::<B>(lease));
+    list.answer::<B>()
+}
+
+/// Leases on their way into an answer, as text.
+#[derive(Default)]
+struct List {
+    text: String,
+    count: usize,
+}
+
+impl List {
+    fn add<B: Backend>(&mut self, lease: &LeaseOf<B>) {
+        self.text.push_str(if self.count == 0 { "[ " } else { ", " });
+        write_value(&mut self.text, &Of::<B>::to_json(lease));
+        self.count += 1;
+    }
+
+    fn answer<B: Backend>(mut self) -> Answer {
+        self.text.push_str(if self.count == 0 { "[  ]" } else { " ]" });
+        let result = if self.count == 0 { ResultCode::Empty } else { ResultCode::Success };
+        let text = format!("{} {} lease(s) found.", self.count, Of::<B>::VERSION.name());
+        Answer::text(result, text).and_leases(self.text)
+    }
 }

@@ -2,17 +2,28 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Octets of one command.
 const COMMAND_MAX_BYTES: usize = 64 << 20;
 /// Octets of all commands that are under way.
 const TOTAL_MAX_BYTES: usize = 128 << 20;
 
+/// Octets of a command at a socket that asks nobody who they are.
+pub(super) const ANYONES_MAX_BYTES: usize = 1 << 20;
+/// Octets of all answers that clients have not taken yet, unless there is only one.
+const ANSWERS_MAX_BYTES: usize = 128 << 20;
+/// Octets from which on memory is given back to the system at once.
+const LARGE_BYTES: usize = 4 << 20;
+
 /// What is left for all sockets.
 #[derive(Debug)]
 pub(super) struct Budget {
     left: Cell<usize>,
     command_max_bytes: usize,
+    /// Octets of answers that are being sent.
+    answers: Arc<AtomicUsize>,
 }
 
 /// A command as far as it has come; gives its share back when it goes away.
@@ -20,6 +31,7 @@ pub(super) struct Budget {
 pub(super) struct Command {
     octets: Vec<u8>,
     budget: Rc<Budget>,
+    max_bytes: usize,
 }
 
 /// There is no room for the rest of a command.
@@ -32,7 +44,7 @@ impl Budget {
     }
 
     fn of(command_max_bytes: usize, total: usize) -> Rc<Self> {
-        Rc::new(Self { left: Cell::new(total), command_max_bytes })
+        Rc::new(Self { left: Cell::new(total), command_max_bytes, answers: Arc::default() })
     }
 
     /// Whether a command of `len` octets would be taken.
@@ -44,7 +56,13 @@ impl Budget {
 impl Command {
     /// A command of which nothing has come yet.
     pub(super) fn new(budget: &Rc<Budget>) -> Self {
-        Self { octets: Vec::new(), budget: Rc::clone(budget) }
+        Self::within(budget, budget.command_max_bytes)
+    }
+
+    /// The same of at most `max_bytes`.
+    pub(super) fn within(budget: &Rc<Budget>, max_bytes: usize) -> Self {
+        let max_bytes = max_bytes.min(budget.command_max_bytes);
+        Self { octets: Vec::new(), budget: Rc::clone(budget), max_bytes }
     }
 
     /// Adds `octets`.
@@ -54,7 +72,7 @@ impl Command {
     /// When they are too many for one command or for all together.
     pub(super) fn put(&mut self, octets: &[u8]) -> Result<(), TooLarge> {
         let left = self.budget.left.get();
-        if octets.len() > left || self.octets.len() + octets.len() > self.budget.command_max_bytes {
+        if octets.len() > left || self.octets.len() + octets.len() > self.max_bytes {
             return Err(TooLarge);
         }
         self.budget.left.set(left - octets.len());
@@ -71,12 +89,81 @@ impl Command {
 impl Drop for Command {
     fn drop(&mut self) {
         self.budget.left.set(self.budget.left.get() + self.octets.len());
+        if self.octets.len() >= LARGE_BYTES {
+            self.octets = Vec::new();
+            netio::process::return_memory();
+        }
+    }
+}
+
+/// An answer that a client is to take; gives its share back when it goes away.
+#[derive(Debug)]
+pub(super) struct Answer {
+    text: String,
+    counted_bytes: usize,
+    answers: Arc<AtomicUsize>,
+}
+
+impl Answer {
+    /// The answer `text`; in its place `refusal` of its length when other answers that nobody has
+    /// taken yet leave no room.
+    pub(super) fn new(
+        budget: &Budget,
+        text: String,
+        refusal: impl FnOnce(usize) -> String,
+    ) -> Self {
+        let answers = Arc::clone(&budget.answers);
+        let before = answers.load(Ordering::Relaxed);
+        let is_refused = before > 0 && before + text.len() > ANSWERS_MAX_BYTES;
+        let text = if is_refused { refusal(text.len()) } else { text };
+        let counted_bytes = text.len();
+        answers.fetch_add(counted_bytes, Ordering::Relaxed);
+        Self { text, counted_bytes, answers }
+    }
+
+    /// The same in the list that HTTP has around it.
+    pub(super) fn in_list(mut self) -> Self {
+        self.text.insert_str(0, "[ ");
+        self.text.push_str(" ]");
+        self
+    }
+}
+
+impl AsRef<[u8]> for Answer {
+    fn as_ref(&self) -> &[u8] {
+        self.text.as_bytes()
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        self.answers.fetch_sub(self.counted_bytes, Ordering::Relaxed);
+        if self.counted_bytes >= LARGE_BYTES {
+            self.text = String::new();
+            netio::process::return_memory();
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn answers_that_nobody_takes_leave_no_room_for_more() {
+        let budget = Budget::new();
+        let large = |len: usize| Answer::new(&budget, "x".repeat(len), |_| "refused".to_owned());
+        let first = large(ANSWERS_MAX_BYTES + 1);
+        assert_eq!(first.as_ref().len(), ANSWERS_MAX_BYTES + 1, "one may be as large as it is");
+        let second = large(10).in_list();
+        assert_eq!(second.as_ref(), b"[ refused ]");
+        drop(first);
+        let third = large(ANSWERS_MAX_BYTES - 7);
+        assert_eq!(third.as_ref().len(), ANSWERS_MAX_BYTES - 7);
+        assert_eq!(large(1).as_ref(), b"refused");
+        drop((second, third));
+        assert_eq!(budget.answers.load(Ordering::Relaxed), 0);
+    }
 
     #[test]
     fn one_command_and_all_commands_are_bounded_and_give_back() {
@@ -90,6 +177,7 @@ mod tests {
         assert!(budget.has_room_for(4) && !budget.has_room_for(5));
         assert_eq!(second.put(b"12345"), Err(TooLarge));
         drop(first);
+        assert_eq!(Command::within(&budget, 3).put(b"1234"), Err(TooLarge));
         assert_eq!(second.put(b"12345"), Ok(()));
         drop(second);
         assert!(budget.has_room_for(6) && !budget.has_room_for(7));

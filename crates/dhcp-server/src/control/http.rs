@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::rc::Rc;
 
 use dhcp_config::HttpSocket;
@@ -18,12 +19,14 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 
 use super::auth::Gate;
-use super::budget::{Budget, Command};
+use super::budget::{ANYONES_MAX_BYTES, Answer, Budget, Command};
 use super::line::Line;
 use super::pace::{Pace, Phase};
+use super::parse::parse;
 use super::question::{Asking, Question};
 use super::seats::Seat;
 use super::tls;
+use super::unix::{failure, no_room};
 
 /// Where Prometheus reads.
 const METRICS_PATH: &str = "/metrics";
@@ -38,6 +41,8 @@ pub(super) struct Front {
     gate: Option<Gate>,
     headers: Vec<(HeaderName, HeaderValue)>,
     tls: Option<TlsAcceptor>,
+    /// Whether it asks nobody for credentials or a certificate.
+    is_open_to_all: bool,
 }
 
 impl Front {
@@ -57,8 +62,34 @@ impl Front {
             gate: config.authentication.as_ref().map(Gate::open).transpose()?,
             headers: headers.collect::<Result<_, String>>()?,
             tls: config.tls.as_ref().map(tls::acceptor).transpose()?,
+            is_open_to_all: is_open_to_all(config),
         })
     }
+}
+
+/// Whether a socket asks nobody for credentials or certificates.
+pub(super) fn is_open_to_all(config: &HttpSocket) -> bool {
+    let has_certificates =
+        config.tls.as_ref().is_some_and(|tls| tls.is_client_certificate_required);
+    config.authentication.is_none() && !has_certificates
+}
+
+/// Whether `host`, as a request names this server, is an address or a name of this machine's own.
+/// A page of another site can have a name of its site lead to this machine, and would then be taken
+/// for a page of this server's by the browser that shows it. Names of sites have a dot; names without
+/// one are of the own network.
+fn is_own(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|octet| octet.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    let is_hostname = || {
+        let own = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        name.eq_ignore_ascii_case(own.trim())
+    };
+    let is_local = !name.is_empty() && !name.contains('.');
+    address.parse::<IpAddr>().is_ok() || is_local || is_hostname()
 }
 
 /// What the connections of one socket share.
@@ -164,12 +195,13 @@ async fn serve_request(
     let front = Rc::clone(&desk.front.borrow());
     let outcome = outcome(request, &front, &desk, &pace).await;
     pace.enter(Phase::Answering);
+    let answer = |text| Answer::new(&desk.budget, text, |len| failure(&no_room(len)));
     let (status, kind, body) = match outcome {
-        Outcome::Answer(map) => (StatusCode::OK, JSON, format!("[ {map} ]")),
-        Outcome::Metrics(text) => (StatusCode::OK, EXPOSITION, text),
-        Outcome::Refusal(status) => (status, JSON, status_map(status)),
+        Outcome::Answer(map) => (StatusCode::OK, JSON, answer(map).in_list()),
+        Outcome::Metrics(text) => (StatusCode::OK, EXPOSITION, answer(text)),
+        Outcome::Refusal(status) => (status, JSON, answer(status_map(status))),
     };
-    let mut response = Response::new(Full::new(Bytes::from(body)));
+    let mut response = Response::new(Full::new(Bytes::from_owner(body)));
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, kind);
@@ -191,11 +223,15 @@ async fn outcome(request: Request<Incoming>, front: &Front, desk: &Desk, pace: &
     if front.gate.as_ref().is_some_and(|gate| !gate.admits(shown)) {
         return Outcome::Refusal(StatusCode::UNAUTHORIZED);
     }
+    let host = request.headers().get(header::HOST);
+    if front.is_open_to_all && host.is_some_and(|host| !host.to_str().is_ok_and(is_own)) {
+        return Outcome::Refusal(StatusCode::MISDIRECTED_REQUEST);
+    }
     let question = match (request.method(), request.uri().path()) {
         (&Method::GET, METRICS_PATH) => Question::Metrics,
         (&Method::GET, _) => return Outcome::Refusal(StatusCode::NOT_FOUND),
         // As in Kea, commands are taken under any path.
-        (&Method::POST, _) => match command(request, desk).await {
+        (&Method::POST, _) => match command(request, front, desk).await {
             Ok(command) => Question::Command(command),
             Err(status) => return Outcome::Refusal(status),
         },
@@ -210,7 +246,11 @@ async fn outcome(request: Request<Incoming>, front: &Front, desk: &Desk, pace: &
     }
 }
 
-async fn command(request: Request<Incoming>, desk: &Desk) -> Result<serde_json::Value, StatusCode> {
+async fn command(
+    request: Request<Incoming>,
+    front: &Front,
+    desk: &Desk,
+) -> Result<serde_json::Value, StatusCode> {
     if !is_json(request.headers().get(header::CONTENT_TYPE)) {
         return Err(StatusCode::BAD_REQUEST);
     }
@@ -218,14 +258,17 @@ async fn command(request: Request<Incoming>, desk: &Desk) -> Result<serde_json::
     if !desk.budget.has_room_for(body.size_hint().lower()) {
         return Err(StatusCode::PAYLOAD_TOO_LARGE);
     }
-    let mut command = Command::new(&desk.budget);
+    let mut command = match front.is_open_to_all {
+        true => Command::within(&desk.budget, ANYONES_MAX_BYTES),
+        false => Command::new(&desk.budget),
+    };
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|_| StatusCode::BAD_REQUEST)?;
         if let Some(octets) = frame.data_ref() {
             command.put(octets).map_err(|_| StatusCode::PAYLOAD_TOO_LARGE)?;
         }
     }
-    serde_json::from_slice(command.octets()).map_err(|_| StatusCode::BAD_REQUEST)
+    parse(command.octets()).map_err(|_| StatusCode::BAD_REQUEST)
 }
 
 /// Whether a `Content-Type` is `application/json`, whatever parameters it has.
@@ -233,4 +276,27 @@ fn is_json(value: Option<&HeaderValue>) -> bool {
     let text = value.and_then(|value| value.to_str().ok()).unwrap_or_default();
     let kind = text.split_once(';').map_or(text, |(kind, _)| kind);
     kind.trim().eq_ignore_ascii_case("application/json")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_other_sites_are_not_this_machines() {
+        for host in [
+            "127.0.0.1",
+            "192.0.2.1:8000",
+            "localhost:80",
+            "dhcp1:8000",
+            "[::1]:8000",
+            "[2001:db8::1]",
+        ] {
+            assert!(is_own(host), "{host}");
+        }
+        for host in ["evil.example", "evil.example:8000", "localhost.evil.example", "", "1.2.3.4.x"]
+        {
+            assert!(!is_own(host), "{host}");
+        }
+    }
 }

@@ -12,6 +12,7 @@ mod feed;
 mod http;
 mod line;
 mod pace;
+mod parse;
 mod question;
 mod seats;
 mod sockets;

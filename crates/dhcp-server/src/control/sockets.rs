@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
-use dhcp_config::{ControlSocket, HttpSocket};
+use dhcp_config::ControlSocket;
 use tokio::net::{TcpListener, TcpSocket, UnixListener};
 use tokio::task::{AbortHandle, spawn_local};
 
@@ -15,6 +15,7 @@ use super::http::{self, Front};
 use super::question::Asking;
 use super::seats::Seats;
 use super::unix::{self, SocketFile};
+use crate::policy;
 
 /// Connections per socket.
 const SEATS: usize = 128;
@@ -22,9 +23,6 @@ const SEATS: usize = 128;
 const BACKLOG: u32 = 128;
 /// Wait after an accept that failed for want of something.
 const BREATH: Duration = Duration::from_millis(100);
-/// Folder of unix sockets whose names are relative (Kea's), and the variable for another one.
-const SOCKET_FOLDER: &str = "/run/kea";
-const SOCKET_FOLDER_VARIABLE: &str = "KEA_CONTROL_SOCKET_DIR";
 
 /// Where a socket is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -173,13 +171,11 @@ enum Prepared {
 fn wanted(socket: &ControlSocket) -> Result<Wanted, String> {
     match socket {
         ControlSocket::Unix(name) => {
-            let folder = std::env::var_os(SOCKET_FOLDER_VARIABLE)
-                .map_or_else(|| SOCKET_FOLDER.into(), PathBuf::from);
             // An absolute name replaces the folder.
-            Ok(Wanted::Unix(folder.join(name)))
+            Ok(Wanted::Unix(policy::SOCKETS.path().join(name)))
         }
         ControlSocket::Http(config) => {
-            if is_open_to_all(config) {
+            if !config.address.is_loopback() && http::is_open_to_all(config) {
                 tracing::warn!(
                     target: "commands",
                     id = "COMMAND_HTTP_SOCKET_SECURITY_WARNING",
@@ -193,13 +189,6 @@ fn wanted(socket: &ControlSocket) -> Result<Wanted, String> {
             Ok(Wanted::Http((config.address, config.port).into(), Rc::new(front)))
         }
     }
-}
-
-/// Whether a socket is reachable by others and asks nobody for credentials or certificates.
-fn is_open_to_all(config: &HttpSocket) -> bool {
-    let has_certificates =
-        config.tls.as_ref().is_some_and(|tls| tls.is_client_certificate_required);
-    !config.address.is_loopback() && config.authentication.is_none() && !has_certificates
 }
 
 fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {

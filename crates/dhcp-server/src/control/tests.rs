@@ -449,28 +449,71 @@ fn a_kept_connection_without_commands_ends_after_half_a_minute() {
 #[test]
 fn an_oversized_command_is_refused_and_its_memory_given_back() {
     let scene = Scene::new("oversized");
-    let port = free_port();
+    let [port, open_port] = [free_port(), free_port()];
     let (path, unix) = scene.unix("socket");
-    scene.configure(vec![ControlSocket::Http(http(port)), unix]).unwrap();
+    let [user, password] = ["a", "b"].map(|text| Secret::Text(text.to_owned()));
+    let authentication = Some(BasicAuthentication {
+        realm: String::new(),
+        directory: None,
+        clients: vec![AuthenticatedClient { user, password }],
+    });
+    let closed = ControlSocket::Http(HttpSocket { authentication, ..http(port) });
+    scene.configure(vec![closed, ControlSocket::Http(http(open_port)), unix]).unwrap();
+    // `a:b` in base 64.
+    let known = format!("Authorization: Basic YTpi\r\n{AS_JSON}");
     for _ in 0..3 {
-        // No length is told, so that it only shows on the way.
-        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-        let head =
-            format!("POST / HTTP/1.1\r\nHost: x\r\n{AS_JSON}Transfer-Encoding: chunked\r\n\r\n");
-        stream.write_all(head.as_bytes()).unwrap();
-        let mut chunk = b"100000\r\n".to_vec();
-        chunk.resize(chunk.len() + (1 << 20), b' ');
-        chunk.extend(b"\r\n");
-        let sent = (0..200).take_while(|_| stream.write_all(&chunk).is_ok()).count();
-        assert!((64..200).contains(&sent), "{sent} MiB were taken");
+        // One that asks nobody for a password takes less: what the kernel holds, and one mebibyte.
+        for (port, head, taken) in [(port, &known[..], 64..200), (open_port, AS_JSON, 1..64)] {
+            // No length is told, so that it only shows on the way.
+            let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+            let head =
+                format!("POST / HTTP/1.1\r\nHost: x\r\n{head}Transfer-Encoding: chunked\r\n\r\n");
+            stream.write_all(head.as_bytes()).unwrap();
+            let mut chunk = b"100000\r\n".to_vec();
+            chunk.resize(chunk.len() + (1 << 20), b' ');
+            chunk.extend(b"\r\n");
+            let sent = (0..200).take_while(|_| stream.write_all(&chunk).is_ok()).count();
+            assert!(taken.contains(&sent), "{sent} MiB were taken");
+        }
         let mut stream = UnixStream::connect(&path).unwrap();
         stream.write_all(b"{").unwrap();
         let spaces = vec![b' '; 1 << 20];
         let sent = (0..200).take_while(|_| stream.write_all(&spaces).is_ok()).count();
         assert!((64..200).contains(&sent), "{sent} MiB were taken");
     }
-    assert!(post(port, AS_JSON, "{}").starts_with("HTTP/1.1 200 OK\r\n"));
+    assert!(post(port, &known, "{}").starts_with("HTTP/1.1 200 OK\r\n"));
     // Under the limit it is taken whole.
     let big = format!("{{\"x\":\"{}\"}}", "y".repeat(20 << 20));
-    assert!(post(port, AS_JSON, &big).starts_with("HTTP/1.1 200 OK\r\n"));
+    assert!(post(port, &known, &big).starts_with("HTTP/1.1 200 OK\r\n"));
+    let answer = post(open_port, AS_JSON, &big[..900 << 10]);
+    assert!(answer.starts_with("HTTP/1.1 400 "), "it is taken, and cut: {answer}");
+}
+
+#[test]
+fn names_of_other_sites_are_refused_where_nobody_is_asked_for_a_password() {
+    let scene = Scene::new("rebinding");
+    let port = free_port();
+    scene.configure(vec![ControlSocket::Http(http(port))]).unwrap();
+    let ask = |host: &str| {
+        let request = format!(
+            "POST / HTTP/1.1\r\nHost: {host}\r\n{AS_JSON}Connection: close\r\nContent-Length: 2\r\n\r\n{{}}"
+        );
+        told(TcpStream::connect(("127.0.0.1", port)).unwrap(), request.as_bytes())
+    };
+    assert!(ask("evil.example").starts_with("HTTP/1.1 421 "));
+    assert!(ask(&format!("127.0.0.1:{port}")).starts_with("HTTP/1.1 200 "));
+}
+
+#[test]
+fn a_file_that_only_has_the_name_of_a_lock_stays() {
+    let scene = Scene::new("foreign-lock");
+    let (_, unix) = scene.unix("victim");
+    let lock = scene.folder.join("victim.lock");
+    fs::write(&lock, "precious").unwrap();
+    let refused = scene.configure(vec![unix.clone()]).unwrap_err();
+    assert!(refused[0].contains("what is there is no lock"), "{refused:?}");
+    fs::rename(&lock, scene.folder.join("precious")).unwrap();
+    std::os::unix::fs::symlink(scene.folder.join("precious"), &lock).unwrap();
+    scene.configure(vec![unix]).unwrap_err();
+    assert_eq!(fs::read_to_string(scene.folder.join("precious")).unwrap(), "precious");
 }

@@ -15,10 +15,11 @@ use std::rc::Rc;
 use serde_json::{Value, json};
 use tokio::net::{UnixListener, UnixStream};
 
-use super::budget::{Budget, Command, TooLarge};
+use super::budget::{Answer, Budget, Command, TooLarge};
 use super::feed::{Fed, Feed};
 use super::http::{self, Desk};
 use super::pace::{Pace, Phase};
+use super::parse::parse;
 use super::question::Question;
 use super::seats::Seat;
 
@@ -76,6 +77,7 @@ fn lock(path: &Path) -> Result<File, String> {
             .create(true)
             .truncate(false)
             .mode(0o600)
+            .custom_flags(netio::file::NO_FOLLOW)
             .open(path)
             .map_err(|cause| cause.to_string())?;
         match file.try_lock() {
@@ -84,6 +86,10 @@ fn lock(path: &Path) -> Result<File, String> {
             Err(TryLockError::Error(cause)) => return Err(cause.to_string()),
         }
         let own = file.metadata().map_err(|cause| cause.to_string())?;
+        // It is removed with the socket, so it must be ours: nobody writes into locks.
+        if !own.is_file() || own.len() > 0 {
+            return Err("what is there is no lock".to_owned());
+        }
         if fs::metadata(path)
             .is_ok_and(|there| (there.dev(), there.ino()) == (own.dev(), own.ino()))
         {
@@ -153,7 +159,15 @@ fn timed_out(octets: u64) -> String {
     failure(&format!("Connection over control channel timed out{discarded}"))
 }
 
-fn failure(text: &str) -> String {
+/// What a client is told whose answer finds no room.
+pub(super) fn no_room(len: usize) -> String {
+    format!(
+        "answers that clients have not read yet leave no room for this one of {len} octets; ask for \
+         less, as lease4-get-page does, or try again"
+    )
+}
+
+pub(super) fn failure(text: &str) -> String {
     json!({ "result": 1, "text": text }).to_string()
 }
 
@@ -173,8 +187,9 @@ async fn converse(stream: &UnixStream, pace: &Pace, desk: &Desk) -> io::Result<S
         }
         Err(text) => failure(&text),
     };
+    let answer = Answer::new(&desk.budget, answer, |len| failure(&no_room(len)));
     pace.enter(Phase::Answering);
-    let mut rest = answer.as_bytes();
+    let mut rest = answer.as_ref();
     while !rest.is_empty() {
         stream.writable().await?;
         match stream.try_write(rest) {
@@ -225,7 +240,7 @@ async fn command(
             return Ok(Err("the command is too large".to_owned()));
         }
         if is_complete {
-            let parsed = serde_json::from_slice(command.octets());
+            let parsed = parse(command.octets());
             return Ok(parsed.map_err(|cause| format!("the command is no sound JSON: {cause}")));
         }
         count = receive(stream, pace, &mut read).await?;

@@ -21,7 +21,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::thread;
 
-use dhcp_config::{LogSeverity, Logger};
+use dhcp_config::{LogSeverity, Logger, Problem};
 use netio::Clock;
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record as SpanRecord};
@@ -92,6 +92,11 @@ pub(crate) fn is_configured() -> bool {
 /// What anybody wants to know of single messages. One load.
 pub(crate) fn hearing() -> Hearing {
     Hearing::from_bits(HEARING.load(Ordering::Relaxed))
+}
+
+/// Logs a warning about a configuration, with Kea's identifier when it has one.
+pub(crate) fn warn(problem: &Problem) {
+    tracing::warn!(target: DAEMON, id = problem.id, "{problem}");
 }
 
 /// Returns when all that has been said so far is written.

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -10,12 +11,12 @@ use dhcp_config::{LogDestination, LogOutput, LogSeverity};
 
 use super::layout::{Civil, Layout, Record};
 use super::text::lines;
+use crate::policy;
 
 /// Smallest size at which a file is rotated, that of log4cplus.
 const ROTATION_MIN_BYTES: u64 = 200 << 10;
-/// Folder of log files whose names are relative (Kea's), and the variable for another one.
-const FOLDER: &str = "/var/log/kea";
-const FOLDER_VARIABLE: &str = "KEA_LOG_FILE_DIR";
+/// Mode of a log file, as with Kea's umask.
+const MODE: u32 = 0o640;
 /// Where the system log listens.
 const SYSTEM_LOG: &str = "/dev/log";
 
@@ -71,7 +72,7 @@ impl Sink {
                     self.or_stderr(&line, |state| send(state, &datagram));
                 }
                 LogDestination::File(name) => {
-                    let path = folder().join(name);
+                    let path = policy::LOGS.path().join(name);
                     self.or_stderr(&line, |state| self.append(state, &path, &line));
                 }
             }
@@ -91,7 +92,7 @@ impl Sink {
         if !matches!(*state, State::Broken) {
             let Err(cause) = write(&mut state) else { return };
             let what = match &self.output.destination {
-                LogDestination::File(name) => folder().join(name).display().to_string(),
+                LogDestination::File(name) => policy::LOGS.path().join(name).display().to_string(),
                 _ => SYSTEM_LOG.to_owned(),
             };
             put(&mut io::stderr().lock(), &format!("cannot write the log {what}: {cause}"));
@@ -111,8 +112,17 @@ impl Sink {
             *state = State::Closed;
         }
         if !matches!(state, State::File { .. }) {
-            let file = OpenOptions::new().append(true).create(true).open(path)?;
-            let len = file.metadata()?.len();
+            // A link in the folder must not lead to another file, nor a pipe without a reader hold
+            // up the log.
+            let flags = netio::file::NO_FOLLOW | netio::file::NON_BLOCKING;
+            let mut options = OpenOptions::new();
+            options.append(true).create(true).mode(MODE).custom_flags(flags);
+            let file = options.open(path)?;
+            let metadata = file.metadata()?;
+            if !metadata.is_file() {
+                return Err(io::Error::other("it is no regular file"));
+            }
+            let len = metadata.len();
             *state = State::File { file: BufWriter::new(file), len };
         }
         let State::File { file, len } = state else { unreachable!("it was just opened") };
@@ -141,10 +151,6 @@ fn send(state: &mut State, datagram: &str) -> io::Result<()> {
         socket.send(datagram.as_bytes())?;
     }
     Ok(())
-}
-
-fn folder() -> PathBuf {
-    std::env::var_os(FOLDER_VARIABLE).map_or_else(|| FOLDER.into(), PathBuf::from)
 }
 
 /// `log` becomes `log.1`, that `log.2` and so on up to `log.VERSIONS`.

@@ -23,7 +23,7 @@ use netio::packet::Packet;
 use crate::ServerError;
 use crate::doors::{Door, Doors, Listening, Steering};
 use crate::frames::FrameCounters;
-use crate::reload::Extent;
+use crate::reload::Terms;
 
 /// A reservation of a family as configured.
 pub(crate) type HostOf<P> = Reservation<<P as Reserving>::Code, <P as Reserving>::Configured>;
@@ -47,13 +47,15 @@ pub(crate) trait Service:
     type Constants;
 
     /// Reads and checks the configuration in `path`.
-    fn read(path: &Path, extent: Extent) -> Result<Checked<Self::Config>, ServerError>;
+    fn read(path: &Path, terms: Terms) -> Result<Checked<Self::Config>, ServerError>;
 
-    /// Checks the configuration `text`, which problems call `name`.
+    /// Checks the configuration `text`, which problems call `name`, for a server whose configuration
+    /// file is `configuration`.
     fn parse_text(
         name: &str,
         text: &str,
-        extent: Extent,
+        configuration: &Path,
+        terms: Terms,
     ) -> Result<Checked<Self::Config>, Vec<Problem>>;
 
     /// What both families configure alike.

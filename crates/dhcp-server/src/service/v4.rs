@@ -18,7 +18,7 @@ use super::{Common, HostOf, Outline, Service};
 use crate::ServerError;
 use crate::doors::{Door, Doors, Listening, Steering};
 use crate::frames::{self, FrameCounters};
-use crate::reload::{Extent, parse_dhcp4, read_dhcp4};
+use crate::reload::{Terms, parse_dhcp4, read_dhcp4};
 
 /// Octets of a DHCPv4 message in front of the last four of an Ethernet `chaddr`.
 pub(crate) const CLIENT_OFFSET: u32 = 30;
@@ -42,12 +42,17 @@ impl Service for V4 {
     type Config = Dhcp4;
     type Constants = ();
 
-    fn read(path: &Path, extent: Extent) -> Result<Checked<Dhcp4>, ServerError> {
-        read_dhcp4(path, extent)
+    fn read(path: &Path, terms: Terms) -> Result<Checked<Dhcp4>, ServerError> {
+        read_dhcp4(path, terms)
     }
 
-    fn parse_text(name: &str, text: &str, extent: Extent) -> Result<Checked<Dhcp4>, Vec<Problem>> {
-        parse_dhcp4(name, text, extent)
+    fn parse_text(
+        name: &str,
+        text: &str,
+        configuration: &Path,
+        terms: Terms,
+    ) -> Result<Checked<Dhcp4>, Vec<Problem>> {
+        parse_dhcp4(name, text, configuration, terms)
     }
 
     fn shared(config: &Dhcp4) -> Common<'_> {

@@ -19,7 +19,7 @@ use crate::ServerError;
 use crate::doors::{Door, Doors, Listening, Steering};
 use crate::frames::FrameCounters;
 use crate::leases::data_folder;
-use crate::reload::{Extent, parse_dhcp6, read_dhcp6};
+use crate::reload::{Terms, parse_dhcp6, read_dhcp6};
 use crate::server_id::server_duid;
 
 /// Octets of a RELAY-FORW in front of the four words of `peer-address` (RFC 9915 §9), which tells
@@ -45,12 +45,17 @@ impl Service for V6 {
     /// The server's DUID.
     type Constants = Vec<u8>;
 
-    fn read(path: &Path, extent: Extent) -> Result<Checked<Dhcp6>, ServerError> {
-        read_dhcp6(path, extent)
+    fn read(path: &Path, terms: Terms) -> Result<Checked<Dhcp6>, ServerError> {
+        read_dhcp6(path, terms)
     }
 
-    fn parse_text(name: &str, text: &str, extent: Extent) -> Result<Checked<Dhcp6>, Vec<Problem>> {
-        parse_dhcp6(name, text, extent)
+    fn parse_text(
+        name: &str,
+        text: &str,
+        configuration: &Path,
+        terms: Terms,
+    ) -> Result<Checked<Dhcp6>, Vec<Problem>> {
+        parse_dhcp6(name, text, configuration, terms)
     }
 
     fn shared(config: &Dhcp6) -> Common<'_> {

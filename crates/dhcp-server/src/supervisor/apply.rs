@@ -14,6 +14,7 @@ use netio::Clock;
 use serde_json::Value;
 
 use super::files::{beside, replace};
+use super::in_use::FilesInUse;
 use super::statistics::Work;
 use super::{InForce, Supervisor, wake};
 use crate::ServerError;
@@ -22,7 +23,7 @@ use crate::log::{self, DAEMON, counted};
 use crate::service::Service;
 
 /// What problems of a configuration call it that came as a command.
-const COMMANDED: &str = "<command>";
+pub(super) const COMMANDED: &str = "<command>";
 
 impl<P: Service> InForce<P> {
     /// `checked` with all that follows from it.
@@ -48,7 +49,7 @@ impl<P: Service> Supervisor<P> {
     }
 
     pub(super) fn read_again(&mut self) -> Result<(), ApplyFailure> {
-        let checked = P::read(&self.settings.configuration, self.settings.extent).map_err(
+        let checked = P::read(&self.settings.configuration, self.settings.terms).map_err(
             |error| match error {
                 ServerError::Configuration(problems) => ApplyFailure::Invalid(problems),
                 other => ApplyFailure::Refused(other.to_string()),
@@ -64,13 +65,18 @@ impl<P: Service> Supervisor<P> {
 
     /// Checks a configuration that came as a command.
     pub(super) fn parse(&self, document: &Value) -> Result<Checked<P::Config>, Vec<Problem>> {
-        P::parse_text(COMMANDED, &render(document), self.settings.extent)
+        P::parse_text(
+            COMMANDED,
+            &render(document),
+            &self.settings.configuration,
+            self.settings.terms,
+        )
     }
 
     fn use_checked(&mut self, checked: Checked<P::Config>) -> Result<(), ApplyFailure> {
         let refused = |error: ServerError| ApplyFailure::Refused(error.to_string());
         for warning in &checked.warnings {
-            tracing::warn!(target: DAEMON, "{warning}");
+            log::warn(warning);
         }
         let new = P::shared(&checked.config);
         if new.listening.is_empty() {
@@ -98,6 +104,7 @@ impl<P: Service> Supervisor<P> {
         reclaim::follow(&self.parts.table, new.expired);
         let snapshot = P::compile(&checked.config, &self.parts.constants, &self.parts.table);
         self.parts.in_force = InForce::new(checked, Arc::clone(&snapshot));
+        self.note_files();
         self.tally.outlines = Arc::clone(&self.parts.in_force.outlines);
         self.tell_statistics(Work::Follow(Arc::clone(&self.tally.outlines), samples));
         if let Some(hosts) = &self.parts.hosts {
@@ -129,6 +136,13 @@ impl<P: Service> Supervisor<P> {
         }
     }
 
+    /// Notes which files are in use now. The lease file stays as it was at the start.
+    fn note_files(&mut self) {
+        let common = P::shared(&self.parts.in_force.config);
+        let files = FilesInUse::of::<P>(&common, &self.settings.configuration);
+        self.administration.in_use.follow(files);
+    }
+
     /// Writes the configuration in force to `name`, or to the file that the server was started
     /// with. As in Kea, other files lie in the same folder.
     pub(super) fn write_configuration(&self, name: Option<&str>) -> Result<Written, String> {
@@ -137,6 +151,9 @@ impl<P: Service> Supervisor<P> {
             None => own.clone(),
             Some(name) => beside(own, Path::new(name))?,
         };
+        if path != *own {
+            self.administration.in_use.refuse(&path)?;
+        }
         let text = render(&self.parts.in_force.document);
         replace(&path, |file| file.write_all(text.as_bytes()))
             .map_err(|cause| format!("cannot write {}: {cause}", path.display()))?;

@@ -1,8 +1,12 @@
 //! Files that commands write.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, BufWriter};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+
+/// Mode of a file that a command writes: it may hold passwords.
+const MODE: u32 = 0o640;
 
 /// The file `name` in the folder of `own`.
 ///
@@ -32,8 +36,12 @@ pub(super) fn replace(
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(format!(".tmp{}", std::process::id()));
     let temporary = PathBuf::from(temporary);
-    let written = File::create(&temporary).and_then(|file| {
-        if let Ok(old) = fs::metadata(path) {
+    // `create_new` follows no link, whatever somebody else has put under that name.
+    fs::remove_file(&temporary).ok();
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(MODE);
+    let written = options.open(&temporary).and_then(|file| {
+        if let Some(old) = fs::symlink_metadata(path).ok().filter(Metadata::is_file) {
             file.set_permissions(old.permissions())?;
         }
         let mut file = BufWriter::new(file);

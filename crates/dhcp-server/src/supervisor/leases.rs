@@ -16,6 +16,7 @@ use dhcp_store::memfile::{Columns, Format, rows_of_table};
 use netio::Clock;
 
 use super::files::{beside, replace};
+use super::in_use::FilesInUse;
 use crate::leases::{self, ServerStore, lease_file};
 use crate::service::{Common, Service};
 
@@ -33,6 +34,8 @@ pub(super) struct Administration<P: Service> {
     unsettled: Vec<(u64, KeyOctets)>,
     /// The lease file; leases are written beside it.
     file: PathBuf,
+    /// Files that no command may replace.
+    pub(super) in_use: FilesInUse,
 }
 
 impl<P: Service> Administration<P> {
@@ -48,6 +51,7 @@ impl<P: Service> Administration<P> {
             store: leases.store(shards),
             unsettled: Vec::new(),
             file: lease_file::<P>(common),
+            in_use: FilesInUse::default(),
         }
     }
 
@@ -171,9 +175,7 @@ impl<P: Service> Leases<P> for Administration<P> {
 
     fn write(&mut self, file: &str) -> Result<(), String> {
         let path = beside(&self.file, file.as_ref())?;
-        if path == self.file {
-            return Err(format!("{} is the lease file in use", path.display()));
-        }
+        self.in_use.refuse_leases(&path)?;
         let format = Format::of::<P>();
         let written = replace(&path, |target| {
             let mut header = Vec::new();

@@ -5,9 +5,11 @@
 
 mod apply;
 mod backend;
+mod checks;
 mod counts;
 mod files;
 mod hosts;
+mod in_use;
 mod leases;
 mod statistics;
 
@@ -35,7 +37,9 @@ use crate::log::DAEMON;
 use crate::server::Settings;
 use crate::service::{Outline, Service};
 use crate::shard_loop::Shared;
+use checks::ChecksThread;
 use counts::Tally;
+use in_use::FilesInUse;
 use leases::Administration;
 use statistics::{StatisticsThread, Work};
 
@@ -97,6 +101,7 @@ pub(crate) struct Supervisor<P: Service> {
     tally: Tally<P>,
     /// From when the shards are there.
     statistics: Option<StatisticsThread>,
+    checks: Option<ChecksThread>,
     administration: Administration<P>,
     service: ServiceState,
     started: Now,
@@ -110,8 +115,9 @@ impl<P: Service> Supervisor<P> {
     /// A supervisor of what has been started.
     pub(crate) fn new(settings: Settings, shared: Arc<Shared<P>>, parts: Parts<P>) -> Self {
         let common = P::shared(&parts.in_force.config);
-        let administration =
+        let mut administration =
             Administration::new(&parts.leases, &parts.table, parts.wakers.len(), &common);
+        administration.in_use = FilesInUse::of::<P>(&common, &settings.configuration);
         let tally = Tally {
             table: Arc::clone(&parts.table),
             shards: Vec::new(),
@@ -124,6 +130,7 @@ impl<P: Service> Supervisor<P> {
             parts,
             tally,
             statistics: None,
+            checks: None,
             administration,
             service: ServiceState::default(),
             started: Clock::now(),
@@ -170,6 +177,7 @@ impl<P: Service> Supervisor<P> {
     pub(crate) fn run(&mut self, signals: &Signals, inbox: &Inbox) -> Result<i32, ServerError> {
         let samples = P::shared(&self.parts.in_force.config).samples;
         self.statistics = Some(StatisticsThread::start(self.tally.clone(), samples)?);
+        self.checks = Some(ChecksThread::start::<P>(&self.settings)?);
         let mut now_ns = Clock::mono_ns();
         let (mut report_due_ns, mut look_due_ns) = (now_ns + REPORT_NS, now_ns);
         loop {
@@ -224,8 +232,12 @@ impl<P: Service> Supervisor<P> {
                     tracing::info!(
                         target: "commands", id = "COMMAND_RECEIVED", "received command '{name}'"
                     );
+                    if let (checks::COMMAND, Some(checks)) = (name, &self.checks) {
+                        checks.give(asked);
+                        continue;
+                    }
                     match execute(command, self) {
-                        Executed::Answer(answer) => self.answer(asked, &answer),
+                        Executed::Answer(answer) => self.answer(asked, answer),
                         Executed::Statistics(command) => {
                             self.tell_statistics(Work::Command(command, asked));
                         }
@@ -237,9 +249,9 @@ impl<P: Service> Supervisor<P> {
     }
 
     /// Answers a command that is done, once it is safe.
-    fn answer(&mut self, asked: Asked, answer: &Answer) {
+    fn answer(&mut self, asked: Asked, answer: Answer) {
         let text = match self.administration.settle() {
-            Ok(()) => kea_json(&answer.to_json()),
+            Ok(()) => answer.into_text(),
             Err(why) => kea_json(&Answer::error(why).to_json()),
         };
         self.follow_service();

@@ -89,7 +89,11 @@ impl Clients for V4 {
     type Outlet = Outlet;
 
     fn compile(table: &LeaseTable) -> Snapshot {
-        let checked = dhcp_config::parse_dhcp4("test.conf", CONFIGURATION, &mut dhcp_server::Files);
+        let checked = dhcp_config::parse_dhcp4(
+            "test.conf",
+            CONFIGURATION,
+            &mut dhcp_server::Files::default(),
+        );
         let config = checked.expect("sound").config;
         Snapshot::compile(&config, |specs, reserved| table.configure(specs, reserved))
     }

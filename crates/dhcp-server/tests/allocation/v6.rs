@@ -78,7 +78,11 @@ impl Clients for V6 {
     type Outlet = Last;
 
     fn compile(table: &LeaseTable) -> Snapshot {
-        let checked = dhcp_config::parse_dhcp6("test.conf", CONFIGURATION, &mut dhcp_server::Files);
+        let checked = dhcp_config::parse_dhcp6(
+            "test.conf",
+            CONFIGURATION,
+            &mut dhcp_server::Files::default(),
+        );
         let config = checked.expect("sound").config;
         Snapshot::compile(&config, &SERVER_DUID, |specs, reserved| table.configure(specs, reserved))
     }

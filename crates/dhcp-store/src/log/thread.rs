@@ -141,6 +141,12 @@ impl LogThread {
         std::mem::take(&mut *self.state.problems.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Returns whether a clean-up of the lease file runs or has not been noted as ended.
+    #[must_use]
+    pub fn is_cleaning(&self) -> bool {
+        self.state.core().is_cleaning()
+    }
+
     /// Has the thread do a round soon.
     pub fn ring(&self) {
         self.state.bell.ring();

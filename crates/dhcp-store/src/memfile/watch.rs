@@ -92,9 +92,9 @@ impl Look {
     pub(crate) fn is_suspicious(&self) -> bool {
         let (own, named) = (self.file.state(), self.storage.state(&self.live));
         let (Ok(own), Ok(Some(named))) = (own, named) else { return true };
-        // It may have grown since.
+        // Rows written since make it longer, too: then the files are looked at once more, with the hold.
         own.id != named.id
-            || own.len < self.end
+            || own.len != self.end
             || !own.is_usable
             || self.companions.iter().any(|one| !one.is_same(&*self.storage))
     }

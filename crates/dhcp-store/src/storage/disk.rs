@@ -74,7 +74,7 @@ impl Storage for DiskStorage {
 
     fn open_to_read(&self, path: &Path) -> io::Result<Option<Arc<dyn LogFile>>> {
         let file = found(OpenOptions::new().read(true).open(path))?;
-        Ok(file.map(|file| Arc::new(DiskFile(file)) as Arc<dyn LogFile>))
+        Ok(file.map(DiskFile::open))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {

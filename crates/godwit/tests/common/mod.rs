@@ -13,6 +13,7 @@ pub(crate) mod small_disk;
 pub(crate) mod trace;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -33,6 +34,8 @@ impl TempFolder {
         let (own, number) = (std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
         let path = std::env::temp_dir().join(format!("godwit-test-{own}-{number}-{label}"));
         fs::create_dir_all(&path).expect("the temporary folder can be written");
+        // Control sockets lie in no folder that others may enter.
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o750)).expect("it is ours");
         Self(path)
     }
 
@@ -44,6 +47,16 @@ impl TempFolder {
 impl Drop for TempFolder {
     fn drop(&mut self) {
         fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+/// Has a server keep its PID file, logs and control sockets in `folder`. Lease files may lie beside
+/// its configuration.
+pub(crate) fn confine(command: &mut Command, folder: &Path) {
+    for name in
+        ["KEA_PIDFILE_DIR", "KEA_LOCKFILE_DIR", "KEA_LOG_FILE_DIR", "KEA_CONTROL_SOCKET_DIR"]
+    {
+        command.env(name, folder);
     }
 }
 
@@ -166,8 +179,13 @@ impl ServerProcess {
         let stderr = folder.join("server.log");
         let binary = env!("CARGO_BIN_EXE_godwit");
         wrapper.arg(binary).arg(name).args(flags).arg("-c").arg(config);
+        let text = fs::read_to_string(config).unwrap_or_default();
+        if text.contains(r#""socket-type": "http"#) || text.contains(r#""socket-type":"http"#) {
+            // What HTTP sockets must have has tests of its own.
+            wrapper.arg("-X");
+        }
+        confine(&mut wrapper, folder);
         wrapper
-            .env("KEA_PIDFILE_DIR", folder)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(fs::File::create(&stderr).expect("the test's folder can be written"));

@@ -49,10 +49,11 @@ impl Player {
             Make::Godwit => Command::new(env!("CARGO_BIN_EXE_godwit")),
         };
         if make == Make::Godwit {
-            command.arg(name);
+            // Its HTTP socket is open to all.
+            command.arg(name).arg("-X");
         }
         command.arg("-c").arg(&file).args(["-p", &port.to_string(), "-P", &own_port.to_string()]);
-        command.env("KEA_PIDFILE_DIR", folder.path()).env("KEA_LOCKFILE_DIR", folder.path());
+        crate::common::confine(&mut command, folder.path());
         command.env("KEA_TEST_SEND_RESPONSES_TO_SOURCE", "1");
         let log = fs::File::create(folder.path().join("stderr")).expect("the folder is there");
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);

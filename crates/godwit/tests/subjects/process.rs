@@ -69,7 +69,7 @@ impl Daemon {
         let port = free_port();
         let mut command = program(make, scenario.family);
         command.arg("-c").arg(&config).args(["-p", &port.to_string(), "-P", &own_port.to_string()]);
-        command.env("KEA_PIDFILE_DIR", folder.path()).env("KEA_LOCKFILE_DIR", folder.path());
+        crate::common::confine(&mut command, folder.path());
         command.env("KEA_TEST_SEND_RESPONSES_TO_SOURCE", "1");
         let log = fs::File::create(folder.path().join("stderr")).map_err(|e| e.to_string())?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);

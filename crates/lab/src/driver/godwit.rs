@@ -5,7 +5,8 @@ use serde_json::json;
 use testbed::CommandLine;
 
 use super::{
-    Place, Prepared, common_configuration, lease_file, version_of, with_ports, write_configuration,
+    Place, Prepared, common_configuration, confined, lease_file, version_of, with_ports,
+    write_configuration,
 };
 use crate::error::LabError;
 
@@ -39,9 +40,14 @@ pub(super) fn prepare(durability: Durability, place: &Place) -> Result<Prepared,
     configuration["user-context"] = json!({ "godwit": own });
     let path = write_configuration(place, &configuration)?;
     let server = place.family.protocol.name();
-    let command = CommandLine::new(place.godwit.to_string_lossy())
-        .args([server, "-c", &path])
-        .env("KEA_PIDFILE_DIR", place.folder.to_string_lossy());
+    let mut command = confined(
+        CommandLine::new(place.godwit.to_string_lossy()).args([server, "-c", &path]),
+        &place.folder,
+    );
+    if place.feature == Feature::PolledSubnets {
+        // Nobody but the one who polls reaches the socket.
+        command = command.args(["-X"]);
+    }
     Ok(Prepared {
         command: with_ports(command, place),
         lease_file: lease_file(place),

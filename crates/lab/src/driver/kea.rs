@@ -12,7 +12,8 @@ use testbed::CommandLine;
 use testbed::command::require_program;
 
 use super::{
-    Place, Prepared, common_configuration, lease_file, version_of, with_ports, write_configuration,
+    Place, Prepared, common_configuration, confined, lease_file, version_of, with_ports,
+    write_configuration,
 };
 use crate::error::LabError;
 use crate::family::Version;
@@ -50,11 +51,8 @@ pub(super) fn prepare(multi_threaded: bool, place: &Place) -> Result<Prepared, L
         configuration["reservations-in-subnet"] = json!(false);
     }
     let path = write_configuration(place, &configuration)?;
-    let folder = place.folder.to_string_lossy();
-    let mut command = CommandLine::new(program.to_string_lossy()).args(["-c", &path]);
-    for name in ["KEA_PIDFILE_DIR", "KEA_LOCKFILE_DIR", "KEA_DHCP_DATA_DIR", "KEA_LOG_FILE_DIR"] {
-        command = command.env(name, folder.clone());
-    }
+    let command =
+        confined(CommandLine::new(program.to_string_lossy()).args(["-c", &path]), &place.folder);
     Ok(Prepared {
         command: with_ports(command, place),
         lease_file: lease_file(place),

@@ -220,6 +220,20 @@ fn common_configuration(place: &Place) -> Value {
     configuration
 }
 
+/// `command` with the folders that Kea's servers confine files to: all of them `folder`.
+fn confined(mut command: CommandLine, folder: &Path) -> CommandLine {
+    for name in [
+        "KEA_PIDFILE_DIR",
+        "KEA_LOCKFILE_DIR",
+        "KEA_DHCP_DATA_DIR",
+        "KEA_LOG_FILE_DIR",
+        "KEA_CONTROL_SOCKET_DIR",
+    ] {
+        command = command.env(name, folder.to_string_lossy());
+    }
+    command
+}
+
 /// The lease file that Kea's configuration names; `None` where it says to write none.
 fn lease_file(place: &Place) -> Option<LeaseFile> {
     let path = place.folder.join(LEASE_FILE);

@@ -16,6 +16,7 @@ use std::io::Read as _;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -26,17 +27,26 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 use tokio::task::{LocalSet, spawn_local};
 
 use crate::error::LabError;
 use asked::{Asked, Fields, decoded};
 use desk::{Answer, Desk};
-use stream::Stream;
+use stream::{Stream, Waiting};
 
 /// How often the wish to end is looked for.
 const LOOK: Duration = Duration::from_millis(50);
 /// How long a connection may last; browsers open another one.
 const CONNECTION: Duration = Duration::from_secs(300);
+/// Time in which the head of a request must come, and a form behind it.
+const HEAD: Duration = Duration::from_secs(10);
+/// Connections at a time; further ones wait to be accepted.
+const CONNECTIONS: usize = 64;
+/// The policy of our own pages, as they have it themselves, and that no page may frame them.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
+                      img-src data:; connect-src 'self'; form-action 'self'; base-uri 'none'; \
+                      frame-ancestors 'none'";
 /// Octets that a form may have.
 const FORM_MAX_BYTES: usize = 16 << 10;
 /// Octets of a request's head.
@@ -95,10 +105,16 @@ fn token() -> Result<String, LabError> {
 }
 
 async fn accept(listener: TcpListener, desk: Rc<Desk>) {
+    let room = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
+        let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
         match listener.accept().await {
             Ok((stream, _)) => {
-                spawn_local(connection(stream, Rc::clone(&desk)));
+                let desk = Rc::clone(&desk);
+                spawn_local(async move {
+                    connection(stream, desk).await;
+                    drop(permit);
+                });
             }
             // For want of something, which may come back.
             Err(_) => tokio::time::sleep(LOOK).await,
@@ -109,12 +125,22 @@ async fn accept(listener: TcpListener, desk: Rc<Desk>) {
 /// One connection to its end. The browser's errors are answered; one that goes away is nobody's to be told
 /// about.
 async fn connection(stream: TcpStream, desk: Rc<Desk>) {
-    let service = service_fn(move |request| respond(request, Rc::clone(&desk)));
+    let waiting = Waiting::new();
+    let service = {
+        let waiting = Rc::clone(&waiting);
+        service_fn(move |request| {
+            waiting.end();
+            respond(request, Rc::clone(&desk))
+        })
+    };
     let connection = http1::Builder::new()
         .header_read_timeout(None)
         .max_buf_size(HEAD_MAX_BYTES)
-        .serve_connection(Stream(stream), service);
-    let _ = tokio::time::timeout(CONNECTION, connection).await;
+        .serve_connection(Stream::new(stream, Rc::clone(&waiting)), service);
+    tokio::select! {
+        _ = tokio::time::timeout(CONNECTION, connection) => {}
+        () = waiting.overdue(HEAD) => {}
+    }
 }
 
 async fn respond(
@@ -134,7 +160,8 @@ async fn asked(request: Request<Incoming>) -> Option<Asked> {
         headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
     };
     let (parts, body) = request.into_parts();
-    let body = Limited::new(body, FORM_MAX_BYTES).collect().await.ok()?.to_bytes();
+    let body = Limited::new(body, FORM_MAX_BYTES).collect();
+    let body = tokio::time::timeout(HEAD, body).await.ok()?.ok()?.to_bytes();
     Some(Asked {
         path: decoded(parts.uri.path())?,
         query: Fields::parse(parts.uri.query().unwrap_or_default())?,
@@ -160,10 +187,8 @@ fn response(answer: Answer) -> Response<Full<Bytes>> {
     for (name, value) in always {
         headers.insert(name, HeaderValue::from_static(value));
     }
-    if answer.is_foreign {
-        let sandbox = HeaderValue::from_static("sandbox allow-scripts");
-        headers.insert(header::CONTENT_SECURITY_POLICY, sandbox);
-    }
+    let policy = if answer.is_foreign { "sandbox allow-scripts" } else { POLICY };
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
     if let Some(place) = answer.elsewhere.and_then(|place| HeaderValue::try_from(place).ok()) {
         headers.insert(header::LOCATION, place);
     }

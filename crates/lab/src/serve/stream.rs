@@ -1,19 +1,65 @@
 //! A connection as `hyper` wants it, and nothing else: the daemon's keeps the pace of its clients besides, and
 //! no product uses another.
 
+use std::cell::Cell;
 use std::io;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use hyper::rt::ReadBufCursor;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::time::Instant;
 
 /// Octets per read.
 const READ_BYTES: usize = 4 << 10;
 
 /// A connection of TCP.
-pub(super) struct Stream(pub(super) TcpStream);
+pub(super) struct Stream {
+    tcp: TcpStream,
+    waiting: Rc<Waiting>,
+}
+
+/// Since when a connection waits for the head of a request, if it does.
+#[derive(Debug)]
+pub(super) struct Waiting(Cell<Option<Instant>>);
+
+impl Waiting {
+    /// A connection that has just been accepted.
+    pub(super) fn new() -> Rc<Self> {
+        Rc::new(Self(Cell::new(Some(Instant::now()))))
+    }
+
+    /// Notes that a request is being answered.
+    pub(super) fn end(&self) {
+        self.0.set(None);
+    }
+
+    /// Notes that some of a response was written: from here on the next request may come.
+    pub(super) fn begin(&self) {
+        self.0.set(Some(Instant::now()));
+    }
+
+    /// Ends when the connection has waited for `limit`.
+    pub(super) async fn overdue(&self, limit: Duration) {
+        loop {
+            let due = self.0.get().unwrap_or_else(Instant::now) + limit;
+            if due <= Instant::now() {
+                return;
+            }
+            tokio::time::sleep_until(due).await;
+        }
+    }
+}
+
+impl Stream {
+    /// The connection `tcp`; what is written restarts `waiting`.
+    pub(super) const fn new(tcp: TcpStream, waiting: Rc<Waiting>) -> Self {
+        Self { tcp, waiting }
+    }
+}
 
 impl hyper::rt::Read for Stream {
     fn poll_read(
@@ -24,7 +70,7 @@ impl hyper::rt::Read for Stream {
         let mut space = [0; READ_BYTES];
         let room = cursor.remaining().min(READ_BYTES);
         let mut read = ReadBuf::new(&mut space[..room]);
-        let polled = Pin::new(&mut self.0).poll_read(context, &mut read);
+        let polled = Pin::new(&mut self.tcp).poll_read(context, &mut read);
         cursor.put_slice(read.filled());
         polled
     }
@@ -36,14 +82,18 @@ impl hyper::rt::Write for Stream {
         context: &mut Context<'_>,
         octets: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(context, octets)
+        let polled = Pin::new(&mut self.tcp).poll_write(context, octets);
+        if matches!(polled, Poll::Ready(Ok(_))) {
+            self.waiting.begin();
+        }
+        polled
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(context)
+        Pin::new(&mut self.tcp).poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(context)
+        Pin::new(&mut self.tcp).poll_shutdown(context)
     }
 }

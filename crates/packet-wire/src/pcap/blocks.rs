@@ -170,7 +170,8 @@ impl<'a> Blocks<'a> {
         let [high, low, len, original_len] = [4, 8, 12, 16].map(|at| self.word_of(body, at));
         let units = u64::from(high?) << 32 | u64::from(low?);
         self.last_ns = interface.time_ns(units);
-        self.record_of(&body[20..], len?, original_len?)
+        let octets = body.get(20..).ok_or(PcapError::Length)?;
+        self.record_of(octets, len?, original_len?)
     }
 
     fn simple_packet(&self, body: &'a [u8]) -> Result<Record<'a>, PcapError> {
@@ -180,7 +181,8 @@ impl<'a> Blocks<'a> {
             0 => original_len,
             most => original_len.min(most),
         };
-        self.record_of(&body[4..], len, original_len)
+        let octets = body.get(4..).ok_or(PcapError::Length)?;
+        self.record_of(octets, len, original_len)
     }
 
     fn record_of(
@@ -291,6 +293,26 @@ mod tests {
 
     fn option(is_big: bool, code: u32, len: u32) -> u32 {
         if is_big { code << 16 | len } else { len << 16 | code }
+    }
+
+    #[test]
+    fn blocks_of_every_kind_and_length_are_read_or_refused() {
+        for is_big in [false, true] {
+            let start = [section(is_big), described(is_big, LINK_ETHERNET, &[])].concat();
+            for kind in [SECTION, INTERFACE, OLD_PACKET, SIMPLE_PACKET, PACKET, 4, 5, 10] {
+                // Lengths and options of zero, of the largest number, and of something between.
+                for (len, octet) in
+                    (0..=64).flat_map(|len| [0, 1, 4, 0xff].map(|octet| (len, octet)))
+                {
+                    let file = [&start[..], &block(is_big, kind, &vec![octet; len])].concat();
+                    let Ok(reader) = Reader::new(&file) else { continue };
+                    assert!(reader.count() <= 1, "kind {kind}, {len} octets of {octet}");
+                    for cut in start.len()..file.len() {
+                        let _ = Reader::new(&file[..cut]).map(Iterator::count);
+                    }
+                }
+            }
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `option-def`: options that the operator defines, and the look-up of any option.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use super::definition::{Definition, Field};
 use crate::fields::Fields;
@@ -13,6 +14,10 @@ use crate::source::{At, Findings, Placed};
 #[derive(Debug, Default)]
 pub(crate) struct Definitions {
     custom: Vec<Custom>,
+    /// Positions in `custom`, ascending, by space and code.
+    by_code: BTreeMap<String, BTreeMap<u16, Vec<usize>>>,
+    /// The same by space and name.
+    by_name: BTreeMap<String, BTreeMap<String, Vec<usize>>>,
 }
 
 #[derive(Debug)]
@@ -63,8 +68,40 @@ impl Definitions {
 
     fn custom(&self, space: &str, key: Key<'_>) -> Option<&Custom> {
         // A class's own definitions come last and count first.
-        let mut custom = self.custom.iter().rev();
-        custom.find(|custom| custom.space == space && key.is_of(&custom.definition))
+        self.positions(space, key).last().map(|&at| &self.custom[at])
+    }
+
+    fn positions(&self, space: &str, key: Key<'_>) -> &[usize] {
+        let positions = match key {
+            Key::Code(code) => self.by_code.get(space).and_then(|codes| codes.get(&code)),
+            Key::Name(name) => self.by_name.get(space).and_then(|names| names.get(name)),
+        };
+        positions.map_or(&[], |positions| positions)
+    }
+
+    /// The first one with `key` at `mark` or behind it.
+    fn since(&self, mark: usize, space: &str, key: Key<'_>) -> Option<&Custom> {
+        let positions = self.positions(space, key);
+        positions.iter().find(|&&at| at >= mark).map(|&at| &self.custom[at])
+    }
+
+    fn push(&mut self, custom: Custom) {
+        let (space, at) = (&custom.space, self.custom.len());
+        let Definition { code, ref name, .. } = custom.definition;
+        let codes = self.by_code.entry(space.clone()).or_default();
+        codes.entry(code).or_default().push(at);
+        let names = self.by_name.entry(space.clone()).or_default();
+        names.entry(name.clone().into_owned()).or_default().push(at);
+        self.custom.push(custom);
+    }
+
+    fn truncate(&mut self, mark: usize) {
+        for custom in self.custom.drain(mark..).rev() {
+            let codes = self.by_code.get_mut(&custom.space);
+            codes.and_then(|codes| codes.get_mut(&custom.definition.code)?.pop());
+            let names = self.by_name.get_mut(&custom.space);
+            names.and_then(|names| names.get_mut(&*custom.definition.name)?.pop());
+        }
     }
 }
 
@@ -98,7 +135,7 @@ pub(super) fn begin_class<F: Family>(fields: &mut Fields<'_>, findings: &mut Fin
 
 /// Forgets what a class defined.
 pub(super) fn end_class(mark: usize, findings: &mut Findings) {
-    findings.definitions.custom.truncate(mark);
+    findings.definitions.truncate(mark);
 }
 
 /// Adds a definition unless another one since `mark` or a standard one has its code or name.
@@ -109,11 +146,9 @@ fn add<F: Family>(custom: Custom, mark: usize, findings: &mut Findings) {
         Key::Code(code) => format!("option {code}"),
         Key::Name(name) => format!("option `{name}`"),
     };
-    let earlier = &findings.definitions.custom[mark..];
-    let clash = keys.into_iter().find_map(|key| {
-        let other = earlier.iter().find(|o| o.space == *space && key.is_of(&o.definition))?;
-        Some((key, other.at))
-    });
+    let clash = keys
+        .into_iter()
+        .find_map(|key| Some((key, findings.definitions.since(mark, space, key)?.at)));
     if let Some((key, other)) = clash {
         let message = format!("{} of space `{space}` is defined already", described(key));
         findings.error_seen(*at, message, "the other is at", other);
@@ -135,7 +170,7 @@ fn add<F: Family>(custom: Custom, mark: usize, findings: &mut Findings) {
         }
         return;
     }
-    findings.definitions.custom.push(custom);
+    findings.definitions.push(custom);
 }
 
 /// Reads one element of `option-def`.

@@ -191,7 +191,9 @@ fn identify<F: Family>(
         return Some((definition.code, Some(definition)));
     }
     let message = format!("unknown option `{}`{of_space}", name.value);
-    let names = findings.definitions.names::<F>(space);
+    // What is not shown needs no advice, which looks at every name.
+    let names =
+        if findings.is_full() { Vec::new() } else { findings.definitions.names::<F>(space) };
     let help = match crate::suggest::nearest(name.value, names.into_iter()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => "define it with `option-def`, or give it by `code`, with `\"csv-format\": false`"

@@ -3,6 +3,8 @@
 //! As in Kea, an option takes in every option of the space that it encapsulates which the same
 //! list sets, lowest code first.
 
+use std::collections::BTreeSet;
+
 use super::entry::Entry;
 use crate::shared::family::Family;
 use crate::source::Findings;
@@ -41,11 +43,12 @@ pub(super) fn octets<'e, F: Family>(
     });
     octets.truncate(entry.fields_len);
     path.push(space);
+    let mut codes: BTreeSet<u16> = options.iter().map(|(code, _)| *code).collect();
     for (at, inner) in inside() {
         used[at] = true;
         let value = self::octets::<F>(inner, entries, used, path, findings);
-        let is_there = options.iter().any(|(code, _)| *code == inner.code);
-        if !is_there || F::REPEATING_SPACE == Some(space) {
+        let is_new = codes.insert(inner.code);
+        if is_new || F::REPEATING_SPACE == Some(space) {
             options.push((inner.code, value));
         } else {
             let message = format!("option {} of space `{space}` is there already", inner.code);

@@ -1,0 +1,259 @@
+//! Kea 3's rules for what a configuration may name: folders of log files, lease files, control
+//! sockets and hook libraries, HTTP sockets that ask nobody who they are, and secrets in clear text.
+//!
+//! Which folders there are is the caller's to say: environment variables and modes of folders are
+//! nothing that is known here. Kea's manual to have read: "Runtime Security Policy Checking".
+
+use crate::source::{At, Findings, Placed};
+
+/// Reaction to what the rules refuse.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Enforcement {
+    /// Nothing is checked: for tools that only look at a configuration.
+    #[default]
+    Unchecked,
+    /// A warning with Kea's identifier, as with Kea's flag `-X`.
+    Warn,
+    /// An error.
+    Refuse,
+}
+
+/// Folders that files of one kind may lie in, the usual one first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Folders(Vec<String>);
+
+impl Folders {
+    /// The `folders` without slashes at their ends.
+    pub fn new(folders: impl IntoIterator<Item = String>) -> Self {
+        Self(folders.into_iter().map(|folder| folder.trim_end_matches('/').to_owned()).collect())
+    }
+
+    /// The folders, the usual one first.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
+    fn holds(&self, folder: &str) -> bool {
+        self.0.iter().any(|own| own == folder)
+    }
+
+    /// The problem with `path`, in Kea's words: it must be a file's name, alone or behind one of
+    /// the folders.
+    fn fault(&self, path: &str) -> Option<String> {
+        let (folder, file) = path.rsplit_once('/').map_or((None, path), |(f, n)| (Some(f), n));
+        if matches!(file, "" | "." | "..") {
+            return Some(format!("path: '{path}' has no filename"));
+        }
+        if path.chars().any(char::is_control) {
+            return Some(format!("path: '{path}' has control characters"));
+        }
+        self.folder_fault(folder?)
+    }
+
+    fn folder_fault(&self, folder: &str) -> Option<String> {
+        if self.holds(folder) && !folder.is_empty() {
+            return None;
+        }
+        let (shown, supported) =
+            (if folder.is_empty() { "/" } else { folder }, self.0.join("' or '"));
+        Some(format!("invalid path specified: '{shown}', supported path is '{supported}'"))
+    }
+}
+
+/// The rules as they stand for one server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SecurityPolicy {
+    /// Reaction to what the rules refuse.
+    pub enforcement: Enforcement,
+    /// Folders of lease files, of databases in a file, and of the server's identifier.
+    pub data: Folders,
+    /// Folders of log files.
+    pub logs: Folders,
+    /// Folders of control sockets.
+    pub sockets: Folders,
+    /// Those of them that more than their owner and readers of their group may enter.
+    pub relaxed_sockets: Folders,
+    /// Folders of hook libraries; every folder that a package of Kea uses when there is none.
+    pub hooks: Folders,
+    /// Folders of scripts that hook libraries run.
+    pub scripts: Folders,
+    /// The folder of the forensic log.
+    pub legal_log: Folders,
+}
+
+/// The end of the folder of hook libraries in every package of Kea.
+const HOOKS: &str = "/kea/hooks";
+/// Where packages install.
+const INSTALLED: [&str; 3] = ["/usr/", "/opt/", "/nix/store/"];
+
+impl SecurityPolicy {
+    fn hook_fault(&self, path: &str) -> Option<String> {
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let is_installed = INSTALLED.iter().any(|place| folder.starts_with(place))
+            && folder.ends_with(HOOKS)
+            && folder.split('/').all(|part| part != "..");
+        if self.hooks == Folders::default() && is_installed {
+            return None;
+        }
+        self.hooks.fault(path)
+    }
+}
+
+/// Kinds of paths, each with Kea's identifier of the warning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PathKind {
+    Leases,
+    Log,
+    Socket,
+    HookLibrary,
+    Script,
+}
+
+impl PathKind {
+    const fn warning(self) -> &'static str {
+        match self {
+            Self::Leases => "DHCPSRV_MEMFILE_PATH_SECURITY_WARNING",
+            Self::Log => "DCTL_LOG_PATH_SECURITY_WARNING",
+            Self::Socket => "COMMAND_UNIX_SOCKET_PATH_SECURITY_WARNING",
+            Self::HookLibrary | Self::Script => "HOOKS_LIBPATH_SECURITY_WARNING",
+        }
+    }
+}
+
+impl Findings {
+    /// Reports what the rules refuse: an error, or a warning with Kea's identifier `id`.
+    fn insecure(&mut self, at: At, id: &'static str, message: String, help: &str) {
+        match self.security.enforcement {
+            Enforcement::Unchecked => {}
+            Enforcement::Warn => self.warn_id(at, id, message),
+            Enforcement::Refuse => self.error_help(at, message, help),
+        }
+    }
+}
+
+/// Checks the path `path`, which `key` names.
+pub(crate) fn path(kind: PathKind, key: &str, path: Placed<&str>, findings: &mut Findings) {
+    let policy = &findings.security;
+    let (fault, variable) = match kind {
+        PathKind::Leases => (policy.data.fault(path.value), "KEA_DHCP_DATA_DIR"),
+        PathKind::Log => (policy.logs.fault(path.value), "KEA_LOG_FILE_DIR"),
+        PathKind::Socket => (policy.sockets.fault(path.value), "KEA_CONTROL_SOCKET_DIR"),
+        PathKind::HookLibrary => (policy.hook_fault(path.value), "KEA_HOOKS_PATH"),
+        PathKind::Script => (policy.scripts.fault(path.value), "KEA_HOOK_SCRIPTS_PATH"),
+    };
+    let help = format!("name the file alone, set {variable}, or start with -X");
+    if let Some(fault) = fault {
+        let message = format!("`{key}` is not allowed: {fault}");
+        findings.insecure(path.at, kind.warning(), message, &help);
+    } else if kind == PathKind::Socket {
+        let folder = match path.value.rsplit_once('/') {
+            Some((folder, _)) => Some(folder),
+            None => policy.sockets.iter().next(),
+        };
+        let Some(folder) = folder.filter(|folder| policy.relaxed_sockets.holds(folder)) else {
+            return;
+        };
+        let message =
+            format!("socket path:{folder} does not exist or has more relaxed permissions than 750");
+        let help = format!("run `chmod 750 {folder}`, or start with -X");
+        let id = "COMMAND_UNIX_SOCKET_PERMISSIONS_SECURITY_WARNING";
+        findings.insecure(path.at, id, message, &help);
+    }
+}
+
+/// Checks the folder `folder`, which `key` names as that of leases and of the server's identifier.
+pub(crate) fn data_folder(key: &str, folder: Placed<&str>, findings: &mut Findings) {
+    let fault = findings.security.data.folder_fault(folder.value.trim_end_matches('/'));
+    if let Some(fault) = fault {
+        let message = format!("`{key}` is not allowed: {fault}");
+        let help = "set KEA_DHCP_DATA_DIR, or start with -X";
+        findings.insecure(folder.at, PathKind::Leases.warning(), message, help);
+    }
+}
+
+/// Checks the folder of the forensic log.
+pub(crate) fn legal_log(key: &str, folder: Placed<&str>, findings: &mut Findings) {
+    let folders = &findings.security.legal_log;
+    if let Some(fault) = folders.folder_fault(folder.value.trim_end_matches('/')) {
+        let message = format!("`{key}` is not allowed: {fault}");
+        let help = "set KEA_LEGAL_LOG_DIR, or start with -X";
+        findings.insecure(folder.at, "LEGAL_LOG_PATH_SECURITY_WARNING", message, help);
+    }
+}
+
+/// Reports an HTTP socket at `at` that has neither authentication nor TLS.
+pub(crate) fn open_socket(at: At, findings: &mut Findings) {
+    let help = "set `authentication` with files, or `https` with its files, or start with -X";
+    let id = "COMMAND_HTTP_SOCKET_SECURITY_WARNING";
+    findings.insecure(at, id, "Unsecured HTTP control channel".to_owned(), help);
+}
+
+/// Reports a user's name or password (`key`) that stands in the configuration itself.
+pub(crate) fn clear_text(key: &str, at: At, findings: &mut Findings) {
+    let id = match key {
+        "user" => "HTTP_CLIENT_USER_SECURITY_WARNING",
+        _ => "HTTP_CLIENT_PASSWORD_SECURITY_WARNING",
+    };
+    let help = format!("put it into a file and name that as `{key}-file`, or start with -X");
+    findings.insecure(at, id, format!("use of clear text '{key}' is NOT SECURE"), &help);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_name_of_a_file_or_the_folder_itself_is_taken() {
+        let folders = Folders::new(["/var/log/kea/".to_owned(), "/run/kea".to_owned()]);
+        for path in ["x.log", "/var/log/kea/x.log", "/run/kea/.x"] {
+            assert_eq!(folders.fault(path), None, "{path}");
+        }
+        for path in [
+            "",
+            "/",
+            ".",
+            "..",
+            "sub/x",
+            "../x",
+            "./x",
+            "/x",
+            "//x",
+            "/etc/x",
+            "/var/log/kea/",
+            "/var/log/kea/../x",
+            "/var/log/kea/sub/x",
+            "/var/log/kea//x",
+            "/var/log/x",
+            "/run/kea/..",
+            "/var/log/kea/x\ny",
+            "x\0y",
+            " /var/log/kea/x",
+        ] {
+            assert!(folders.fault(path).is_some(), "{path}");
+        }
+        assert_eq!(
+            folders.fault("/x").unwrap(),
+            "invalid path specified: '/', supported path is '/var/log/kea' or '/run/kea'"
+        );
+        assert!(Folders::new(["/".to_owned()]).fault("/x").is_some(), "as in Kea");
+    }
+
+    #[test]
+    fn libraries_lie_where_packages_of_kea_put_them() {
+        let policy = SecurityPolicy::default();
+        for path in [
+            "libdhcp_bootp.so",
+            "/usr/lib/x86_64-linux-gnu/kea/hooks/libdhcp_bootp.so",
+            "/usr/local/lib/kea/hooks/libdhcp_bootp.so",
+        ] {
+            assert_eq!(policy.hook_fault(path), None, "{path}");
+        }
+        for path in ["/tmp/kea/hooks/x.so", "/usr/../tmp/kea/hooks/x.so", "/usr/lib/x.so", "a/x.so"]
+        {
+            assert!(policy.hook_fault(path).is_some(), "{path}");
+        }
+        let policy = SecurityPolicy { hooks: Folders::new(["/h".into()]), ..policy };
+        assert!(policy.hook_fault("/usr/lib/kea/hooks/libdhcp_bootp.so").is_some());
+        assert_eq!(policy.hook_fault("/h/libdhcp_bootp.so"), None);
+    }
+}

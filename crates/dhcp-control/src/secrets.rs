@@ -1,0 +1,84 @@
+//! Secrets in configurations that commands show: who may read one need not know the passwords.
+
+use serde_json::Value;
+
+/// What is shown in place of a secret.
+const MASK: &str = "*****";
+/// Keys of secrets.
+const KEYS: [&str; 2] = ["password", "secret"];
+/// The key of what belongs to the operator, whatever is in it.
+const CONTEXT: &str = "user-context";
+
+/// Masks the secrets of `configuration`.
+pub(crate) fn mask(configuration: &mut Value) {
+    match configuration {
+        Value::Object(map) => {
+            for (key, value) in map.iter_mut().filter(|(key, _)| *key != CONTEXT) {
+                match value {
+                    Value::String(text) if KEYS.contains(&key.as_str()) && !text.is_empty() => {
+                        MASK.clone_into(text);
+                    }
+                    inner => mask(inner),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(mask),
+        _ => {}
+    }
+}
+
+/// Puts the secrets of `known` back where `configuration` has the mask in the same place: it was
+/// shown, changed elsewhere, and comes back.
+pub fn restore_secrets(configuration: &mut Value, known: &Value) {
+    match (configuration, known) {
+        (Value::Object(map), Value::Object(known)) => {
+            for (key, value) in map.iter_mut().filter(|(key, _)| *key != CONTEXT) {
+                match (value, known.get(key)) {
+                    (Value::String(text), Some(Value::String(secret)))
+                        if KEYS.contains(&key.as_str()) && text == MASK =>
+                    {
+                        secret.clone_into(text);
+                    }
+                    (inner, Some(known)) => restore_secrets(inner, known),
+                    (_, None) => {}
+                }
+            }
+        }
+        (Value::Array(items), Value::Array(known)) => {
+            for (item, known) in items.iter_mut().zip(known) {
+                restore_secrets(item, known);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn secrets_are_not_shown_and_come_back() {
+        let own = json!({ "Dhcp4": {
+            "lease-database": { "type": "mysql", "user": "kea", "password": "x" },
+            "control-sockets": [ {}, { "clients": [ { "user": "a", "password": "y" } ] } ],
+            "user-context": { "password": "note" }, "hosts-databases": [ { "password": "" } ] } });
+        let mut shown = own.clone();
+        mask(&mut shown);
+        let text = shown.to_string();
+        assert!(
+            !text.contains("\"x\"") && !text.contains("\"y\"") && text.contains("note"),
+            "{text}"
+        );
+        assert_eq!(shown["Dhcp4"]["lease-database"]["password"], MASK);
+        shown["Dhcp4"]["valid-lifetime"] = json!(7);
+        restore_secrets(&mut shown, &own);
+        let mut expected = own.clone();
+        expected["Dhcp4"]["valid-lifetime"] = json!(7);
+        assert_eq!(shown, expected);
+        let mut other = json!({ "Dhcp4": { "lease-database": { "password": "new" } } });
+        restore_secrets(&mut other, &own);
+        assert_eq!(other["Dhcp4"]["lease-database"]["password"], "new");
+    }
+}

@@ -1,0 +1,161 @@
+//! Parsing a command within a budget of memory: `{"":0}` has seven octets as text, and takes some
+//! seven hundred as a value.
+
+use std::cell::Cell;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+/// Octets that the values of any command may take, however short its text.
+const LEAST_BYTES: usize = 64 << 20;
+/// The same as a multiple of the text's length.
+const PER_OCTET: usize = 4;
+
+/// Octets that a value takes in a list, whose room grows by doubling.
+const VALUE_BYTES: usize = 2 * size_of::<Value>();
+/// What the allocator adds to a string.
+const STRING_BYTES: usize = 24;
+/// Octets of a map's first node, and of what each further entry adds to it.
+const MAP_BYTES: usize = 640;
+const ENTRY_BYTES: usize = 112;
+
+/// Words of the error for a command that takes too much.
+const TOO_LARGE: &str = "the command takes too much memory: put a large configuration into the \
+                         configuration file and use config-reload";
+
+/// Parses the command `text`.
+///
+/// # Errors
+///
+/// It is no sound JSON, or its values would take more memory than a command may.
+pub(super) fn parse(text: &[u8]) -> Result<Value, serde_json::Error> {
+    parse_within(text, LEAST_BYTES.max(PER_OCTET * text.len()))
+}
+
+fn parse_within(text: &[u8], budget_bytes: usize) -> Result<Value, serde_json::Error> {
+    let left = Cell::new(budget_bytes);
+    let mut deserializer = serde_json::Deserializer::from_slice(text);
+    let value = Node { left: &left }.deserialize(&mut deserializer)?;
+    deserializer.end()?;
+    Ok(value)
+}
+
+/// A value to come, and the octets that are left for it and all others.
+#[derive(Clone, Copy)]
+struct Node<'b> {
+    left: &'b Cell<usize>,
+}
+
+impl Node<'_> {
+    fn spend<E: Error>(self, bytes: usize) -> Result<(), E> {
+        let left = self.left.get().checked_sub(bytes);
+        self.left.set(left.ok_or_else(|| E::custom(TOO_LARGE))?);
+        Ok(())
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Node<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        self.spend(VALUE_BYTES)?;
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Node<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any valid JSON value")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
+        self.spend(STRING_BYTES + value.len())?;
+        Ok(Value::from(value))
+    }
+
+    fn visit_string<E: Error>(self, value: String) -> Result<Value, E> {
+        self.spend(STRING_BYTES + value.len())?;
+        Ok(Value::String(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element_seed(self)? {
+            list.push(item);
+        }
+        Ok(Value::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            let node = if map.is_empty() { MAP_BYTES } else { ENTRY_BYTES };
+            self.spend(node + STRING_BYTES + key.len())?;
+            map.insert(key, entries.next_value_seed(self)?);
+        }
+        Ok(Value::Object(map))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fits_is_what_serde_reads() {
+        let text = r#" { "a": [ 1, -2, 1.5, 1e400, "x\n", null, true, {} ], "b": { "c": "" } } "#;
+        let text = text.replace("1e400", "18446744073709551615");
+        let expected: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(parse(text.as_bytes()).unwrap(), expected);
+        for text in ["", "{", "{} x", "[1,]", "nul", "\"\\x\"", "{\"a\":1e999}"] {
+            let ours = parse(text.as_bytes()).map_err(|error| error.to_string());
+            let theirs = serde_json::from_str(text).map_err(|e: serde_json::Error| e.to_string());
+            assert_eq!(ours, theirs, "{text}");
+        }
+    }
+
+    #[test]
+    fn values_of_every_kind_count() {
+        for item in ["0", "{\"\":0}", "[]", "\"xxxxxxxxxxxxxxxx\"", "{}", "[[[[0]]]]"] {
+            let list = |count: usize| format!("[{}]", vec![item; count].join(","));
+            assert!(parse_within(list(100).as_bytes(), 100 << 10).is_ok(), "{item}");
+            let error = parse_within(list(10_000).as_bytes(), 100 << 10).unwrap_err();
+            assert!(error.to_string().starts_with(TOO_LARGE), "{item}: {error}");
+        }
+    }
+
+    #[test]
+    fn deep_nesting_is_refused() {
+        for depth in [1_000, 1_000_000] {
+            let list = "[".repeat(depth) + &"]".repeat(depth);
+            let map = "{\"a\":".repeat(depth) + "0" + &"}".repeat(depth);
+            for text in [list, map] {
+                let error = parse(text.as_bytes()).unwrap_err().to_string();
+                assert!(error.starts_with("recursion limit exceeded"), "{error}");
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The folders that Kea 3 confines files to, from its environment variables, and what of them is
+//! there. [`dhcp_config::SecurityPolicy`] has the rules themselves.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use dhcp_config::{Enforcement, Folders, SecurityPolicy};
+
+/// A folder of Kea's, and the variable that names another one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KeaFolder {
+    variable: &'static str,
+    usual: &'static str,
+}
+
+/// Lease files and the server's identifier.
+pub(crate) const DATA: KeaFolder =
+    KeaFolder { variable: "KEA_DHCP_DATA_DIR", usual: "/var/lib/kea" };
+/// Log files.
+pub(crate) const LOGS: KeaFolder =
+    KeaFolder { variable: "KEA_LOG_FILE_DIR", usual: "/var/log/kea" };
+/// Control sockets.
+pub(crate) const SOCKETS: KeaFolder =
+    KeaFolder { variable: "KEA_CONTROL_SOCKET_DIR", usual: "/run/kea" };
+/// PID files.
+pub(crate) const PID_FILES: KeaFolder =
+    KeaFolder { variable: "KEA_PIDFILE_DIR", usual: "/run/kea" };
+const LEGAL_LOG: KeaFolder = KeaFolder { variable: "KEA_LEGAL_LOG_DIR", usual: "/var/lib/kea" };
+const SCRIPTS: KeaFolder =
+    KeaFolder { variable: "KEA_HOOK_SCRIPTS_PATH", usual: "/usr/share/kea/scripts" };
+/// Hook libraries: packages have folders of their own.
+const HOOKS_VARIABLE: &str = "KEA_HOOKS_PATH";
+
+/// The usual folder of sockets under its older name, a link to the other one.
+const SOCKETS_BEFORE: &str = "/var/run/kea";
+/// Most permissions of the folder of control sockets.
+const SOCKETS_MODE: u32 = 0o750;
+
+impl KeaFolder {
+    fn configured(self) -> Option<String> {
+        std::env::var(self.variable).ok().filter(|folder| !folder.is_empty())
+    }
+
+    /// The folder for names without one.
+    pub(crate) fn path(self) -> PathBuf {
+        self.configured().unwrap_or_else(|| self.usual.to_owned()).into()
+    }
+
+    /// The configured folder, or else the usual one and those `beside` it.
+    fn folders(self, beside: impl IntoIterator<Item = String>) -> Folders {
+        match self.configured() {
+            Some(folder) => Folders::new([folder]),
+            None => Folders::new([self.usual.to_owned()].into_iter().chain(beside)),
+        }
+    }
+}
+
+/// The rules for a server with the configuration file `configuration`.
+pub(crate) fn of(configuration: &Path, is_unrestricted: bool) -> SecurityPolicy {
+    // Where the operator put the configuration, `config-write` writes, too.
+    let own = std::path::absolute(configuration).ok();
+    let own = own.as_deref().and_then(Path::parent).and_then(Path::to_str).map(str::to_owned);
+    let sockets = SOCKETS.folders([SOCKETS_BEFORE.to_owned()]);
+    let enforcement = if is_unrestricted { Enforcement::Warn } else { Enforcement::Refuse };
+    SecurityPolicy {
+        enforcement,
+        data: DATA.folders(own),
+        logs: LOGS.folders(None),
+        relaxed_sockets: Folders::new(sockets.iter().filter(|f| is_relaxed(f)).map(str::to_owned)),
+        sockets,
+        hooks: Folders::new(std::env::var(HOOKS_VARIABLE).ok()),
+        scripts: SCRIPTS.folders(None),
+        legal_log: LEGAL_LOG.folders(None),
+    }
+}
+
+/// The folders that a server with the configuration file `configuration` writes to by the rules.
+pub(crate) fn writable(configuration: &Path) -> Vec<PathBuf> {
+    let policy = of(configuration, false);
+    let folders = [&policy.data, &policy.logs, &policy.sockets];
+    let folders = folders.into_iter().flat_map(Folders::iter).map(PathBuf::from);
+    folders.chain([PID_FILES.path()]).collect()
+}
+
+/// Whether `folder` grants more than the folder of control sockets may; one that is not there does
+/// not, as in Kea.
+fn is_relaxed(folder: impl AsRef<OsStr>) -> bool {
+    let mode = fs::metadata(Path::new(&folder)).map_or(0, |found| found.permissions().mode());
+    mode & 0o777 & !SOCKETS_MODE != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_others_may_enter_is_relaxed() {
+        let folder = std::env::temp_dir().join(format!("godwit-policy-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        for (mode, relaxed) in [(0o700, false), (0o750, false), (0o755, true), (0o770, true)] {
+            fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(is_relaxed(&folder), relaxed, "{mode:o}");
+        }
+        fs::remove_dir_all(&folder).unwrap();
+        assert!(!is_relaxed(&folder));
+    }
+
+    #[test]
+    fn leases_may_lie_beside_the_configuration() {
+        let policy = of(Path::new("/etc/site/dhcp4.conf"), false);
+        let beside = Folders::new(["/var/lib/kea".to_owned(), "/etc/site".to_owned()]);
+        assert!(std::env::var_os(DATA.variable).is_some() || policy.data == beside);
+        assert_eq!(policy.enforcement, Enforcement::Refuse);
+        assert_eq!(of(Path::new("x"), true).enforcement, Enforcement::Warn);
+    }
+}

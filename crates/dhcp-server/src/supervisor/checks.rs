@@ -1,0 +1,63 @@
+//! The thread that carries out `config-test`: checking a large configuration takes seconds, in which
+//! the supervisor answers other commands, signals and the lease file's needs.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+use dhcp_config::render;
+use dhcp_control::{Answer, kea_json, test_configuration};
+
+use super::apply::COMMANDED;
+use crate::ServerError;
+use crate::control::{Asked, Question};
+use crate::log::DAEMON;
+use crate::server::Settings;
+use crate::service::Service;
+
+/// The name of the command.
+pub(super) const COMMAND: &str = "config-test";
+
+/// The handle of the thread. It is not waited for: a check has no effect that could be lost.
+#[derive(Debug)]
+pub(super) struct ChecksThread(Sender<Asked>);
+
+impl ChecksThread {
+    /// Starts the thread for a server with `settings`.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses a thread.
+    pub(super) fn start<P: Service>(settings: &Settings) -> Result<Self, ServerError> {
+        let (sender, received) = channel();
+        let settings = settings.clone();
+        thread::Builder::new()
+            .name("checks".to_owned())
+            .spawn(move || check_all::<P>(&received, &settings))
+            .map_err(|cause| ServerError::System { tried: "start a thread", cause })?;
+        Ok(Self(sender))
+    }
+
+    /// Has the thread carry out the command of `asked`.
+    pub(super) fn give(&self, asked: Asked) {
+        self.0.send(asked).expect("the thread runs as long as it is told of checks");
+    }
+}
+
+fn check_all<P: Service>(received: &Receiver<Asked>, settings: &Settings) {
+    if let Err(cause) = netio::thread::give_way() {
+        tracing::warn!(target: DAEMON, "checks do not give way to packets: {cause}");
+    }
+    while let Ok(asked) = received.recv() {
+        let Question::Command(command) = &asked.question else { continue };
+        let answer = check::<P>(command, settings);
+        asked.answer(kea_json(&answer.to_json()));
+        netio::process::return_memory();
+    }
+}
+
+fn check<P: Service>(command: &serde_json::Value, settings: &Settings) -> Answer {
+    test_configuration::<P>(command, |document| {
+        let text = render(document);
+        P::parse_text(COMMANDED, &text, &settings.configuration, settings.terms).map(drop)
+    })
+}

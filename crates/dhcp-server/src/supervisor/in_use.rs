@@ -1,0 +1,190 @@
+//! Files that a command must not replace: those that this server uses, or another one may.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use dhcp_config::{ControlSocket, LogDestination, Secret, SqlDatabase};
+
+use crate::leases::{data_folder, lease_file};
+use crate::pid_file;
+use crate::policy;
+use crate::server_id;
+use crate::service::{Common, Service};
+
+/// Files in use, each with whatever has its name and a suffix: lease files have `.1`, `.2`,
+/// `.completed`, `.output`, `.pid` and `.lock` beside them, sockets `.lock`, logs `.1` and more.
+#[derive(Debug, Default)]
+pub(super) struct FilesInUse {
+    files: Vec<PathBuf>,
+    /// The configuration file, which `config-write` may replace and nothing else.
+    configuration: PathBuf,
+}
+
+impl FilesInUse {
+    /// The files of a server with the configuration file `configuration` and what `common` names.
+    pub(super) fn of<P: Service>(common: &Common<'_>, configuration: &Path) -> Self {
+        let mut files = vec![
+            lease_file::<P>(common),
+            pid_file::path(P::NAME, configuration),
+            data_folder(common.data_directory).join(server_id::FILE),
+        ];
+        let databases = common.lease_database.sql.iter().chain(common.hosts_databases);
+        databases.for_each(|database| of_database(database, &mut files));
+        for logger in common.loggers {
+            for output in &logger.outputs {
+                if let LogDestination::File(name) = &output.destination {
+                    files.push(policy::LOGS.path().join(name));
+                }
+            }
+        }
+        common.control_sockets.iter().for_each(|socket| of_socket(socket, &mut files));
+        Self { files, configuration: configuration.to_owned() }
+    }
+
+    /// Goes over to `files`. The lease file, the first of them, stays that of the start, which the
+    /// server goes on to use.
+    pub(super) fn follow(&mut self, files: Self) {
+        let lease_file = self.files.drain(..1.min(self.files.len())).next();
+        *self = files;
+        self.files.splice(0..0, lease_file);
+    }
+
+    /// Why leases must not be written to `path`, in words.
+    pub(super) fn refuse_leases(&self, path: &Path) -> Result<(), String> {
+        if is_of(path, &self.configuration) {
+            return Err(format!("{} is the configuration file", path.display()));
+        }
+        self.refuse(path)
+    }
+
+    /// Why `path` must not be replaced by what a command writes, in words.
+    pub(super) fn refuse(&self, path: &Path) -> Result<(), String> {
+        let shown = path.display();
+        if path.to_string_lossy().chars().any(char::is_control) {
+            return Err(format!("`{}` has control characters", shown.to_string().escape_debug()));
+        }
+        if let Some(used) = self.files.iter().find(|used| is_of(path, used)) {
+            return Err(format!("{shown} is in use, or belongs to {}", used.display()));
+        }
+        let is_lock = path.extension().is_some_and(|suffix| suffix == "lock" || suffix == "pid");
+        let mut lock = path.as_os_str().to_owned();
+        lock.push(".lock");
+        let is_identifier = path.file_name().is_some_and(|name| name == server_id::FILE);
+        if is_lock || is_identifier || Path::new(&lock).exists() {
+            return Err(format!("{shown} may be in use by another server"));
+        }
+        let Ok(found) = fs::symlink_metadata(path) else { return Ok(()) };
+        if !found.is_file() {
+            return Err(format!("{shown} is no regular file"));
+        }
+        let is_same = |used: &&PathBuf| {
+            fs::metadata(used)
+                .is_ok_and(|used| (used.dev(), used.ino()) == (found.dev(), found.ino()))
+        };
+        match self.files.iter().find(is_same) {
+            Some(used) => Err(format!("{shown} is the same file as {}", used.display())),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether `path` is `used` or has its name with a suffix.
+fn is_of(path: &Path, used: &Path) -> bool {
+    let folder = |path: &Path| {
+        let parent = path.parent().filter(|parent| *parent != Path::new(""));
+        let parent = parent.unwrap_or_else(|| Path::new(".")).to_owned();
+        fs::canonicalize(&parent).unwrap_or(parent)
+    };
+    let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let (Some(own), Some(name)) = (name(used), name(path)) else { return false };
+    let rest = name.strip_prefix(&own);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-']))
+        && folder(path) == folder(used)
+}
+
+fn of_database(database: &SqlDatabase, files: &mut Vec<PathBuf>) {
+    let tls = &database.tls;
+    files.extend(
+        [&tls.trust_anchor, &tls.cert_file, &tls.key_file].into_iter().flatten().map(Into::into),
+    );
+    files.extend(of_secret(&database.password, None));
+    if database.kind == dhcp_config::SqlKind::Sqlite {
+        files.push(PathBuf::from(&database.name));
+    }
+}
+
+fn of_socket(socket: &ControlSocket, files: &mut Vec<PathBuf>) {
+    let http = match socket {
+        ControlSocket::Unix(name) => {
+            files.push(policy::SOCKETS.path().join(name));
+            return;
+        }
+        ControlSocket::Http(http) => http,
+    };
+    if let Some(tls) = &http.tls {
+        files.extend([&tls.trust_anchor, &tls.certificate, &tls.key].map(Into::into));
+    }
+    if let Some(basic) = &http.authentication {
+        let folder = basic.directory.as_deref();
+        for client in &basic.clients {
+            files.extend(of_secret(&client.user, folder));
+            files.extend(of_secret(&client.password, folder));
+        }
+    }
+}
+
+fn of_secret(secret: &Secret, folder: Option<&str>) -> Option<PathBuf> {
+    match secret {
+        Secret::Text(_) => None,
+        Secret::File(name) => Some(Path::new(folder.unwrap_or_default()).join(name)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn nothing_that_is_in_use_is_replaced() {
+        let folder = std::env::temp_dir().join(format!("godwit-in-use-{}", std::process::id()));
+        fs::create_dir_all(folder.join("sub")).unwrap();
+        let path = |name: &str| folder.join(name);
+        fs::write(path("leases.csv"), "address").unwrap();
+        fs::write(path("free.conf"), "{}").unwrap();
+        fs::hard_link(path("leases.csv"), path("linked.csv")).unwrap();
+        symlink(path("leases.csv"), path("symbolic.csv")).unwrap();
+        fs::write(path("theirs.csv.lock"), "").unwrap();
+        let files = vec![path("leases.csv"), path("ctl"), path("key.pem")];
+        let used = FilesInUse { files, configuration: path("own.conf") };
+        for name in ["free.conf", "new.conf", "leases.csv2", "other", "leases", "ctl2"] {
+            assert_eq!(used.refuse(&path(name)), Ok(()), "{name}");
+        }
+        for name in [
+            "leases.csv",
+            "leases.csv.2",
+            "leases.csv.completed",
+            "leases.csv.lock",
+            "ctl.lock",
+            "ctl",
+            "key.pem",
+            "linked.csv",
+            "symbolic.csv",
+            "sub",
+            "sub/../ctl",
+            "x\ny",
+            "x\u{7f}",
+            "leases.csv-wal",
+            "theirs.csv",
+            "theirs.csv.lock",
+            "kea-dhcp6-serverid",
+            "x.pid",
+        ] {
+            assert!(used.refuse(&path(name)).is_err(), "{name}");
+        }
+        assert_eq!(used.refuse(&path("own.conf")), Ok(()));
+        assert!(used.refuse_leases(&path("own.conf")).is_err());
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}
