@@ -44,6 +44,8 @@ impl Sqlite {
             connection.pragma_update(None, "journal_mode", "WAL")?;
             connection.pragma_update(None, "synchronous", flushing)?;
             connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
+            // A server may not write to the system's folder of temporary files.
+            connection.pragma_update(None, "temp_store", "MEMORY")?;
             connection.pragma_update(None, "wal_autocheckpoint", settings.log_pages)?;
             // The log may have what a process wrote that died before it flushed. Who reads it now
             // takes it for safe, so it is made safe first.
