@@ -192,7 +192,7 @@ pub(crate) struct Findings {
     errors: usize,
     /// Problems beyond [`MAX_FINDINGS`].
     left_out: usize,
-    /// Whether every problem is wanted, however many there are.
+    /// True if every problem is wanted, however many there are.
     is_unbounded: bool,
     /// Rules for paths, sockets and secrets.
     pub(crate) security: SecurityPolicy,
@@ -313,7 +313,7 @@ impl Findings {
         }
     }
 
-    /// Whether further problems are only counted.
+    /// Returns whether further problems are only counted.
     pub(crate) fn is_full(&self) -> bool {
         self.set.len() >= MAX_FINDINGS && !self.is_unbounded
     }

@@ -88,7 +88,7 @@ impl Answer {
         Self::text(ResultCode::Unsupported, format!("'{name}' command not supported."))
     }
 
-    /// The same with the list `leases` in its arguments, which stands in `leases` as text.
+    /// Adds the list `leases` to its arguments; the list is JSON text.
     #[must_use]
     pub(crate) fn and_leases(self, leases: String) -> Self {
         Self { leases: Some(leases), ..self }

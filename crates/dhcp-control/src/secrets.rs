@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// What is shown in place of a secret.
+/// Text shown in place of a secret.
 const MASK: &str = "*****";
 /// Keys of secrets.
 const KEYS: [&str; 2] = ["password", "secret"];

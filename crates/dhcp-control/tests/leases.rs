@@ -297,7 +297,7 @@ fn what_relay_agents_said_is_brought_into_the_present_form() {
     added_with_extended_info::<V6>();
 }
 
-/// What no store keeps is not taken, in any command that makes a lease.
+/// Checks that no command that makes a lease takes what no store keeps.
 fn contexts_are_bounded<F: Commanded>() {
     let mut server = Fake::<F>::with_subnets();
     let mut commands = vec![name::<F>("lease#-add"), name::<F>("lease#-update")];

@@ -392,8 +392,8 @@ pub trait LeaseStore<F: Family> {
         false
     }
 
-    /// Whether `reply` is refused ([`LeaseStore::is_refused`]) since the store has no room for what
-    /// the lease holds, not since the address was given by another server.
+    /// Returns whether `reply` is refused ([`LeaseStore::is_refused`]) since the store has no room
+    /// for what the lease holds, not since the address was given by another server.
     fn is_refused_for_data(&self, _epoch: u64, _reply: &[u8]) -> bool {
         false
     }

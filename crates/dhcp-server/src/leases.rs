@@ -45,7 +45,7 @@ pub(crate) const DHCPSRV: &str = "dhcpsrv";
 pub(crate) enum Leases<P: Service> {
     /// In memory only (`persist: false`).
     Memory(Arc<LeaseTable<P>>),
-    /// In a lease file, written by the log thread.
+    /// Leases in a lease file, written by the log thread.
     File(Arc<LeaseTable<P>>, LogThread),
     /// In a database.
     Database(DatabaseThread<P>),

@@ -84,8 +84,8 @@ pub(crate) fn writable(configuration: &Path) -> Vec<PathBuf> {
     folders.chain([PID_FILES.path()]).collect()
 }
 
-/// Whether `folder` grants more than the folder of control sockets may; one that is not there does
-/// not, as in Kea.
+/// Returns whether `folder` grants more than the folder of control sockets may; one that is not
+/// there does not, as in Kea.
 fn is_relaxed(folder: impl AsRef<OsStr>) -> bool {
     let mode = fs::metadata(Path::new(&folder)).map_or(0, |found| found.permissions().mode());
     mode & 0o777 & !SOCKETS_MODE != 0

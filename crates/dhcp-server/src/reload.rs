@@ -59,7 +59,7 @@ pub enum Extent {
 /// Terms on which a configuration is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Terms {
-    /// How much of it must be right.
+    /// The part of it that must be right.
     pub extent: Extent,
     /// Kea's flag `-X`: what Kea 3 does not allow is a warning.
     pub is_unrestricted: bool,

@@ -22,7 +22,7 @@ fn configuration(folder: &Path) -> Value {
     } })
 }
 
-/// What a configuration must not have, with Kea's identifier of the warning.
+/// Returns the settings that a configuration must not have, with Kea's identifier of the warning.
 fn refused(folder: &Path) -> Vec<(&'static str, Value, &'static str)> {
     let http = json!({ "socket-type": "http", "socket-address": "127.0.0.1", "socket-port": 8000 });
     let with_user = |client: Value| {

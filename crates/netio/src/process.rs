@@ -15,7 +15,7 @@ pub fn restrict_umask() {
     }
 }
 
-/// Whether this process is root's.
+/// Returns whether this process is root's.
 #[must_use]
 pub fn is_root() -> bool {
     // SAFETY: no pointers, and the calls cannot fail.

@@ -121,7 +121,7 @@ struct Durations {
     jobs: HashMap<String, JobDuration>,
 }
 
-/// How long a job took, in seconds.
+/// Duration of a job, in seconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct JobDuration {
     /// From its start to its end.

@@ -65,7 +65,7 @@ impl<A: Address> Listening<A> {
 /// One element of `interfaces`, checked against those before it.
 fn selection<F: Family>(
     item: &Value,
-    taken: &mut Taken<F::Address>,
+    taken: &mut TakenSelections<F::Address>,
     findings: &mut Findings,
 ) -> Option<InterfaceSelection<F::Address>> {
     let text = text_of(item, "interfaces", findings)?;
@@ -107,7 +107,7 @@ fn named<A: Address>(text: Placed<&str>, findings: &mut Findings) -> Option<Inte
 }
 
 /// Selections so far: the name of an interface, and one address of it or none. `*` has no name.
-type Taken<A> = BTreeSet<(Option<String>, Option<A>)>;
+type TakenSelections<A> = BTreeSet<(Option<String>, Option<A>)>;
 
 fn key<A: Address>(selection: &InterfaceSelection<A>) -> (Option<String>, Option<A>) {
     match selection {
@@ -116,9 +116,10 @@ fn key<A: Address>(selection: &InterfaceSelection<A>) -> (Option<String>, Option
     }
 }
 
-/// Whether `selection` names sockets of an earlier one. `*` goes together with names, as in Kea.
+/// Returns whether `selection` names sockets of an earlier one. `*` goes together with names, as in
+/// Kea.
 fn overlaps<F: Family>(
-    taken: &Taken<F::Address>,
+    taken: &TakenSelections<F::Address>,
     selection: &InterfaceSelection<F::Address>,
 ) -> bool {
     let (name, address) = key(selection);

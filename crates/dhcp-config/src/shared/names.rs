@@ -138,7 +138,8 @@ fn shape(fields: &mut Fields<'_>, keys: &Keys, findings: &mut Findings) -> NameK
     }
 }
 
-/// What names begin or end with. What no name can begin or end with is reported and does not count.
+/// Reads the text that names begin or end with. A text that no name can have there is reported and
+/// does not count.
 fn part_of_name<'v>(
     fields: &mut Fields<'v>,
     key: &'static str,

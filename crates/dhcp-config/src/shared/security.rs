@@ -71,7 +71,7 @@ pub struct SecurityPolicy {
     pub logs: Folders,
     /// Folders of control sockets.
     pub sockets: Folders,
-    /// Those of them that more than their owner and readers of their group may enter.
+    /// Folders of control sockets that more than their owner and readers of their group may enter.
     pub relaxed_sockets: Folders,
     /// Folders of hook libraries; every folder that a package of Kea uses when there is none.
     pub hooks: Folders,
@@ -83,7 +83,7 @@ pub struct SecurityPolicy {
 
 /// The end of the folder of hook libraries in every package of Kea.
 const HOOKS: &str = "/kea/hooks";
-/// Where packages install.
+/// Folders that packages install to.
 const INSTALLED: [&str; 3] = ["/usr/", "/opt/", "/nix/store/"];
 
 impl SecurityPolicy {

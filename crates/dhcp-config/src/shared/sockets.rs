@@ -78,8 +78,8 @@ pub(crate) fn read<F: Family>(
     sockets
 }
 
-/// What no two sockets can share: an address with a port, or for `unix` that there is one at most,
-/// as in Kea.
+/// Returns the key that no two sockets share: an address with a port, or none for `unix`, of which
+/// there is one at most, as in Kea.
 fn door(socket: &ControlSocket) -> Option<(IpAddr, u16)> {
     match socket {
         ControlSocket::Unix(_) => None,

@@ -32,7 +32,7 @@ impl<'m> Transaction<'m> {
         self.known.name.fit((place, address), reserved, terms);
     }
 
-    /// What the client's lease goes without since it would not fit.
+    /// Parts of the client's lease that are left out since they would not fit.
     pub(super) fn omissions(&self) -> Omissions {
         let mut omissions = self.known.omissions;
         self.known.name.note(&mut omissions);

@@ -97,7 +97,7 @@ pub struct Known {
     pub(super) user_context: String,
     /// What it is called.
     pub(super) name: ClientName,
-    /// What its lease goes without, but for the name.
+    /// Parts that its lease is left without, the name aside.
     pub(super) omissions: Omissions,
 }
 

@@ -57,7 +57,7 @@ pub(super) struct ClientName {
     is_answered: bool,
     /// Whether it is one after its address.
     is_generated: bool,
-    /// What the name goes without.
+    /// The part that the name is left without.
     omission: Option<Omission>,
     fitted_to: Option<(Place, Ipv4Addr)>,
 }

@@ -42,7 +42,7 @@ pub(super) struct Buffers<'m> {
     pub(super) pools: &'m mut Vec<PoolIndex>,
     pub(super) name: &'m mut String,
     pub(super) context: &'m mut String,
-    /// What the leases go without.
+    /// Parts that the leases are left without.
     pub(super) omissions: &'m mut Omissions,
 }
 

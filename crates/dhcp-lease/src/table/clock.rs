@@ -85,7 +85,7 @@ impl WallClock {
         }
     }
 
-    /// Whether times were moved since `timed` was read; asked under the lock of a stripe.
+    /// Returns whether times were moved since `timed` was read; asked under the lock of a stripe.
     pub(super) fn has_moved(&self, timed: &Timed) -> bool {
         self.difference_us.load(Ordering::Relaxed) != timed.difference_us
     }

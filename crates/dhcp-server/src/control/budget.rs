@@ -59,7 +59,7 @@ impl Command {
         Self::within(budget, budget.command_max_bytes)
     }
 
-    /// The same of at most `max_bytes`.
+    /// Makes a command of at most `max_bytes`.
     pub(super) fn within(budget: &Rc<Budget>, max_bytes: usize) -> Self {
         let max_bytes = max_bytes.min(budget.command_max_bytes);
         Self { octets: Vec::new(), budget: Rc::clone(budget), max_bytes }
@@ -121,7 +121,7 @@ impl Answer {
         Self { text, counted_bytes, answers }
     }
 
-    /// The same in the list that HTTP has around it.
+    /// Puts the answer into the list that HTTP has around it.
     pub(super) fn in_list(mut self) -> Self {
         self.text.insert_str(0, "[ ");
         self.text.push_str(" ]");

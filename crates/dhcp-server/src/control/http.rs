@@ -41,7 +41,7 @@ pub(super) struct Front {
     gate: Option<Gate>,
     headers: Vec<(HeaderName, HeaderValue)>,
     tls: Option<TlsAcceptor>,
-    /// Whether it asks nobody for credentials or a certificate.
+    /// True if it asks nobody for credentials or a certificate.
     is_open_to_all: bool,
 }
 
@@ -67,17 +67,17 @@ impl Front {
     }
 }
 
-/// Whether a socket asks nobody for credentials or certificates.
+/// Returns whether a socket asks nobody for credentials or certificates.
 pub(super) fn is_open_to_all(config: &HttpSocket) -> bool {
     let has_certificates =
         config.tls.as_ref().is_some_and(|tls| tls.is_client_certificate_required);
     config.authentication.is_none() && !has_certificates
 }
 
-/// Whether `host`, as a request names this server, is an address or a name of this machine's own.
-/// A page of another site can have a name of its site lead to this machine, and would then be taken
-/// for a page of this server's by the browser that shows it. Names of sites have a dot; names without
-/// one are of the own network.
+/// Returns whether `host`, as a request names this server, is an address or a name of this
+/// machine's own. A page of another site can have a name of its site lead to this machine, and
+/// would then be taken for a page of this server's by the browser that shows it. Names of sites
+/// have a dot; names without one are of the own network.
 fn is_own(host: &str) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|octet| octet.is_ascii_digit()) => name,

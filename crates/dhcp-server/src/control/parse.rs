@@ -9,12 +9,12 @@ use serde_json::{Map, Number, Value};
 
 /// Octets that the values of any command may take, however short its text.
 const LEAST_BYTES: usize = 64 << 20;
-/// The same as a multiple of the text's length.
+/// Octets that the values of a command may take for each octet of its text.
 const PER_OCTET: usize = 4;
 
 /// Octets that a value takes in a list, whose room grows by doubling.
 const VALUE_BYTES: usize = 2 * size_of::<Value>();
-/// What the allocator adds to a string.
+/// Octets that the allocator adds to a string.
 const STRING_BYTES: usize = 24;
 /// Octets of a map's first node, and of what each further entry adds to it.
 const MAP_BYTES: usize = 640;

@@ -159,7 +159,7 @@ fn timed_out(octets: u64) -> String {
     failure(&format!("Connection over control channel timed out{discarded}"))
 }
 
-/// What a client is told whose answer finds no room.
+/// Returns the error for a client whose answer finds no room.
 pub(super) fn no_room(len: usize) -> String {
     format!(
         "answers that clients have not read yet leave no room for this one of {len} octets; ask for \

@@ -118,7 +118,7 @@ impl<P: Service> Tally<P> {
         summed(self.shards.iter().map(|counted| counted.messages.drops()))
     }
 
-    /// Why leases go without something, added up over the shards.
+    /// Returns why leases go without something, added up over the shards.
     fn omissions(&self) -> Vec<(&'static str, u64)> {
         summed(self.shards.iter().map(|counted| counted.messages.omissions()))
     }

@@ -50,7 +50,7 @@ impl FilesInUse {
         self.files.splice(0..0, lease_file);
     }
 
-    /// Why leases must not be written to `path`, in words.
+    /// Returns why leases must not be written to `path`, in words.
     pub(super) fn refuse_leases(&self, path: &Path) -> Result<(), String> {
         if is_of(path, &self.configuration) {
             return Err(format!("{} is the configuration file", path.display()));
@@ -58,7 +58,7 @@ impl FilesInUse {
         self.refuse(path)
     }
 
-    /// Why `path` must not be replaced by what a command writes, in words.
+    /// Returns why `path` must not be replaced by what a command writes, in words.
     pub(super) fn refuse(&self, path: &Path) -> Result<(), String> {
         let shown = path.display();
         if path.to_string_lossy().chars().any(char::is_control) {
@@ -89,7 +89,7 @@ impl FilesInUse {
     }
 }
 
-/// Whether `path` is `used` or has its name with a suffix.
+/// Returns whether `path` is `used` or has its name with a suffix.
 fn is_of(path: &Path, used: &Path) -> bool {
     let folder = |path: &Path| {
         let parent = path.parent().filter(|parent| *parent != Path::new(""));

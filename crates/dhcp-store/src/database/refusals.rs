@@ -30,7 +30,7 @@ struct Kept {
 #[derive(Clone, Copy, Debug)]
 struct Refused {
     epoch: u64,
-    /// As they stand in a reply; none: every reply is refused.
+    /// Octets as they stand in a reply; none: every reply is refused.
     octets: KeyOctets,
     reason: Reason,
 }

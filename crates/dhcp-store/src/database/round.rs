@@ -82,7 +82,7 @@ impl<F: Shared> Round<F> {
         &self.unreadable
     }
 
-    /// What is asked for alone, as a round of its own.
+    /// Returns the questions alone, as a round of its own.
     pub(super) fn questions(&self) -> Self {
         Self { clients: self.clients.clone(), asked: self.asked.clone(), ..Self::new() }
     }

@@ -149,7 +149,8 @@ impl<F: Shared> DatabaseThread<F> {
         self.transactions.load(Ordering::Relaxed)
     }
 
-    /// How many leases were not written since the database has no room for what they hold.
+    /// Returns the number of leases that were not written since the database has no room for what
+    /// they hold.
     #[must_use]
     pub fn rejections(&self) -> u64 {
         self.rejections.load(Ordering::Relaxed)

@@ -49,7 +49,7 @@ pub struct LogCore {
     is_cleaning: bool,
     failure: Option<Arc<str>>,
     skipped_rotation: Option<Failed>,
-    /// When the files are looked at next, monotonic nanoseconds.
+    /// Time of the next look at the files, monotonic nanoseconds.
     watch_at_ns: u64,
     disturbance: Option<Disturbance>,
     /// From when on the size of the live file may ask for a rotation, monotonic nanoseconds.
@@ -194,7 +194,7 @@ impl LogCore {
         self.disturbance.take()
     }
 
-    /// When the next look at the lease files is due, monotonic nanoseconds.
+    /// Returns the time of the next look at the lease files, monotonic nanoseconds.
     #[must_use]
     pub const fn next_watch_ns(&self) -> Option<u64> {
         match (&self.failure, &self.disturbance) {
@@ -216,7 +216,7 @@ impl LogCore {
         self.watch_at_ns = now.mono_ns + WATCH_INTERVAL_NS;
     }
 
-    /// What a rotation or a write has met, without a look.
+    /// Takes the disturbance that a rotation or a write has met, without a look.
     pub(super) const fn take_disturbance(&mut self) -> Option<Disturbance> {
         self.disturbance.take()
     }
@@ -299,8 +299,8 @@ impl LogCore {
         self.rotate(now)
     }
 
-    /// Whether the live file has grown so far beyond the table that it is cleaned up before its
-    /// time. Not when clean-ups are switched off, nor after one that was not done.
+    /// Returns whether the live file has grown so far beyond the table that it is cleaned up before
+    /// its time. Not when clean-ups are switched off, nor after one that was not done.
     fn is_grown(&self) -> bool {
         let cleaned_len = self.memfile.previous_len();
         self.options.lfc_interval_s > 0

@@ -73,7 +73,7 @@ struct State {
     does_rounds_inline: bool,
     bell: Arc<Bell>,
     stops: AtomicBool,
-    /// Whether the log has failed and no attempt is left.
+    /// True if the log has failed and no attempt is left.
     has_given_up: AtomicBool,
     /// What an operator should hear of; the server takes it from here.
     problems: Mutex<Vec<String>>,
@@ -290,7 +290,7 @@ impl State {
         }
     }
 
-    /// What another program has done to the files, if they are to be looked at; what was met otherwise.
+    /// Returns the change that another program has made to the files, from a look if one is wanted.
     fn disturbance(&self, now: Now, is_looking: bool) -> Option<Disturbance> {
         if !is_looking {
             return self.core().take_disturbance();
@@ -375,7 +375,7 @@ const WRITTEN_ANEW: &str = "lease file written anew from memory";
 struct Restart {
     on_fail: OnFail,
     is_reported: bool,
-    /// Whether a failure must not be answered by writing files.
+    /// True if a failure must not be answered by writing files.
     is_final: bool,
     /// Attempts since the failure.
     tries: u32,
@@ -384,7 +384,7 @@ struct Restart {
 }
 
 impl Restart {
-    /// Whether there is a table to repair files from; otherwise nobody looks at them.
+    /// Returns whether there is a table to repair files from; otherwise nobody looks at them.
     const fn repairs(&self) -> bool {
         matches!(self.on_fail, OnFail::Restart { .. })
     }

@@ -54,7 +54,7 @@ pub(super) fn inspect(
     Ok(Some(Found { source: Some(source), torn_octets: len - end }))
 }
 
-/// Where the last line end of a file with one is.
+/// Returns the position of the last line end of a file with one.
 fn last_row_end(file: &dyn LogFile, len: u64) -> std::io::Result<u64> {
     let mut block = [0; 4096];
     let mut end = len;

@@ -65,7 +65,7 @@ pub(crate) struct Companion {
 }
 
 impl Companion {
-    /// Whether the file is as it was; false when it cannot be looked at.
+    /// Returns whether the file is as it was; false when it cannot be looked at.
     pub(super) fn is_same(&self, storage: &dyn Storage) -> bool {
         match (self.state, storage.state(&self.path)) {
             (Some(state), Ok(Some(found))) => {
@@ -88,7 +88,7 @@ pub(crate) struct Look {
 }
 
 impl Look {
-    /// Whether [`Memfile::disturbance`] may find something.
+    /// Returns whether [`Memfile::disturbance`] may find something.
     pub(crate) fn is_suspicious(&self) -> bool {
         let (own, named) = (self.file.state(), self.storage.state(&self.live));
         let (Ok(own), Ok(Some(named))) = (own, named) else { return true };
@@ -129,7 +129,7 @@ impl Memfile {
         Ok(None)
     }
 
-    /// The same for the live file alone; a clean-up may run.
+    /// Returns the disturbance of the live file alone; a clean-up may run.
     ///
     /// # Errors
     ///
@@ -156,7 +156,7 @@ impl Memfile {
         (found != self.end).then_some(Disturbance::Length { expected: self.end, found })
     }
 
-    /// Whether another server holds the lock of the file that has the live file's name.
+    /// Returns whether another server holds the lock of the file that has the live file's name.
     fn is_live_taken(&self) -> Result<bool, Failed> {
         let live = &self.files.live;
         match self.storage.open(live).tried("open", live)? {

@@ -57,7 +57,7 @@ fn is_of_data(state: &str) -> bool {
     DATA_CLASSES.iter().any(|class| state.starts_with(class))
 }
 
-/// What MariaDB or MySQL means by `code` with the SQLSTATE `state`.
+/// Returns the kind of fault that MariaDB or MySQL means by `code` with the SQLSTATE `state`.
 pub(super) fn of_mysql(code: u16, state: &str) -> Fault {
     match code {
         _ if MYSQL_LOST.contains(&code) => Fault::Lost,

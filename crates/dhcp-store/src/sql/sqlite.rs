@@ -330,7 +330,7 @@ fn failed(tried: String, error: &rusqlite::Error) -> SqlError {
     SqlError::new(tried, error).with(fault)
 }
 
-/// Whether there is a row with the key already.
+/// Returns whether there is a row with the key already.
 fn is_key_taken(error: &rusqlite::Error) -> bool {
     let codes = [ffi::SQLITE_CONSTRAINT_PRIMARYKEY, ffi::SQLITE_CONSTRAINT_UNIQUE];
     let rowid = ffi::SQLITE_CONSTRAINT_ROWID;

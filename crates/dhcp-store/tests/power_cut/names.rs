@@ -162,7 +162,7 @@ impl<'r, F: Case> Life<'r, F> {
         }
     }
 
-    /// What the thread of the log does within a second.
+    /// Runs the thread of the log for a second.
     fn repair(&mut self, kind: &str) -> Result<(), String> {
         self.clean_up();
         self.now = self.now.after_ns(NS_PER_S);

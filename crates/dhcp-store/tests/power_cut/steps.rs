@@ -126,7 +126,7 @@ impl<'r, F: Case> Life<'r, F> {
         Ok(life)
     }
 
-    /// What server and log thread do within a second of a step.
+    /// Runs server and log thread for a second after a step.
     fn write_moved_times(&mut self, have_moved: bool) -> Result<(), String> {
         if !have_moved {
             return Ok(());
@@ -207,7 +207,7 @@ impl<'r, F: Case> Life<'r, F> {
         }
     }
 
-    /// Whether every lease is there whose time has not passed.
+    /// Returns whether every lease is there whose time has not passed.
     fn check(&self) -> Result<(), String> {
         let now = self.clocks.now();
         for (&address, (owner, end_ns)) in &self.promised {

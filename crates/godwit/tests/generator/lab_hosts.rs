@@ -68,7 +68,7 @@ fn summed(trial: &Value, field: &str) -> u64 {
     samples.iter().filter_map(|sample| sample.pointer(field)?.as_u64()).sum()
 }
 
-/// What the machines of the server and of the generator count of the messages.
+/// Counts of the messages by the machines of the server and of the generator.
 const INTERFACE_COUNTS: [&str; 2] =
     ["/server_counts/received/packets", "/generator_counts/sent/packets"];
 

@@ -22,7 +22,7 @@ pub(super) struct Stream {
     waiting: Rc<Waiting>,
 }
 
-/// Since when a connection waits for the head of a request, if it does.
+/// Time since which a connection waits for the head of a request, if it does.
 #[derive(Debug)]
 pub(super) struct Waiting(Cell<Option<Instant>>);
 

@@ -16,7 +16,7 @@ pub(crate) struct Definitions {
     custom: Vec<Custom>,
     /// Positions in `custom`, ascending, by space and code.
     by_code: BTreeMap<String, BTreeMap<u16, Vec<usize>>>,
-    /// The same by space and name.
+    /// Positions in `custom`, ascending, by space and name.
     by_name: BTreeMap<String, BTreeMap<String, Vec<usize>>>,
 }
 

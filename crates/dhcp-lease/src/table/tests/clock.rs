@@ -43,7 +43,7 @@ fn lease<F: Sample>(table: &LeaseTable<F>, now: Now, who: u32) {
     commit(table, now, who, &free, lease_for::<F>(LIFETIME_S)).unwrap();
 }
 
-/// Whether the address is another client's to take, before and after a sweep.
+/// Returns whether the address is another client's to take, before and after a sweep.
 fn is_free<F: Sample>(table: &LeaseTable<F>, now: Now) -> bool {
     let is_available = || slot(table, &table.pools(), now, FIRST).unwrap().is_available(now);
     let before = is_available();
