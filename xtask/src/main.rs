@@ -1,5 +1,5 @@
-//! Automation of the repository: `cargo xtask tidy`, `cargo xtask test`, `cargo xtask crash` and
-//! `cargo xtask pages`.
+//! Automation of the repository: `cargo xtask tidy`, `cargo xtask test`, `cargo xtask crash`,
+//! `cargo xtask hostile` and `cargo xtask pages`.
 
 mod test;
 mod tidy;
@@ -25,6 +25,12 @@ usage: cargo xtask tidy [--fast] [--root FOLDER]
            --moments  how many in each suite (200)
            --seed     where the moments are drawn from (1)
            --only     one suite
+       cargo xtask hostile [--count N] [--seed S] [--only SUITE]
+           hostile datagrams at servers over each store, and leases made of hostile messages, which
+           `cargo xtask test` has a few of
+           --count    how many in each suite (1000000)
+           --seed     where they are drawn from (1)
+           --only     one suite
        cargo xtask pages FOLDER
            every page below the folder, a lab's results say, looked at in headless Chromium: what
            is cut off, empty, out of place or no number";
@@ -43,7 +49,8 @@ fn main() -> ExitCode {
     let outcome = match words.as_slice() {
         ["tidy", rest @ ..] => tidy_command(rest),
         ["test", rest @ ..] => test_command(rest),
-        ["crash", rest @ ..] => crash_command(rest),
+        ["crash", rest @ ..] => long_command(&test::crash::SUITES, rest),
+        ["hostile", rest @ ..] => long_command(&test::hostile::SUITES, rest),
         ["pages", folder] => {
             test::pages::run(workspace_root(), Path::new(folder)).map_err(Refusal::Failed)
         }
@@ -126,18 +133,18 @@ fn test_command(arguments: &[&str]) -> Result<bool, Refusal> {
     test::run(workspace_root(), &options).map_err(Refusal::Failed)
 }
 
-fn crash_command(arguments: &[&str]) -> Result<bool, Refusal> {
-    let mut wish = test::crash::Wish::default();
+fn long_command(suites: &test::long::LongSuites, arguments: &[&str]) -> Result<bool, Refusal> {
+    let mut wish = test::long::Wish { count: suites.count_default, seed: 1, only: None };
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         let value = *rest.next().ok_or(Refusal::Usage)?;
         let number = || value.parse().map_err(|_| Refusal::Usage);
         match *argument {
-            "--moments" => wish.moments = number()?,
+            flag if flag == suites.count_flag => wish.count = number()?,
             "--seed" => wish.seed = number()?,
             "--only" => wish.only = Some(value.to_owned()),
             _ => return Err(Refusal::Usage),
         }
     }
-    test::crash::run(workspace_root(), &wish).map_err(Refusal::Failed)
+    test::long::run(workspace_root(), suites, &wish).map_err(Refusal::Failed)
 }

@@ -150,15 +150,27 @@ impl Histogram {
         let exact = quantile.clamp(0.0, 1.0) * self.count as f64;
         let floor = exact as u64;
         let rank = (floor + u64::from((floor as f64) < exact)).max(1);
+        let (first, filled) = self.filled();
         let mut seen = 0;
-        for (index, &bucket) in self.buckets.iter().enumerate() {
+        for (place, &bucket) in filled.iter().enumerate() {
             seen += bucket;
             if seen >= rank {
+                let index = first + place;
                 let is_overflow = index + 1 == self.buckets.len();
                 return Some(if is_overflow { self.max } else { upper_edge(index).min(self.max) });
             }
         }
         Some(self.max)
+    }
+
+    /// The place of the first bucket that counts anything, and the buckets from there to the last
+    /// such.
+    fn filled(&self) -> (usize, &[u64]) {
+        if self.count == 0 {
+            return (0, &[]);
+        }
+        let [first, last] = [self.min, self.max].map(|value| bucket_of(value.min(self.limit)));
+        (first, &self.buckets[first..=last])
     }
 
     /// The largest value that has a bucket of its own.
@@ -176,11 +188,12 @@ impl Histogram {
 
     /// The non-empty buckets as (upper edge, count), ascending: what a record stores.
     pub fn entries(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.buckets
+        let (first, filled) = self.filled();
+        filled
             .iter()
             .enumerate()
             .filter(|&(_, &count)| count > 0)
-            .map(|(index, &count)| (upper_edge(index), count))
+            .map(move |(place, &count)| (upper_edge(first + place), count))
     }
 }
 

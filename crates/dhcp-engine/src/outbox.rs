@@ -15,6 +15,9 @@ pub const REPLY_LEN_MAX: usize = 1472;
 #[derive(Debug)]
 pub struct Outbox<D, I> {
     slots: Box<[Slot<D, I>]>,
+    /// [`REPLY_LEN_MAX`] octets for each slot that was used at least once, with room for all: memory
+    /// that no reply needed is never written.
+    octets: Vec<u8>,
     free: Vec<u32>,
     by_epoch: BinaryHeap<Reverse<(u64, u32)>>,
 }
@@ -24,7 +27,6 @@ struct Slot<D, I> {
     envelope: Option<Envelope<D, I>>,
     since_ns: u64,
     len: usize,
-    octets: Box<[u8; REPLY_LEN_MAX]>,
 }
 
 /// What is known of a reply beside its octets.
@@ -46,10 +48,10 @@ impl<D: Copy, I: Copy> Outbox<D, I> {
     /// An outbox for `capacity` replies.
     #[must_use]
     pub fn new(capacity: u32) -> Self {
-        let slot =
-            || Slot { envelope: None, since_ns: 0, len: 0, octets: Box::new([0; REPLY_LEN_MAX]) };
+        let slot = || Slot { envelope: None, since_ns: 0, len: 0 };
         Self {
             slots: (0..capacity).map(|_| slot()).collect(),
+            octets: Vec::with_capacity(capacity as usize * REPLY_LEN_MAX),
             free: (0..capacity).rev().collect(),
             by_epoch: BinaryHeap::with_capacity(capacity as usize),
         }
@@ -88,7 +90,11 @@ impl<D: Copy, I: Copy> Outbox<D, I> {
         }
         let Some(index) = self.free.pop() else { return false };
         let slot = &mut self.slots[index as usize];
-        slot.octets[..octets.len()].copy_from_slice(octets);
+        let start = index as usize * REPLY_LEN_MAX;
+        if self.octets.len() < start + REPLY_LEN_MAX {
+            self.octets.resize(start + REPLY_LEN_MAX, 0);
+        }
+        self.octets[start..start + octets.len()].copy_from_slice(octets);
         slot.len = octets.len();
         slot.since_ns = since_ns;
         slot.envelope = Some(envelope);
@@ -105,7 +111,8 @@ impl<D: Copy, I: Copy> Outbox<D, I> {
             self.by_epoch.pop();
             let slot = &self.slots[index as usize];
             if let Some(envelope) = slot.envelope {
-                send(epoch, envelope, &slot.octets[..slot.len]);
+                let start = index as usize * REPLY_LEN_MAX;
+                send(epoch, envelope, &self.octets[start..start + slot.len]);
             }
             self.free.push(index);
         }

@@ -24,6 +24,7 @@ mod dns;
 mod dns_zone;
 mod durability_trace;
 mod generator;
+mod hostile;
 mod hosts_databases;
 mod kea_manual;
 mod kea_switch;

@@ -9,6 +9,7 @@
 
 pub mod checker;
 mod durable;
+pub mod hostile;
 pub mod interpose;
 pub mod scene;
 pub mod settings;

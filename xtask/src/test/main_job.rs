@@ -52,7 +52,8 @@ pub(crate) fn run(session: &Session, godwit: Option<&Path>, user: As) -> Result<
         return Ok(Tally::left_out(CHECK_COUNT));
     }
     let name = format!("job-{}", user.topology());
-    let sandbox = session.sandbox(&name)?;
+    // The results are read after the job has ended.
+    let sandbox = Sandbox { is_in_memory: false, ..session.sandbox(&name)? };
     let folder = sandbox.temporary.clone();
     let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
     // The build folder may be closed to others.

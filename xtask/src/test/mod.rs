@@ -8,8 +8,10 @@ mod busy;
 mod changed;
 mod child;
 pub(crate) mod crash;
+pub(crate) mod hostile;
 mod job;
 mod leftovers;
+pub(crate) mod long;
 mod main_job;
 pub(crate) mod pages;
 mod privilege;
@@ -126,7 +128,8 @@ impl Session {
         fs::create_dir_all(&temporary).map_err(|e| format!("{}: {e}", temporary.display()))?;
         open_to_all(&temporary)?;
         let build = build_folder(&self.root);
-        Ok(Sandbox { checkout: self.root.clone(), build, temporary, report })
+        let checkout = self.root.clone();
+        Ok(Sandbox { checkout, build, temporary, is_in_memory: true, report })
     }
 }
 

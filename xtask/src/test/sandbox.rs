@@ -1,6 +1,6 @@
 //! A sandbox for each job of a run, where the user is root: a network namespace with a loopback of
-//! its own, and a mount namespace in which `/run/netns` and `/run/godwit` are empty and the checkout
-//! cannot be written.
+//! its own, and a mount namespace in which `/run/netns` and `/run/godwit` are empty, temporary files
+//! of tests are kept in memory and the checkout cannot be written.
 //!
 //! Jobs that run side by side, and other programs on the machine, therefore share no port, no
 //! interface and no namespace with a job, and whatever a job leaves is known to be its own.
@@ -13,15 +13,19 @@ use std::time::Duration;
 use super::privilege::Privilege;
 
 /// The shell script that sets the sandbox up, runs a program in it and reports what the program
-/// left. Arguments: checkout, build folder, folder for temporary files, file for the report,
-/// folder to run in, program and its arguments.
+/// left. Arguments: checkout, build folder, folder for temporary files, `memory` or `disk` for what
+/// keeps these, file for the report, folder to run in, program and its arguments.
 const SCRIPT: &str = r#"
 set -e
-checkout=$1 build=$2 temporary=$3 report=$4 folder=$5
-shift 5
+checkout=$1 build=$2 temporary=$3 kept=$4 report=$5 folder=$6
+shift 6
 mkdir -p /run/netns /run/godwit
 mount -t tmpfs tmpfs /run/netns
 mount -t tmpfs tmpfs /run/godwit
+# Servers of databases make a thousand files each, and nothing here has to outlive the machine.
+if [ "$kept" = memory ]; then
+    mount -t tmpfs -o mode=$(stat -c %a "$temporary") tmpfs "$temporary"
+fi
 # sysfs shows the interfaces of the namespace in which it was mounted; control groups lie below it.
 groups=$(mktemp -d "$temporary/groups.XXXXXX")
 mount --rbind /sys/fs/cgroup "$groups"
@@ -70,6 +74,8 @@ pub(crate) struct Sandbox {
     pub(crate) build: PathBuf,
     /// The folder that its tests have for temporary files, empty at first.
     pub(crate) temporary: PathBuf,
+    /// Whether these are kept in memory and gone with the sandbox.
+    pub(crate) is_in_memory: bool,
     /// The file with a line for each thing that it left.
     pub(crate) report: PathBuf,
 }
@@ -91,8 +97,9 @@ impl Sandbox {
         }
         let mut command = privilege.command("unshare", environment);
         command.args(["--net", "--mount", "sh", "-c", SCRIPT, "sandbox"]);
-        command.args([&self.checkout, &self.build, &self.temporary, &self.report]);
-        command.arg(folder).arg(program).current_dir("/");
+        let kept = if self.is_in_memory { "memory" } else { "disk" };
+        command.args([&self.checkout, &self.build, &self.temporary, Path::new(kept)]);
+        command.arg(&self.report).arg(folder).arg(program).current_dir("/");
         command
     }
 
@@ -146,6 +153,7 @@ mod tests {
             checkout: path("checkout"),
             build: path("checkout/target"),
             temporary: path("temporary"),
+            is_in_memory: true,
             report: path("report"),
         };
         fs::create_dir_all(&sandbox.build).unwrap();

@@ -3,9 +3,10 @@
 //!
 //! Holds and releases wait in queues, ordered by deadline and by row epoch. Both come in almost
 //! ordered, so an insertion looks at a few slots from the end only; what is out of order by more
-//! than that comes up late, by as much. Leases, probations and past leases that are remembered hang in
-//! a wheel of 4096 buckets of one second. A slot in the wheel comes up in or before the second that it ends in: longer terms
-//! come up once per turn and are hung back, and a renewal leaves its slot where it is.
+//! than that comes up late, by as much. Leases, probations and past leases that are remembered hang
+//! in a wheel of 4096 buckets of one second. A slot in the wheel comes up in or before the second
+//! that it ends in: longer terms come up once per turn and are hung back, and a renewal leaves its
+//! slot where it is.
 
 use super::expiry::Expiry;
 use super::leased::Leased;
@@ -31,9 +32,34 @@ const LOOK_BACK: u32 = 16;
 /// read the clock at different moments, and clocks are slewed.
 const BACKLASH_S: u64 = 60;
 
-/// Whether a wheel that is due at `due_s` has to be looked at.
-pub(super) const fn is_wheel_due(due_s: u64, wall_s: u64) -> bool {
-    due_s <= wall_s || due_s > wall_s + BACKLASH_S + 1
+/// The second, later than `wall_s`, after which a wheel that is due means a clock that was set back.
+pub(super) const fn last_due_s(wall_s: u64) -> u64 {
+    wall_s + BACKLASH_S + 1
+}
+
+/// The first slot of each bucket of a wheel.
+///
+/// Kept as complements, so that empty buckets are zeros: memory that the system gives is never
+/// written before it is used, and a table of few leases stays small.
+struct Buckets {
+    complements: Vec<u32>,
+}
+
+impl Buckets {
+    fn new() -> Self {
+        Self { complements: vec![!NOTHING; BUCKETS as usize] }
+    }
+
+    /// Puts `head` first in `bucket` and returns what was there, [`NOTHING`] in an empty one.
+    fn replace(&mut self, bucket: usize, head: u32) -> u32 {
+        !core::mem::replace(&mut self.complements[bucket], !head)
+    }
+
+    /// The first slot of each bucket.
+    #[cfg(test)]
+    fn heads(&self) -> impl Iterator<Item = u32> {
+        self.complements.iter().map(|complement| !complement)
+    }
 }
 
 /// A list ordered by a key of its slots.
@@ -91,7 +117,7 @@ pub(super) struct Deadlines<F: Leased> {
     releases: Queue<F>,
     /// What came up in the wheel and may not be reclaimed before the next cycle, in that order.
     overdue: Queue<F>,
-    buckets: Vec<u32>,
+    buckets: Buckets,
     /// Bit: something may hang in the bucket.
     hung: [u64; BUCKETS as usize / 64],
     /// The bucket that is being worked off.
@@ -108,7 +134,7 @@ impl<F: Leased> Deadlines<F> {
             holds: Queue::new(HOLDS, |slot| slot.hold_deadline_ns),
             releases: Queue::new(RELEASES, |slot| slot.row_epoch),
             overdue: Queue::new(OVERDUE, |_| 0),
-            buckets: vec![NOTHING; BUCKETS as usize],
+            buckets: Buckets::new(),
             hung: [0; BUCKETS as usize / 64],
             due: NOTHING,
             wheel_s: 0,
@@ -149,7 +175,7 @@ impl<F: Leased> Deadlines<F> {
     fn hang(&mut self, slots: &mut Slots<F>, id: u32, at_s: u64) {
         let bucket = (at_s % u64::from(BUCKETS)) as u32;
         self.hung[bucket as usize / 64] |= 1 << (bucket % 64);
-        let head = core::mem::replace(&mut self.buckets[bucket as usize], id);
+        let head = self.buckets.replace(bucket as usize, id);
         let slot = slots.get_mut(id);
         slot.prev = END | bucket;
         slot.next = head;
@@ -210,7 +236,9 @@ impl<F: Leased> Deadlines<F> {
         match prev {
             HOLDS | RELEASES | OVERDUE => self.queue(prev).set_head(slots, follower),
             DUE => self.due = follower,
-            bucket => self.buckets[(bucket & !END) as usize] = follower,
+            bucket => {
+                self.buckets.replace((bucket & !END) as usize, follower);
+            }
         }
     }
 
@@ -270,7 +298,7 @@ impl<F: Leased> Deadlines<F> {
             self.wheel_s = at_s;
             let bucket = (at_s % u64::from(BUCKETS)) as usize;
             self.hung[bucket / 64] &= !(1 << (bucket % 64));
-            self.due = core::mem::replace(&mut self.buckets[bucket], NOTHING);
+            self.due = self.buckets.replace(bucket, NOTHING);
             if self.due != NOTHING {
                 slots.get_mut(self.due).prev = DUE;
             }
@@ -327,7 +355,7 @@ impl<F: Leased> Deadlines<F> {
                 if queue.head == NOTHING { u64::MAX } else { (queue.key)(slots.get(queue.head)) };
             assert_eq!(queue.first_key, first_key);
         }
-        for (bucket, &head) in self.buckets.iter().enumerate() {
+        for (bucket, head) in self.buckets.heads().enumerate() {
             if head == NOTHING {
                 continue;
             }

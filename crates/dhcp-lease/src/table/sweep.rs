@@ -10,7 +10,7 @@ use core::sync::atomic::Ordering;
 use base::Now;
 
 use super::cycle::Allowance;
-use super::deadlines::is_wheel_due;
+use super::deadlines::last_due_s;
 use super::leased::{Kept, Leased};
 use super::stripe::{Hints, Locked, Stripe};
 use super::{LeaseTable, STRIPES};
@@ -92,8 +92,11 @@ impl<F: Leased> LeaseTable<F> {
     }
 
     fn pass<'l>(&'l self, now: Now, sweep: &Sweep, log: Option<Log<'l, F>>) -> Pass<'l, F> {
+        let wall_s = now.wall_s();
         Pass {
             now,
+            wall_s,
+            last_due_s: last_due_s(wall_s),
             sweep: *sweep,
             turns_wheel: sweep.forced.is_some() || self.is_reclaiming.load(Ordering::Relaxed),
             allowance: match sweep.forced {
@@ -111,8 +114,13 @@ impl<F: Leased> LeaseTable<F> {
     /// leases may hang that are looked at and hung up again, and who wants a free address need not wait
     /// for that.
     fn sweep_stripes(&self, pass: &mut Pass<'_, F>) {
-        self.visit_stripes(pass, Pass::has_ended, Pass::free_ended);
-        self.visit_stripes(pass, Pass::has_due, Pass::turn_wheel);
+        let work = pass.find_work(&self.stripes);
+        if work.has_ended {
+            self.visit_stripes(pass, Pass::has_ended, Pass::free_ended);
+        }
+        if work.has_due {
+            self.visit_stripes(pass, Pass::has_due, Pass::turn_wheel);
+        }
         let is_overdue = |stripe: &Stripe<F>| stripe.hints.has_overdue.load(Ordering::Relaxed);
         if pass.allowance.left() == 0 && self.stripes.iter().any(is_overdue) {
             pass.allowance.fall_short();
@@ -151,6 +159,10 @@ type Log<'l, F> = &'l mut dyn FnMut(<F as Family>::Row<'_>);
 /// One pass over the stripes.
 struct Pass<'l, F: Leased> {
     now: Now,
+    /// `now` in whole seconds.
+    wall_s: u64,
+    /// A wheel that is due later is looked at too: the clock was set back.
+    last_due_s: u64,
     sweep: Sweep,
     /// Whether what hangs in the wheels is looked at.
     turns_wheel: bool,
@@ -163,7 +175,27 @@ struct Pass<'l, F: Leased> {
     log: Option<Log<'l, F>>,
 }
 
+/// What a pass has to do in any stripe.
+#[derive(Default)]
+struct Work {
+    /// A hold has ended or a release is settled.
+    has_ended: bool,
+    /// A wheel is to be turned.
+    has_due: bool,
+}
+
 impl<F: Leased> Pass<'_, F> {
+    /// What there is to do in all stripes together, as far as can be seen without their locks. One
+    /// look at each, as most passes find nothing.
+    fn find_work(&self, stripes: &[Stripe<F>]) -> Work {
+        let mut work = Work::default();
+        for stripe in stripes {
+            work.has_ended |= self.has_ended(&stripe.hints);
+            work.has_due |= self.has_due(&stripe.hints);
+        }
+        work
+    }
+
     /// Whether a stripe has work, as far as can be seen without its lock.
     fn is_due(&self, hints: &Hints) -> bool {
         self.has_ended(hints) || self.has_due(hints)
@@ -179,7 +211,8 @@ impl<F: Leased> Pass<'_, F> {
     fn has_due(&self, hints: &Hints) -> bool {
         let wheel_due_s = hints.wheel_due_s.load(Ordering::Relaxed);
         self.turns_wheel
-            && (is_wheel_due(wheel_due_s, self.now.wall_s())
+            && (wheel_due_s <= self.wall_s
+                || wheel_due_s > self.last_due_s
                 || (hints.has_overdue.load(Ordering::Relaxed) && self.allowance.left() > 0))
     }
 
@@ -207,7 +240,7 @@ impl<F: Leased> Pass<'_, F> {
                 0 => None,
                 _ => state.deadlines.next_overdue(&mut state.slots),
             };
-            let due = || state.deadlines.next_due(&mut state.slots, self.now.wall_s());
+            let due = || state.deadlines.next_due(&mut state.slots, self.wall_s);
             let Some(id) = overdue.or_else(due) else { break };
             self.left -= 1;
             self.take_back(stripe, id);
@@ -216,7 +249,7 @@ impl<F: Leased> Pass<'_, F> {
 
     /// Does what is due with slot `id`, which was taken out of the wheel.
     fn take_back(&mut self, stripe: &mut Locked<'_, F>, id: u32) {
-        let wall_s = self.now.wall_s();
+        let wall_s = self.wall_s;
         let state = &mut *stripe.state;
         let slot = state.slots.get(id);
         let expiry = state.deadlines.expiry;

@@ -163,6 +163,11 @@ impl Ledger {
         self.has_changed.notify_all();
     }
 
+    /// Whether any server has not heard what became of a row.
+    pub(crate) fn has_lost(&self) -> bool {
+        self.state().events.iter().any(|event| event.what == What::Lost)
+    }
+
     /// Waits until every server has acknowledged so many leases more.
     pub(crate) fn await_acknowledged(&self, count: u64) {
         let state = self.state();

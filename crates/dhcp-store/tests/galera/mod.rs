@@ -96,7 +96,12 @@ fn nodes_that_are_killed_in_turn_lose_no_lease_and_give_no_address_twice() {
         })
         .collect();
     incidents(&mut cluster, &ledger, &mut random, rounds);
-    // When two nodes are in each other's way depends on the machine.
+    // Whether a row was on its way to a node when that was killed depends on the machine.
+    while !ledger.has_lost() {
+        incidents(&mut cluster, &ledger, &mut random, 1);
+        assert!(begun.elapsed() < LIMIT, "no row is ever on its way to a node that is killed");
+    }
+    // When two nodes are in each other's way does, too.
     while servers.iter().map(Server::conflicts).sum::<u64>() == 0 {
         ledger.await_acknowledged(QUIET);
         assert!(begun.elapsed() < LIMIT, "two nodes are never in each other's way");
@@ -105,7 +110,7 @@ fn nodes_that_are_killed_in_turn_lose_no_lease_and_give_no_address_twice() {
     let tallies: Vec<_> = servers.into_iter().map(Server::stop).collect();
     println!("seed {seed}: {tallies:?}");
     for tally in &tallies {
-        assert!(tally.acknowledged > QUIET && tally.lost > 0, "{tally:?}");
+        assert!(tally.acknowledged > QUIET, "{tally:?}");
     }
 
     for node in 0..NODES {

@@ -11,6 +11,7 @@ pub(crate) mod ports;
 pub(crate) mod scene;
 pub(crate) mod small_disk;
 pub(crate) mod trace;
+pub(crate) mod unprivileged;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -23,6 +24,9 @@ pub(crate) use ports::free_port;
 
 /// Deadline of what has to come about, on a machine that has much else to do.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
+
+/// A log that a configuration may name, in the server's folder.
+pub(crate) const DEBUG_LOG: &str = "debug.log";
 
 /// A folder that goes away with the value.
 pub(crate) struct TempFolder(PathBuf);
@@ -125,7 +129,8 @@ pub(crate) struct ServerProcess {
     server_pid: u32,
     pub(crate) port: u16,
     pub(crate) relay_port: u16,
-    stderr: PathBuf,
+    /// Where its log goes: a file for its standard error, or [`DEBUG_LOG`].
+    log: PathBuf,
 }
 
 impl ServerProcess {
@@ -177,8 +182,8 @@ impl ServerProcess {
         folder: &Path,
     ) -> Self {
         let stderr = folder.join("server.log");
-        let binary = env!("CARGO_BIN_EXE_godwit");
-        wrapper.arg(binary).arg(name).args(flags).arg("-c").arg(config);
+        unprivileged::serve_without_privilege(&mut wrapper, folder);
+        wrapper.arg(name).args(flags).arg("-c").arg(config);
         let text = fs::read_to_string(config).unwrap_or_default();
         if text.contains(r#""socket-type": "http"#) || text.contains(r#""socket-type":"http"#) {
             // What HTTP sockets must have has tests of its own.
@@ -190,7 +195,8 @@ impl ServerProcess {
             .stdout(Stdio::null())
             .stderr(fs::File::create(&stderr).expect("the test's folder can be written"));
         let child = wrapper.spawn().expect("the server can be started");
-        let mut server = Self { server_pid: child.id(), child, port, relay_port, stderr };
+        let log = if text.contains(DEBUG_LOG) { folder.join(DEBUG_LOG) } else { stderr };
+        let mut server = Self { server_pid: child.id(), child, port, relay_port, log };
         server.wait_until_serving();
         server
     }
@@ -213,7 +219,7 @@ impl ServerProcess {
     }
 
     pub(crate) fn log(&self) -> String {
-        fs::read_to_string(&self.stderr).unwrap_or_default()
+        fs::read_to_string(&self.log).unwrap_or_default()
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -231,8 +237,11 @@ impl ServerProcess {
     pub(crate) fn stop(mut self) -> String {
         self.signal("TERM");
         let status = self.child.wait().expect("the server was started here");
-        assert!(status.success(), "{status}: {}", self.log());
-        self.log()
+        let log = self.log();
+        assert!(status.success(), "{status}: {log}");
+        let is_faultless = !log.contains("internal-error") && !log.contains("INTERNAL_ERROR");
+        assert!(is_faultless, "a mistake of the server: {log}");
+        log
     }
 
     /// Whether the server has ended, by itself or by a signal.
@@ -294,15 +303,18 @@ pub(crate) fn waited_at_most(limit: Duration, mut is_done: impl FnMut() -> bool)
 
 /// Whether this is root; when everything must be tested, it must be.
 pub(crate) fn is_root() -> bool {
-    let is_root = fs::metadata("/proc/self").is_ok_and(|metadata| {
-        use std::os::unix::fs::MetadataExt;
-        metadata.uid() == 0
-    });
+    let is_root = is_user_root();
     assert!(is_root || std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "this needs root");
     if !is_root {
         println!("skipped: this needs root");
     }
     is_root
+}
+
+/// Whether the user of this process is root.
+pub(crate) fn is_user_root() -> bool {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata("/proc/self").is_ok_and(|metadata| metadata.uid() == 0)
 }
 
 /// The single child of process `pid`.

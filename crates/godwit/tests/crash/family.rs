@@ -11,7 +11,7 @@ use crate::common;
 /// Where server and relay agent are, at different ports.
 const RELAY4: Ipv4Addr = Ipv4Addr::LOCALHOST;
 /// An address of the relay agent on the clients' link.
-const LINK6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
+pub(crate) const LINK6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
 /// What the clients would like; the server has its own view.
 const LIFETIME_S: u32 = 3600;
 

@@ -18,9 +18,9 @@ use std::process::Command;
 
 use crate::common::{ServerProcess, free_port};
 use base::Random;
-use clients::Clients;
-use family::{Family, V4, V6, replace};
-use place::{Backend, Kind, Place};
+pub(crate) use clients::Clients;
+pub(crate) use family::{Answer, Ask, Family, LINK6, Message, V4, V6, replace};
+pub(crate) use place::{Backend, Kind, Place};
 use testbed::database::{Database, Engine};
 
 /// Moments in the test command.
@@ -32,7 +32,8 @@ const ACKNOWLEDGEMENTS_MAX: u64 = 200;
 /// Further messages before a moment, at most.
 const MESSAGES_MAX: u64 = 100;
 
-fn from_environment(name: &str, default: u64) -> u64 {
+/// The number in the environment variable `name`, or `default`.
+pub(crate) fn from_environment(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
