@@ -100,6 +100,19 @@ impl<I> HeldMessages<I> {
         self.free.push(index);
     }
 
+    /// Gives back the buffers of all messages that were taken and not given back, after a panic.
+    pub fn restore(&mut self) {
+        let mut is_known = vec![false; self.buffers.len()];
+        let queued = self.queue.iter().map(|&(_, index)| index);
+        queued.chain(self.free.iter().copied()).for_each(|index| is_known[index as usize] = true);
+        for (index, buffer) in (0..).zip(self.buffers.iter_mut()) {
+            if !is_known[index as usize] {
+                *buffer = Vec::with_capacity(MESSAGE_LEN_MAX);
+                self.free.push(index);
+            }
+        }
+    }
+
     /// Takes out every message held since before `oldest_ns`; `u64::MAX` empties it.
     pub fn abandon(&mut self, oldest_ns: u64, mut dropped: impl FnMut(&Held<I>)) {
         let free = &mut self.free;
@@ -144,5 +157,16 @@ mod tests {
         queue.abandon(u64::MAX, |_| dropped += 1);
         assert_eq!((dropped, queue.len()), (2, 0));
         assert!(!queue.push(held(4), &[0; MESSAGE_LEN_MAX + 1]));
+    }
+
+    #[test]
+    fn buffers_that_were_taken_and_lost_are_made_anew() {
+        let mut queue = HeldMessages::new(2);
+        assert!(queue.push(held(1), b"one") && queue.push(held(2), b"two"));
+        let (_, index) = queue.take_first().unwrap();
+        drop(queue.take_octets(index));
+        assert!(!queue.push(held(3), b"three"));
+        queue.restore();
+        assert!(queue.push(held(3), b"three") && !queue.push(held(4), b"four"));
     }
 }

@@ -8,6 +8,7 @@
 mod adaptive;
 pub mod classify;
 pub mod client_name;
+pub mod contain;
 pub mod counters;
 pub mod events;
 pub mod held;

@@ -80,11 +80,13 @@ pub enum DropReason {
     SendFailed,
     /// More comes than can be served, and it waited so long that a later message is better served.
     WaitedTooLong,
+    /// A mistake of the server: what it did with the message panicked.
+    InternalError,
 }
 
 impl DropReason {
     /// All of them, in the order of their counters.
-    pub const ALL: [Self; 35] = [
+    pub const ALL: [Self; 36] = [
         Self::NotARequest,
         Self::UnexpectedMessageType,
         Self::Bootp,
@@ -120,6 +122,7 @@ impl DropReason {
         Self::NoIpv6OnlyTime,
         Self::SendFailed,
         Self::WaitedTooLong,
+        Self::InternalError,
     ];
 
     /// Position in [`Self::ALL`].
@@ -167,6 +170,7 @@ impl DropReason {
             Self::NoIpv6OnlyTime => "no-ipv6-only-time",
             Self::SendFailed => "send-failed",
             Self::WaitedTooLong => "waited-too-long",
+            Self::InternalError => "internal-error",
         }
     }
 
@@ -204,7 +208,8 @@ impl DropReason {
             | Self::GivenElsewhere
             | Self::LeaseRefused
             | Self::HostsUnavailable
-            | Self::ReplyTooLarge => Some(DropStatistic::ProcessingFailed),
+            | Self::ReplyTooLarge
+            | Self::InternalError => Some(DropStatistic::ProcessingFailed),
             Self::ClientChoseOtherServer => Some(DropStatistic::NotForUs),
             Self::DuplicateInFlight => Some(DropStatistic::Duplicate),
             Self::HeldFull | Self::OutboxFull | Self::WaitedTooLong => {

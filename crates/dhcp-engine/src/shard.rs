@@ -12,6 +12,7 @@ use base::time::NS_PER_MS;
 use base::{Now, Prefetch};
 use dhcp_lease::{Expected, LeaseStore, Swept};
 
+use crate::contain::contained;
 use crate::counters::ShardCounters;
 use crate::events::SubnetEvents;
 use crate::held::{Held, HeldMessages, WaitsFor};
@@ -56,6 +57,10 @@ pub struct Shard<P: Protocol, S> {
     /// Taken out while a message is served under it, so that no count that shards share changes
     /// with every message.
     snapshot: Option<Arc<P::Snapshot>>,
+    /// The same, for after a panic.
+    in_force: Arc<P::Snapshot>,
+    /// The client whose message is being served.
+    served: Option<ClientKeys>,
     interfaces: Arc<InterfaceNames>,
     in_flight: Arc<InFlight>,
     counters: Arc<ShardCounters<P>>,
@@ -77,7 +82,9 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         Self {
             store,
             subnet_events: counters.events().begin(P::ids_of_subnets(&snapshot)),
-            snapshot: Some(snapshot),
+            snapshot: Some(Arc::clone(&snapshot)),
+            in_force: snapshot,
+            served: None,
             interfaces: Arc::default(),
             in_flight,
             counters,
@@ -122,6 +129,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
     /// Serves a new configuration from the next message on.
     pub fn reload(&mut self, snapshot: Arc<P::Snapshot>) {
         self.subnet_events = self.counters.events().begin(P::ids_of_subnets(&snapshot));
+        self.in_force = Arc::clone(&snapshot);
         self.snapshot = Some(snapshot);
         self.hosts.clear();
     }
@@ -177,6 +185,17 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         transmit: &mut impl Transmit<P>,
     ) {
         let mut datagrams = datagrams.fuse();
+        while contained(|| self.handle_in_groups(now, &mut datagrams, transmit)).is_none() {
+            self.give_up();
+        }
+    }
+
+    fn handle_in_groups<'m>(
+        &mut self,
+        now: Now,
+        datagrams: &mut impl Iterator<Item = Arrived<'m, P::Ingress>>,
+        transmit: &mut impl Transmit<P>,
+    ) {
         loop {
             let mut messages: [Option<Read<'m, P>>; AHEAD] = core::array::from_fn(|_| None);
             let mut count = 0;
@@ -192,6 +211,19 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
                 return;
             }
         }
+    }
+
+    /// Goes on after a panic: without the message that was being served, and those that were read
+    /// with it and had not entered.
+    ///
+    /// # Panics
+    /// When leases were being changed, which nothing may go on with.
+    fn give_up(&mut self) {
+        assert!(self.store.is_sound(), "a mistake was made while leases were being changed");
+        self.snapshot = Some(Arc::clone(&self.in_force));
+        self.counters.dropped(DropReason::InternalError);
+        leave(&self.in_flight, self.served.take());
+        self.held.restore();
     }
 
     /// Asks memory for what `messages` will need. What is read to find out more has been asked for
@@ -299,7 +331,9 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             self.hosts.take_answers(now, P::classes(snapshot));
         }
         if !self.held.is_empty() {
-            self.retry_held(now, transmit);
+            if contained(|| self.retry_held(now, transmit)).is_none() {
+                self.give_up();
+            }
             self.store.submit(now);
             self.release(transmit);
         }
@@ -352,6 +386,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             interfaces: &self.interfaces,
             hosts: &self.hosts,
         };
+        self.served = keys;
         let served = P::serve(now, &snapshot, message, ingress, desk);
         self.snapshot = Some(snapshot);
         match served {
@@ -374,6 +409,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
                 self.hold(now, octets, ingress, (keys, asked, waits_for), transmit);
             }
         }
+        self.served = None;
     }
 
     /// Holds a message that has entered, unless that is of no use.
@@ -450,6 +486,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
                 continue;
             }
             let octets = self.held.take_octets(index);
+            self.served = held.keys;
             match P::parse(self.snapshot(), &octets) {
                 Ok(message) => {
                     let message = (&octets[..], &message);
@@ -458,7 +495,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
                 // It was read when it came in, under a configuration that was more lenient.
                 Err(reason) => {
                     self.counters.malformed(reason);
-                    leave(&self.in_flight, held.keys);
+                    leave(&self.in_flight, self.served.take());
                 }
             }
             self.held.give_octets_back(index, octets);

@@ -10,6 +10,7 @@ mod hosts;
 mod instructions;
 mod option_choice;
 mod overload;
+mod panics;
 mod twins;
 mod v4_classes;
 mod v4_corners;

@@ -382,6 +382,10 @@ pub trait LeaseStore<F: Family> {
     /// See [`PutRefusal`]; then nothing has changed.
     fn remove(&mut self, address: F::Address) -> Result<Receipt, PutRefusal>;
 
+    /// False once a thread has panicked while it changed leases: one may be changed in part, or its row
+    /// be half written, and nothing may go on with that.
+    fn is_sound(&self) -> bool;
+
     /// True once logging has failed: waiting replies must be dropped.
     fn has_failed(&self) -> bool;
 

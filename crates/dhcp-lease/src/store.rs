@@ -227,6 +227,10 @@ impl<F: Leased> LeaseStore<F> for MemoryStore<F> {
         self.shard.table().remove(address, (SETTLED, SETTLED), &mut |_| {})
     }
 
+    fn is_sound(&self) -> bool {
+        self.shard.table().is_sound()
+    }
+
     fn has_failed(&self) -> bool {
         false
     }

@@ -216,6 +216,10 @@ impl<F: Leased> LeaseStore<F> for ManualStore<F> {
         self.administer(|table, epochs, log| table.remove(address, epochs, log))
     }
 
+    fn is_sound(&self) -> bool {
+        self.shard.table().is_sound()
+    }
+
     fn has_failed(&self) -> bool {
         self.log.has_failed.load(Ordering::Acquire)
     }

@@ -334,6 +334,10 @@ impl<F: SharedRows> LeaseStore<F> for ServerStore<F> {
         of_kind!(self, store => store.remove(address))
     }
 
+    fn is_sound(&self) -> bool {
+        of_kind!(self, store => store.is_sound())
+    }
+
     fn has_failed(&self) -> bool {
         of_kind!(self, store => store.has_failed())
     }

@@ -15,6 +15,7 @@ mod leases;
 mod loading;
 mod log;
 mod narrate;
+mod panics;
 mod pid_file;
 mod policy;
 mod published;

@@ -23,6 +23,7 @@ use crate::inactive;
 use crate::latency::{Latencies, Stopwatch};
 use crate::leases::Leases;
 use crate::log::{self, DAEMON, counted};
+use crate::panics;
 use crate::pid_file::PidFile;
 use crate::policy;
 use crate::published::Published;
@@ -77,6 +78,7 @@ where
     for<'d> Replies<'d>: Transmit<P>,
 {
     netio::process::restrict_umask();
+    panics::install();
     // While there is one thread.
     let restricted = restrict(settings);
     log::start(P::NAME);

@@ -255,6 +255,10 @@ impl<F: Rows, J: Journal<F>> LeaseStore<F> for LoggedStore<F, J> {
         })
     }
 
+    fn is_sound(&self) -> bool {
+        self.shard.table().is_sound()
+    }
+
     fn has_failed(&self) -> bool {
         self.log.has_failed()
     }

@@ -10,8 +10,20 @@ mod netem;
 mod signals;
 mod ubench;
 
-use std::process::ExitCode;
+use std::panic::{set_hook, take_hook};
+use std::process::{ExitCode, abort};
 
 fn main() -> ExitCode {
+    abort_on_panic();
     cli::run(std::env::args_os())
+}
+
+/// Has a panic of any thread end the process, so that none goes unnoticed. Servers, which can give
+/// up a piece of work alone, set their own hook (`docs/design/024-panics.md`).
+fn abort_on_panic() {
+    let print = take_hook();
+    set_hook(Box::new(move |panic| {
+        print(panic);
+        abort();
+    }));
 }

@@ -153,6 +153,10 @@ impl<P: Scene, S: LeaseStore<P>> LeaseStore<P> for Interposed<P, S> {
         self.inner.remove(address)
     }
 
+    fn is_sound(&self) -> bool {
+        self.inner.is_sound()
+    }
+
     fn has_failed(&self) -> bool {
         self.inner.has_failed()
     }

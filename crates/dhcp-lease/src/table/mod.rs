@@ -125,6 +125,12 @@ impl<F: Leased> LeaseTable<F> {
         }
     }
 
+    /// False once a thread has panicked while it changed a part of the table.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        self.stripes.iter().all(Stripe::is_sound)
+    }
+
     /// Has an empty table look for what ends from `now` on. Not calling it costs a look at each lease
     /// that is loaded, in the first sweeps.
     pub fn begin(&self, now: Now) {

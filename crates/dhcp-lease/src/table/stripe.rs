@@ -64,6 +64,11 @@ impl<F: Leased> Stripe<F> {
         }
     }
 
+    /// False once a thread has panicked while it held the lock.
+    pub(super) fn is_sound(&self) -> bool {
+        !self.state.is_poisoned()
+    }
+
     pub(super) fn lock<'t>(&'t self, table: &'t LeaseTable<F>) -> Locked<'t, F> {
         let state = self.state.lock().expect("no holder of a stripe panics");
         Locked { table, hints: &self.hints, state }

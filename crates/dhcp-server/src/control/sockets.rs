@@ -15,6 +15,7 @@ use super::http::{self, Front};
 use super::question::Asking;
 use super::seats::Seats;
 use super::unix::{self, SocketFile};
+use crate::panics::contained_task;
 use crate::policy;
 
 /// Connections per socket.
@@ -206,7 +207,7 @@ async fn accept_unix(listener: UnixListener, seats: Rc<Seats>, desk: http::Desk)
         match listener.accept().await {
             Ok((stream, _)) => {
                 if let Some(seat) = seats.take() {
-                    spawn_local(unix::serve(stream, seat, desk.clone()));
+                    spawn_local(contained_task(unix::serve(stream, seat, desk.clone())));
                 }
             }
             Err(_) => tokio::time::sleep(BREATH).await,
@@ -223,7 +224,7 @@ async fn accept_http(listener: TcpListener, seats: Rc<Seats>, desk: http::Desk) 
                 // An answer is one write: waiting for more only delays it.
                 stream.set_nodelay(true).ok();
                 if let Some(seat) = seats.take() {
-                    spawn_local(http::serve(stream, seat, desk.clone()));
+                    spawn_local(contained_task(http::serve(stream, seat, desk.clone())));
                 }
             }
             Err(_) => tokio::time::sleep(BREATH).await,

@@ -6,11 +6,13 @@ use std::thread;
 
 use dhcp_config::render;
 use dhcp_control::{Answer, kea_json, test_configuration};
+use dhcp_engine::contain::contained;
 
 use super::apply::COMMANDED;
 use crate::ServerError;
 use crate::control::{Asked, Question};
 use crate::log::DAEMON;
+use crate::panics::INTERNAL_ERROR;
 use crate::server::Settings;
 use crate::service::Service;
 
@@ -49,7 +51,8 @@ fn check_all<P: Service>(received: &Receiver<Asked>, settings: &Settings) {
     }
     while let Ok(asked) = received.recv() {
         let Question::Command(command) = &asked.question else { continue };
-        let answer = check::<P>(command, settings);
+        let answer = contained(|| check::<P>(command, settings))
+            .unwrap_or_else(|| Answer::error(INTERNAL_ERROR));
         asked.answer(kea_json(&answer.to_json()));
         netio::process::return_memory();
     }

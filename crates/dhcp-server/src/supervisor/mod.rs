@@ -20,6 +20,7 @@ use base::Now;
 use base::time::{NS_PER_MS, NS_PER_S};
 use dhcp_config::OnFail;
 use dhcp_control::{Answer, Executed, ServiceState, execute, kea_json};
+use dhcp_engine::contain::contained;
 use dhcp_engine::counters::ShardCounters;
 use dhcp_lease::LeaseTable;
 use netio::signal::Signals;
@@ -34,6 +35,7 @@ use crate::hosts::HostsDatabases;
 use crate::latency::Latencies;
 use crate::leases::Leases;
 use crate::log::DAEMON;
+use crate::panics::INTERNAL_ERROR;
 use crate::server::Settings;
 use crate::service::{Outline, Service};
 use crate::shard_loop::Shared;
@@ -236,10 +238,15 @@ impl<P: Service> Supervisor<P> {
                         checks.give(asked);
                         continue;
                     }
-                    match execute(command, self) {
-                        Executed::Answer(answer) => self.answer(asked, answer),
-                        Executed::Statistics(command) => {
+                    match contained(|| execute(command, self)) {
+                        Some(Executed::Answer(answer)) => self.answer(asked, answer),
+                        Some(Executed::Statistics(command)) => {
                             self.tell_statistics(Work::Command(command, asked));
+                        }
+                        None => {
+                            let is_sound = self.parts.table.is_sound();
+                            assert!(is_sound, "a mistake was made while leases were being changed");
+                            self.answer(asked, Answer::error(INTERNAL_ERROR));
                         }
                     }
                 }

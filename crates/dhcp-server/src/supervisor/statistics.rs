@@ -12,12 +12,15 @@ use std::time::Duration;
 
 use base::time::NS_PER_S;
 use dhcp_control::statistics::{StatisticCommand, Statistics};
+use dhcp_control::{Answer, kea_json};
+use dhcp_engine::contain::contained;
 use netio::Clock;
 
 use super::counts::Tally;
 use crate::ServerError;
 use crate::control::Asked;
 use crate::log::DAEMON;
+use crate::panics::INTERNAL_ERROR;
 use crate::service::{Outline, Service};
 
 /// How often samples are taken.
@@ -86,9 +89,14 @@ fn tell<P: Service>(todo: &Receiver<Work>, mut tally: Tally<P>, mut statistics: 
         match todo.recv_timeout(Duration::from_nanos(left_ns)) {
             Ok(Work::Command(command, asked)) => {
                 sample(&mut statistics, &tally);
-                asked.answer(statistics.execute(&command));
+                let answer = contained(|| statistics.execute(&command));
+                asked.answer(
+                    answer.unwrap_or_else(|| kea_json(&Answer::error(INTERNAL_ERROR).to_json())),
+                );
             }
-            Ok(Work::Metrics(asked)) => asked.answer(tally.exposition()),
+            Ok(Work::Metrics(asked)) => {
+                asked.answer(contained(|| tally.exposition()).unwrap_or_default());
+            }
             Ok(Work::Follow(outlines, (count, age_s))) => {
                 tally.outlines = outlines;
                 statistics.set_default_limits(count, age_s);

@@ -8,6 +8,7 @@ mod holds;
 mod load;
 mod model;
 mod modelled;
+mod panic;
 mod places;
 mod reconfigure;
 mod reserved_blocks;

@@ -1,0 +1,61 @@
+//! Panics that end one piece of work and not the process.
+//!
+//! A server aborts on every panic (`docs/design/024-panics.md`) but on those in work that runs in
+//! [`contained`]: the work is given up, the caller counts it, and everything else goes on. Work that has
+//! begun to change leases aborts all the same, in `dhcp-lease`. Until [`enable`] is called, as by
+//! servers, nothing is contained: a test fails by the panic itself.
+//!
+//! Budget: one flag read, another set and restored; unwinding costs nothing where there is no panic.
+
+use core::cell::Cell;
+use core::panic::AssertUnwindSafe;
+use core::sync::atomic::{AtomicBool, Ordering};
+use std::panic::catch_unwind;
+
+static IS_ENABLED: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    static IS_CONTAINED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Has [`contained`] contain panics from now on.
+pub fn enable() {
+    IS_ENABLED.store(true, Ordering::Relaxed);
+}
+
+/// Does `work` and returns what it returns; `None` when it panicked.
+///
+/// What `work` had borrowed may be left changed in part: callers use it for work whose state is made
+/// anew each time.
+pub fn contained<T>(work: impl FnOnce() -> T) -> Option<T> {
+    if IS_ENABLED.load(Ordering::Relaxed) { caught(work) } else { Some(work()) }
+}
+
+fn caught<T>(work: impl FnOnce() -> T) -> Option<T> {
+    let was_contained = IS_CONTAINED.replace(true);
+    let outcome = catch_unwind(AssertUnwindSafe(work));
+    IS_CONTAINED.set(was_contained);
+    outcome.ok()
+}
+
+/// Whether a panic of this thread ends a piece of work only; for the panic hook of a server.
+#[must_use]
+pub fn is_contained() -> bool {
+    IS_CONTAINED.get()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_that_panics_has_no_outcome_and_what_follows_has() {
+        assert!(!is_contained());
+        assert_eq!(caught(is_contained), Some(true));
+        let index = [1_usize, 7];
+        assert_eq!(caught(|| index[index[1]]), None);
+        assert!(!is_contained());
+        let inner = caught(|| (caught(|| index[index[1]]), is_contained()));
+        assert_eq!(inner, Some((None, true)));
+    }
+}
