@@ -134,17 +134,17 @@ fn test_command(arguments: &[&str]) -> Result<bool, Refusal> {
 }
 
 fn long_command(suites: &test::long::LongSuites, arguments: &[&str]) -> Result<bool, Refusal> {
-    let mut wish = test::long::Wish { count: suites.count_default, seed: 1, only: None };
+    let mut request = test::long::SuiteRequest { count: suites.count_default, seed: 1, only: None };
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         let value = *rest.next().ok_or(Refusal::Usage)?;
         let number = || value.parse().map_err(|_| Refusal::Usage);
         match *argument {
-            flag if flag == suites.count_flag => wish.count = number()?,
-            "--seed" => wish.seed = number()?,
-            "--only" => wish.only = Some(value.to_owned()),
+            flag if flag == suites.count_flag => request.count = number()?,
+            "--seed" => request.seed = number()?,
+            "--only" => request.only = Some(value.to_owned()),
             _ => return Err(Refusal::Usage),
         }
     }
-    test::long::run(workspace_root(), suites, &wish).map_err(Refusal::Failed)
+    test::long::run(workspace_root(), suites, &request).map_err(Refusal::Failed)
 }

@@ -25,8 +25,8 @@ pub fn enable() {
 
 /// Does `work` and returns what it returns; `None` when it panicked.
 ///
-/// What `work` had borrowed may be left changed in part: callers use it for work whose state is made
-/// anew each time.
+/// After a panic, values that `work` had borrowed may be changed in part, so callers contain only
+/// work whose state is made anew each time.
 pub fn contained<T>(work: impl FnOnce() -> T) -> Option<T> {
     if IS_ENABLED.load(Ordering::Relaxed) { caught(work) } else { Some(work()) }
 }
@@ -38,7 +38,8 @@ fn caught<T>(work: impl FnOnce() -> T) -> Option<T> {
     outcome.ok()
 }
 
-/// Whether a panic of this thread ends a piece of work only; for the panic hook of a server.
+/// Returns true while a panic of this thread would end a piece of work only, for the panic hook of a
+/// server.
 #[must_use]
 pub fn is_contained() -> bool {
     IS_CONTAINED.get()

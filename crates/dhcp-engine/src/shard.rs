@@ -57,7 +57,7 @@ pub struct Shard<P: Protocol, S> {
     /// Taken out while a message is served under it, so that no count that shards share changes
     /// with every message.
     snapshot: Option<Arc<P::Snapshot>>,
-    /// The same, for after a panic.
+    /// A second handle on the snapshot, since a panic loses the one that is taken out.
     in_force: Arc<P::Snapshot>,
     /// The client whose message is being served.
     served: Option<ClientKeys>,

@@ -1,4 +1,4 @@
-//! What a panic does to a server: it is logged and ends the process, unless the work in which it
+//! The panic hook of a server: a panic is logged and ends the process, unless the work in which it
 //! happened can be given up alone ([`dhcp_engine::contain`]).
 
 use std::future::{Future, poll_fn};
@@ -12,7 +12,7 @@ use dhcp_engine::contain;
 
 use crate::log::DAEMON;
 
-/// What a command is told in whose execution the server made a mistake.
+/// Text of the answer to a command whose execution panicked.
 pub(crate) const INTERNAL_ERROR: &str = "a mistake of the server; its log says where";
 
 /// Has every panic of the process logged, and those outside of contained work end it.

@@ -40,9 +40,9 @@ pub(crate) struct LongSuites {
     pub(super) case_limit: Duration,
 }
 
-/// What was asked for.
+/// Cases, seed and suite that the user asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Wish {
+pub(crate) struct SuiteRequest {
     /// How many cases for each suite.
     pub(crate) count: u64,
     /// Where they are drawn from.
@@ -52,8 +52,8 @@ pub(crate) struct Wish {
 }
 
 /// Runs the suites; true when nothing failed.
-pub(crate) fn run(root: &Path, long: &LongSuites, wish: &Wish) -> Result<bool, String> {
-    let is_wished = |suite: &&Suite| wish.only.as_ref().is_none_or(|name| name == suite.name);
+pub(crate) fn run(root: &Path, long: &LongSuites, request: &SuiteRequest) -> Result<bool, String> {
+    let is_wished = |suite: &&Suite| request.only.as_ref().is_none_or(|name| name == suite.name);
     let suites: Vec<&Suite> = long.suites.iter().filter(is_wished).collect();
     if suites.is_empty() {
         let names: Vec<&str> = long.suites.iter().map(|suite| suite.name).collect();
@@ -64,7 +64,7 @@ pub(crate) fn run(root: &Path, long: &LongSuites, wish: &Wish) -> Result<bool, S
     let built = programs::build_integration_programs(&session, "build-long")?;
     let mut total = Tally::default();
     for suite in suites {
-        total += run_suite(&session, long, suite, wish, &built)?;
+        total += run_suite(&session, long, suite, request, &built)?;
     }
     drop(session);
     println!("{total}");
@@ -75,7 +75,7 @@ fn run_suite(
     session: &Session,
     long: &LongSuites,
     suite: &Suite,
-    wish: &Wish,
+    request: &SuiteRequest,
     built: &Built,
 ) -> Result<Tally, String> {
     let program = built.integration_program(suite.package)?;
@@ -86,10 +86,10 @@ fn run_suite(
         .args(suite.tests)
         .current_dir(&program.folder)
         .envs(session.environment())
-        .envs(long.count_variables.iter().map(|name| (name, wish.count.to_string())))
-        .envs(long.seed_variables.iter().map(|name| (name, wish.seed.to_string())));
+        .envs(long.count_variables.iter().map(|name| (name, request.count.to_string())))
+        .envs(long.seed_variables.iter().map(|name| (name, request.seed.to_string())));
     let started = Instant::now();
-    let count = u32::try_from(wish.count).unwrap_or(u32::MAX);
+    let count = u32::try_from(request.count).unwrap_or(u32::MAX);
     let limit = SUITE_LIMIT.saturating_add(long.case_limit.saturating_mul(count));
     let end = child::run(&mut command, &session.marker, &log, limit)?;
     let text = String::from_utf8_lossy(&fs::read(&log).unwrap_or_default()).into_owned();
@@ -142,8 +142,8 @@ mod tests {
 
     #[test]
     fn an_unknown_suite_is_refused() {
-        let wish = Wish { count: 1, seed: 1, only: Some("none".to_owned()) };
-        let refusal = run(Path::new("/"), &crash::SUITES, &wish).unwrap_err();
+        let request = SuiteRequest { count: 1, seed: 1, only: Some("none".to_owned()) };
+        let refusal = run(Path::new("/"), &crash::SUITES, &request).unwrap_err();
         assert!(refusal.contains("server-v4"));
     }
 }

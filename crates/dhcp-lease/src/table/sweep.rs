@@ -175,7 +175,7 @@ struct Pass<'l, F: Leased> {
     log: Option<Log<'l, F>>,
 }
 
-/// What a pass has to do in any stripe.
+/// Kinds of work that a pass has in at least one stripe.
 #[derive(Default)]
 struct Work {
     /// A hold has ended or a release is settled.
@@ -185,8 +185,8 @@ struct Work {
 }
 
 impl<F: Leased> Pass<'_, F> {
-    /// What there is to do in all stripes together, as far as can be seen without their locks. One
-    /// look at each, as most passes find nothing.
+    /// Finds the kinds of work that there are, as far as can be seen without locks. It looks at each
+    /// stripe once, as most passes find nothing.
     fn find_work(&self, stripes: &[Stripe<F>]) -> Work {
         let mut work = Work::default();
         for stripe in stripes {

@@ -1,4 +1,4 @@
-//! What the codes of servers mean for a round: connect again, do it again at once, do it without the
+//! Error codes of servers by what they mean for a round: connect again, do it again at once, do it without the
 //! row that has no room, or give up.
 //!
 //! Codes that are in no table are permanent: a round that meets one is done again after connecting

@@ -163,7 +163,7 @@ impl Ledger {
         self.has_changed.notify_all();
     }
 
-    /// Whether any server has not heard what became of a row.
+    /// Returns true once a server did not learn what became of a row.
     pub(crate) fn has_lost(&self) -> bool {
         self.state().events.iter().any(|event| event.what == What::Lost)
     }

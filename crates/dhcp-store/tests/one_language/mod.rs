@@ -45,7 +45,7 @@ trait Hostile: Protocol + SharedRows {
     /// has no octets, in DHCPv4 no type at all.
     fn as_filed(lease: &Self::Lease) -> Self::Lease;
 
-    /// The same for a table of this layout.
+    /// `lease` as far as a table of this layout keeps it.
     fn as_tabled(lease: &Self::Lease, layout: Layout) -> Self::Lease;
 }
 

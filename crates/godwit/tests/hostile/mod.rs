@@ -49,8 +49,8 @@ fn dropped(pid: u32, port: u16) -> u64 {
     lines.filter_map(|line| line.split_whitespace().last()?.parse::<u64>().ok()).sum()
 }
 
-/// What was seen of the server while it was attacked.
-struct Course {
+/// Memory, waits and drops of a server that was attacked.
+struct AttackReport {
     /// Resident memory once warm, and at the end.
     warm_kib: u64,
     end_kib: u64,
@@ -67,9 +67,10 @@ fn attack(
     clients: &mut Clients,
     random: &mut Random,
     count: u64,
-) -> Result<Course, String> {
+) -> Result<AttackReport, String> {
     let socket = UdpSocket::bind((hostile.family.loopback, 0)).unwrap();
-    let mut course = Course { warm_kib: 0, end_kib: 0, longest_wait: Duration::ZERO, dropped: 0 };
+    let mut report =
+        AttackReport { warm_kib: 0, end_kib: 0, longest_wait: Duration::ZERO, dropped: 0 };
     let mut served = Instant::now();
     let mut buffer = vec![0; family::BUFFER_LEN];
     for number in 0..count {
@@ -78,20 +79,20 @@ fn attack(
         socket.send_to(&buffer[..len], (hostile.family.loopback, server.port)).unwrap();
         if number % BURST == 0 {
             clients.act(1, 0)?;
-            course.longest_wait = course.longest_wait.max(served.elapsed());
+            report.longest_wait = report.longest_wait.max(served.elapsed());
             served = Instant::now();
         }
         if number == (count as f64 * WARM_SHARE) as u64 {
-            course.warm_kib = resident_kib(server.pid());
+            report.warm_kib = resident_kib(server.pid());
         }
     }
     clients.renew_all()?;
     if server.has_ended() {
         return Err("the server has ended".to_owned());
     }
-    course.end_kib = resident_kib(server.pid());
-    course.dropped = dropped(server.pid(), server.port);
-    Ok(course)
+    report.end_kib = resident_kib(server.pid());
+    report.dropped = dropped(server.pid(), server.port);
+    Ok(report)
 }
 
 /// Attacks a server of one family over one store, and looks for all leases of honest clients after a
@@ -114,7 +115,7 @@ fn withstands(suite: &str, kind: Kind, hostile: &Hostile) {
     let mut random = Random::from_seed(seed);
     let mut server = start();
     let mut clients = Clients::new(family, ports, random.next_u64());
-    let course = attack(hostile, &mut server, &mut clients, &mut random, count)
+    let report = attack(hostile, &mut server, &mut clients, &mut random, count)
         .unwrap_or_else(|broken| panic!("{broken}; {repeat}\n{}", server.log()));
     server.stop();
     clients.ledger.check(&place.kept()).unwrap_or_else(|broken| panic!("{broken}; {repeat}"));
@@ -124,14 +125,14 @@ fn withstands(suite: &str, kind: Kind, hostile: &Hostile) {
     println!(
         "hostile: {count} datagrams, {} for which there was no room; {} answers to honest clients, {} ms without one at most; \
          {} KiB resident, {} KiB at the end",
-        course.dropped,
+        report.dropped,
         clients.ledger.acknowledged,
-        course.longest_wait.as_millis(),
-        course.warm_kib,
-        course.end_kib
+        report.longest_wait.as_millis(),
+        report.warm_kib,
+        report.end_kib
     );
-    assert!(course.dropped * 10 < count, "{repeat}");
-    assert!(course.end_kib < course.warm_kib + GROWTH_MAX_KIB, "{repeat}");
+    assert!(report.dropped * 10 < count, "{repeat}");
+    assert!(report.end_kib < report.warm_kib + GROWTH_MAX_KIB, "{repeat}");
 }
 
 #[test]

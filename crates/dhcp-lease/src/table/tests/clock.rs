@@ -141,7 +141,7 @@ fn leases_outlast_any_steps_and_end_at_last<F: Sample>() {
     }
 }
 
-/// What is fetched before a step is not committed to a slot that it has moved.
+/// A fetch from before a step is not committed to a slot that it has moved.
 #[test]
 fn a_transaction_that_a_step_interrupts_begins_again() {
     use crate::v4::V4;
