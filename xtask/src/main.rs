@@ -89,16 +89,16 @@ fn workspace_root() -> &'static Path {
 
 fn tidy_command(arguments: &[&str]) -> Result<bool, Refusal> {
     let mut root = PathBuf::from(workspace_root());
-    let mut is_fast = false;
+    let mut extent = tidy::Extent::All;
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         match *argument {
-            "--fast" => is_fast = true,
+            "--fast" => extent = tidy::Extent::Texts,
             "--root" => root = PathBuf::from(rest.next().ok_or(Refusal::Usage)?),
             _ => return Err(Refusal::Usage),
         }
     }
-    let verdict = tidy::run(&root, is_fast).map_err(Refusal::Failed)?;
+    let verdict = tidy::run(&root, extent).map_err(Refusal::Failed)?;
     println!("tidy: {} rules hold, {} broken", verdict.passed, verdict.failed);
     Ok(verdict.failed == 0)
 }

@@ -11,6 +11,7 @@ pub(crate) mod crash;
 pub(crate) mod hostile;
 mod job;
 mod leftovers;
+mod lints;
 pub(crate) mod long;
 mod main_job;
 pub(crate) mod pages;
@@ -28,10 +29,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use crate::tidy::{self, CrateSuite};
+use crate::tidy::{self, CrateSuite, Extent};
 use busy::BusyMachine;
 pub(crate) use busy::{WORD as BUSY_WORD, keep_busy};
 use job::JobResult;
+use lints::RunningLints;
 use main_job::As;
 use privilege::Privilege;
 use programs::Built;
@@ -113,6 +115,7 @@ impl Session {
         let mut pairs = vec![
             (child::MARKER, self.marker.clone()),
             ("TMPDIR", self.temporary.display().to_string()),
+            ("GODWIT_DATABASE_TEMPLATES", self.temporary.join("databases").display().to_string()),
             ("RUST_BACKTRACE", "1".to_owned()),
         ];
         if self.requires_tools {
@@ -157,6 +160,7 @@ enum Suite {
     Setup,
     Tidy,
     Build,
+    Lints,
     Crate(CrateSuite),
     Documentation,
     Job(As),
@@ -169,6 +173,7 @@ impl Suite {
             Self::Setup => "setup",
             Self::Tidy => "tidy",
             Self::Build => "build",
+            Self::Lints => "lints",
             Self::Crate(suite) => &suite.name,
             Self::Documentation => "documentation",
             Self::Job(As::Root) => "job-namespaces",
@@ -184,7 +189,7 @@ impl Suite {
 
 /// Returns all suites in their order.
 fn all_suites(root: &Path) -> Result<Vec<Suite>, String> {
-    let mut suites = vec![Suite::Setup, Suite::Tidy, Suite::Build];
+    let mut suites = vec![Suite::Setup, Suite::Tidy, Suite::Build, Suite::Lints];
     suites.extend(tidy::crates_from_below(root)?.into_iter().map(Suite::Crate));
     suites.push(Suite::Documentation);
     suites.extend([Suite::Job(As::Root), Suite::Job(As::Anybody)]);
@@ -211,7 +216,7 @@ fn chosen_suites(root: &Path, options: &Options) -> Result<Vec<Suite>, String> {
     if let Some(revision) = &options.changed_since {
         let mut changed = changed::suites(root, revision)?;
         println!("changed since {revision}: {}", Vec::from_iter(changed.clone()).join(", "));
-        changed.extend(["tidy", "leftovers"].map(str::to_owned));
+        changed.extend(["tidy", "lints", "leftovers"].map(str::to_owned));
         chosen.get_or_insert_default().extend(changed);
     }
     if let Some(names) = chosen {
@@ -238,6 +243,8 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool, String> {
             return Ok(false);
         }
     }
+    let has_lints = suites.iter().any(|suite| matches!(suite, Suite::Lints));
+    let mut lints = has_lints.then(|| RunningLints::start(&run.session));
     let busy =
         if options.is_busy { Some(BusyMachine::start(&run.session.temporary)?) } else { None };
     for number in 1..=options.repetitions {
@@ -245,6 +252,9 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool, String> {
         tally += run.run_crates(&suites);
         for suite in suites.iter().filter(|suite| matches!(suite, Suite::Job(_))) {
             tally += run.timed(suite.name(), |run| run.run_job(suite));
+        }
+        if let Some(lints) = lints.take() {
+            tally += run.timed(Suite::Lints.name(), |_| lints?.finish());
         }
         if options.repetitions > 1 {
             println!("run {number} of {}: {tally}", options.repetitions);
@@ -305,7 +315,7 @@ impl Run {
         match suite {
             Suite::Setup => setup::run(&self.session, !options.is_install_skipped),
             Suite::Tidy => {
-                let verdict = tidy::run(&self.session.root, false)?;
+                let verdict = tidy::run(&self.session.root, Extent::Cargo)?;
                 Ok(Tally { passed: verdict.passed, failed: verdict.failed, skipped: 0 })
             }
             Suite::Build => {
@@ -317,7 +327,9 @@ impl Run {
                 let names = tidy::crates_with_examples(&self.session.root)?;
                 programs::run_documentation(&self.session, &names)
             }
-            Suite::Crate(_) | Suite::Job(_) | Suite::Leftovers => Ok(Tally::default()),
+            Suite::Lints | Suite::Crate(_) | Suite::Job(_) | Suite::Leftovers => {
+                Ok(Tally::default())
+            }
         }
     }
 

@@ -31,12 +31,30 @@ pub(crate) struct Verdict {
     pub(crate) failed: usize,
 }
 
+impl Verdict {
+    fn count(&mut self, is_kept: bool) {
+        self.passed += usize::from(is_kept);
+        self.failed += usize::from(!is_kept);
+    }
+}
+
+/// How much of the workspace is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// The rules that need only the texts.
+    Texts,
+    /// Also what cargo says of features and format, but nothing that compiles.
+    Cargo,
+    /// Also clippy.
+    All,
+}
+
 /// Checks the workspace at `root` and prints what breaks a rule.
 ///
 /// # Errors
 ///
 /// When the workspace cannot be read.
-pub(crate) fn run(root: &Path, is_fast: bool) -> Result<Verdict, String> {
+pub(crate) fn run(root: &Path, extent: Extent) -> Result<Verdict, String> {
     let workspace = Workspace::load(root)?;
     let findings = findings(&workspace);
     for finding in &findings {
@@ -52,22 +70,15 @@ pub(crate) fn run(root: &Path, is_fast: bool) -> Result<Verdict, String> {
     ]
     .concat();
     let mut verdict = Verdict { passed: rules.len() - broken.len(), failed: broken.len() };
-    if !is_fast {
-        let findings = features::check(&workspace)?;
-        findings.iter().for_each(|finding| println!("{finding}"));
-        verdict.passed += usize::from(findings.is_empty());
-        verdict.failed += usize::from(!findings.is_empty());
-        let fmt: &[&str] = &["fmt", "--all", "--check"];
-        let clippy: &[&str] =
-            &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];
-        for arguments in [fmt, clippy] {
-            if cargo_agrees(root, arguments)? {
-                verdict.passed += 1;
-            } else {
-                println!("cargo {} found something", arguments[0]);
-                verdict.failed += 1;
-            }
-        }
+    if extent == Extent::Texts {
+        return Ok(verdict);
+    }
+    let findings = features::check(&workspace)?;
+    findings.iter().for_each(|finding| println!("{finding}"));
+    verdict.count(findings.is_empty());
+    verdict.count(agrees(cargo(root).args(["fmt", "--all", "--check"]))?);
+    if extent == Extent::All {
+        verdict.count(agrees(&mut clippy(root))?);
     }
     Ok(verdict)
 }
@@ -155,14 +166,26 @@ fn findings(workspace: &Workspace) -> Vec<Finding> {
     findings
 }
 
-fn cargo_agrees(root: &Path, arguments: &[&str]) -> Result<bool, String> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
-        .args(arguments)
-        .current_dir(root)
-        .stdin(Stdio::null())
-        .status()
-        .map_err(|error| format!("cannot run cargo {}: {error}", arguments[0]))?;
+/// Returns the command that runs clippy for all targets.
+pub(crate) fn clippy(root: &Path) -> Command {
+    let mut command = cargo(root);
+    command.args(["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]);
+    command
+}
+
+/// Returns the cargo that runs this program, in the workspace.
+fn cargo(root: &Path) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root).stdin(Stdio::null());
+    command
+}
+
+/// Returns whether a command of cargo found nothing.
+fn agrees(command: &mut Command) -> Result<bool, String> {
+    let status = command.status().map_err(|error| format!("cannot run {command:?}: {error}"))?;
+    if !status.success() {
+        println!("{command:?} found something");
+    }
     Ok(status.success())
 }
 

@@ -10,10 +10,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Database, Engine, READY_LIMIT, Settings, mariadb, wait_until};
-use crate::command::{CommandLine, require_program};
+use super::{Database, Engine, READY_LIMIT, Settings, mariadb, template, wait_until};
+use crate::command::require_program;
 use crate::error::TestbedError;
-use crate::nobody::give_away;
 
 /// Nodes: the fewest of which one can be missed.
 pub const NODES: usize = 3;
@@ -67,7 +66,7 @@ impl Cluster {
         for _ in 1..NODES {
             let node = Database::make(Engine::MariaDb, settings)?;
             mariadb::configure(&node)?;
-            copy_data(&nodes[0], &node)?;
+            template::copy(&nodes[0].data(), &node.data())?;
             nodes.push(node);
         }
         let ports = nodes.iter().map(|_| super::free_port()).collect::<Result<Vec<_>, _>>()?;
@@ -144,12 +143,6 @@ fn options(ports: &[u16], own: u16) -> Result<Vec<String>, TestbedError> {
     ];
     options.extend(SMALL.map(str::to_owned));
     Ok(options)
-}
-
-fn copy_data(from: &Database, to: &Database) -> Result<(), TestbedError> {
-    let data = |database: &Database| database.folder().join("data").display().to_string();
-    CommandLine::new("cp").arg("-a").arg(data(from)).arg(data(to)).run()?;
-    give_away(&to.folder().join("data"))
 }
 
 /// How far a node had come, by its own files.

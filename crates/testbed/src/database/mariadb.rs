@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::{Database, PASSWORD, USER};
+use super::{Database, PASSWORD, USER, template};
 use crate::command::{CommandLine, require_program};
 use crate::error::TestbedError;
 use crate::nobody::unprivileged;
@@ -38,7 +38,9 @@ pub(super) fn create(database: &Database) -> Result<(), TestbedError> {
         .arg(format!("--defaults-file={}", path.display()))
         .args(["--auth-root-authentication-method=normal", "--skip-test-db"])
         .arg("--skip-name-resolve");
-    unprivileged(install).run().map(drop)
+    template::copy_or_make(Path::new(&programs.server), &database.data(), || {
+        unprivileged(install).run().map(drop)
+    })
 }
 
 /// Writes the configuration; where it is.

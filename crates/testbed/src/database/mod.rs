@@ -10,6 +10,7 @@
 pub mod galera;
 mod mariadb;
 mod postgresql;
+mod template;
 
 use std::fs;
 use std::net::TcpListener;
@@ -298,11 +299,17 @@ impl Database {
             Engine::MariaDb => mariadb::ready(self)?,
             Engine::PostgreSql => postgresql::ready(self)?,
         };
+        let socket = self.socket();
+        if self.engine == Engine::MariaDb {
+            // What a server that was killed has left.
+            let _ = fs::remove_file(&socket);
+        }
         let process = self.process.insert(ChildProcess::start(&command, "server", &self.folder)?);
         let mut ended = None;
         let is_up = wait_until(READY_LIMIT, || {
             ended = process.ended().ok().flatten();
-            ended.is_some() || ready.run().is_ok()
+            // To start the client costs more than to look for the socket.
+            ended.is_some() || (socket.exists() && ready.run().is_ok())
         });
         match ended {
             Some(status) => Err(TestbedError::new(
@@ -316,6 +323,11 @@ impl Database {
 
     fn display(&self) -> String {
         format!("{:?} in {}", self.engine, self.folder.display())
+    }
+
+    /// Where its data is.
+    fn data(&self) -> PathBuf {
+        self.folder.join("data")
     }
 
     /// Its folder, which goes away with it.

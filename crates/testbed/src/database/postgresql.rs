@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Database, PASSWORD, USER};
+use super::{Database, PASSWORD, USER, template};
 use crate::command::{CommandLine, find_program};
 use crate::error::TestbedError;
 use crate::nobody::{give_away, unprivileged};
@@ -57,12 +57,14 @@ pub(super) fn create(database: &Database) -> Result<(), TestbedError> {
     give_away(&password)?;
     let make = programs
         .program("initdb")
-        .arg(format!("--pgdata={}/data", database.folder().display()))
+        .arg(format!("--pgdata={}", database.data().display()))
         .arg(format!("--username={USER}"))
         .arg(format!("--pwfile={}", password.display()))
         .args(["--auth-local=trust", "--auth-host=scram-sha-256", "--encoding=UTF8"])
         .args(["--locale=C", "--no-sync"]);
-    unprivileged(make).run().map(drop)
+    template::copy_or_make(&programs.folder.join("postgres"), &database.data(), || {
+        unprivileged(make).run().map(drop)
+    })
 }
 
 /// The line that starts the server.
