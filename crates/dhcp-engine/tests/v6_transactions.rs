@@ -459,3 +459,19 @@ fn a_client_is_in_flight_across_shards() {
     assert_eq!(sink.0.len(), 2);
     assert!(server.shards.iter().all(|shard| shard.is_idle()));
 }
+
+#[test]
+fn the_duid_of_declined_leases_is_no_clients() {
+    let mut server = Server::new(SMALL);
+    let kinds = [MessageType::Solicit, MessageType::Request, MessageType::Rebind];
+    for (kind, count) in kinds.into_iter().zip(1..) {
+        let message = Build::anonymous(kind, 1).option(option::CLIENTID, &[0; 3]);
+        let message = if kind == MessageType::Request { message.for_us() } else { message };
+        server.tell(&message.na(1, &[]));
+        assert_eq!(server.dropped(DropReason::NoIdentity), count);
+    }
+    assert!(server.log.take_rows().is_empty());
+    // A longer one is a client's like any other.
+    let message = Build::anonymous(MessageType::Solicit, 2).option(option::CLIENTID, &[0; 4]);
+    assert_eq!(server.ask(&message.na(1, &[])).leased(0), address(0x10));
+}

@@ -3,6 +3,7 @@
 mod browser;
 mod chromium;
 mod compare;
+mod damaged;
 mod digest;
 mod flame;
 mod pages;

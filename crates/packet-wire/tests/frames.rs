@@ -9,7 +9,7 @@ use base::Random;
 use packet_wire::ethernet::MacAddress;
 use packet_wire::frame::{self, Endpoints, HEADROOM, PACKET_HEADROOM};
 
-fn number(name: &str, default: u64) -> u64 {
+pub(crate) fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
 }
 

@@ -2,5 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
+mod captures;
 mod frames;
 mod vectors;

@@ -19,7 +19,7 @@ const FIELDS: &str = "frame.time_epoch frame.len eth.dst eth.src vlan.priority v
     ip.checksum.status ipv6.src ipv6.dst ipv6.tclass ipv6.flow ipv6.nxt ipv6.hlim udp.srcport \
     udp.dstport udp.length udp.checksum udp.checksum.status udp.payload";
 
-fn vector(name: &str) -> PathBuf {
+pub(crate) fn vector(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../conformance/vectors/packet").join(name)
 }
 

@@ -4,9 +4,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread;
 
 use super::finding::Finding;
-use super::workspace::Workspace;
+use super::workspace::{Package, Workspace};
 
 /// Name of the check of this module, as findings carry it.
 pub(crate) const RULE: &str = "features";
@@ -15,17 +16,30 @@ const MANIFEST: &str = "crates/test-features/Cargo.toml";
 
 /// Reports crates whose choice of features differs from that of the workspace.
 pub(crate) fn check(workspace: &Workspace) -> Result<Vec<Finding>, String> {
-    let all = chosen(&workspace.root, &["--workspace"])?;
-    let mut findings = Vec::new();
-    for package in &workspace.packages {
-        let own = chosen(&workspace.root, &["--package", &package.name])?;
-        for line in own.difference(&all) {
-            let message =
-                format!("for {} alone cargo chooses other features: {line}", package.name);
-            findings.push(Finding::new(RULE, MANIFEST, 1, message));
-        }
-    }
-    Ok(findings)
+    let root = &workspace.root;
+    let all = chosen(root, &["--workspace"])?;
+    let find = |package: &Package| -> Result<Vec<Finding>, String> {
+        let own = chosen(root, &["--package", &package.name])?;
+        let message =
+            |line| format!("for {} alone cargo chooses other features: {line}", package.name);
+        Ok(own
+            .difference(&all)
+            .map(|line| Finding::new(RULE, MANIFEST, 1, message(line)))
+            .collect())
+    };
+    // Cargo computes for a quarter of a second each time.
+    let processors = thread::available_parallelism().map_or(2, usize::from);
+    let part_len = workspace.packages.len().div_ceil(processors).max(1);
+    let parts = thread::scope(|scope| {
+        let threads: Vec<_> = workspace
+            .packages
+            .chunks(part_len)
+            .map(|part| scope.spawn(|| part.iter().map(find).collect::<Result<Vec<_>, _>>()))
+            .collect();
+        threads.into_iter().map(|thread| thread.join().expect("a check ends")).collect::<Vec<_>>()
+    });
+    let parts = parts.into_iter().collect::<Result<Vec<_>, _>>()?;
+    Ok(parts.into_iter().flatten().flatten().collect())
 }
 
 /// Returns the third-party crates that cargo chooses for `selection`, with their features.

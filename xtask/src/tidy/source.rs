@@ -50,6 +50,16 @@ pub(crate) struct Source {
     pub(crate) code: String,
     /// The comments in order.
     pub(crate) comments: Vec<Comment>,
+    /// Where the tokens of the code are, in order.
+    token_spans: Vec<TokenSpan>,
+}
+
+/// Where a token is.
+#[derive(Clone, Debug)]
+struct TokenSpan {
+    range: Range<usize>,
+    /// Line, from 1.
+    line: usize,
 }
 
 impl Source {
@@ -76,34 +86,18 @@ impl Source {
             }
         }
         let code = String::from_utf8(code).expect("whole characters are blanked");
-        Self { path: path.into(), text, code, comments }
+        let token_spans = token_spans(&code);
+        Self { path: path.into(), text, code, comments, token_spans }
     }
 
     /// The tokens of the code, in order.
     pub(crate) fn tokens(&self) -> Vec<Token<'_>> {
-        let code = self.code.as_str();
-        let mut tokens = Vec::new();
-        let mut line = 1;
-        let mut rest = code.char_indices().peekable();
-        while let Some((start, first)) = rest.next() {
-            if first == '\n' {
-                line += 1;
-            }
-            if first.is_whitespace() {
-                continue;
-            }
-            let mut end = start + first.len_utf8();
-            let is_lifetime = first == '\'' && code[end..].starts_with(is_word);
-            if is_word(first) || is_lifetime {
-                while let Some((at, next)) = rest.next_if(|(_, next)| is_word(*next)) {
-                    end = at + next.len_utf8();
-                }
-            } else if first == ':' && rest.next_if(|(_, next)| *next == ':').is_some() {
-                end += 1;
-            }
-            tokens.push(Token { text: &code[start..end], offset: start, line });
-        }
-        tokens
+        let token = |span: &TokenSpan| Token {
+            text: &self.code[span.range.clone()],
+            offset: span.range.start,
+            line: span.line,
+        };
+        self.token_spans.iter().map(token).collect()
     }
 
     /// Ranges of the file that only tests compile: items under `#[cfg(test)]` or `#[test]`.
@@ -132,6 +126,32 @@ impl Source {
 /// Whether a character may stand in an identifier or number.
 pub(crate) fn is_word(character: char) -> bool {
     character == '_' || character.is_alphanumeric()
+}
+
+/// Finds the tokens of `code`.
+fn token_spans(code: &str) -> Vec<TokenSpan> {
+    let mut spans = Vec::new();
+    let mut line = 1;
+    let mut rest = code.char_indices().peekable();
+    while let Some((start, first)) = rest.next() {
+        if first == '\n' {
+            line += 1;
+        }
+        if first.is_whitespace() {
+            continue;
+        }
+        let mut end = start + first.len_utf8();
+        let is_lifetime = first == '\'' && code[end..].starts_with(is_word);
+        if is_word(first) || is_lifetime {
+            while let Some((at, next)) = rest.next_if(|(_, next)| is_word(*next)) {
+                end = at + next.len_utf8();
+            }
+        } else if first == ':' && rest.next_if(|(_, next)| *next == ':').is_some() {
+            end += 1;
+        }
+        spans.push(TokenSpan { range: start..end, line });
+    }
+    spans
 }
 
 fn newlines(text: &str) -> usize {

@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::JoinHandle;
@@ -30,24 +30,7 @@ impl Scene {
         let (control, inbox) = ControlThread::start().unwrap();
         let is_over = Arc::new(AtomicBool::new(false));
         let over = Arc::clone(&is_over);
-        let answering = thread::spawn(move || {
-            let mut count = 0;
-            while !over.load(Ordering::Acquire) {
-                netio::poll(&mut [PollFd::readable(inbox.waker())], Some(10_000_000)).ok();
-                inbox.waker().drain();
-                while let Some(asked) = inbox.next() {
-                    count += 1;
-                    let text = match &asked.question {
-                        Question::Command(command) => {
-                            serde_json::json!({ "result": 0, "arguments": command }).to_string()
-                        }
-                        Question::Metrics => "godwit_up 1\n".to_owned(),
-                    };
-                    asked.answer(text);
-                }
-            }
-            count
-        });
+        let answering = thread::spawn(move || answer_until(&over, &inbox));
         Self { control: Some(control), is_over, answering: Some(answering), folder }
     }
 
@@ -59,6 +42,26 @@ impl Scene {
         let path = self.folder.join(name);
         (path.clone(), ControlSocket::Unix(path.to_str().unwrap().to_owned()))
     }
+}
+
+/// Answers all questions until `is_over`; how many there were.
+fn answer_until(is_over: &AtomicBool, inbox: &Inbox) -> u64 {
+    let mut count = 0;
+    while !is_over.load(Ordering::Acquire) {
+        netio::poll(&mut [PollFd::readable(inbox.waker())], Some(10_000_000)).ok();
+        inbox.waker().drain();
+        while let Some(asked) = inbox.next() {
+            count += 1;
+            let text = match &asked.question {
+                Question::Command(command) => {
+                    serde_json::json!({ "result": 0, "arguments": command }).to_string()
+                }
+                Question::Metrics => "godwit_up 1\n".to_owned(),
+            };
+            asked.answer(text);
+        }
+    }
+    count
 }
 
 impl Drop for Scene {
@@ -385,6 +388,29 @@ fn on_paused_time<F: Future<Output = ()>>(label: &str, test: impl FnOnce(PathBuf
     fs::remove_dir_all(&folder).unwrap();
 }
 
+/// Runs `client` against `sockets` while the server's clock stands still: however slow the machine is,
+/// no connection is out of time.
+fn while_time_stands_still(sockets: &[ControlSocket], client: impl FnOnce() + Send + 'static) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build()
+        .unwrap();
+    let (asking, inbox) = question::channel(Arc::new(Waker::new().unwrap()));
+    let is_over = Arc::new(AtomicBool::new(false));
+    let over = Arc::clone(&is_over);
+    let answering = thread::spawn(move || answer_until(&over, &inbox));
+    let outcome = LocalSet::new().block_on(&runtime, async {
+        let mut open = Sockets::new(asking);
+        open.configure(sockets).unwrap();
+        // While a blocking task runs, a paused clock does not go on by itself.
+        tokio::task::spawn_blocking(client).await
+    });
+    is_over.store(true, Ordering::Release);
+    answering.join().unwrap();
+    outcome.unwrap();
+}
+
 #[test]
 fn a_slow_client_is_told_so_and_let_go() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -448,9 +474,10 @@ fn a_kept_connection_without_commands_ends_after_half_a_minute() {
 
 #[test]
 fn an_oversized_command_is_refused_and_its_memory_given_back() {
-    let scene = Scene::new("oversized");
-    let [port, open_port] = [free_port(), free_port()];
-    let (path, unix) = scene.unix("socket");
+    let folder = std::env::temp_dir().join(format!("godwit-oversized-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let (path, [port, open_port]) = (folder.join("socket"), [free_port(), free_port()]);
+    let unix = ControlSocket::Unix(path.to_str().unwrap().to_owned());
     let [user, password] = ["a", "b"].map(|text| Secret::Text(text.to_owned()));
     let authentication = Some(BasicAuthentication {
         realm: String::new(),
@@ -458,7 +485,12 @@ fn an_oversized_command_is_refused_and_its_memory_given_back() {
         clients: vec![AuthenticatedClient { user, password }],
     });
     let closed = ControlSocket::Http(HttpSocket { authentication, ..http(port) });
-    scene.configure(vec![closed, ControlSocket::Http(http(open_port)), unix]).unwrap();
+    let sockets = [closed, ControlSocket::Http(http(open_port)), unix];
+    while_time_stands_still(&sockets, move || oversized_commands(&path, port, open_port));
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+fn oversized_commands(path: &Path, port: u16, open_port: u16) {
     // `a:b` in base 64.
     let known = format!("Authorization: Basic YTpi\r\n{AS_JSON}");
     for _ in 0..3 {
@@ -475,7 +507,7 @@ fn an_oversized_command_is_refused_and_its_memory_given_back() {
             let sent = (0..200).take_while(|_| stream.write_all(&chunk).is_ok()).count();
             assert!(taken.contains(&sent), "{sent} MiB were taken");
         }
-        let mut stream = UnixStream::connect(&path).unwrap();
+        let mut stream = UnixStream::connect(path).unwrap();
         stream.write_all(b"{").unwrap();
         let spaces = vec![b' '; 1 << 20];
         let sent = (0..200).take_while(|_| stream.write_all(&spaces).is_ok()).count();

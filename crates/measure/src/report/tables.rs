@@ -55,7 +55,7 @@ fn trial(row: &TrialRow) -> Markup {
             td.n { (row.number) }
             td { (row.server) @if !row.variant.is_empty() { span.dim { " " (row.variant) } } }
             td { (row.purpose.name()) }
-            td.n { (row.round + 1) }
+            td.n { (row.round.saturating_add(1)) }
             td.n { (format::whole(row.offered_per_s)) }
             td.n { (format::whole(row.achieved_per_s)) }
             td.n { (format::percent(row.loss)) }
