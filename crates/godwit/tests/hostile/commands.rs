@@ -22,6 +22,8 @@ const BURST: u64 = 25;
 const PATIENCE: Duration = Duration::from_secs(300);
 /// Commands that end the server, or replace the configuration that the test depends on, by design.
 const LEFT_OUT: [&str; 2] = ["shutdown", "config-set"];
+/// Libraries that add commands.
+const HOOKS: [&str; 5] = ["class_cmds", "host_cmds", "lease_cmds", "stat_cmds", "subnet_cmds"];
 /// Values that arguments are replaced by.
 const VALUES: [&str; 16] = [
     "null",
@@ -171,10 +173,16 @@ fn hostile_commands_do_no_harm() {
         { "socket-type": "http", "socket-address": "127.0.0.1", "socket-port": sockets.http_port },
     ]);
     let text = fs::read_to_string(&config).unwrap();
-    let key = format!("\"control-sockets\": {entries}, \"valid-lifetime\"");
+    let hooks = HOOKS.map(|name| json!({ "library": format!("libdhcp_{name}.so") }));
+    let hooks = json!(hooks);
+    let key =
+        format!("\"control-sockets\": {entries}, \"hooks-libraries\": {hooks}, \"valid-lifetime\"");
     fs::write(&config, text.replacen("\"valid-lifetime\"", &key, 1)).unwrap();
     let mut server = ServerProcess::start(&config, folder.path());
     let names = sockets.honest();
+    for family in ["lease4-get", "reservation-get", "subnet4-get", "class-get", "stat-lease4-get"] {
+        assert!(names.iter().any(|name| name == family), "{family} is not among {names:?}");
+    }
     let mut random = Random::from_seed(seed);
     let (mut answered, mut carried_out) = (0_u64, 0_u64);
     for number in 0..count {
