@@ -202,15 +202,14 @@ fn read_ticks() -> Ticks {
     parse_ticks(&fs::read_to_string("/proc/stat").unwrap_or_default())
 }
 
-/// Reads the line `cpu  user nice system idle iowait …`. What processes of low priority take counts as
-/// idle, for they give way to a job; waiting for a disk does not, for a further job would wait for
-/// the same disk.
+/// Reads the line `cpu  user nice system idle iowait …`. Waiting for a disk is no idleness, for a
+/// further job would wait for the same disk; nor is what clippy computes at low priority, since more
+/// jobs than processors then wait for each other.
 fn parse_ticks(text: &str) -> Ticks {
     let line = text.lines().next().unwrap_or_default();
     let values: Vec<u64> =
         line.split_whitespace().skip(1).take(8).filter_map(|word| word.parse().ok()).collect();
-    let idle = [1, 3].iter().filter_map(|&index| values.get(index)).sum();
-    Ticks { idle, all: values.iter().sum() }
+    Ticks { idle: values.get(3).copied().unwrap_or(0), all: values.iter().sum() }
 }
 
 #[cfg(test)]
@@ -221,7 +220,7 @@ mod tests {
     fn idleness_is_the_share_between_two_readings() {
         let before = parse_ticks("cpu  100 0 100 800 0 0 0 0 0 0\ncpu0 1 1 1 1\n");
         assert_eq!(before, Ticks { idle: 800, all: 1000 });
-        let after = parse_ticks("cpu  160 10 100 820 10 0 0 0 0 0\n");
+        let after = parse_ticks("cpu  150 10 100 830 10 0 0 0 0 0\n");
         assert!((idle_share(before, after) - 0.3).abs() < 1e-9);
         assert!(idle_share(after, after) < f64::EPSILON);
         assert_eq!(parse_ticks(""), Ticks::default());
