@@ -388,8 +388,8 @@ fn on_paused_time<F: Future<Output = ()>>(label: &str, test: impl FnOnce(PathBuf
     fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Runs `client` against `sockets` while the server's clock stands still: however slow the machine is,
-/// no connection is out of time.
+/// Runs `client` against `sockets` while the server's clock stands still: however slow the machine
+/// is, no connection is out of time.
 fn while_time_stands_still(sockets: &[ControlSocket], client: impl FnOnce() + Send + 'static) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

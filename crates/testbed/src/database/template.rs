@@ -1,8 +1,8 @@
-//! Data folders of new servers, kept to be copied: to make one takes a server a second of processor
-//! time, to copy it a tenth of that.
+//! Data folders of new servers, kept to be copied: making one takes a second of processor time,
+//! copying it at most a sixth of that.
 //!
-//! They are kept in the folder that the environment variable `GODWIT_DATABASE_TEMPLATES` names, which
-//! the test command sets. Where it is not set, each server makes its own data folder.
+//! They are kept in the folder that the environment variable `GODWIT_DATABASE_TEMPLATES` names,
+//! which the test command sets. Where it is not set, each server makes its own data folder.
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
