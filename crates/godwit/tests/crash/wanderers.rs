@@ -26,7 +26,10 @@ const RETRANSMISSIONS_MAX: u32 = 4;
 /// given it an address since: it has to hear of the release before others hear of the client, and
 /// tables do not tell more than seconds apart.
 const SETTLING: Duration = Duration::from_secs(20);
-/// A server that acknowledges nothing for so long will not do it any more.
+/// A server that acknowledges nothing for so long will not do it any more. A client whose request for
+/// an offered address went unanswered asks nobody else meanwhile, unless that server has given it an
+/// address since: the request may still lie in the server's socket, and taking it frees, as in Kea,
+/// what the client was given elsewhere.
 const SILENCE_MAX: Duration = Duration::from_secs(600);
 /// Between two looks at what waits.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -53,7 +56,8 @@ pub(crate) struct Wanderers {
     /// By transaction identifier.
     pending: BTreeMap<u32, Pending>,
     next_xid: u32,
-    /// Clients that sent a release, to whom, and until when nobody else is asked.
+    /// Clients that sent a release or gave up a request, to whom, and until when nobody else is
+    /// asked.
     settling: BTreeMap<u32, (usize, Instant)>,
     /// [`MANY`] or [`FEW`].
     pub(crate) in_flight_max: usize,
@@ -193,6 +197,10 @@ impl Wanderers {
         for xid in waiting {
             let pending = self.pending.get_mut(&xid).expect("it was found there");
             if pending.retransmissions == RETRANSMISSIONS_MAX {
+                let Pending { client, server, ask, .. } = *pending;
+                if matches!(ask, Ask::Lease(_)) {
+                    self.settling.insert(client, (server, now + SILENCE_MAX));
+                }
                 self.pending.remove(&xid);
                 self.chronicle.note(Event::GivenUp { xid });
                 self.given_up += 1;
