@@ -1,5 +1,5 @@
-//! The conformance scenarios, played against the engine, the daemon and Debian's Kea, and one
-//! report of the differences.
+//! The conformance scenarios, played against the engine, the daemon, Kea 2.2 and Kea 3.0, and a
+//! report of the differences of each Kea.
 
 use crate::common::{self, PATIENCE};
 use crate::subjects;
@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::subjects::process::{Daemon, Make};
 use crate::subjects::{Named, REAL_WAIT_MAX_S, engine, in_parallel};
-use scenario::{Verdict, play};
+use scenario::{KeaNote, Verdict, play};
 
 /// So many are played at a time.
 const AT_ONCE: usize = 2;
@@ -42,9 +42,7 @@ fn on_daemon(make: Make, named: &Named, number: usize) -> Outcome {
     if named.scenario.wait_total_s() > REAL_WAIT_MAX_S {
         return Outcome::NotPlayed("too much time passes in it");
     }
-    let unsupported =
-        named.scenario.kea.as_ref().is_some_and(|kea| kea.verdict == Verdict::Unsupported);
-    if make == Make::Kea && unsupported {
+    if note_of(make, named).is_some_and(|kea| kea.verdict == Verdict::Unsupported) {
         return Outcome::NotPlayed("not in Debian's version");
     }
     let mut tries = 0;
@@ -64,9 +62,18 @@ fn on_daemon(make: Make, named: &Named, number: usize) -> Outcome {
     }
 }
 
+/// What is known of the daemon when it does not do what the scenario says.
+const fn note_of(make: Make, named: &Named) -> Option<&KeaNote> {
+    match make {
+        Make::Godwit => None,
+        Make::Kea => named.scenario.kea.as_ref(),
+        Make::Kea3 => named.scenario.kea3.as_ref(),
+    }
+}
+
 /// Whether it is known that the daemon does not do what the scenario says.
 const fn is_known(make: Make, named: &Named) -> bool {
-    matches!(make, Make::Kea) && named.scenario.kea.is_some()
+    note_of(make, named).is_some()
 }
 
 /// Seconds since 1970.
@@ -121,21 +128,31 @@ fn the_daemon_plays_every_scenario() {
     assert_agreement(&scenarios, &in_parallel(&scenarios, AT_ONCE, play));
 }
 
-/// What Kea does differently has a verdict in the scenario, and nothing has one without need.
 #[test]
-fn every_difference_of_kea_has_a_verdict() {
-    if !common::require(&["kea-dhcp4", "kea-dhcp6"]) {
-        return;
+fn every_difference_of_kea_2_2_has_a_verdict() {
+    if common::require(&["kea-dhcp4", "kea-dhcp6"]) {
+        assert_verdicts(Make::Kea, "Kea 2.2");
     }
+}
+
+#[test]
+fn every_difference_of_kea_3_has_a_verdict() {
+    if common::has_debian_13() {
+        assert_verdicts(Make::Kea3, "Kea 3.0");
+    }
+}
+
+/// What `make` does differently has a verdict in the scenario, and nothing has one without need.
+fn assert_verdicts(make: Make, version: &str) {
     let scenarios = subjects::all();
-    let outcomes =
-        in_parallel(&scenarios, AT_ONCE, |named, number| on_daemon(Make::Kea, named, number));
-    let report = report(&scenarios, &outcomes);
+    let outcomes = in_parallel(&scenarios, AT_ONCE, |named, number| on_daemon(make, named, number));
+    let report = report(make, version, &scenarios, &outcomes);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    std::fs::write(folder.join("kea-differences.md"), &report).expect("the folder is there");
+    let file = format!("{make:?}-differences.md").to_lowercase();
+    std::fs::write(folder.join(file), &report).expect("the folder is there");
     let mut faults = String::new();
     for (named, outcome) in scenarios.iter().zip(&outcomes) {
-        match (outcome, &named.scenario.kea) {
+        match (outcome, note_of(make, named)) {
             (Outcome::Differs(what), None) => {
                 let name = &named.name;
                 writeln!(faults, "{name}: unexplained: {what}; {}", repeated(name)).expect("text");
@@ -150,10 +167,10 @@ fn every_difference_of_kea_has_a_verdict() {
 }
 
 /// The report of differences, as Markdown.
-fn report(scenarios: &[Named], outcomes: &[Outcome]) -> String {
+fn report(make: Make, version: &str, scenarios: &[Named], outcomes: &[Outcome]) -> String {
     let count = |wanted: fn(&Outcome) -> bool| outcomes.iter().filter(|o| wanted(o)).count();
     let mut text = format!(
-        "# Kea 2.2 and the scenarios\n\n{} scenarios: {} agree, {} differ, {} not played.\n\n\
+        "# {version} and the scenarios\n\n{} scenarios: {} agree, {} differ, {} not played.\n\n\
          | Scenario | What Kea does | Verdict | Why |\n|---|---|---|---|\n",
         scenarios.len(),
         count(|o| *o == Outcome::Agrees),
@@ -166,12 +183,12 @@ fn report(scenarios: &[Named], outcomes: &[Outcome]) -> String {
             Outcome::Differs(what) => what.as_str(),
             Outcome::NotPlayed(why) => why,
         };
-        let (verdict, note) = named.scenario.kea.as_ref().map_or(("unexplained", ""), |kea| {
+        let (verdict, note) = note_of(make, named).map_or(("unexplained", ""), |kea| {
             let verdict = match kea.verdict {
                 Verdict::Rfc => "ours is right by RFC",
                 Verdict::Newer => "newer Kea does as ours",
                 Verdict::Bug => "fault of Kea's",
-                Verdict::Unsupported => "not in Kea 2.2",
+                Verdict::Unsupported => "not in this version",
                 Verdict::Ours => "meant",
             };
             (verdict, kea.note.as_str())

@@ -25,6 +25,9 @@ pub struct Scenario {
     /// How Debian's Kea 2.2 takes it, when it is not as the steps say.
     #[serde(default)]
     pub kea: Option<KeaNote>,
+    /// How Debian 13's Kea 3.0 takes it, when it is not as the steps say.
+    #[serde(default)]
+    pub kea3: Option<KeaNote>,
     /// The steps.
     #[serde(rename = "step")]
     pub steps: Vec<Step>,
@@ -40,7 +43,7 @@ pub enum Family {
     V6,
 }
 
-/// What is known of Kea 2.2 and a scenario.
+/// What is known of a version of Kea and a scenario.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeaNote {
@@ -50,7 +53,7 @@ pub struct KeaNote {
     pub note: String,
 }
 
-/// Why Kea 2.2 does something else, or cannot be asked.
+/// Why a version of Kea does something else, or cannot be asked.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
@@ -60,7 +63,7 @@ pub enum Verdict {
     Newer,
     /// A fault of Kea's.
     Bug,
-    /// Debian's Kea lacks what the scenario needs; it is not played.
+    /// That Kea lacks what the scenario needs; it is not played.
     Unsupported,
     /// A difference that is meant, and told in the manual.
     Ours,

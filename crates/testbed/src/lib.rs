@@ -10,6 +10,7 @@
 
 pub mod command;
 pub mod database;
+pub mod debian;
 pub mod error;
 pub mod flush;
 pub mod namespace;
@@ -24,6 +25,7 @@ pub mod topology;
 
 pub use command::CommandLine;
 pub use database::{Database, Engine};
+pub use debian::Debian13;
 pub use error::TestbedError;
 pub use process::ChildProcess;
 pub use quota::Quota;

@@ -8,6 +8,7 @@ mod busy;
 mod changed;
 mod child;
 pub(crate) mod crash;
+mod debian;
 pub(crate) mod hostile;
 mod job;
 mod leftovers;
@@ -32,6 +33,7 @@ use std::time::Instant;
 use crate::tidy::{self, CrateSuite, Extent};
 use busy::BusyMachine;
 pub(crate) use busy::{WORD as BUSY_WORD, keep_busy};
+use debian::DebianRoot;
 use job::JobResult;
 use lints::RunningLints;
 use main_job::As;
@@ -116,6 +118,7 @@ impl Session {
             (child::MARKER, self.marker.clone()),
             ("TMPDIR", self.temporary.display().to_string()),
             ("GODWIT_DATABASE_TEMPLATES", self.temporary.join("databases").display().to_string()),
+            (debian::VARIABLE, debian::path(&self.root).display().to_string()),
             ("RUST_BACKTRACE", "1".to_owned()),
         ];
         if self.requires_tools {
@@ -235,13 +238,20 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool, String> {
     session.requires_tools = session.privilege.is_root() && !options.is_install_skipped;
     let mut run = Run { session, built: Built::default(), results: Vec::new() };
     let mut total = Tally::default();
+    let mut debian = None;
     for suite in suites.iter().filter(|suite| is_once(suite)) {
         let tally = run.timed(suite.name(), |run| run.run_once(suite, options));
         total += tally;
+        if matches!(suite, Suite::Setup) {
+            debian = Some(DebianRoot::start(&run.session, !options.is_install_skipped));
+        }
         if tally.failed > 0 && matches!(suite, Suite::Build) {
             println!("{total}");
             return Ok(false);
         }
+    }
+    if let Some(debian) = debian {
+        total += run.timed(debian::FOLDER, |_| debian.finish());
     }
     let has_lints = suites.iter().any(|suite| matches!(suite, Suite::Lints));
     let mut lints = has_lints.then(|| RunningLints::start(&run.session));

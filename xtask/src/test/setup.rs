@@ -12,7 +12,7 @@ use super::privilege::Privilege;
 use super::tally::Tally;
 
 /// Debian packages by name, and what needs them.
-pub(crate) const PACKAGES: [(&str, &str); 37] = [
+pub(crate) const PACKAGES: [(&str, &str); 38] = [
     ("iproute2", "namespaces and virtual interfaces"),
     ("util-linux", "giving up privileges, placing processes"),
     ("procps", "looking at processes"),
@@ -49,6 +49,7 @@ pub(crate) const PACKAGES: [(&str, &str); 37] = [
     ("valgrind", "instructions of an exchange"),
     ("linux-perf", "where the time of servers goes"),
     ("chromium", "the report as a browser shows it"),
+    ("mmdebstrap", "a root folder of Debian 13, for Kea 3"),
     ("poppler-utils", "the report as it prints"),
 ];
 

@@ -301,6 +301,18 @@ pub(crate) fn waited_at_most(limit: Duration, mut is_done: impl FnMut() -> bool)
     true
 }
 
+/// Whether servers of Debian 13 can run here, in their root folder; when they must, their absence fails
+/// the test.
+pub(crate) fn has_debian_13() -> bool {
+    let is_there = testbed::Debian13::find().is_some();
+    let reason = "there is no root folder of Debian 13; `cargo xtask test setup` makes it";
+    assert!(is_there || std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "{reason}");
+    if !is_there {
+        println!("skipped: {reason}");
+    }
+    is_there && is_root()
+}
+
 /// Whether this is root; when everything must be tested, it must be.
 pub(crate) fn is_root() -> bool {
     let is_root = is_user_root();

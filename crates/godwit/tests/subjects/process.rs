@@ -7,11 +7,14 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use scenario::{Family, Scenario, Subject, SubjectError};
+
+use testbed::Debian13;
+use testbed::debian::{LEASES, LOGS, SOCKETS};
 
 use super::document;
 use crate::common::{PATIENCE, TempFolder, free_port, waited_until};
@@ -28,7 +31,17 @@ const SILENCE: Duration = Duration::from_millis(250);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Make {
     Godwit,
+    /// Debian 12's, 2.2.
     Kea,
+    /// Debian 13's, 3.0.
+    Kea3,
+}
+
+impl Make {
+    /// Whether it is a Kea, whichever.
+    pub(crate) const fn is_kea(self) -> bool {
+        matches!(self, Self::Kea | Self::Kea3)
+    }
 }
 
 /// A daemon that was started for one scenario.
@@ -59,17 +72,15 @@ impl Daemon {
             Family::V4 => (Ipv4Addr::LOCALHOST.into(), "lo/127.0.0.1"),
             Family::V6 => (Ipv6Addr::LOCALHOST.into(), "lo/::1"),
         };
-        let further = members(&folder, scenario, interface);
-        let config = folder.path().join("server.conf");
+        let further = members(make, &Places::of(make, &folder), scenario, interface);
         let text = document(scenario.family, &scenario.config, &further);
         let text = with_libraries(make, text);
-        fs::write(&config, text).map_err(|error| error.to_string())?;
+        fs::write(folder.path().join(CONFIGURATION), text).map_err(|error| error.to_string())?;
         let socket = UdpSocket::bind((address, 0)).map_err(|error| error.to_string())?;
         let own_port = socket.local_addr().map_err(|error| error.to_string())?.port();
         let port = free_port();
-        let mut command = program(make, scenario.family);
-        command.arg("-c").arg(&config).args(["-p", &port.to_string(), "-P", &own_port.to_string()]);
-        crate::common::confine(&mut command, folder.path());
+        let mut command = program(make, scenario.family, &folder)?;
+        command.args(["-p", &port.to_string(), "-P", &own_port.to_string()]);
         command.env("KEA_TEST_SEND_RESPONSES_TO_SOURCE", "1");
         let log = fs::File::create(folder.path().join("stderr")).map_err(|e| e.to_string())?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
@@ -84,7 +95,7 @@ impl Daemon {
     fn wait_until_serving(&mut self) -> Result<(), String> {
         let mark = match self.make {
             Make::Godwit => "serving",
-            Make::Kea => "_STARTED ",
+            Make::Kea | Make::Kea3 => "_STARTED ",
         };
         let mut has_ended = false;
         let has_come = waited_until(|| {
@@ -112,7 +123,7 @@ impl Daemon {
     fn reloads(&self) -> usize {
         let mark = match self.make {
             Make::Godwit => "reloaded",
-            Make::Kea => "CONFIG_COMPLETE",
+            Make::Kea | Make::Kea3 => "CONFIG_COMPLETE",
         };
         self.log().matches(mark).count()
     }
@@ -130,30 +141,62 @@ fn with_libraries(make: Make, text: String) -> String {
     }
 }
 
-fn program(make: Make, family: Family) -> Command {
+/// Name of the configuration in the daemon's folder.
+const CONFIGURATION: &str = "server.conf";
+
+/// The command that starts a daemon with the configuration in `folder`.
+fn program(make: Make, family: Family, folder: &TempFolder) -> Result<Command, String> {
     let name = match family {
         Family::V4 => "dhcp4",
         Family::V6 => "dhcp6",
     };
-    match make {
-        Make::Kea => Command::new(format!("kea-{name}")),
-        Make::Godwit => {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
-            command.arg(name);
-            command
-        }
+    let path = folder.path();
+    if make == Make::Kea3 {
+        let debian = Debian13::find().ok_or("there is no root folder of Debian 13")?;
+        let mut command = debian.command(path, &format!("kea-{name}")).to_command();
+        command.arg("-c").arg(Path::new(LEASES).join(CONFIGURATION));
+        return Ok(command);
+    }
+    let mut command = Command::new(format!("kea-{name}"));
+    if make == Make::Godwit {
+        command = Command::new(env!("CARGO_BIN_EXE_godwit"));
+        command.arg(name);
+    }
+    command.arg("-c").arg(path.join(CONFIGURATION));
+    crate::common::confine(&mut command, path);
+    Ok(command)
+}
+
+/// Where a daemon sees its folder: as it is, or in Kea 3's root folder at the folders that it has for
+/// each kind of file.
+struct Places {
+    leases: PathBuf,
+    sockets: PathBuf,
+    logs: PathBuf,
+}
+
+impl Places {
+    fn of(make: Make, folder: &TempFolder) -> Self {
+        let path = folder.path();
+        let [leases, sockets, logs] = if make == Make::Kea3 {
+            [LEASES, SOCKETS, LOGS].map(PathBuf::from)
+        } else {
+            [path, path, path].map(Path::to_owned)
+        };
+        Self { leases, sockets, logs }
     }
 }
 
 /// What the subject adds to the scenario's configuration.
-fn members(folder: &TempFolder, scenario: &Scenario, interface: &str) -> String {
-    let path = folder.path().display();
+fn members(make: Make, places: &Places, scenario: &Scenario, interface: &str) -> String {
+    let Places { leases, sockets, logs } = places;
+    let (leases, sockets, logs) = (leases.display(), sockets.display(), logs.display());
     let mut members = format!(
         r#""interfaces-config": {{ "interfaces": [ "{interface}" ] {} }},
-           "lease-database": {{ "type": "memfile", "name": "{path}/leases.csv",
+           "lease-database": {{ "type": "memfile", "name": "{leases}/leases.csv",
                                 "lfc-interval": 0 }},
            "loggers": [ {{ "name": "{}", "severity": "INFO",
-                           "output_options": [ {{ "output": "{path}/kea.log" }} ] }} ],"#,
+                           "output_options": [ {{ "output": "{logs}/kea.log" }} ] }} ],"#,
         match scenario.family {
             Family::V4 => r#", "dhcp-socket-type": "udp""#,
             Family::V6 => "",
@@ -164,11 +207,15 @@ fn members(folder: &TempFolder, scenario: &Scenario, interface: &str) -> String 
         },
     );
     if scenario.family == Family::V6 {
-        members += &format!(r#""data-directory": "{path}","#);
+        members += &format!(r#""data-directory": "{leases}","#);
+    }
+    if make == Make::Kea3 {
+        // With several threads, as is its default, an answer is counted some time after it was sent.
+        members += r#""multi-threading": { "enable-multi-threading": false },"#;
     }
     if scenario.has_commands() {
         members += &format!(
-            r#""control-socket": {{ "socket-type": "unix", "socket-name": "{path}/control" }},"#
+            r#""control-socket": {{ "socket-type": "unix", "socket-name": "{sockets}/control" }},"#
         );
     }
     members
@@ -186,7 +233,7 @@ impl Subject for Daemon {
         let mut replies = Vec::new();
         let mut buffer = vec![0; 65_536];
         let mut send_due = begin;
-        let retransmission = if self.make == Make::Kea { RETRANSMISSION } else { 2 * PATIENCE };
+        let retransmission = if self.make.is_kea() { RETRANSMISSION } else { 2 * PATIENCE };
         while let Some(left) = until.checked_duration_since(Instant::now()) {
             if Instant::now() >= send_due {
                 self.socket.send_to(octets, self.server).map_err(|error| error.to_string())?;
@@ -211,7 +258,7 @@ impl Subject for Daemon {
     fn reload(&mut self, config: &str) -> Result<(), SubjectError> {
         let before = self.reloads();
         let text = with_libraries(self.make, document(self.family, config, &self.further));
-        fs::write(self.folder.path().join("server.conf"), text).map_err(|e| e.to_string())?;
+        fs::write(self.folder.path().join(CONFIGURATION), text).map_err(|e| e.to_string())?;
         let pid = self.child.id().to_string();
         Command::new("kill").args(["-HUP", &pid]).status().map_err(|error| error.to_string())?;
         if waited_until(|| self.reloads() > before) {

@@ -1,0 +1,107 @@
+//! A root folder of Debian 13, whose programs are newer than the machine's: Kea 3 with all of its hook
+//! libraries. `cargo xtask test` makes it as [`FOLDER`] in the build folder.
+//!
+//! A server runs in it by chroot(2), in a mount namespace of its own: Kea 3 takes configurations,
+//! leases, control sockets and logs only below its own folders, and each server sees a folder of its
+//! starter's at all of them. What it writes, the starter therefore finds in that folder.
+
+use std::path::{Path, PathBuf};
+
+use crate::CommandLine;
+
+/// Name of the root folder in the build folder.
+pub const FOLDER: &str = "debian-13";
+
+/// Names the root folder, for tests and for the lab, in place of the one in the build folder.
+pub const VARIABLE: &str = "GODWIT_DEBIAN_13";
+
+/// What a root folder has once it is complete: the packages that it was made of.
+pub const PACKAGES_FILE: &str = "packages";
+
+/// Mounts the folder of a server over the folders of Kea and runs a program in the root folder.
+/// Arguments: root folder, folder of the server, program and its arguments.
+const SCRIPT: &str = r#"root=$1 own=$2; shift 2
+for place in var/lib/kea run/kea var/log/kea; do
+    mount --bind "$own" "$root/$place" || exit 125
+done
+exec chroot "$root" "$@""#;
+
+/// The folder that a server has for leases, in which its starter's folder is seen.
+pub const LEASES: &str = "/var/lib/kea";
+/// The same for control sockets and PID files.
+pub const SOCKETS: &str = "/run/kea";
+/// The same for logs.
+pub const LOGS: &str = "/var/log/kea";
+
+/// A root folder of Debian 13.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Debian13 {
+    root: PathBuf,
+}
+
+impl Debian13 {
+    /// Finds the root folder: where [`VARIABLE`] says, in the folder that `CARGO_TARGET_DIR` names, or in
+    /// `target` of the working directory or of a folder above it. `None` where none is complete.
+    #[must_use]
+    pub fn find() -> Option<Self> {
+        if let Some(path) = std::env::var_os(VARIABLE) {
+            return Self::at(Path::new(&path));
+        }
+        let build = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+        let working = std::env::current_dir().unwrap_or_default();
+        let above = working.ancestors().map(|folder| folder.join("target"));
+        build.into_iter().chain(above).find_map(|folder| Self::at(&folder.join(FOLDER)))
+    }
+
+    /// The root folder at `root`, when it is complete.
+    #[must_use]
+    pub fn at(root: &Path) -> Option<Self> {
+        root.join(PACKAGES_FILE).exists().then(|| Self { root: root.to_owned() })
+    }
+
+    /// The path of a program in it, as the machine sees it; `None` where it lacks the program.
+    #[must_use]
+    pub fn program(&self, name: &str) -> Option<PathBuf> {
+        let folders = ["usr/sbin", "usr/bin"].map(|folder| self.root.join(folder).join(name));
+        folders.into_iter().find(|path| path.exists())
+    }
+
+    /// What the program `name` prints of its version; empty where it does not run.
+    #[must_use]
+    pub fn version(&self, name: &str) -> String {
+        let root = self.root.to_string_lossy();
+        let output = CommandLine::new("chroot").args([&*root, name, "-v"]).to_command().output();
+        let printed = output.map(|output| output.stdout).unwrap_or_default();
+        String::from_utf8_lossy(&printed).lines().next().unwrap_or("").trim().to_owned()
+    }
+
+    /// The command that runs the program `name` in the root folder, with `own` seen at [`LEASES`],
+    /// [`SOCKETS`] and [`LOGS`]. Only root may run it. The process that is started becomes the program.
+    #[must_use]
+    pub fn command(&self, own: &Path, name: &str) -> CommandLine {
+        let root = self.root.to_string_lossy();
+        let own = own.to_string_lossy();
+        let words = ["--mount", "sh", "-c", SCRIPT, "debian-13", &root, &own, name];
+        CommandLine::new("unshare").args(words)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_root_folder_counts_once_it_is_complete() {
+        let folder = std::env::temp_dir().join(format!("godwit-debian-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("usr/sbin")).unwrap();
+        std::fs::write(folder.join("usr/sbin/kea-dhcp4"), "").unwrap();
+        assert_eq!(Debian13::at(&folder), None);
+        std::fs::write(folder.join(PACKAGES_FILE), "").unwrap();
+        let debian = Debian13::at(&folder).unwrap();
+        assert_eq!(debian.program("kea-dhcp4"), Some(folder.join("usr/sbin/kea-dhcp4")));
+        assert_eq!(debian.program("kea-dhcp6"), None);
+        let command = debian.command(Path::new("/own"), "kea-dhcp4");
+        assert!(command.words().ends_with(&["/own".to_owned(), "kea-dhcp4".to_owned()]));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}
