@@ -80,8 +80,8 @@ enum Command {
 struct RunArgs {
     /// A plan's name (see `godwit lab plans`) or the path of a TOML file
     plan: String,
-    /// Servers to measure: godwit, kea, isc-dhcpd, dnsmasq; of DNS echo, bind, knot, unbound, nsd,
-    /// dumresp [default: the plan's]
+    /// Servers to measure: godwit, kea, kea3 (of Debian 13), isc-dhcpd, dnsmasq; of DNS echo, bind,
+    /// knot, unbound, nsd, dumresp [default: the plan's]
     #[arg(long = "server", value_name = "NAME", value_delimiter = ',')]
     servers: Vec<String>,
     /// Measure any server, started by this command; {config} {address} {port} {folder} {relay}

@@ -1,5 +1,8 @@
 //! Third-party servers: which are installed, and the Debian package of those that are not.
 
+use std::path::PathBuf;
+
+use testbed::Debian13;
 use testbed::command::find_program;
 
 /// A server by others.
@@ -13,15 +16,19 @@ pub struct Peer {
     pub program: &'static str,
     /// The Debian package that holds the program.
     pub package: &'static str,
+    /// It stands in the root folder of Debian 13, not in the machine's own.
+    pub is_in_debian_13: bool,
     /// The lab configures and starts it by itself (`--server NAME`); others need
     /// `--server-command`.
     pub is_driven: bool,
 }
 
 /// The peers that are looked for.
-pub const PEERS: [Peer; 9] = [
+pub const PEERS: [Peer; 11] = [
     peer("kea", "DHCPv4", "kea-dhcp4", "kea-dhcp4-server", true),
     peer("kea", "DHCPv6", "kea-dhcp6", "kea-dhcp6-server", true),
+    peer_of_debian_13("kea3", "DHCPv4", "kea-dhcp4", "kea-dhcp4-server"),
+    peer_of_debian_13("kea3", "DHCPv6", "kea-dhcp6", "kea-dhcp6-server"),
     peer("isc-dhcpd", "DHCPv4, DHCPv6", "dhcpd", "isc-dhcp-server", true),
     peer("dnsmasq", "DHCPv4, DHCPv6, DNS", "dnsmasq", "dnsmasq-base", true),
     peer("bind", "DNS", "named", "bind9", true),
@@ -38,7 +45,36 @@ const fn peer(
     package: &'static str,
     is_driven: bool,
 ) -> Peer {
-    Peer { name, serves, program, package, is_driven }
+    Peer { name, serves, program, package, is_in_debian_13: false, is_driven }
+}
+
+const fn peer_of_debian_13(
+    name: &'static str,
+    serves: &'static str,
+    program: &'static str,
+    package: &'static str,
+) -> Peer {
+    Peer { is_in_debian_13: true, ..peer(name, serves, program, package, true) }
+}
+
+impl Peer {
+    /// Where its program is; `None` where it is not installed.
+    #[must_use]
+    pub fn path(&self) -> Option<PathBuf> {
+        if self.is_in_debian_13 {
+            return Debian13::find()?.program(self.program);
+        }
+        find_program(self.program)
+    }
+
+    /// What makes it available where it is not, as a command.
+    #[must_use]
+    pub fn installation(&self) -> String {
+        if self.is_in_debian_13 {
+            return "cargo xtask test setup".to_owned();
+        }
+        format!("apt install {}", self.package)
+    }
 }
 
 /// One line per peer for the terminal.
@@ -46,9 +82,9 @@ const fn peer(
 pub fn table() -> String {
     let mut text = format!("{:<9} {:<20} {}\n", "SERVER", "SERVES", "INSTALLED");
     for peer in PEERS {
-        let state = match find_program(peer.program) {
+        let state = match peer.path() {
             Some(path) => path.display().to_string(),
-            None => format!("no; apt install {}", peer.package),
+            None => format!("no; {}", peer.installation()),
         };
         text += &format!("{:<9} {:<20} {state}\n", peer.name, peer.serves);
     }
@@ -66,7 +102,7 @@ pub fn json() -> serde_json::Value {
                 "serves": peer.serves,
                 "package": peer.package,
                 "driven": peer.is_driven,
-                "path": find_program(peer.program).map(|p| p.display().to_string()),
+                "path": peer.path().map(|path| path.display().to_string()),
             })
         })
         .collect();
@@ -81,7 +117,7 @@ mod tests {
 
     #[test]
     fn what_the_lab_drives_has_the_names_that_it_takes() {
-        let dhcp = ["kea", "isc-dhcpd", "dnsmasq"];
+        let dhcp = ["kea", "kea3", "isc-dhcpd", "dnsmasq"];
         for (protocol, expected) in [
             (Protocol::Dhcp4, &dhcp[..]),
             (Protocol::Dns, &["bind", "knot", "nsd", "unbound", "dumresp"]),
@@ -100,13 +136,11 @@ mod tests {
     fn every_peer_has_a_path_or_a_package() {
         let table = table();
         for peer in PEERS {
-            let mut lines = table.lines().filter(|line| line.starts_with(peer.name));
+            let own = format!("{} ", peer.name);
+            let mut lines = table.lines().filter(|line| line.starts_with(&own));
             let line = lines.find(|line| line.contains(peer.serves)).unwrap();
-            let path = find_program(peer.program);
-            let expected = path.map_or_else(
-                || format!("apt install {}", peer.package),
-                |p| p.display().to_string(),
-            );
+            let path = peer.path();
+            let expected = path.map_or_else(|| peer.installation(), |p| p.display().to_string());
             assert!(line.ends_with(&expected), "{line}");
         }
     }

@@ -21,8 +21,10 @@ pub const TARGET_SERVER: &str = "target";
 pub enum Kind {
     /// Godwit's own server.
     Godwit(Durability),
-    /// Kea's DHCPv4 server; with more than one thread or not.
+    /// Kea's server; with more than one thread or not.
     Kea {
+        /// Which of the versions that the lab knows.
+        version: KeaVersion,
         /// `multi-threading` of Kea's configuration.
         multi_threaded: bool,
     },
@@ -38,6 +40,26 @@ pub enum Kind {
     Running(SocketAddr),
     /// The plain responder.
     Limit,
+}
+
+/// Where a Kea comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeaVersion {
+    /// The machine's own package, `kea` on the command line.
+    Installed,
+    /// That of Debian 13 in its root folder, 3.0, `kea3` on the command line.
+    Debian13,
+}
+
+impl KeaVersion {
+    /// The server's name on the command line and in the result.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Installed => "kea",
+            Self::Debian13 => "kea3",
+        }
+    }
 }
 
 /// One service under measurement, running beside the others and loaded in turn.
@@ -169,10 +191,13 @@ fn dhcp_subjects(
     for name in servers {
         match name.as_str() {
             "godwit" => subjects.extend(places(plan).flat_map(|at| godwit(plan, at, is_alone))),
-            "kea" => subjects.extend(places(plan).flat_map(|at| kea(plan, at))),
+            "kea" => subjects.extend(keas(plan, KeaVersion::Installed)),
+            "kea3" => subjects.extend(keas(plan, KeaVersion::Debian13)),
             "isc-dhcpd" => subjects.push(on_its_terms(name, Kind::IscDhcpd, plan)),
             "dnsmasq" => subjects.push(on_its_terms(name, Kind::Dnsmasq, plan)),
-            other => return Err(unknown(other, &["godwit", "kea", "isc-dhcpd", "dnsmasq"])),
+            other => {
+                return Err(unknown(other, &["godwit", "kea", "kea3", "isc-dhcpd", "dnsmasq"]));
+            }
         }
     }
     Ok(subjects)
@@ -192,7 +217,7 @@ fn with_features(plan: &Plan, subjects: Vec<Subject>) -> Vec<Subject> {
             continue;
         }
         let has = |feature: &&Feature| match subject.kind {
-            Kind::Kea { multi_threaded } => {
+            Kind::Kea { multi_threaded, .. } => {
                 !feature.is_godwits() && (multi_threaded || feature.queue_packets().is_none())
             }
             _ => feature.queue_packets().is_none(),
@@ -258,14 +283,19 @@ fn godwit(plan: &Plan, at: (Store, Sharing), is_alone: bool) -> Vec<Subject> {
     lines
 }
 
+/// The ways of running a Kea at all places of `plan`.
+fn keas(plan: &Plan, version: KeaVersion) -> impl Iterator<Item = Subject> {
+    places(plan).flat_map(move |at| kea(plan, version, at))
+}
+
 /// Kea's two ways of running; none where it has no such store or cannot be told what is asked.
-fn kea(plan: &Plan, at: (Store, Sharing)) -> Vec<Subject> {
+fn kea(plan: &Plan, version: KeaVersion, at: (Store, Sharing)) -> Vec<Subject> {
     if at.0 == Store::Sqlite || at.1 == Sharing::Exclusive {
         return Vec::new();
     }
-    let name = line_name(plan, "kea", at);
+    let name = line_name(plan, version.name(), at);
     let subject = |variant: &str, multi_threaded| {
-        Subject::new(&name, variant, Kind::Kea { multi_threaded }).on(at)
+        Subject::new(&name, variant, Kind::Kea { version, multi_threaded }).on(at)
     };
     vec![subject("single-threaded", false), subject("multi-threaded", true)]
 }
@@ -405,7 +435,7 @@ mod tests {
     fn unknown_servers_are_refused_with_the_known_ones() {
         let error = subjects(&Plan::default(), &["dhcpd".to_owned()], None).unwrap_err();
         assert_eq!(error.exit_code(), 2);
-        assert!(error.to_string().contains("godwit, kea, isc-dhcpd, dnsmasq "), "{error}");
+        assert!(error.to_string().contains("godwit, kea, kea3, isc-dhcpd, dnsmasq "), "{error}");
     }
 
     #[test]

@@ -240,9 +240,9 @@ fn subnet(version: Version, number: u32) -> Value {
     json!({ "id": number + 2, "subnet": network, "pools": [{ "pool": format!("{first} - {last}") }] })
 }
 
-/// The text of a configuration with the words that include a file.
-pub(super) fn with_includes(place: &Place, text: &str) -> String {
-    let file = place.folder.join(RESERVATIONS_FILE);
+/// The text of a configuration with the words that include a file of `folder`.
+pub(super) fn with_includes(folder: &Path, text: &str) -> String {
+    let file = folder.join(RESERVATIONS_FILE);
     text.replace(&format!("\"{INCLUDED}\""), &format!("<?include \"{}\"?>", file.display()))
 }
 

@@ -1,22 +1,23 @@
-//! Debian's Kea as the lab runs it: in the foreground, with its own folders, never as a service of
-//! the system.
+//! Debian's Keas as the lab runs them, the machine's own and that of Debian 13: in the
+//! foreground, with folders of their own, never as a service of the system.
 //!
-//! It gets the settings that its manual recommends for speed: threads by its store, no lookup of reservations where there
+//! They get the settings that Kea's manual recommends for speed: threads by its store, no lookup of reservations where there
 //! are none, no log lines per packet, no clean-up process in the middle of a trial.
 
 use std::path::PathBuf;
 
 use measure::plan::Store;
-use serde_json::json;
-use testbed::CommandLine;
+use serde_json::{Value, json};
 use testbed::command::require_program;
+use testbed::{CommandLine, Debian13, debian};
 
 use super::{
-    Place, Prepared, common_configuration, confined, lease_file, version_of, with_ports,
-    write_configuration,
+    CONFIGURATION, Place, Prepared, common_configuration, confined, lease_file, version_of,
+    with_ports, write_configuration, write_configuration_seen_at,
 };
 use crate::error::LabError;
 use crate::family::Version;
+use crate::subject::KeaVersion;
 
 /// Threads and packets in the queue per store: what Kea's manual found best for databases, and for
 /// memfile its threads with a longer queue.
@@ -29,15 +30,82 @@ const fn threads(store: Store) -> (u32, u32) {
 }
 
 pub(super) fn program(version: Version) -> Result<PathBuf, LabError> {
-    let (program, package) = match version {
-        Version::V4 => ("kea-dhcp4", "kea-dhcp4-server"),
-        Version::V6 => ("kea-dhcp6", "kea-dhcp6-server"),
-    };
-    Ok(PathBuf::from(require_program(program, package)?))
+    let name = name_of(version);
+    Ok(PathBuf::from(require_program(name, &format!("{name}-server"))?))
 }
 
-pub(super) fn prepare(multi_threaded: bool, place: &Place) -> Result<Prepared, LabError> {
+const fn name_of(version: Version) -> &'static str {
+    match version {
+        Version::V4 => "kea-dhcp4",
+        Version::V6 => "kea-dhcp6",
+    }
+}
+
+/// The root folder of Debian 13 that has the server.
+pub(super) fn debian_13(version: Version) -> Result<Debian13, LabError> {
+    let debian = Debian13::find().filter(|debian| debian.program(name_of(version)).is_some());
+    debian.ok_or_else(|| {
+        LabError::Failed(
+            "there is no root folder of Debian 13 with Kea 3: `cargo xtask test setup` makes it as \
+             target/debian-13, GODWIT_DEBIAN_13 names it elsewhere"
+                .to_owned(),
+        )
+    })
+}
+
+pub(super) fn prepare(
+    version: KeaVersion,
+    multi_threaded: bool,
+    place: &Place,
+) -> Result<Prepared, LabError> {
+    match version {
+        KeaVersion::Installed => prepare_installed(multi_threaded, place),
+        KeaVersion::Debian13 => prepare_debian_13(multi_threaded, place),
+    }
+}
+
+fn prepare_installed(multi_threaded: bool, place: &Place) -> Result<Prepared, LabError> {
     let program = program(place.family.version())?;
+    let path = write_configuration(place, &configuration(multi_threaded, place))?;
+    let command =
+        confined(CommandLine::new(program.to_string_lossy()).args(["-c", &path]), &place.folder);
+    Ok(Prepared {
+        command: with_ports(command, place),
+        lease_file: lease_file(place),
+        version: version_of(&program, "-v"),
+        reads_frames: false,
+    })
+}
+
+/// Kea 3 sees the place's folder at its own folders for leases and logs, and finds databases by a
+/// library each.
+fn prepare_debian_13(multi_threaded: bool, place: &Place) -> Result<Prepared, LabError> {
+    let name = name_of(place.family.version());
+    let debian = debian_13(place.family.version())?;
+    let seen = Place { folder: debian::LEASES.into(), ..place.clone() };
+    let mut configuration = configuration(multi_threaded, &seen);
+    configuration["loggers"][0]["output_options"][0]["output"] =
+        json!(format!("{}/server.log", debian::LOGS));
+    let library = match place.store.store() {
+        Store::Mysql => Some("libdhcp_mysql.so"),
+        Store::Postgresql => Some("libdhcp_pgsql.so"),
+        Store::Memfile | Store::Sqlite => None,
+    };
+    if let Some(library) = library {
+        configuration["hooks-libraries"] = json!([{ "library": library }]);
+    }
+    write_configuration_seen_at(&seen.folder, place, &configuration)?;
+    let path = seen.folder.join(CONFIGURATION);
+    let command = debian.command(&place.folder, name).args(["-c", &path.to_string_lossy()]);
+    Ok(Prepared {
+        command: with_ports(command, place),
+        lease_file: lease_file(place),
+        version: debian.version(name),
+        reads_frames: false,
+    })
+}
+
+fn configuration(multi_threaded: bool, place: &Place) -> Value {
     let mut configuration = common_configuration(place);
     let (threads, best_packets) = threads(place.store.store());
     let queue_packets = place.feature.queue_packets().unwrap_or(best_packets);
@@ -50,13 +118,5 @@ pub(super) fn prepare(multi_threaded: bool, place: &Place) -> Result<Prepared, L
         configuration["reservations-global"] = json!(false);
         configuration["reservations-in-subnet"] = json!(false);
     }
-    let path = write_configuration(place, &configuration)?;
-    let command =
-        confined(CommandLine::new(program.to_string_lossy()).args(["-c", &path]), &place.folder);
-    Ok(Prepared {
-        command: with_ports(command, place),
-        lease_file: lease_file(place),
-        version: version_of(&program, "-v"),
-        reads_frames: false,
-    })
+    configuration
 }

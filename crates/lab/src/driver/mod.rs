@@ -21,7 +21,7 @@ use testbed::command::require_program;
 use crate::error::LabError;
 use crate::family::{Family, Version};
 use crate::leases::LeaseFile;
-use crate::subject::{Kind, Subject};
+use crate::subject::{KeaVersion, Kind, Subject};
 pub(crate) use dns::ANSWER;
 pub use dns::DnsServer;
 pub(crate) use store::LEASE_FILE;
@@ -86,7 +86,7 @@ const CONFIGURATION: &str = "config.json";
 pub fn prepare(subject: &Subject, place: &Place) -> Result<Prepared, LabError> {
     match &subject.kind {
         Kind::Godwit(durability) => godwit::prepare(*durability, place),
-        Kind::Kea { multi_threaded } => kea::prepare(*multi_threaded, place),
+        Kind::Kea { version, multi_threaded } => kea::prepare(*version, *multi_threaded, place),
         Kind::IscDhcpd => isc_dhcpd::prepare(place),
         Kind::Dnsmasq => dnsmasq::prepare(place),
         Kind::Command(template) => command::prepare(template, place),
@@ -150,7 +150,12 @@ pub fn require(subject: &Subject, family: Family) -> Result<(), LabError> {
     }
     match &subject.kind {
         Kind::Godwit(_) | Kind::Limit | Kind::Running(_) => Ok(()),
-        Kind::Kea { .. } => kea::program(family.version()).map(drop),
+        Kind::Kea { version: KeaVersion::Installed, .. } => {
+            kea::program(family.version()).map(drop)
+        }
+        Kind::Kea { version: KeaVersion::Debian13, .. } => {
+            kea::debian_13(family.version()).map(drop)
+        }
         Kind::IscDhcpd => isc_dhcpd::program().map(drop),
         Kind::Dnsmasq => dnsmasq::program().map(drop),
         Kind::Dns(server) => server.program(Path::new("")).map(drop),
@@ -242,10 +247,19 @@ fn lease_file(place: &Place) -> Option<LeaseFile> {
 
 /// Writes a configuration into the place's folder and returns its path.
 fn write_configuration(place: &Place, configuration: &Value) -> Result<String, LabError> {
+    write_configuration_seen_at(&place.folder, place, configuration)
+}
+
+/// The same for a server that sees the place's folder at `seen`.
+fn write_configuration_seen_at(
+    seen: &Path,
+    place: &Place,
+    configuration: &Value,
+) -> Result<String, LabError> {
     let path = place.folder.join(CONFIGURATION);
     let whole = json!({ format!("Dhcp{}", place.digit()): configuration });
     let text = serde_json::to_string_pretty(&whole).expect("values are JSON");
-    write(&path, &(features::with_includes(place, &text) + "\n"))?;
+    write(&path, &(features::with_includes(seen, &text) + "\n"))?;
     features::write_files(place)?;
     Ok(path.to_string_lossy().into_owned())
 }
