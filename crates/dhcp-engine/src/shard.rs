@@ -376,6 +376,8 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         transmit: &mut impl Transmit<P>,
     ) {
         let snapshot = self.snapshot.take().expect("it is put back after every message");
+        // What was refused by then is put right in the table that the transaction reads.
+        let settled = self.store.settled_epoch();
         self.hosts.begin(now);
         let desk = Desk {
             store: &mut self.store,
@@ -390,7 +392,9 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         let served = P::serve(now, &snapshot, message, ingress, desk);
         self.snapshot = Some(snapshot);
         match served {
-            Served::Reply(reply) => self.reply(now, reply, ingress, keys, asked, transmit),
+            Served::Reply(reply) => {
+                self.reply(now, (reply, settled), ingress, keys, asked, transmit);
+            }
             Served::Silence => {
                 self.counters.silent();
                 leave(&self.in_flight, keys);
@@ -438,10 +442,12 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         leave(&self.in_flight, keys);
     }
 
+    /// Sends a reply of a transaction that began when the epoch beside it was settled, or holds it
+    /// until its own is.
     fn reply(
         &mut self,
         now: Now,
-        reply: Emitted<P::Destination>,
+        (reply, settled): (Emitted<P::Destination>, u64),
         ingress: P::Ingress,
         keys: Option<ClientKeys>,
         asked: Asked,
@@ -457,7 +463,9 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             }
             return;
         }
-        depart((&self.store, &self.counters), (gate_epoch, &envelope), octets, transmit);
+        // A reply that rests on what was settled before is none that was refused since.
+        let epoch = if gate_epoch > settled { gate_epoch } else { 0 };
+        depart((&self.store, &self.counters), (epoch, &envelope), octets, transmit);
         leave(&self.in_flight, keys);
     }
 

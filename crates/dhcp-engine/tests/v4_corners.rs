@@ -54,6 +54,26 @@ fn a_request_moves_the_client_to_another_free_address() {
     assert_eq!(server.lease(1), address(12));
 }
 
+/// A reply that waited for the database's word is dropped when that is no; what is said afterwards of the
+/// same row, which the table has from the database, is not.
+#[test]
+fn what_was_refused_once_is_not_refused_for_good() {
+    let mut server = Server::new(SMALL);
+    server.auto_settle = false;
+    let sent = server.send_to(0, &request(1).requested(address(12)).server(SERVER).octets());
+    assert!(sent.is_empty(), "it waits");
+    server.log.refuse(server.log.closed_epoch());
+    server.auto_settle = true;
+    server.tell(&request(2).requested(address(99)).server(SERVER));
+    assert_eq!(server.dropped(DropReason::GivenElsewhere), 1);
+    // The lease is there, and its row is of the epoch that was refused.
+    for _ in 0..3 {
+        let offer = server.ask(&discover(1));
+        assert_eq!(kind(&offer), Some(MessageType::Offer));
+        assert_eq!(Message::parse(&offer).unwrap().yiaddr(), address(12));
+    }
+}
+
 #[test]
 fn an_address_in_no_pool_is_left_to_other_servers() {
     let mut server = Server::new(SMALL);

@@ -27,6 +27,7 @@ pub struct ManualLog<F: Leased> {
     is_epoch_used: AtomicBool,
     settled: AtomicU64,
     has_failed: AtomicBool,
+    refused: Mutex<Vec<u64>>,
 }
 
 impl<F: Leased> Default for ManualLog<F> {
@@ -36,6 +37,7 @@ impl<F: Leased> Default for ManualLog<F> {
             is_epoch_used: AtomicBool::new(false),
             settled: AtomicU64::new(0),
             has_failed: AtomicBool::new(false),
+            refused: Mutex::default(),
         }
     }
 }
@@ -62,6 +64,11 @@ impl<F: Leased> ManualLog<F> {
     pub fn settle_all(&self) {
         let open = self.rows().open_epoch;
         self.settle_through(open);
+    }
+
+    /// Refuses every reply that rests on `epoch`, as a shared database does.
+    pub fn refuse(&self, epoch: u64) {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner).push(epoch);
     }
 
     /// From now on nothing can be logged, and nothing more settles by itself.
@@ -222,5 +229,9 @@ impl<F: Leased> LeaseStore<F> for ManualStore<F> {
 
     fn has_failed(&self) -> bool {
         self.log.has_failed.load(Ordering::Acquire)
+    }
+
+    fn is_refused(&self, epoch: u64, _reply: &[u8]) -> bool {
+        self.log.refused.lock().unwrap_or_else(PoisonError::into_inner).contains(&epoch)
     }
 }

@@ -139,6 +139,45 @@ fn a_rotation_of_a_file_that_is_gone_is_no_failure() {
     thread.stop().unwrap();
 }
 
+/// A lease file that is a mount of its own, as containers have it, cannot be renamed.
+#[test]
+fn a_file_that_cannot_be_renamed_is_written_on() {
+    let storage = disk(Faults::default());
+    let (thread, table) = acknowledged(&storage, 20, Some(0));
+    storage.mount(live());
+    for _ in 0..2 {
+        thread.request_cleanup();
+        problems_until(&thread, "lease file not rotated: cannot rename");
+    }
+    assert!(thread.failure().is_none() && !thread.has_given_up());
+    let log = thread.shard(0);
+    let lease = lease(20, 3);
+    table.lock().unwrap().push(lease.clone());
+    let epoch = log_row(&log, &lease);
+    log.submit(at_ms(1));
+    go_round_until(&thread, || log.settled() >= epoch);
+    assert_eq!(open(&copy_of(&storage)).1, *table.lock().unwrap());
+    thread.stop().unwrap();
+}
+
+#[test]
+fn an_empty_file_that_cannot_be_renamed_is_begun_in_its_place() {
+    for octets in [&b""[..], b"address,hw"] {
+        let storage = disk(Faults::default());
+        let file = storage.create(live()).unwrap();
+        write_all_at(&*file, 0, octets).unwrap();
+        drop(file);
+        storage.mount(live());
+        let (mut memfile, leases, _) = open(&storage);
+        assert!(leases.is_empty());
+        let lease = lease(1, 3);
+        memfile.append(&row(&lease)).unwrap();
+        memfile.sync().unwrap();
+        drop(memfile);
+        assert_eq!(open(&copy_of(&storage)).1, [lease]);
+    }
+}
+
 #[test]
 fn a_file_that_another_server_has_taken_is_left_to_it() {
     let storage = disk(Faults::default());

@@ -208,7 +208,7 @@ impl<D: LeaseDatabase<V4>> LeaseDatabase<V4> for CountedDatabase<D> {
         Some(Arc::new(CountedFlush { flush, counts: self.counts.clone(), delay: self.delay }))
     }
 
-    fn load(&mut self, visit: &mut dyn FnMut(Lease)) -> Result<(), DatabaseError> {
+    fn load(&mut self, visit: &mut dyn FnMut(Lease)) -> Result<Vec<String>, DatabaseError> {
         self.database.load(visit)
     }
 

@@ -57,8 +57,11 @@ pub(super) fn open<P: Service>(
     for note in notes {
         tracing::warn!(target: DHCPSRV, "{place}: {note}");
     }
-    LeaseDatabase::<P>::load(&mut leases, &mut |lease| loading.take_one(lease))
+    let notes = LeaseDatabase::<P>::load(&mut leases, &mut |lease| loading.take_one(lease))
         .map_err(|error| failed(&error))?;
+    for note in notes {
+        tracing::warn!(target: DHCPSRV, id = "DHCPSRV_LEASE_SANITY_FAIL", "{note}");
+    }
     let count = counted(loading.finish(), "lease");
     tracing::info!(target: DHCPSRV, "loaded {count} from the {place}");
     Ok(leases)

@@ -91,12 +91,13 @@ pub trait LeaseDatabase<F: Shared>: Send {
         None
     }
 
-    /// Gives every lease to `visit`, in any order.
+    /// Gives every lease to `visit`, in any order, and one that keeps the address from everyone for
+    /// each row that cannot be read. Returns what an operator should know of such rows.
     ///
     /// # Errors
     ///
     /// See [`DatabaseError`]; leases may have been visited.
-    fn load(&mut self, visit: &mut dyn FnMut(F::Lease)) -> Result<(), DatabaseError>;
+    fn load(&mut self, visit: &mut dyn FnMut(F::Lease)) -> Result<Vec<String>, DatabaseError>;
 
     /// Begins a transaction.
     ///

@@ -11,12 +11,15 @@ use super::contract::{DatabaseError, Fault, LeaseDatabase};
 use super::family::Shared;
 use super::flushes::Flushes;
 use super::refusals::Refusals;
-use super::round::{Outcome, Round};
+use super::round::{Outcome, Round, left_alone};
 use crate::log::{PARTS_MAX, Shards, UNPARTED};
 use crate::memfile::newest;
 
 /// Conflicts that one round meets before the connection is thought to be of no use.
 const CONFLICTS_MAX: u32 = 50;
+
+/// Conflicts that a lease meets which is written alone after that, before it is left out.
+const LONE_CONFLICTS_MAX: u32 = 5;
 
 /// Problems that are kept for the operator; more of the same kind are only counted.
 const PROBLEMS_MAX: usize = 16;
@@ -59,6 +62,8 @@ pub struct DatabaseCore<F: Shared, D> {
     /// Parts that were done before those and may have to be done again.
     unflushed: VecDeque<Part<F>>,
     is_lost: bool,
+    /// A connection that ends is replaced before the loss is told.
+    reconnects_at_once: bool,
     /// Parts that were done again since others were in the way.
     conflicts: Arc<AtomicU64>,
     /// Parts that were done and wrote something.
@@ -90,6 +95,7 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
             taken: VecDeque::new(),
             unflushed: VecDeque::new(),
             is_lost: false,
+            reconnects_at_once: false,
             conflicts: Arc::default(),
             transactions: Arc::default(),
             rejections: Arc::default(),
@@ -125,6 +131,12 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
     pub fn part(&mut self, changes_max: Option<u32>) {
         let of_each = |changes_max: u32| changes_max.div_ceil(self.shards.count() as u32);
         self.changes_max = changes_max.map_or(UNPARTED, of_each);
+    }
+
+    /// Has a connection that ends replaced at once, without a word to the shards: databases end
+    /// sessions that were idle, and so do proxies and administrators.
+    pub const fn reconnect_at_once(&mut self) {
+        self.reconnects_at_once = true;
     }
 
     /// Does what the shards want, flushes it if need be, and publishes it.
@@ -188,8 +200,25 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
             }
             Err(error) => {
                 self.taken.push_front(part);
-                Some(self.lose(error))
+                Some(self.replace_connection(error, now))
             }
+        }
+    }
+
+    /// Goes on over another connection after `error`, or tells the loss. Nothing is lost by that: what
+    /// was not published is done again.
+    fn replace_connection(&mut self, error: DatabaseError, now: Now) -> RoundEnd {
+        if !self.reconnects_at_once || error.fault != Fault::Lost {
+            return self.lose(error);
+        }
+        match self.reconnect(now) {
+            Ok(notes) => {
+                let ended = "the database ended the connection, and there is another one";
+                self.note(format!("{ended}: {error}"));
+                notes.into_iter().for_each(|note| self.note(note));
+                RoundEnd::Done
+            }
+            Err(_) => self.lose(error),
         }
     }
 
@@ -242,7 +271,7 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
     /// Does a part; without the leases that have no room in the database, if there are any.
     fn run(&mut self, round: &Round<F>, now: Now) -> Result<Outcome<F>, DatabaseError> {
         match self.run_whole(round, now) {
-            Err(error) if error.fault == Fault::Data => self.isolate(round, now),
+            Err(error) if is_of_a_row(&error) => self.isolate(round, now),
             result => result,
         }
     }
@@ -252,7 +281,7 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
     /// a connection is lost is found to be done when the part is done again.
     fn isolate(&mut self, round: &Round<F>, now: Now) -> Result<Outcome<F>, DatabaseError> {
         let mut outcome = match self.run_whole(&round.questions(), now) {
-            Err(error) if error.fault == Fault::Data => {
+            Err(error) if is_of_a_row(&error) => {
                 self.reject(format!("clients were not looked for: {error}"));
                 Outcome::default()
             }
@@ -260,8 +289,9 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
         };
         let mut waiting = vec![round.leases()];
         while let Some(writes) = waiting.pop() {
-            match self.run_whole(&Round::of(writes), now) {
-                Err(error) if error.fault == Fault::Data => {
+            let conflicts_max = if writes.len() > 1 { 0 } else { LONE_CONFLICTS_MAX };
+            match self.run_up_to(conflicts_max, &Round::of(writes), now) {
+                Err(error) if is_of_a_row(&error) => {
                     if let [write] = writes {
                         let address = F::address(&write.lease);
                         let found = self.look_at(address)?;
@@ -287,6 +317,9 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
                 self.database.roll_back();
                 if error.fault == Fault::Data { Ok(None) } else { Err(error) }
             }
+            Ok(()) if self.database.take_unreadable().contains(&F::octets_of(address)) => {
+                Ok(Some(F::blocked(address)))
+            }
             Ok(()) => Ok(found.into_iter().find(|lease| F::address(lease) == address)),
         }
     }
@@ -294,6 +327,11 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
     /// Counts something that was not done, and keeps what there is to say of it.
     fn reject(&mut self, problem: String) {
         self.rejections.fetch_add(1, Ordering::Relaxed);
+        self.note(problem);
+    }
+
+    /// Keeps what the operator has to be told.
+    fn note(&mut self, problem: String) {
         if self.problems.len() < PROBLEMS_MAX {
             self.problems.push(problem);
         }
@@ -312,18 +350,31 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
 
     /// Does a part as it is, as often as others are in the way.
     fn run_whole(&mut self, round: &Round<F>, now: Now) -> Result<Outcome<F>, DatabaseError> {
+        self.run_up_to(CONFLICTS_MAX, round, now)
+    }
+
+    /// The same with at most `conflicts_max` conflicts.
+    fn run_up_to(
+        &mut self,
+        conflicts_max: u32,
+        round: &Round<F>,
+        now: Now,
+    ) -> Result<Outcome<F>, DatabaseError> {
         if round.is_empty() {
             return Ok(Outcome::default());
         }
         let mut conflicts = 0;
         loop {
             match round.run(&mut self.database, now.wall_s()) {
-                Err(error) if error.fault == Fault::Conflict && conflicts < CONFLICTS_MAX => {
+                Err(error) if error.fault == Fault::Conflict && conflicts < conflicts_max => {
                     conflicts += 1;
                     self.conflicts.fetch_add(1, Ordering::Relaxed);
                 }
                 Ok(outcome) => {
                     self.transactions.fetch_add(u64::from(round.writes() > 0), Ordering::Relaxed);
+                    for (address, _) in &outcome.rejected {
+                        self.reject(left_alone(address));
+                    }
                     return Ok(outcome);
                 }
                 Err(error) => return Err(error),
@@ -356,4 +407,10 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
             self.table.correct(address, found, epoch - 1);
         }
     }
+}
+
+/// Whether a row may be to blame for what the database refuses: what a row holds, or a row of the same
+/// key that is in the way however often the part is done again.
+fn is_of_a_row(error: &DatabaseError) -> bool {
+    matches!(error.fault, Fault::Data | Fault::Conflict)
 }

@@ -5,7 +5,9 @@ use std::hash::BuildHasher;
 
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::{IaIdentity, IaKind, V6};
-use dhcp_lease::{ClientId, HardwareAddress, Identity, LeaseState, v4, v6};
+use dhcp_lease::{
+    ClientId, HardwareAddress, HostName, INFINITE_LIFETIME_S, Identity, LeaseState, v4, v6,
+};
 use foldhash::fast::FixedState;
 
 use crate::memfile::{Line, RowFault, Rows, Values};
@@ -49,6 +51,12 @@ pub trait Shared: Rows {
 
     /// The octets that stand in a reply that gives `address`.
     fn octets_of(address: Self::Address) -> KeyOctets;
+
+    /// The address of these octets, of a prefix its number as an address.
+    fn address_from(octets: &KeyOctets) -> Self::Address;
+
+    /// A lease that keeps `address` from everyone for good: its row in the database cannot be read.
+    fn blocked(address: Self::Address) -> Self::Lease;
 
     /// State of a lease, when its client was heard last, and when it ends, wall-clock seconds.
     fn times(lease: &Self::Lease) -> Times;
@@ -146,6 +154,28 @@ impl Shared for V4 {
         (octets, 4)
     }
 
+    fn address_from(octets: &KeyOctets) -> std::net::Ipv4Addr {
+        let [a, b, c, d, ..] = octets.0;
+        std::net::Ipv4Addr::new(a, b, c, d)
+    }
+
+    fn blocked(address: std::net::Ipv4Addr) -> v4::Lease {
+        v4::Lease {
+            address,
+            hardware: HardwareAddress::default(),
+            client_id: None,
+            valid_lifetime_s: INFINITE_LIFETIME_S,
+            cltt_s: 0,
+            subnet_id: 0,
+            fqdn_fwd: false,
+            fqdn_rev: false,
+            hostname: HostName::from(String::new()),
+            state: LeaseState::Declined,
+            user_context: Box::default(),
+            pool_id: 0,
+        }
+    }
+
     fn times(lease: &v4::Lease) -> Times {
         Times {
             state: lease.state,
@@ -225,6 +255,30 @@ impl Shared for V6 {
 
     fn octets_of(address: v6::Resource) -> ([u8; 16], usize) {
         (address.address.octets(), 16)
+    }
+
+    fn address_from(octets: &KeyOctets) -> v6::Resource {
+        v6::Resource::address(octets.0.into())
+    }
+
+    fn blocked(resource: v6::Resource) -> v6::Lease {
+        v6::Lease {
+            resource,
+            duid: ClientId::new(&[]),
+            iaid: 0,
+            valid_lifetime_s: INFINITE_LIFETIME_S,
+            preferred_lifetime_s: 0,
+            cltt_s: 0,
+            subnet_id: 0,
+            pool_id: 0,
+            fqdn_fwd: false,
+            fqdn_rev: false,
+            hostname: HostName::from(String::new()),
+            hardware: HardwareAddress::NONE,
+            hardware_source: v6::HardwareSource::Unknown,
+            state: LeaseState::Declined,
+            user_context: Box::default(),
+        }
     }
 
     fn times(lease: &v6::Lease) -> Times {

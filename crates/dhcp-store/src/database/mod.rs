@@ -41,4 +41,5 @@ pub use family::{KeyOctets, Shared};
 pub use flushes::{Flush, Flushes};
 pub use journal::SharedJournal;
 pub use refusals::{Reason, Refusals};
+pub(crate) use round::left_alone;
 pub use thread::{DatabaseThread, OnLoss, ThreadOptions};

@@ -152,7 +152,11 @@ impl<F: Shared> Round<F> {
         if !self.writes.is_empty() {
             database.close(&changes)?;
         }
-        let asked = self.asked.iter().map(|&address| told::<F>(address, find(address)));
+        let is_unreadable = |address| unreadable.binary_search(&F::octets_of(address)).is_ok();
+        let asked = self.asked.iter().map(|&address| match is_unreadable(address) {
+            true => (address, Some(F::blocked(address))),
+            false => told::<F>(address, find(address)),
+        });
         let known = known.into_iter().map(|lease| (F::address(&lease), Some(lease)));
         outcome.answers = known.chain(asked).collect();
         Ok(outcome)
@@ -183,7 +187,7 @@ impl<F: Shared> Round<F> {
                 match write.want {
                     Want::Put if !write.is_deletion() => changes.updates.push(write.lease.clone()),
                     Want::Put | Want::Remove => changes.deletions.push(address),
-                    _ => outcome.rejected.push((address, None)),
+                    _ => outcome.rejected.push((address, Some(F::blocked(address)))),
                 }
                 continue;
             }
@@ -204,6 +208,14 @@ impl<F: Shared> Round<F> {
         }
         (changes, outcome)
     }
+}
+
+/// What an operator is told of a row that cannot be read.
+pub(crate) fn left_alone(address: &impl std::fmt::Display) -> String {
+    format!(
+        "the row of {address} in the lease database is no lease, and its address is left alone until \
+         the row is deleted or replaced by command"
+    )
 }
 
 /// What the table has to know of `address` when the database has `found` under its number.

@@ -15,11 +15,13 @@ pub struct FakeDatabase<F: Shared> {
     leases: Mutex<BTreeMap<F::Address, F::Lease>>,
     /// Addresses whose leases have no room.
     without_room: Mutex<BTreeSet<F::Address>>,
+    /// Addresses whose rows no one sees, though they are there.
+    hidden: Mutex<BTreeSet<F::Address>>,
 }
 
 impl<F: Shared> Default for FakeDatabase<F> {
     fn default() -> Self {
-        Self { leases: Mutex::default(), without_room: Mutex::default() }
+        Self { leases: Mutex::default(), without_room: Mutex::default(), hidden: Mutex::default() }
     }
 }
 
@@ -32,6 +34,11 @@ impl<F: Shared> FakeDatabase<F> {
     /// The addresses whose leases the database refuses, as if they held what has no room.
     pub fn without_room(&self) -> MutexGuard<'_, BTreeSet<F::Address>> {
         self.without_room.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The addresses whose rows keep others from being added, and are not found.
+    pub fn hidden(&self) -> MutexGuard<'_, BTreeSet<F::Address>> {
+        self.hidden.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn check(&self, leases: &[F::Lease]) -> Result<(), DatabaseError> {
@@ -68,6 +75,7 @@ pub struct FakeConnection<F: Shared> {
     random: Random,
     changes: Vec<(F::Address, Option<F::Lease>)>,
     is_connected: bool,
+    has_ended: bool,
     flush: Option<Arc<dyn Flush>>,
 }
 
@@ -102,7 +110,14 @@ impl<F: Shared> FakeConnection<F> {
     #[must_use]
     pub fn new(database: Arc<FakeDatabase<F>>, faults: FakeFaults, seed: u64) -> Self {
         let random = Random::from_seed(seed);
-        Self { database, faults, random, changes: Vec::new(), is_connected: true, flush: None }
+        let changes = Vec::new();
+        let (is_connected, has_ended) = (true, false);
+        Self { database, faults, random, changes, is_connected, has_ended, flush: None }
+    }
+
+    /// Ends the session, as a database does that has waited for long: the next transaction is lost.
+    pub const fn end(&mut self) {
+        self.has_ended = true;
     }
 
     /// The same, with commits that are flushed by `flush`.
@@ -127,7 +142,7 @@ impl<F: Shared> LeaseDatabase<F> for FakeConnection<F> {
         if self.happens(self.faults.refused_connections) {
             return Err(self.lose("connect"));
         }
-        self.is_connected = true;
+        (self.is_connected, self.has_ended) = (true, false);
         Ok(Vec::new())
     }
 
@@ -135,14 +150,17 @@ impl<F: Shared> LeaseDatabase<F> for FakeConnection<F> {
         self.flush.clone()
     }
 
-    fn load(&mut self, visit: &mut dyn FnMut(F::Lease)) -> Result<(), DatabaseError> {
+    fn load(&mut self, visit: &mut dyn FnMut(F::Lease)) -> Result<Vec<String>, DatabaseError> {
         self.database.leases().values().cloned().for_each(visit);
-        Ok(())
+        Ok(Vec::new())
     }
 
     fn begin(&mut self) -> Result<(), DatabaseError> {
         assert!(self.is_connected, "who has lost the connection connects first");
         self.changes.clear();
+        if self.has_ended {
+            return Err(self.lose("begin"));
+        }
         if self.happens(self.faults.conflicts) {
             let cause = "deadlock".to_owned();
             return Err(DatabaseError { fault: Fault::Conflict, tried: "begin", cause });
@@ -174,9 +192,13 @@ impl<F: Shared> LeaseDatabase<F> for FakeConnection<F> {
     fn insert(&mut self, leases: &[F::Lease]) -> Result<usize, DatabaseError> {
         self.database.check(leases)?;
         let there = self.database.leases();
-        let is_new = |lease: &&F::Lease| !there.contains_key(&F::address(lease));
+        let hidden = self.database.hidden();
+        let is_new = |lease: &&F::Lease| {
+            let address = F::address(lease);
+            !there.contains_key(&address) && !hidden.contains(&address)
+        };
         let new: Vec<_> = leases.iter().filter(is_new).cloned().collect();
-        drop(there);
+        drop((there, hidden));
         let count = new.len();
         self.changes.extend(new.into_iter().map(|lease| (F::address(&lease), Some(lease))));
         Ok(count)

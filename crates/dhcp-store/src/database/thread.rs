@@ -86,7 +86,8 @@ impl<F: Shared> DatabaseThread<F> {
         clock: Clock,
     ) -> io::Result<Self> {
         let refusals = Arc::<Refusals>::default();
-        let core = DatabaseCore::new(shards.clone(), table.clone(), refusals.clone(), database);
+        let mut core = DatabaseCore::new(shards.clone(), table.clone(), refusals.clone(), database);
+        core.reconnect_at_once();
         let (conflicts, transactions) = (core.conflicts(), core.transactions());
         let rejections = core.rejections();
         let flushes = core.flushes();

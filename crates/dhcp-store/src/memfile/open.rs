@@ -320,14 +320,13 @@ impl Memfile {
         };
         next.lock(&self.files)?;
         // The two names must not change in the other order, or the rows would have none.
-        if let Err(failed) =
-            rename(&*self.storage, &self.files, &self.files.live, &self.files.rotated)
-        {
-            return match failed.error.kind() {
-                ErrorKind::NotFound => Ok(Rotation::Disturbed(Disturbance::Missing)),
-                _ => Err(failed),
-            };
+        let (live, rotated) = (&self.files.live, &self.files.rotated);
+        if let Err(failed) = self.storage.rename(live, rotated).tried("rename", live) {
+            return self.keep_unrotated(failed);
         }
+        self.storage
+            .sync_folder(&self.files.folder)
+            .tried("flush the folder", &self.files.folder)?;
         self.needs_cleanup = true;
         let rotated = self.state_of(&self.files.rotated)?;
         if rotated.map(|state| state.id) != Some(self.own_state()?.id) {
@@ -338,6 +337,20 @@ impl Memfile {
         self.columns = self.newest_columns();
         self.note_companions()?;
         Ok(Rotation::Done)
+    }
+
+    /// Goes on with the live file after its rename `failed`, as that of a file that is a mount of its
+    /// own does. That the name still leads to it shows that nothing has changed.
+    fn keep_unrotated(&self, failed: Failed) -> Result<Rotation, Failed> {
+        let _ = self.storage.remove(&self.files.scratch);
+        if failed.error.kind() == ErrorKind::NotFound {
+            return Ok(Rotation::Disturbed(Disturbance::Missing));
+        }
+        let named = self.state_of(&self.files.live)?;
+        match named.map(|state| state.id) == Some(self.own_state()?.id) {
+            true => Ok(Rotation::NoNewFile(failed)),
+            false => Err(failed),
+        }
     }
 
     /// The clean-up of the rotated files, to be run beside.
@@ -498,8 +511,24 @@ fn mend(
     }
     let next = prepare(storage, files, |writer| header_only(format, writer))?;
     next.lock(files)?;
-    rename(storage, files, &files.scratch, &files.live)?;
-    Ok((next.file, next.len))
+    let renamed = storage.rename(&files.scratch, &files.live).tried("rename", &files.scratch);
+    match (renamed, live) {
+        (Ok(()), _) => {
+            storage.sync_folder(&files.folder).tried("flush the folder", &files.folder)?;
+            Ok((next.file, next.len))
+        }
+        (Err(_), Some((file, _))) => {
+            // A mount of its own keeps its name: what is in it without a header is no row.
+            let _ = storage.remove(&files.scratch);
+            let mut header = Vec::new();
+            Columns::newest(format).encode_header(format, &mut header);
+            file.truncate(0).tried("truncate", &files.live)?;
+            write_all_at(&*file, 0, &header).tried("write", &files.live)?;
+            file.sync_data().tried("flush", &files.live)?;
+            Ok((file, header.len() as u64))
+        }
+        (Err(failed), None) => Err(failed),
+    }
 }
 
 /// Threads that load: as many as wished, or by the number of processors for 0.

@@ -393,8 +393,31 @@ impl Database {
         layout: Layout,
         mut visit: impl FnMut(F::Lease) -> Result<(), SqlError>,
     ) -> Result<Loaded, SqlError> {
-        let table = F::table(layout);
         let mut loaded = Loaded::default();
+        self.load_rows::<F>(layout, |row| match row {
+            Ok(lease) => {
+                loaded.leases += 1;
+                visit(lease)
+            }
+            Err((_, fault)) => {
+                if loaded.faults.len() < DESCRIBED_MAX {
+                    loaded.faults.push((loaded.leases + loaded.bad_rows, fault));
+                }
+                loaded.bad_rows += 1;
+                Ok(())
+            }
+        })?;
+        Ok(loaded)
+    }
+
+    /// Gives all rows to `visit` as [`Self::load_all`] does, those that are no leases with their keys
+    /// as far as these can be read.
+    pub(super) fn load_rows<F: Stored>(
+        &mut self,
+        layout: Layout,
+        mut visit: impl FnMut(Result<F::Lease, (Option<KeyOctets>, RowFault)>) -> Result<(), SqlError>,
+    ) -> Result<(), SqlError> {
+        let table = F::table(layout);
         let mut after: Option<Value> = None;
         loop {
             let mut rows = 0;
@@ -402,22 +425,11 @@ impl Database {
             self.driver.page(&table, after.as_ref(), PAGE_ROWS, &mut |values| {
                 rows += 1;
                 last = values.first().cloned();
-                match F::decode(values, layout) {
-                    Ok(lease) => {
-                        loaded.leases += 1;
-                        visit(lease)
-                    }
-                    Err(fault) => {
-                        if loaded.faults.len() < DESCRIBED_MAX {
-                            loaded.faults.push((loaded.leases + loaded.bad_rows, fault));
-                        }
-                        loaded.bad_rows += 1;
-                        Ok(())
-                    }
-                }
+                let key = || values.first().and_then(|key| F::decode_key(key, layout));
+                visit(F::decode(values, layout).map_err(|fault| (key(), fault)))
             })?;
             if rows < PAGE_ROWS {
-                return Ok(loaded);
+                return Ok(());
             }
             after = last;
         }

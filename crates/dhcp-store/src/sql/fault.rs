@@ -29,8 +29,11 @@ const MYSQL_CONFLICTS: [u16; 6] = [1205, 1213, 1020, 1317, 3101, 1062];
 /// truncated, no such character, wrong value, check failed, expression out of range, JSON nested too
 /// deep for a stack.
 const MYSQL_DATA: [u16; 7] = [1265, 1300, 1366, 1411, 3819, 4025, 1436];
-/// The classes of states that a value is to blame for: data exceptions, violated constraints.
-const DATA_CLASSES: [&str; 2] = ["22", "23"];
+/// The classes of states that a value is to blame for: data exceptions, violated constraints and
+/// checks of views, and what a trigger of the operator's raises.
+const DATA_CLASSES: [&str; 4] = ["22", "23", "44", "45"];
+/// PostgreSQL's state of what a trigger of the operator's raises.
+const POSTGRESQL_RAISED: &str = "P0001";
 
 /// PostgreSQL's states after which this connection, or this server, is of no use.
 const POSTGRESQL_LOST: [&str; 9] = [
@@ -73,6 +76,7 @@ pub(super) fn of_postgresql(state: &str) -> Fault {
         _ if state.starts_with(POSTGRESQL_LOST_CLASS) => Fault::Lost,
         _ if POSTGRESQL_LOST.contains(&state) => Fault::Lost,
         _ if POSTGRESQL_CONFLICTS.contains(&state) => Fault::Conflict,
+        POSTGRESQL_RAISED => Fault::Data,
         _ if is_of_data(state) || state.starts_with(POSTGRESQL_LIMITS_CLASS) => Fault::Data,
         _ => Fault::Permanent,
     }
@@ -102,7 +106,9 @@ mod tests {
             assert_eq!(of_mysql(code, "HY000"), fault, "{code}");
         }
         // Data too long, no such state of leases, a value that is no JSON, no such character.
-        for (code, state) in [(1406, "22001"), (1452, "23000"), (3140, "22032"), (1366, "HY000")] {
+        for (code, state) in
+            [(1406, "22001"), (1452, "23000"), (3140, "22032"), (1366, "HY000"), (1644, "45000")]
+        {
             assert_eq!(of_mysql(code, state), Fault::Data, "{code}");
         }
         assert_eq!(of_mysql(1062, "23000"), Fault::Conflict, "a row where none was");
@@ -126,6 +132,8 @@ mod tests {
             ("22P05", Fault::Data),
             ("23503", Fault::Data),
             ("54000", Fault::Data),
+            // A trigger of the operator's.
+            ("P0001", Fault::Data),
             // No password, no such table, no more space.
             ("28P01", Fault::Permanent),
             ("42P01", Fault::Permanent),

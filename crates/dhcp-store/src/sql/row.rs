@@ -67,6 +67,15 @@ pub(super) const fn cltt_s(expire_s: u64, valid_lifetime_s: u32) -> u64 {
     }
 }
 
+/// Returns the lifetime of a row in `state` that ends at `expire_s`. A row with a lifetime of 0 that
+/// does not say that it is past is in use until it ends: it has lasted since the epoch then.
+pub(super) fn lifetime_s(lifetime_s: u32, expire_s: u64, state: LeaseState) -> u32 {
+    if lifetime_s > 0 || state.is_past() {
+        return lifetime_s;
+    }
+    u32::try_from(expire_s).unwrap_or(INFINITE_LIFETIME_S).min(INFINITE_LIFETIME_S - 1)
+}
+
 /// The number of a state. Kea 2.2 has no released leases, which are past as reclaimed ones are, and
 /// no registered ones.
 pub(super) fn state(state: LeaseState, layout: Layout) -> Value {
@@ -228,6 +237,32 @@ mod tests {
         assert_eq!(expire(1000, INFINITE_LIFETIME_S, layout), Value::Integer(1000));
         assert_eq!(expire(1000, 50, layout), Value::Integer(1050));
         assert_eq!((cltt_s(1000, INFINITE_LIFETIME_S), cltt_s(1050, 50)), (1000, 1000));
+    }
+
+    #[test]
+    fn a_lifetime_of_0_lasts_until_the_row_ends_unless_it_is_past() {
+        let layout = Layout { backend: Backend::Sqlite, schema: Schema::Current };
+        let sample = SampleLease {
+            address: 0x0a00_0001,
+            client: 1,
+            valid_lifetime_s: 60,
+            cltt_s: 2_000_000_000,
+            subnet_id: 1,
+            pool_id: 0,
+            hostname: "",
+            state: LeaseState::Assigned,
+            user_context: "",
+        };
+        let mut values = Vec::new();
+        <V4 as Stored>::encode(&V4::lease(&sample), layout, &mut values);
+        values[3] = Value::Integer(0);
+        let lease = <V4 as Stored>::decode(&values, layout).unwrap();
+        assert_eq!((lease.cltt_s, lease.expires_s()), (0, 2_000_000_060));
+        values[9] = Value::Integer(LeaseState::Released as i64);
+        let lease = <V4 as Stored>::decode(&values, layout).unwrap();
+        assert_eq!((lease.cltt_s, lease.valid_lifetime_s), (2_000_000_060, 0));
+        values[9] = Value::Integer(9);
+        assert_eq!(<V4 as Stored>::decode(&values, layout), Err(RowFault::Value("state")));
     }
 
     #[test]

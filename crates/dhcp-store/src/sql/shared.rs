@@ -1,6 +1,7 @@
 //! A database that several servers share, behind what rounds ask of it.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
@@ -11,8 +12,13 @@ use super::driver::{Sought, Value};
 use super::error::SqlError;
 use super::row::{Layout, Stored, identity};
 use super::settings::Settings;
-use crate::database::{Changes, DatabaseError, Fault, Flush, KeyOctets, LeaseDatabase, Shared};
+use crate::database::{
+    Changes, DatabaseError, Fault, Flush, KeyOctets, LeaseDatabase, Shared, left_alone,
+};
 use crate::storage::{DiskStorage, Storage};
+
+/// Rows that are named when leases are loaded; more are counted.
+const NAMED_MAX: usize = 100;
 
 /// A family whose leases can be shared through tables.
 pub trait SharedRows: Stored + Shared {
@@ -138,13 +144,42 @@ impl<F: SharedRows> LeaseDatabase<F> for SharedLeases {
         self.flush.clone()
     }
 
-    fn load(&mut self, visit: &mut dyn FnMut(F::Lease)) -> Result<(), DatabaseError> {
+    fn load(&mut self, visit: &mut dyn FnMut(F::Lease)) -> Result<Vec<String>, DatabaseError> {
         let (database, layout) = self.connected()?;
-        let loaded = database.load_all::<F>(layout, |lease| {
-            visit(lease);
+        let table = F::table(layout).name;
+        let now_s = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let now_s = now_s.map_or(0, |since| since.as_secs());
+        let (mut notes, mut others) = (Vec::new(), 0_u64);
+        let mut note = |text: String| match notes.len() < NAMED_MAX {
+            true => notes.push(text),
+            false => others += 1,
+        };
+        let loaded = database.load_rows::<F>(layout, |row| {
+            match row {
+                Ok(lease) => {
+                    if is_without_lifetime::<F>(&lease, now_s) {
+                        let address = F::address(&lease);
+                        note(format!(
+                            "the row of {address} in {table} has lifetime 0 and has not ended: it \
+                             counts until it ends"
+                        ));
+                    }
+                    visit(lease);
+                }
+                Err((None, fault)) => note(format!("a row of {table} is left out: {fault}")),
+                Err((Some(key), fault)) => {
+                    let address = F::address_from(&key);
+                    note(format!("{}: {fault}", left_alone(&address)));
+                    visit(F::blocked(address));
+                }
+            }
             Ok(())
         });
-        Self::told("load leases", loaded).map(drop)
+        Self::told("load leases", loaded)?;
+        if others > 0 {
+            notes.push(format!("{others} more rows of {table} are like these"));
+        }
+        Ok(notes)
     }
 
     fn begin(&mut self) -> Result<(), DatabaseError> {
@@ -230,6 +265,12 @@ impl<F: SharedRows> LeaseDatabase<F> for SharedLeases {
         }
         Self::told("write leases", database.commit_changes::<F>(layout, changes))
     }
+}
+
+/// Whether `lease` is of a row with a lifetime of 0 that has not ended.
+fn is_without_lifetime<F: Shared>(lease: &F::Lease, now_s: u64) -> bool {
+    let times = F::times(lease);
+    times.cltt_s == 0 && !times.state.is_past() && times.expires_s > now_s
 }
 
 /// What leases of `clients` are found by, a column each.

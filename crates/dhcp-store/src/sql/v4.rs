@@ -7,7 +7,9 @@ use dhcp_lease::v4::{Lease, LeaseState, V4};
 use dhcp_lease::{ClientId, HardwareAddress, HostName};
 
 use super::driver::{Column, Kind, Table, Value};
-use super::row::{Layout, Reader, Stored, cltt_s, context, expire, identity, state, text};
+use super::row::{
+    Layout, Reader, Stored, cltt_s, context, expire, identity, lifetime_s, state, text,
+};
 use super::schema::Schema;
 use crate::database::{KeyOctets, Shared};
 use crate::memfile::RowFault;
@@ -86,6 +88,7 @@ impl Stored for V4 {
         let (fqdn_fwd, fqdn_rev) = (reader.truth()?, reader.truth()?);
         let hostname = HostName::from(reader.text()?).into_lower_case();
         let state = reader.state()?;
+        let valid_lifetime_s = lifetime_s(valid_lifetime_s, expire_s, state);
         let user_context = reader.text()?;
         let pool_id = if layout.schema == Schema::Current { reader.number_or(0)? } else { 0 };
         if hardware.is_empty() && client_id.is_empty() && state != LeaseState::Declined {

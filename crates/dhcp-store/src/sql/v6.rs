@@ -7,7 +7,9 @@ use dhcp_lease::v6::{HardwareSource, IaKind, Lease, LeaseState, Resource, V6};
 use dhcp_lease::{ClientId, HardwareAddress, HostName};
 
 use super::driver::{Column, Kind, Table, Value};
-use super::row::{Layout, Reader, Stored, cltt_s, context, expire, identity, state, text};
+use super::row::{
+    Layout, Reader, Stored, cltt_s, context, expire, identity, lifetime_s, state, text,
+};
 use super::schema::Schema;
 use super::settings::Backend;
 use crate::database::KeyOctets;
@@ -135,6 +137,7 @@ impl Stored for V6 {
         let hostname = HostName::from(reader.text()?).into_lower_case();
         let (hardware, hardware_source) = hardware(&mut reader)?;
         let state = reader.state()?;
+        let valid_lifetime_s = lifetime_s(valid_lifetime_s, expire_s, state);
         let user_context = reader.text()?;
         let pool_id = if layout.schema == Schema::Current { reader.number_or(0)? } else { 0 };
         let is_nobodys = duid.is_empty() || duid == NOBODY || duid == &NOBODY[..1];

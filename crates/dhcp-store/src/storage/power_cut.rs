@@ -72,6 +72,8 @@ struct Disk {
     locked_files: BTreeSet<usize>,
     /// Files whose mode keeps their owner out.
     closed_files: BTreeSet<usize>,
+    /// Names that are mounts of their own.
+    mounts: BTreeSet<PathBuf>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -141,6 +143,7 @@ impl PowerCutStorage {
             locked: BTreeSet::new(),
             locked_files: BTreeSet::new(),
             closed_files: BTreeSet::new(),
+            mounts: BTreeSet::new(),
         })
     }
 
@@ -198,6 +201,11 @@ impl PowerCutStorage {
         if let Some(&file) = disk.names.get(path) {
             disk.closed_files.insert(file);
         }
+    }
+
+    /// Makes a mount of `path`, which keeps its name from now on.
+    pub fn mount(&self, path: &Path) {
+        locked(&self.disk).mounts.insert(path.to_owned());
     }
 
     fn opened(&self, file: usize, failed_syncs: u64) -> Arc<dyn LogFile> {
@@ -438,6 +446,9 @@ impl Storage for PowerCutStorage {
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         locked(&self.disk).step_with(|disk| {
+            if disk.mounts.contains(from) || disk.mounts.contains(to) {
+                return Err(io::ErrorKind::ResourceBusy.into());
+            }
             let Some(file) = disk.names.remove(from) else {
                 return Err(io::ErrorKind::NotFound.into());
             };

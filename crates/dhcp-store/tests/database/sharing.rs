@@ -145,6 +145,43 @@ fn a_lease_without_room_is_refused_alone() {
     }
 }
 
+/// A row that no one can read is in the way of a lease that is to be added: that lease alone is refused.
+fn a_row_that_is_in_the_way_is_no_loss<F: Shared + Sample>() {
+    let database = Arc::<FakeDatabase<F>>::default();
+    let mut server = Server::start(&database, 1, 4);
+    let hidden = [3, 17].map(|number| <F as Sample>::address(FIRST + number));
+    database.hidden().extend(hidden);
+    let expected = (0..BATCH).filter(|number| ![3, 17].contains(number));
+    assert_eq!(server.give(0), expected.map(|number| FIRST + number).collect::<Vec<_>>());
+    let problems = server.core.take_problems();
+    for address in hidden {
+        let is_told = |problem: &String| problem.contains(&format!("the lease of {address} "));
+        assert!(problems.iter().any(is_told), "{problems:?}");
+    }
+}
+
+#[test]
+fn a_row_in_the_way_of_a_lease_is_no_lost_store() {
+    a_row_that_is_in_the_way_is_no_loss::<V4>();
+    a_row_that_is_in_the_way_is_no_loss::<V6>();
+}
+
+#[test]
+fn a_session_that_the_database_has_ended_costs_no_client_its_lease() {
+    let database = Arc::<FakeDatabase<V4>>::default();
+    let mut server = Server::start(&database, 1, 4);
+    server.core.reconnect_at_once();
+    for batch in 0..3 {
+        let expected: Vec<u32> = (0..BATCH).map(|number| FIRST + batch * BATCH + number).collect();
+        assert_eq!(server.give(batch * BATCH), expected);
+        assert!(!server.stores[0].has_failed());
+        server.core.database().end();
+    }
+    let problems = server.core.take_problems();
+    assert_eq!(problems.len(), 2, "{problems:?}");
+    assert!(problems[0].starts_with("the database ended the connection"), "{problems:?}");
+}
+
 #[test]
 fn parts_are_of_all_shards_together() {
     let database = Arc::<FakeDatabase<V4>>::default();

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 
 use base::Now;
+use dhcp_lease::LeaseState::Declined;
 use dhcp_lease::contract_suite::Backend as Contract;
 use dhcp_lease::sample::{Sample, SampleLease};
 use dhcp_lease::v4::{self, V4};
@@ -286,6 +287,18 @@ fn a_row_that_is_no_lease_is_left_alone(backend: Backend) {
     let nobodys =
         v4::Lease { hardware: HardwareAddress::NONE, client_id: None, ..lease::<V4>(1, "") };
     LeaseDatabase::<V4>::update(backend_of.core.database(), &[nobodys]).unwrap();
+    // It is named, and a server that loads it does not offer its address.
+    let mut blocked = Vec::new();
+    let mut keep = |lease| blocked.push(lease);
+    let notes = LeaseDatabase::<V4>::load(backend_of.core.database(), &mut keep).unwrap();
+    let [note] = &notes[..] else { panic!("{notes:?}") };
+    assert!(note.contains("10.0.0.1") && note.contains("left alone"), "{note}");
+    let [lease_of_nobody] = &blocked[..] else { panic!("{blocked:?}") };
+    assert_eq!(
+        (lease_of_nobody.address.octets(), lease_of_nobody.state),
+        ([10, 0, 0, 1], Declined)
+    );
+    assert_eq!(lease_of_nobody.expires_s(), u64::MAX);
     let mut store = backend_of.store();
     let pool = V4::pool(0x0a00_0001, 0x0a00_0001);
     let pools = backend_of.table().configure(&[pool], &[]);
@@ -309,12 +322,10 @@ fn a_row_that_is_no_lease_is_left_alone(backend: Backend) {
         };
         store.commit(now, &[change]).unwrap().row_epoch
     };
-    // The client is looked for first.
-    give(&mut store, &mut facts);
-    backend_of.settle();
     let epoch = give(&mut store, &mut facts);
     backend_of.settle();
     assert!(store.is_refused_for_data(epoch, &[10, 0, 0, 1]));
+    assert_eq!(backend_of.table().lease([10, 0, 0, 1].into()).as_ref(), Some(lease_of_nobody));
     let ours = lease::<V4>(1, "");
     let receipt = store.put(&ours, PutMode::Force).unwrap();
     backend_of.settle();

@@ -15,11 +15,17 @@ use super::{KEEPALIVE_IDLE_S, KEEPALIVE_INTERVAL_S, KEEPALIVE_RETRIES};
 use crate::database::Fault;
 
 /// What every session begins with.
-const INIT: [&str; 3] = [
+const INIT: [&str; 6] = [
     "SET time_zone = '+00:00'",
     "SET NAMES binary",
     // Rows that are not there are not locked: two servers would lock each other out.
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+    // As Kea has it: thirty days without a client end no session, and nothing waits for a commit
+    // that no one sends. The maximum is less on some systems, which then take theirs.
+    "SET SESSION wait_timeout = 2592000",
+    "SET SESSION autocommit = 1",
+    // A value that does not fit is an error of its row, not cut.
+    "SET SESSION sql_mode = 'STRICT_ALL_TABLES'",
 ];
 
 /// Connects.
