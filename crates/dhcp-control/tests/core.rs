@@ -81,6 +81,27 @@ fn both_families_answer_alike() {
     alike::<V6>();
 }
 
+/// `status-get` reports threads and queue as `multi-threading` has them.
+#[test]
+fn the_status_has_threads_as_they_are_configured() {
+    let mut server = Fake::<V4>::with_subnets();
+    server.document["Dhcp4"]["multi-threading"] = json!({
+        "enable-multi-threading": true, "thread-pool-size": 7, "packet-queue-size": 99
+    });
+    let status = server.run(&json!({ "command": "status-get" }))["arguments"].clone();
+    assert_eq!(status["multi-threading-enabled"], true);
+    assert_eq!(
+        (&status["thread-pool-size"], &status["packet-queue-size"]),
+        (&json!(7), &json!(99))
+    );
+    server.document["Dhcp4"]["multi-threading"] = json!({ "enable-multi-threading": false });
+    let status = server.run(&json!({ "command": "status-get" }))["arguments"].clone();
+    assert_eq!(status["multi-threading-enabled"], false);
+    for key in ["thread-pool-size", "packet-queue-size", "packet-queue-statistics"] {
+        assert!(status.get(key).is_none(), "{key}");
+    }
+}
+
 #[test]
 fn a_disabled_service_comes_back_when_its_period_is_over() {
     let mut server = Fake::<V4>::with_subnets();

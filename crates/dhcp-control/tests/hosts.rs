@@ -72,6 +72,8 @@ fn reservations_are_added_changed_and_deleted() {
         ("reservation-update", memory(set(host.clone(), "hostname", json!("bar"))), success("Host updated.")),
         ("reservation-get-all", json!({ "subnet-id": 1 }), json!({ "result": 0, "text": "1 IPv4 host(s) found.",
             "arguments": { "hosts": [set(host.clone(), "hostname", json!("bar"))] } })),
+        ("reservation-update", memory(json!({ "subnet-id": 1, "hw-address": "09:09", "hostname": "x" })), error("Host not updated (not found).")),
+        ("reservation-get", json!({ "subnet-id": 1, "identifier-type": "hw-address", "identifier": "09:09" }), empty("Host not found.")),
         ("reservation-del", in_memory(json!({ "subnet-id": 1, "ip-address": "192.0.2.9" })), empty("Host not deleted (not found).")),
         ("reservation-del", in_memory(json!({ "subnet-id": 9, "ip-address": "192.0.2.9" })), empty("Host not deleted (not found).")),
         ("reservation-del", by_hardware.clone(), error("Unable to delete a host because there is no hosts-databases configured.")),
@@ -83,6 +85,19 @@ fn reservations_are_added_changed_and_deleted() {
         }),
     ]);
     assert_eq!(server.document["Dhcp4"]["subnet4"][0]["reservations"], json!([]));
+}
+
+/// `ip-reservations-unique` counts for commands as it does for files.
+#[test]
+fn an_address_is_reserved_twice_where_that_is_allowed() {
+    for (is_unique, result) in [(true, 1), (false, 0)] {
+        let mut server = Fake::<V4>::with_subnets();
+        server.document["Dhcp4"]["ip-reservations-unique"] = json!(is_unique);
+        for (number, expected) in [(1, 0), (2, result)] {
+            let host = json!({ "subnet-id": 1, "hw-address": format!("09:0{number}"), "ip-address": "192.0.2.77" });
+            assert_eq!(server.call("reservation-add", memory(host))["result"], expected);
+        }
+    }
 }
 
 /// What the reader of configurations says of a global reservation with a key that it does not know.

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::answer::{Answer, Outcome, ResultCode};
 use crate::arguments::{Request, integer};
 use crate::backend::{Backend, Cleanup};
+use crate::document::root;
 use crate::family::Commanded;
 use crate::interfaces::Interface;
 use crate::service::{HA_REMOTE, USER};
@@ -33,18 +34,25 @@ pub(super) fn status<B: Backend>(_request: &Request<'_>, backend: &mut B) -> Out
         (false, true) => json!({ "status": "retrying", "errors": status.socket_errors }),
         (false, false) => json!({ "status": "failed", "errors": status.socket_errors }),
     };
+    let threading = &root(backend)["multi-threading"];
+    let is_threaded = threading["enable-multi-threading"] != Value::Bool(false);
+    let configured = |key: &str| threading[key].as_u64().filter(|&number| number > 0);
     let mut shown = json!({
         "pid": status.pid,
         "uptime": status.uptime_s,
         "reload": status.since_reload_s,
-        "multi-threading-enabled": true,
-        "thread-pool-size": status.threads,
-        "packet-queue-size": status.queue_size,
-        "packet-queue-statistics": status.queue_means,
+        "multi-threading-enabled": is_threaded,
         "extended-info-tables": false,
         "sockets": sockets,
         "dhcp-state": service,
     });
+    if is_threaded {
+        let threads = configured("thread-pool-size").unwrap_or(u64::from(status.threads));
+        let size = configured("packet-queue-size").unwrap_or(u64::from(status.queue_size));
+        shown["thread-pool-size"] = json!(threads);
+        shown["packet-queue-size"] = json!(size);
+        shown["packet-queue-statistics"] = json!(status.queue_means);
+    }
     if let Some(bytes) = status.lease_file_bytes {
         shown["lease-file-size"] = json!(bytes);
     }

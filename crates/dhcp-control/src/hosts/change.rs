@@ -135,7 +135,9 @@ pub(super) fn add<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome
     }) {
         return Err(duplicate(&identifier, version, subnet_id));
     }
-    for address in addresses {
+    // Several hosts may have an address then, as when the configuration is read.
+    let are_unique = root(backend)["ip-reservations-unique"] != Value::Bool(false);
+    for address in addresses.into_iter().filter(|_| are_unique) {
         if hosts.iter().any(|host| has_address(host, address)) {
             return Err(Answer::error(format!(
                 "failed to add address reservation for host to the {} subnet id '{subnet_id}' for \
@@ -219,11 +221,10 @@ pub(super) fn update<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outc
     let host = Value::Object(given.host);
     let identifier = Identifier::of(&host);
     let hosts = hosts_of(backend, subnet_id).unwrap_or_default();
-    let change_of_it = match hosts.iter().position(|host| Identifier::of(host) == identifier) {
-        Some(at) => HostChange::Replace(at, host),
-        None => HostChange::Add(host),
+    let Some(at) = hosts.iter().position(|host| Identifier::of(host) == identifier) else {
+        return Err(Answer::error("Host not updated (not found)."));
     };
-    change(backend, subnet_id, change_of_it)?;
+    change(backend, subnet_id, HostChange::Replace(at, host))?;
     Ok(Answer::success("Host updated."))
 }
 

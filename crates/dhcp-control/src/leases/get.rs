@@ -180,7 +180,8 @@ pub(super) fn by_state<B: Backend>(request: &Request<'_>, backend: &mut B) -> Ou
     });
     let shown = match usize::try_from(number).ok().and_then(|number| STATES.get(number)) {
         Some(name) => format!("{name} ({number})"),
-        None => number.to_string(),
+        // As Kea, which keeps states in 32 bits.
+        None => (number as u32).to_string(),
     };
     let within = if subnet_id == 0 { String::new() } else { format!(" in subnet {subnet_id}") };
     let mut answer = listed::<B>(&found);
