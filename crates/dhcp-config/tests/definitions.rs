@@ -127,6 +127,36 @@ fn problems_of_definitions_stand_at_the_key() {
     defined(&format!(r#"{{ "name": "x", "code": 43, {uint8} }}"#), &[]);
 }
 
+/// Options that Kea 3 has and Kea 2.2 leaves to operators: each can be defined, and the definition
+/// counts.
+#[test]
+fn options_that_became_standard_after_kea_2_2_can_be_defined() {
+    for code in [43, 121, 122, 143, 151, 152, 153, 154, 155, 156, 157, 162] {
+        let definition = format!(r#"{{ "name": "mine", "code": {code}, "type": "uint8" }}"#);
+        let expected = format!("warning option {code} of space `dhcp4` is standard in Kea 3");
+        let marked = if code == 43 { definition } else { format!("^{definition}") };
+        let expected = [&*expected];
+        defined(&marked, if code == 43 { &[] } else { &expected });
+    }
+    let text = r#"{ "Dhcp4": {
+        "option-def": [ { "name": "classless-static-route", "code": 121, "type": "uint8",
+            "array": true } ],
+        "option-data": [ { "name": "classless-static-route", "data": "8, 10, 192, 0, 2, 1" } ] } }"#;
+    assert_eq!(octets_of(&accepted(text).config.options, 121), "080ac0000201");
+    for code in [56, 136, 144, 148] {
+        let text = format!(
+            r#"{{ "Dhcp6": {{
+            "option-def": [ {{ "name": "mine", "code": {code}, "type": "uint8" }} ],
+            "option-data": [ {{ "name": "mine", "data": "7" }} ] }} }}"#
+        );
+        assert_eq!(octets_of(&parse6(&text).unwrap().config.options, code), "07");
+    }
+    defined(
+        r#"^{ "name": "x", "code": 1, "space": "dhcp-agent-options-space", "type": "string" }"#,
+        &["warning option 1 of space `dhcp-agent-options-space` is standard in Kea 3"],
+    );
+}
+
 #[test]
 fn problems_of_sub_options_stand_at_the_option() {
     let text = r#"{ "Dhcp4": {

@@ -78,6 +78,14 @@ fn problems_stand_at_the_value() {
             vec!["1:26 warning option 58 (dhcp-renewal-time) is set by the server itself"],
         ),
         (
+            "{\"code\":1,\"data\":\"255.255.266.0\"}",
+            vec!["1:43 error option `subnet-mask`: `255.255.266.0` is not an IPv4 address"],
+        ),
+        (
+            "{\"code\":119,\"data\":\"a.example b.example;c.example\"}",
+            vec!["1:45 warning blanks and `;` do not belong between domain names"],
+        ),
+        (
             "{\"code\":3,\"name\":\"ntp-servers\",\"data\":\"1.1.1.1\"}",
             vec!["1:43 error option 3 is `routers`, not `ntp-servers`"],
         ),
@@ -87,6 +95,18 @@ fn problems_stand_at_the_value() {
         ),
     ] {
         assert_eq!(lines(&problems(&with_option(option))), expected, "{option}");
+    }
+}
+
+#[test]
+fn names_between_blanks_and_semicolons_are_names_of_their_own() {
+    let octets = |data: &str| {
+        let text = with_option(&format!("{{\"code\":119,\"data\":\"{data}\"}}"));
+        accepted(&text).config.options[0].octets.clone()
+    };
+    let expected = octets("a.x, b.x");
+    for data in ["a.x b.x", "a.x;b.x", "a.x; b.x", " a.x ,;b.x;", "a.x  b.x"] {
+        assert_eq!(octets(data), expected, "{data}");
     }
 }
 

@@ -74,6 +74,14 @@ fn problems_stand_at_the_value() {
         ),
         ("{\"name\":\"routers\",\"data\":\"2001:db8::1\"}", "1:34 error unknown option `routers`"),
         (
+            "{\"code\":6,\"data\":\"70000\"}",
+            "1:43 error option `oro`: `70000` is not from 0 to 65535",
+        ),
+        (
+            "{\"code\":24,\"data\":\"a.example;b.example\"}",
+            "1:44 warning blanks and `;` do not belong between domain names",
+        ),
+        (
             "{\"code\":18,\"data\":\"0a\"}",
             "1:26 warning option 18 (interface-id) is set by the server itself",
         ),

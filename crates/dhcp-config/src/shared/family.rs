@@ -27,8 +27,9 @@ pub(crate) trait Family: Sized + 'static {
     const LAST_CODE: i64;
     /// The spaces that are known without being defined; the first is [`Family::SPACE`].
     const SPACES: &'static [StandardSpace];
-    /// A standard option that operators may define anew.
-    const REDEFINABLE: Option<u16>;
+    /// Standard options that operators may define anew, by space: those of Kea 3 that Kea 2.2 leaves
+    /// to them, and option 43. A space without codes is one with all of its options.
+    const REDEFINABLE: &'static [(&'static str, &'static [u16])];
     /// Codes that classes may define, in a space.
     const CLASS_CODES: &'static [RangeInclusive<u16>];
     /// What `tuple` means in options that operators define.

@@ -1,6 +1,6 @@
 //! `pools` of a subnet, and the check that no two pools share addresses.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::class_list;
 use super::family::Family;
@@ -68,44 +68,31 @@ pub(crate) fn read<F: Family>(
     pools
 }
 
-/// Reports pools that share addresses: pools of addresses among each other, pools of prefixes
-/// among each other, and both kinds within one subnet.
+/// Reports pools of one subnet that share addresses, of whatever kind. Those of different subnets may:
+/// the lease table gives what they share once.
 pub(crate) fn refuse_overlaps<A: Address>(
-    pools: &mut [PlacedRange<A>],
-    delegated: &mut [PlacedRange<A>],
+    pools: &[PlacedRange<A>],
+    delegated: &[PlacedRange<A>],
     findings: &mut Findings,
 ) {
-    sweep(pools, |_, _| true, findings);
-    sweep(delegated, |_, _| true, findings);
-    let subnets: BTreeSet<usize> = delegated.iter().map(|range| range.subnet).collect();
-    let pools = pools.iter().filter(|range| subnets.contains(&range.subnet));
     let mut by_subnet: BTreeMap<usize, Vec<PlacedRange<A>>> = BTreeMap::new();
-    for range in pools.chain(&*delegated) {
+    for range in pools.iter().chain(delegated) {
         by_subnet.entry(range.subnet).or_default().push(*range);
     }
     for ranges in by_subnet.values_mut() {
-        sweep(ranges, |one, two| one.length.is_some() != two.length.is_some(), findings);
+        sweep(ranges, findings);
     }
 }
 
-/// Reports the `relevant` overlaps. In the order of first addresses, each range needs comparing
-/// with the furthest reaching one before it only.
-fn sweep<A: Address>(
-    ranges: &mut [PlacedRange<A>],
-    relevant: fn(&PlacedRange<A>, &PlacedRange<A>) -> bool,
-    findings: &mut Findings,
-) {
+/// Reports the overlaps of a subnet's `ranges`. In the order of first addresses, each range needs
+/// comparing with the furthest reaching one before it only.
+fn sweep<A: Address>(ranges: &mut [PlacedRange<A>], findings: &mut Findings) {
     ranges.sort_unstable_by_key(|range| (range.first, range.at));
     let mut reach: Option<PlacedRange<A>> = None;
     for &range in &*ranges {
-        if let Some(before) =
-            reach.filter(|before| before.last >= range.first && relevant(before, &range))
-        {
+        if let Some(before) = reach.filter(|before| before.last >= range.first) {
             let (one, two) = if before.at < range.at { (before, range) } else { (range, before) };
-            // Of another subnet, Kea gives such an address twice when the subnets' clients ask
-            // for it.
-            let whose = if one.subnet == two.subnet { "another of its" } else { "one of another" };
-            let message = format!("{} overlaps {whose} subnet", two.name());
+            let message = format!("{} overlaps another of its subnet", two.name());
             findings.error_seen(two.at, message, "the other is at", one.at);
         }
         if reach.is_none_or(|before| before.last < range.last) {

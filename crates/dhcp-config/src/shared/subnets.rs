@@ -260,7 +260,7 @@ impl<'f, F: Scoped> Subnets<'f, F> {
     }
 
     /// The checks that need all subnets.
-    fn finish(mut self) -> (Vec<F::Subnet>, Vec<F::Network>) {
+    fn finish(self) -> (Vec<F::Subnet>, Vec<F::Network>) {
         if let Some((at, count)) = self.unnumbered {
             let message = match count {
                 1 => "this subnet has no `id`: it is numbered automatically".to_owned(),
@@ -270,7 +270,7 @@ impl<'f, F: Scoped> Subnets<'f, F> {
                         Kea 3 demands one";
             self.findings.warn_help(at, message, help);
         }
-        pools::refuse_overlaps(&mut self.ranges, &mut self.delegated, self.findings);
+        pools::refuse_overlaps(&self.ranges, &self.delegated, self.findings);
         (self.list, self.networks)
     }
 }

@@ -190,7 +190,7 @@ impl<C: Copy + Ord> Terms<C> {
             self.check_percents(tee, findings);
         }
         Times {
-            renew_timer_s: self.renew.map(|placed| placed.value),
+            renew_timer_s: self.renew.map(|placed| placed.value).filter(|&t1| self.leaves_in(t1)),
             rebind_timer_s: self.rebind.map(|placed| placed.value),
             calculate_tee_times: calculate,
             t1_percent: self.t1_percent.map_or(tee.t1_percent, |placed| placed.value),
@@ -200,7 +200,13 @@ impl<C: Copy + Ord> Terms<C> {
         }
     }
 
-    /// T1 before T2 before the end of the lease. Kea refuses T1 above T2 and goes on otherwise.
+    /// Whether a `renew-timer` of `t1_s` is not above `rebind-timer`; as in Kea, one that is is left
+    /// out.
+    fn leaves_in(&self, t1_s: u32) -> bool {
+        self.rebind.is_none_or(|rebind| t1_s <= rebind.value)
+    }
+
+    /// T1 before T2 before the end of the lease. As in Kea, all else is a warning.
     fn check_timers(&self, valid: Lifetime, tee: TeeTimes, findings: &mut Findings) {
         if let (Some(renew), Some(rebind)) = (self.renew, self.rebind)
             && renew.value >= rebind.value
@@ -208,7 +214,7 @@ impl<C: Copy + Ord> Terms<C> {
             let (t1, t2) = (renew.value, rebind.value);
             if t1 > t2 {
                 let message = format!("`renew-timer` ({t1} s) is above `rebind-timer` ({t2} s)");
-                findings.error_seen(renew.at, message, "`rebind-timer` is at", rebind.at);
+                findings.warn_help(renew.at, message, "`renew-timer` is left out, as in Kea");
             } else {
                 let message = format!("`renew-timer` and `rebind-timer` are both {t1} s");
                 findings.warn_help(renew.at, message, tee.on_tie);

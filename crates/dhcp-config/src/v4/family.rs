@@ -23,7 +23,7 @@ impl Family for V4 {
     const SPACE: &'static str = "dhcp4";
     const LAST_CODE: i64 = 254;
     const SPACES: &'static [StandardSpace] = SPACES;
-    const REDEFINABLE: Option<u16> = Some(REDEFINABLE);
+    const REDEFINABLE: &'static [(&'static str, &'static [u16])] = REDEFINABLE;
     const CLASS_CODES: &'static [RangeInclusive<u16>] = &[43..=43, 224..=254];
     const TUPLE: Field = Field::ShortTuple;
     const VENDOR_OPTIONS: u16 = 125;

@@ -3,7 +3,7 @@
 use core::net::Ipv6Addr;
 use core::ops::RangeInclusive;
 
-use super::options::definitions::{NTP_SPACE, SPACES, set_by_server};
+use super::options::definitions::{NTP_SPACE, REDEFINABLE, SPACES, set_by_server};
 use super::other_keys;
 use crate::shared::IdentifierKind;
 use crate::shared::family::Family;
@@ -23,7 +23,7 @@ impl Family for V6 {
     const SPACE: &'static str = "dhcp6";
     const LAST_CODE: i64 = 65_535;
     const SPACES: &'static [StandardSpace] = SPACES;
-    const REDEFINABLE: Option<u16> = None;
+    const REDEFINABLE: &'static [(&'static str, &'static [u16])] = REDEFINABLE;
     const CLASS_CODES: &'static [RangeInclusive<u16>] = &[];
     const TUPLE: Field = Field::Tuple;
     const VENDOR_OPTIONS: u16 = 17;

@@ -158,7 +158,7 @@ fn add<F: Family>(custom: Custom, mark: usize, findings: &mut Findings) {
     let taken = keys.into_iter().find(|&key| {
         standard.is_some_and(|space| {
             let mut others = space.definitions.iter();
-            others.any(|other| key.is_of(other) && F::REDEFINABLE != Some(other.code))
+            others.any(|other| key.is_of(other) && !is_redefinable::<F>(space.name, other.code))
         })
     });
     if let Some(key) = taken {
@@ -170,7 +170,18 @@ fn add<F: Family>(custom: Custom, mark: usize, findings: &mut Findings) {
         }
         return;
     }
+    let is_standard = standard.is_some_and(|space| space.by_code(definition.code).is_some());
+    if is_standard && !F::CLASS_CODES.iter().any(|codes| codes.contains(&definition.code)) {
+        let message = format!("option {} of space `{space}` is standard in Kea 3", definition.code);
+        findings.warn_help(*at, message, "this definition of it counts, as in Kea 2.2");
+    }
     findings.definitions.push(custom);
+}
+
+/// Whether operators may define the standard option `code` of `space` anew.
+fn is_redefinable<F: Family>(space: &str, code: u16) -> bool {
+    let mut spaces = F::REDEFINABLE.iter();
+    spaces.any(|(name, codes)| *name == space && (codes.is_empty() || codes.contains(&code)))
 }
 
 /// Reads one element of `option-def`.

@@ -72,13 +72,11 @@ pub(super) fn read<F: Family>(item: &Value, findings: &mut Findings) -> Option<E
     // Without a value it can only keep others from being sent, and needs none.
     let csv = csv && !(never_send && data.is_none());
     let (number, definition) = identify::<F>(item.at, space.value, (name, code), csv, findings)?;
-    if space.value == F::SPACE
-        && is_set_by_server::<F>(item.at, number, definition.as_ref(), findings)
-    {
-        return None;
-    }
     let definition = definition.as_ref().filter(|_| data.is_some() || !never_send);
     let Encoded { octets, fields_len, .. } = octets::<F>(item.at, data, csv, definition, findings)?;
+    if space.value == F::SPACE && is_set_by_server::<F>(item.at, number, definition, findings) {
+        return None;
+    }
     if F::SUB_OPTION_WIDTH == 2 && octets.len() > usize::from(u16::MAX) {
         findings.error(item.at, format!("option {number} has more than 65535 octets"));
         return None;

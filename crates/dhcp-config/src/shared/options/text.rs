@@ -28,13 +28,15 @@ impl Encoded {
     }
 }
 
-/// A part of the value that is not sent. Kea drops it without a word.
+/// A part of the value that is not sent, or not as it is written. Kea drops it without a word.
 #[derive(Clone, Copy)]
 pub(super) enum Unused {
     /// Everything from this value on, counted from 1.
     ValuesFrom(usize),
     /// This many octets at the end.
     Octets(usize),
+    /// Nothing: names with blanks or semicolons between them are sent as names of their own.
+    Separators,
 }
 
 impl Unused {
@@ -44,6 +46,7 @@ impl Unused {
                 format!("the option takes fewer values: those from number {first} on are not sent")
             }
             Self::Octets(count) => format!("the value is too long by {count}: its end is not sent"),
+            Self::Separators => "blanks and `;` do not belong between domain names".to_owned(),
         }
     }
 
@@ -51,6 +54,7 @@ impl Unused {
         match self {
             Self::ValuesFrom(_) => "a comma that belongs to a value is written `\\\\,`",
             Self::Octets(_) => "the type of the option has a fixed length",
+            Self::Separators => "write commas: each name is sent as one of its own",
         }
     }
 }
@@ -65,7 +69,10 @@ pub(super) fn octets(
     if let [field @ (Field::Resolver | Field::Resolvers)] = *definition.fields {
         return resolvers::from_text(field, text).map(Encoded::whole);
     }
-    let values = split(text);
+    let (values, unused) = match is_of_names(definition) {
+        true => split_names(split(text)),
+        false => (split(text), None),
+    };
     let fields = match &*definition.fields {
         [fields @ .., Field::SubOptions] => fields,
         fields => fields,
@@ -103,7 +110,23 @@ pub(super) fn octets(
             }
         }
     }
-    Ok(Encoded::whole(octets))
+    Ok(Encoded { unused, ..Encoded::whole(octets) })
+}
+
+/// Whether the option is a list of domain names and nothing else.
+fn is_of_names(definition: &Definition) -> bool {
+    definition.array && *definition.fields == [Field::Name]
+}
+
+/// Splits `values` at blanks and semicolons, which users write between names.
+fn split_names(values: Vec<Vec<u8>>) -> (Vec<Vec<u8>>, Option<Unused>) {
+    let is_between = |octet: &u8| octet.is_ascii_whitespace() || *octet == b';';
+    if !values.iter().flatten().any(is_between) {
+        return (values, None);
+    }
+    let names = values.iter().flat_map(|value| value.split(is_between));
+    let names = names.filter(|name| !name.is_empty()).map(<[u8]>::to_vec).collect();
+    (names, Some(Unused::Separators))
 }
 
 /// Splits at commas; `\,` is a comma and `\\` a backslash of a value. Values are trimmed, empty

@@ -99,7 +99,7 @@ pub const DEFINITIONS: &[Definition] = &[
     one(77, "user-class", &[Binary]),
     array(78, "slp-directory-agent", &[Boolean, Ipv4]),
     one(79, "slp-service-scope", &[Boolean, Text]),
-    one(81, "fqdn", &[Binary]),
+    one(81, "fqdn", &[U8, U8, U8, Name]),
     container(82, "dhcp-agent-options", &[], AGENT_SPACE),
     array(85, "nds-servers", &[Ipv4]),
     one(86, "nds-tree-name", &[Text]),
@@ -197,8 +197,12 @@ const CLIENT_CONF: &[Definition] = &[
     array(10, "kdc-server", &[Ipv4]),
 ];
 
-/// The one standard option that operators may define anew.
-pub(crate) const REDEFINABLE: u16 = 43;
+/// What operators may define anew, as Kea 2.2 lets them.
+pub(crate) const REDEFINABLE: &[(&str, &[u16])] = &[
+    (SPACES[0].name, &[43, 121, 122, 143, 151, 152, 153, 154, 155, 156, 157, 162]),
+    (AGENT_SPACE, &[]),
+    (CLIENT_CONF_SPACE, &[]),
+];
 
 /// Options that carry the conversation itself; configured values of them are not sent.
 #[must_use]

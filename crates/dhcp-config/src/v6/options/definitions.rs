@@ -114,6 +114,10 @@ pub(crate) const SPACES: &[StandardSpace] = &[
     StandardSpace { name: BIND_SPACE, definitions: PORT_PARAMETERS },
 ];
 
+/// What operators may define anew, as Kea 2.2 lets them.
+pub(crate) const REDEFINABLE: &[(&str, &[u16])] =
+    &[(SPACES[0].name, &[56, 136, 144, 148]), (NTP_SPACE, &[])];
+
 /// CableLabs' options inside option 17.
 const DOCSIS: &[Definition] = &[
     array(1, "oro", &[U16]),
