@@ -47,8 +47,8 @@ pub(super) fn status<B: Backend>(_request: &Request<'_>, backend: &mut B) -> Out
         "dhcp-state": service,
     });
     if is_threaded {
-        let threads = configured("thread-pool-size").unwrap_or(u64::from(status.threads));
-        let size = configured("packet-queue-size").unwrap_or(u64::from(status.queue_size));
+        let threads = configured("thread-pool-size").unwrap_or_else(|| u64::from(status.threads));
+        let size = configured("packet-queue-size").unwrap_or_else(|| u64::from(status.queue_size));
         shown["thread-pool-size"] = json!(threads);
         shown["packet-queue-size"] = json!(size);
         shown["packet-queue-statistics"] = json!(status.queue_means);
