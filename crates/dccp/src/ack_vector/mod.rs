@@ -98,6 +98,12 @@ impl AckVector {
         Self { cells, newest: first.minus(1), reports: VecDeque::new() }
     }
 
+    /// The greatest number of the history.
+    #[must_use]
+    pub const fn newest(&self) -> SequenceNumber {
+        self.newest
+    }
+
     /// Octets that the runs take.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -124,6 +130,17 @@ impl AckVector {
         self.newest = number;
         self.cells.truncate(CELLS_MAX);
         if holes == 0 { Novelty::Next } else { Novelty::OutOfOrder }
+    }
+
+    /// Extends the history up to `number`, which did not arrive or was not processed: a packet that
+    /// acknowledges `number` reports it as missing. It still may arrive.
+    pub fn extend_to(&mut self, number: SequenceNumber) {
+        let ahead = number.distance_from(self.newest);
+        if ahead > 0 {
+            self.push_missing(ahead as u64);
+            self.newest = number;
+            self.cells.truncate(CELLS_MAX);
+        }
     }
 
     fn push_missing(&mut self, mut count: u64) {

@@ -7,7 +7,8 @@ use crate::header::Reset;
 /// Something happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Both ends agree: data flows.
+    /// The application may send: a server after its client's Ack, a client after its server's Response
+    /// (PARTOPEN, as `connect(2)` of Linux returns).
     Connected,
     /// A datagram came, empty ones included.
     Received(Vec<u8>),

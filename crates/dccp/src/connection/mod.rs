@@ -84,6 +84,11 @@ pub struct Connection {
     gar: SequenceNumber,
     /// The number that made the connection open.
     osr: Option<SequenceNumber>,
+    /// The state in which the connection ended.
+    ended_in: Option<State>,
+    /// Greatest number of a Request (server) or number of the Response (client): what a half of the
+    /// connection counts begins behind it, or with it.
+    handshake_number: SequenceNumber,
     windows: Windows,
     features: Negotiator,
     ack_vector: Option<AckVector>,
@@ -100,6 +105,12 @@ pub struct Connection {
     waiting_datagrams: usize,
     held_datagrams: usize,
     is_ack_wanted: bool,
+    /// A client in PARTOPEN asks its server for a sign of life.
+    is_sync_wanted: bool,
+    /// Acks of PARTOPEN that were repeated.
+    part_open_repeats: u32,
+    /// The other end reports what it received by Ack Vector.
+    has_ack_vectors: bool,
     is_close_wanted: bool,
     is_receiving: bool,
     /// The other end's application does not listen any more.
@@ -168,6 +179,8 @@ impl Connection {
             gsr: isr,
             gar: iss,
             osr: None,
+            ended_in: None,
+            handshake_number: isr,
             windows: Windows::new(iss, isr, initial_window),
             features: Negotiator::new(role == Role::Server, iss, isr),
             ack_vector: None,
@@ -183,6 +196,9 @@ impl Connection {
             waiting_datagrams: 0,
             held_datagrams: 0,
             is_ack_wanted: false,
+            is_sync_wanted: false,
+            part_open_repeats: 0,
+            has_ack_vectors: false,
             is_close_wanted: false,
             is_receiving: true,
             is_remote_deaf: false,
@@ -211,6 +227,12 @@ impl Connection {
     #[must_use]
     pub const fn state(&self) -> State {
         self.state
+    }
+
+    /// The state in which the connection ended, once it has.
+    #[must_use]
+    pub const fn ended_in(&self) -> Option<State> {
+        self.ended_in
     }
 
     /// Which end this is.
@@ -396,6 +418,7 @@ impl Connection {
     }
 
     fn finish(&mut self) {
+        self.ended_in.get_or_insert(self.state);
         self.state = State::Closed;
         self.queue.clear();
         self.early_data = None;

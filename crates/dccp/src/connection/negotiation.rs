@@ -4,6 +4,7 @@ use super::{Connection, Role, State};
 use crate::ack_vector::AckVector;
 use crate::ccid::{ccid2, ccid3};
 use crate::feature::{Applied, Feature, Location, SEQUENCE_WINDOW_MAX, number};
+use crate::sequence::SequenceNumber;
 
 /// A CCID that has changed stays for a minute (§10).
 const CCID_CHANGE_NS: u64 = 60_000_000_000;
@@ -69,12 +70,43 @@ impl Connection {
                 self.features.prefer(feature, &[1], false);
             }
         }
-        self.ask_for_ccid_3();
+        if tx.contains(&3) {
+            self.features.prefer(Feature::local(number::SEND_NDP_COUNT), &[1], false);
+        }
+        if tx.first() == Some(&3) {
+            self.features.prefer(Feature::remote(number::SEND_LOSS_EVENT_RATE), &[1], false);
+        }
     }
 
-    fn ask_for_ccid_3(&mut self) {
-        if self.config.tx_ccids.contains(&3) {
-            self.features.prefer(Feature::local(number::SEND_NDP_COUNT), &[1], false);
+    /// The server asks in its Response for what the Request has left open: later some
+    /// implementations answer no Change (§8.1.3, RFC 4341 §4).
+    pub(super) fn ask_as_server(&mut self) {
+        for location in [Location::Local, Location::Remote] {
+            let list = match location {
+                Location::Local => &self.config.tx_ccids,
+                Location::Remote => &self.config.rx_ccids,
+            };
+            let feature = Feature { number: number::CCID, location };
+            let ccid = self.features.value(feature) as u8;
+            let is_open = !self.features.was_asked(feature) && list.first() != Some(&ccid);
+            if is_open || !list.contains(&ccid) {
+                // What cannot be done must be changed (§10).
+                self.features.prefer_once(feature, list, !list.contains(&ccid));
+            }
+            let is_possible = |wanted| ccid == wanted || (is_open && list.contains(&wanted));
+            let vectors =
+                Feature { number: number::SEND_ACK_VECTOR, location: location.opposite() };
+            if is_possible(2) && !self.features.is_on(vectors) {
+                self.features.prefer_once(vectors, &[1], false);
+            }
+        }
+        if self.features.value(Feature::local(number::CCID)) == 3 {
+            let (rates, counts) = (number::SEND_LOSS_EVENT_RATE, number::SEND_NDP_COUNT);
+            for feature in [Feature::remote(rates), Feature::local(counts)] {
+                if !self.features.is_on(feature) {
+                    self.features.prefer_once(feature, &[1], false);
+                }
+            }
         }
     }
 
@@ -101,32 +133,44 @@ impl Connection {
                 } != Some(value == 2);
                 if is_changed {
                     self.ccids_changed_ns = Some(now_ns);
-                    self.install_ccid(now_ns, location);
+                    let first = self.next_to_arrive();
+                    self.install_ccid(now_ns, location, first);
                 }
             }
             _ => (),
         }
     }
 
-    /// Both halves begin with the congestion controls that were agreed on.
-    pub(super) fn install_ccids(&mut self, now_ns: u64) {
-        self.ack_vector = Some(AckVector::before(self.gsr));
-        self.install_ccid(now_ns, Location::Local);
-        self.install_ccid(now_ns, Location::Remote);
+    /// Both halves begin with the congestion controls that were agreed on. The first packet that
+    /// counts has the number `first`, whether it comes first or not.
+    pub(super) fn install_ccids(&mut self, now_ns: u64, first: SequenceNumber) {
+        self.ack_vector.get_or_insert_with(|| AckVector::before(first));
+        self.install_ccid(now_ns, Location::Local, first);
+        self.install_ccid(now_ns, Location::Remote, first);
     }
 
-    fn install_ccid(&mut self, now_ns: u64, location: Location) {
+    /// The first number of which nothing is known: that of the packet under way, or the one behind the
+    /// greatest if that has arrived before.
+    fn next_to_arrive(&self) -> SequenceNumber {
+        let has_arrived =
+            self.ack_vector.as_ref().is_some_and(|vector| !self.gsr.is_after(vector.newest()));
+        if has_arrived { self.gsr.next() } else { self.gsr }
+    }
+
+    fn install_ccid(&mut self, now_ns: u64, location: Location, first: SequenceNumber) {
         let ccid = self.features.value(Feature { number: number::CCID, location });
         let segment_bytes = self.config.data_bytes_max();
         let vectors = Feature { number: number::SEND_ACK_VECTOR, location: location.opposite() };
         let rates = Feature { number: number::SEND_LOSS_EVENT_RATE, ..vectors };
-        if ccid == 2 && !self.features.is_on(vectors) && !self.features.is_changing(vectors) {
-            self.features.prefer(vectors, &[1], false);
+        // A receiver reports by Ack Vector without being asked.
+        let is_sender = location == Location::Local;
+        if ccid == 2 && is_sender && !self.features.is_on(vectors) {
+            self.features.prefer_once(vectors, &[1], false);
         }
         match (location, ccid) {
             (Location::Local, 3) => {
-                if !self.features.is_on(rates) && !self.features.is_changing(rates) {
-                    self.features.prefer(rates, &[1], false);
+                if !self.features.is_on(rates) {
+                    self.features.prefer_once(rates, &[1], false);
                 }
                 self.sender = Some(Box::new(ccid3::Sender::new(segment_bytes)));
             }
@@ -135,7 +179,6 @@ impl Connection {
             }
             (Location::Remote, 3) => {
                 let tells = self.features.is_on(rates);
-                let first = self.gsr;
                 self.receiver = Some(Box::new(ccid3::Receiver::new(first, tells)));
             }
             (Location::Remote, _) => {

@@ -107,10 +107,8 @@ impl Connection {
                     }
                 }
             }
-            DccpOption::Padding
-            | DccpOption::Mandatory
-            | DccpOption::SlowReceiver
-            | DccpOption::AckVector { .. } => (),
+            DccpOption::AckVector { .. } => self.has_ack_vectors = true,
+            DccpOption::Padding | DccpOption::Mandatory | DccpOption::SlowReceiver => (),
             DccpOption::Unknown { number, value } => return Ok(self.is_of_ccid(number, value)),
         }
         Ok(true)

@@ -5,7 +5,7 @@ use super::control::{Control, reply_without_connection};
 use super::options::Heard;
 use super::{Connection, Ecn, Event, Role, State};
 use crate::ack_vector::dropped::DropCode;
-use crate::ack_vector::{Novelty, PacketState, Runs};
+use crate::ack_vector::{AckVector, Novelty, PacketState, Runs};
 use crate::ccid::{Arrival, Feedback};
 use crate::feature::{Feature, number};
 use crate::header::checksum::crc32c;
@@ -200,6 +200,7 @@ impl Connection {
     /// Step 9: the other end is gone.
     fn step_9_reset(&mut self, incoming: &Incoming<'_>) {
         if let Some(reset) = incoming.packet.header.reset {
+            self.features.note_reset(&reset);
             self.events.push_back(Event::Reset(reset));
         }
         self.start_time_wait(incoming.now_ns);
@@ -211,11 +212,19 @@ impl Connection {
         match (self.state, incoming.packet_type()) {
             (State::Request, _) => {
                 self.state = State::PartOpen;
-                self.install_ccids(now_ns);
+                self.handshake_number = incoming.sequence;
+                self.install_ccids(now_ns, incoming.sequence);
                 self.start_part_open(now_ns);
                 self.is_ack_wanted = true;
+                // The application may send from now on (§8.1.5); a server that has nothing to send may be
+                // silent until it does.
+                self.events.push_back(Event::Connected);
             }
             (State::Respond, PacketType::Request) => {
+                self.handshake_number = self.handshake_number.max(incoming.sequence);
+                let first = self.handshake_number.next();
+                self.ack_vector.get_or_insert_with(|| AckVector::before(first));
+                self.ask_as_server();
                 self.features.repeat();
                 self.controls.push(Control::Response);
                 self.start_respond(now_ns);
@@ -223,8 +232,15 @@ impl Connection {
             // A Sync says that the client has not heard the Response in order.
             (State::Respond, PacketType::Sync) => (),
             (State::Respond, _) => {
-                self.install_ccids(now_ns);
+                // The packet that opens may have overtaken others since the Request (§11.4).
+                self.install_ccids(now_ns, self.handshake_number.next());
                 self.open(incoming);
+                self.events.push_back(Event::Connected);
+                if let Some(data) = self.early_data.take() {
+                    self.events.push_back(Event::Received(data));
+                }
+                // The client leaves PARTOPEN with the next packet from here.
+                self.is_ack_wanted = true;
             }
             (State::PartOpen, PacketType::Response) => self.is_ack_wanted = true,
             (State::PartOpen, packet_type) if packet_type != PacketType::Sync => {
@@ -240,10 +256,6 @@ impl Connection {
         self.state = State::Open;
         self.timers.stop();
         self.init_cookies.clear();
-        self.events.push_back(Event::Connected);
-        if let Some(data) = self.early_data.take() {
-            self.events.push_back(Event::Received(data));
-        }
     }
 
     /// Congestion control hears what came and what is acknowledged. Gives whether the packet is new,
@@ -252,6 +264,9 @@ impl Connection {
         let is_marked = incoming.ecn == Ecn::Marked;
         let is_nonce = incoming.ecn == Ecn::Capable1;
         let novelty = self.ack_vector.as_mut()?.arrived(incoming.sequence, is_marked, is_nonce);
+        if self.state == State::Respond {
+            return None;
+        }
         if novelty != Novelty::Known {
             self.tell_receiver(incoming, heard, is_marked, novelty == Novelty::Next);
         }

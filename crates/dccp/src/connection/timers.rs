@@ -12,6 +12,12 @@ const REQUEST_NS: u64 = SECOND_NS;
 const PART_OPEN_NS: u64 = SECOND_NS / 5;
 /// No repetition waits longer.
 const BACKOFF_MAX_NS: u64 = 64 * SECOND_NS;
+/// Acks of PARTOPEN that a server may leave unanswered before a Sync asks it: an Ack need not be
+/// answered, a Sync must be (§5.7). A Sync that comes to a server of Linux before any Ack ends the
+/// connection, so it comes late.
+const QUIET_REPEATS: u32 = 2;
+/// Repetitions of a Change before it is taken back.
+const CHANGE_REPEATS_MAX: u32 = 8;
 /// Four maximum segment lifetimes: PARTOPEN and RESPOND end then (§8.1.5).
 const GIVE_UP_NS: u64 = 480 * SECOND_NS;
 
@@ -26,6 +32,7 @@ pub(super) struct Timers {
     /// Repeats Changes.
     pub(super) features_ns: Option<u64>,
     pub(super) features_wait_ns: u64,
+    pub(super) features_repeats: u32,
     /// When [`super::Connection::poll_transmit`] may send data again.
     pub(super) clearance_ns: Option<u64>,
 }
@@ -56,7 +63,8 @@ impl Connection {
     }
 
     pub(super) fn start_part_open(&mut self, now_ns: u64) {
-        self.timers.start(now_ns, PART_OPEN_NS, GIVE_UP_NS);
+        let give_up_ns = self.config.connect_timeout_ns.min(GIVE_UP_NS);
+        self.timers.start(now_ns, PART_OPEN_NS, give_up_ns);
     }
 
     /// A server waits for its client, but repeats nothing by itself (§8.1.3).
@@ -80,7 +88,9 @@ impl Connection {
 
     /// Whoever wanted to close does so once nothing waits to be sent.
     pub(super) fn close_if_drained(&mut self, now_ns: u64) {
-        let may_close = matches!(self.state, State::PartOpen | State::Open);
+        // A server that has not seen the Ack takes no Close.
+        let has_said_ack = self.state == State::PartOpen && !self.is_ack_wanted;
+        let may_close = has_said_ack || self.state == State::Open;
         if !self.is_close_wanted || !self.queue.is_empty() || !may_close {
             return;
         }
@@ -122,8 +132,7 @@ impl Connection {
             self.timers.features_ns = Some(now_ns + self.timers.features_wait_ns);
             // In REQUEST and RESPOND the packets of the handshake repeat them.
             if self.state >= State::PartOpen {
-                self.features.repeat();
-                self.is_ack_wanted = true;
+                self.repeat_changes();
             }
         }
         if is_due(self.timers.clearance_ns) {
@@ -134,6 +143,23 @@ impl Connection {
         }
     }
 
+    /// Repeats Changes without an answer (§6.6.3). A peer that answers no Change of a server-priority
+    /// feature after the handshake, as Linux, is not asked for ever.
+    fn repeat_changes(&mut self) {
+        self.timers.features_repeats += 1;
+        if self.timers.features_repeats > CHANGE_REPEATS_MAX && self.state == State::Open {
+            if let Some(feature) = self.features.give_up() {
+                let reset = self.features.refuse(ResetCode::MandatoryError, feature);
+                return self.fail(reset, true);
+            }
+            if !self.features.is_waiting() {
+                return;
+            }
+        }
+        self.features.repeat();
+        self.is_ack_wanted = true;
+    }
+
     fn repeat(&mut self, now_ns: u64) {
         self.timers.back_off(now_ns);
         match self.state {
@@ -141,7 +167,12 @@ impl Connection {
                 self.features.repeat();
                 self.controls.push(Control::Request);
             }
-            State::PartOpen => self.is_ack_wanted = true,
+            State::PartOpen => {
+                self.is_ack_wanted = true;
+                self.part_open_repeats += 1;
+                let least = if self.is_held_back() { 1 } else { QUIET_REPEATS };
+                self.is_sync_wanted = self.part_open_repeats >= least;
+            }
             State::CloseReq | State::Closing => {
                 let packet_type = closing_type(self.state);
                 self.controls.push(Control::Close { packet_type });
@@ -166,9 +197,11 @@ impl Connection {
 
     /// Keeps the timer of Changes that wait for an answer.
     pub(super) fn watch_features(&mut self, now_ns: u64) {
-        if !self.features.is_waiting() {
+        // In RESPOND the client's packets have the Response repeat them.
+        if !self.features.is_waiting() || self.state == State::Respond {
             self.timers.features_ns = None;
         } else if self.timers.features_ns.is_none() {
+            self.timers.features_repeats = 0;
             self.timers.features_wait_ns = (2 * self.rtt_or_default_ns()).max(SECOND_NS / 5);
             self.timers.features_ns = Some(now_ns + self.timers.features_wait_ns);
         }

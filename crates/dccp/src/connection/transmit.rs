@@ -5,7 +5,7 @@ use super::{Connection, Role, State};
 use crate::ccid::{Clearance, Sent};
 use crate::feature::{Feature, number};
 use crate::header::checksum::crc32c;
-use crate::header::{Header, OPTIONS_LEN_MAX, PacketType, Reset};
+use crate::header::{Header, OPTIONS_LEN_MAX, PacketType, Reset, ResetCode};
 use crate::option::{DccpOption, OptionWriter, elapsed_10us};
 use crate::sequence::SequenceNumber;
 
@@ -48,6 +48,15 @@ impl Connection {
         }
         self.adapt_features();
         self.watch_features(now_ns);
+        if self.state == State::PartOpen {
+            // The Confirms go first, and alone: they may not fit beside data.
+            if self.is_ack_wanted {
+                return Some(self.write(now_ns, &Draft::new(PacketType::Ack, &[]), buffer));
+            }
+            if core::mem::take(&mut self.is_sync_wanted) {
+                return Some(self.write(now_ns, &Draft::new(PacketType::Sync, &[]), buffer));
+            }
+        }
         if let Some(transmit) = self.write_data(now_ns, buffer) {
             self.close_if_drained(now_ns);
             return Some(transmit);
@@ -98,9 +107,7 @@ impl Connection {
     fn write_data(&mut self, now_ns: u64, buffer: &mut [u8]) -> Option<Transmit> {
         self.timers.clearance_ns = None;
         self.queue.next()?;
-        // CCID 2 cannot do without Ack Vectors (RFC 4341 §4).
-        let needs_vectors = self.features.value(Feature::local(number::CCID)) == 2;
-        if needs_vectors && !self.features.is_on(Feature::remote(number::SEND_ACK_VECTOR)) {
+        if self.is_held_back() || !self.has_needed_vectors() {
             return None;
         }
         match self.sender.as_mut()?.clearance(now_ns) {
@@ -118,6 +125,46 @@ impl Connection {
         let transmit = self.write(now_ns, &Draft::new(packet_type, &data), buffer);
         self.queue.recycle(data);
         Some(transmit)
+    }
+
+    /// Whether the next datagram leaves no room for the Init Cookies and Confirms that every packet
+    /// of PARTOPEN carries (§8.1.4, §6.6.1). It waits for OPEN.
+    pub(super) fn is_held_back(&self) -> bool {
+        if self.state != State::PartOpen {
+            return false;
+        }
+        let Some(data) = self.queue.next() else { return false };
+        let mut area = [0; OPTIONS_LEN_MAX];
+        let mut options = OptionWriter::new(&mut area);
+        self.write_cookies(&mut options);
+        self.features.write_confirms(&mut options);
+        if self.features.is_on(Feature::remote(number::CHECK_DATA_CHECKSUM)) {
+            options.put(DccpOption::DataChecksum(0));
+        }
+        let header_len = Header::new(PacketType::DataAck, 0).fixed_len();
+        let needed = header_len + options.len().next_multiple_of(4) + data.len();
+        options.len() > 0 && needed > self.config.packet_bytes_max
+    }
+
+    /// CCID 2 cannot do without Ack Vectors (RFC 4341 §4): data waits while the other end is asked for
+    /// them, and a refusal ends the connection.
+    fn has_needed_vectors(&mut self) -> bool {
+        let vectors = Feature::remote(number::SEND_ACK_VECTOR);
+        let needs_vectors = self.features.value(Feature::local(number::CCID)) == 2;
+        if !needs_vectors || self.has_ack_vectors || self.features.is_on(vectors) {
+            return true;
+        }
+        if !self.features.is_changing(vectors) {
+            let reset = self.features.refuse(ResetCode::OptionError, vectors);
+            self.fail(reset, true);
+        }
+        false
+    }
+
+    fn write_cookies(&self, options: &mut OptionWriter<'_>) {
+        for cookie in &self.init_cookies {
+            options.put(DccpOption::InitCookie(cookie));
+        }
     }
 
     /// Writes a packet with the next number and everything that wants to go with it.
@@ -181,9 +228,7 @@ impl Connection {
         }
         let gives_back = is_part_open && self.role == Role::Client;
         if gives_back || packet_type == PacketType::Response {
-            for cookie in &self.init_cookies {
-                options.put(DccpOption::InitCookie(cookie));
-            }
+            self.write_cookies(options);
         }
         self.features.write(packet_type, sequence, is_part_open, options);
         if packet_type.has_service_code() {
@@ -216,8 +261,13 @@ impl Connection {
     ) {
         self.is_ack_wanted = false;
         let before = options.len();
+        // Congestion control that needs them gets them, also when nobody has asked (§11.5).
+        let is_needed = self.receiver.as_ref().is_some_and(|receiver| receiver.needs_ack_vector())
+            || self.features.is_on(Feature::local(number::SEND_ACK_VECTOR));
         let is_told = match &mut self.ack_vector {
-            Some(vector) if self.features.is_on(Feature::local(number::SEND_ACK_VECTOR)) => {
+            Some(vector) if is_needed => {
+                // The packet acknowledges GSR, which may be one that was not processed.
+                vector.extend_to(self.gsr);
                 vector.write(sequence, options)
             }
             _ => true,

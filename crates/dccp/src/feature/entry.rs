@@ -63,6 +63,10 @@ pub(super) struct Entry {
     /// For non-negotiable ones, the value that was asked for.
     pub(super) wanted: u64,
     pub(super) is_mandatory: bool,
+    /// The other end has sent a Change.
+    pub(super) was_asked: bool,
+    /// The other end has left every Change of ours without an answer.
+    pub(super) is_ignored: bool,
     pub(super) progress: Progress,
 }
 
@@ -77,6 +81,8 @@ impl Entry {
             preferences: Preferences::new(&[kind.initial as u8]),
             wanted: kind.initial,
             is_mandatory: false,
+            was_asked: false,
+            is_ignored: false,
             progress: Progress::Stable,
         }
     }

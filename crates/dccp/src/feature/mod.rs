@@ -1,11 +1,13 @@
 //! Features: what both ends must agree on (RFC 4340 §6). Here is the table of them (§6.4); how a
 //! value is agreed on is up to [`Negotiator`].
 
+mod disagreement;
 mod entry;
 mod negotiator;
 #[cfg(test)]
 mod tests;
 
+pub use disagreement::{Disagreement, Wish, feature_name};
 pub use entry::Preferences;
 pub use negotiator::{Applied, Arrival, Negotiator};
 

@@ -2,7 +2,7 @@
 //! said until a packet may say it; when to repeat is up to the connection's timer.
 
 use super::entry::{Entry, Preferences, Progress};
-use super::{Feature, Kind, Location, Rule, number};
+use super::{Disagreement, Feature, Kind, Location, Rule, number};
 use crate::header::{PacketType, Reset, ResetCode};
 use crate::option::{DccpOption, FeatureOption, OptionWriter};
 use crate::sequence::SequenceNumber;
@@ -56,6 +56,8 @@ pub struct Negotiator {
     /// Greatest number sent with a Change of new content (FGSS, §6.6.4).
     fgss: SequenceNumber,
     is_ccid_fixed: bool,
+    /// The latest feature without a common value.
+    disagreement: Option<Disagreement>,
 }
 
 impl Negotiator {
@@ -77,6 +79,38 @@ impl Negotiator {
             fgsr: isr.minus(1),
             fgss: iss,
             is_ccid_fixed: false,
+            disagreement: None,
+        }
+    }
+
+    /// The latest feature without a value that both ends take. It is why the connection ended when
+    /// [`Disagreement::explains`] its Reset.
+    #[must_use]
+    pub const fn disagreement(&self) -> Option<&Disagreement> {
+        self.disagreement.as_ref()
+    }
+
+    /// Notes a disagreement. One about the congestion control stays when one about its own features
+    /// follows from it.
+    fn note(&mut self, feature: Feature, theirs: Option<&[u8]>) {
+        let is_consequence = self
+            .disagreement
+            .is_some_and(|known| known.feature.number == number::CCID && feature.number >= 128);
+        if !is_consequence {
+            let entry = self.understood(feature);
+            self.disagreement = Some(Disagreement::new(feature, entry, theirs));
+        }
+    }
+
+    /// Notes the feature that the other end's Reset is about: its data repeats an option of this end.
+    pub fn note_reset(&mut self, reset: &Reset) {
+        let [option, feature_number, _] = reset.data;
+        let location = match option {
+            crate::option::number::CHANGE_L | crate::option::number::CONFIRM_L => Location::Local,
+            _ => Location::Remote,
+        };
+        if Disagreement::explains(reset) {
+            self.note(Feature { number: feature_number, location }, None);
         }
     }
 
@@ -137,6 +171,39 @@ impl Negotiator {
         }
     }
 
+    /// As [`Negotiator::prefer`], unless the Change is under way, or the other end has ignored it.
+    pub fn prefer_once(&mut self, feature: Feature, preferences: &[u8], is_mandatory: bool) {
+        let is_asked = |entry: &Entry| entry.progress != Progress::Stable || entry.is_ignored;
+        if !self.entry(feature).is_some_and(is_asked) {
+            self.prefer(feature, preferences, is_mandatory);
+        }
+    }
+
+    /// Whether the other end has sent a Change of the feature.
+    #[must_use]
+    pub fn was_asked(&self, feature: Feature) -> bool {
+        self.entry(feature).is_some_and(|entry| entry.was_asked)
+    }
+
+    /// Takes Changes of server-priority features back that the other end leaves without an answer: some
+    /// implementations negotiate those in the handshake only. The values stay as they are. A Mandatory
+    /// Change is not taken back; its feature is returned.
+    pub fn give_up(&mut self) -> Option<Feature> {
+        let mut required = None;
+        for entry in &mut self.entries {
+            let is_unanswered = matches!(entry.progress, Progress::Changing { .. });
+            if is_unanswered && entry.kind.rule == Rule::ServerPriority {
+                if entry.is_mandatory {
+                    required = required.or(Some(entry.feature));
+                    continue;
+                }
+                entry.progress = Progress::Stable;
+                entry.is_ignored = true;
+            }
+        }
+        required
+    }
+
     /// Sets a non-negotiable feature of this end: holds once the other end has confirmed (§6.3.2).
     ///
     /// # Panics
@@ -191,12 +258,8 @@ impl Negotiator {
         if packet_type.has_acknowledgement() {
             let mut is_full = false;
             self.confirms.retain(|confirm| {
-                let kind = match confirm.feature.location {
-                    Location::Local => FeatureOption::ConfirmL,
-                    Location::Remote => FeatureOption::ConfirmR,
-                };
                 // What did not fit stays, and so does all behind it: the order tells.
-                is_full |= !write_confirm(kind, confirm, options);
+                is_full |= !write_confirm(confirm, options);
                 is_full || keep_confirms
             });
         }
@@ -206,6 +269,15 @@ impl Negotiator {
                     self.fgss = self.fgss.max(sequence);
                 }
                 entry.progress = Progress::Changing { is_due: false };
+            }
+        }
+    }
+
+    /// Adds the answers that wait to `options`, and keeps them.
+    pub fn write_confirms(&self, options: &mut OptionWriter<'_>) {
+        for confirm in &self.confirms {
+            if !write_confirm(confirm, options) {
+                return;
             }
         }
     }
@@ -235,13 +307,30 @@ impl Negotiator {
         let feature = Feature { number: feature_number, location };
         if kind.is_change() {
             let result = self.change(feature, value, is_mandatory);
-            return result.map_err(|()| about(ResetCode::MandatoryError, kind, feature, value));
+            return result.map_err(|()| {
+                self.note(feature, Some(value));
+                about(ResetCode::MandatoryError, kind, feature, value)
+            });
         }
         if arrival.acknowledgement.is_none_or(|number| self.fgss.is_after(number)) {
             return Ok(None);
         }
         let result = self.confirm(feature, value);
-        result.map_err(|()| about(ResetCode::OptionError, kind, feature, value))
+        result.map_err(|()| {
+            self.note(feature, Some(value));
+            about(ResetCode::OptionError, kind, feature, value)
+        })
+    }
+
+    /// Notes that the other end does not do what this end must ask for; the Reset about the Change.
+    pub fn refuse(&mut self, code: ResetCode, feature: Feature) -> Reset {
+        self.note(feature, None);
+        let kind = match feature.location {
+            Location::Local => FeatureOption::ChangeL,
+            Location::Remote => FeatureOption::ChangeR,
+        };
+        let first = self.entry(feature).map_or(0, |entry| entry.preferences.as_slice()[0]);
+        about(code, kind, feature, &[first])
     }
 
     /// Ends a packet that had feature options, and keeps the bounds within reach of the connection's
@@ -271,7 +360,11 @@ impl Negotiator {
         value: &[u8],
         is_mandatory: bool,
     ) -> Result<Option<Applied>, ()> {
+        if let Some(entry) = self.entry_mut(feature) {
+            entry.was_asked = true;
+        }
         let is_server = self.is_server;
+        let mut has_nothing_in_common = false;
         let is_fixed = self.is_ccid_fixed && feature.number == number::CCID;
         let agreed = match self.understood(feature) {
             None => None,
@@ -285,7 +378,9 @@ impl Negotiator {
                     };
                     let mut ours = *entry;
                     ours.preferences = list;
-                    match ours.reconcile(is_server, value) {
+                    let reconciled = ours.reconcile(is_server, value);
+                    has_nothing_in_common = reconciled.is_none();
+                    match reconciled {
                         None if is_mandatory => None,
                         // Nothing in common: the old value stays (§6.3.1).
                         agreed => Some((agreed.map_or(entry.value, u64::from), Some(list))),
@@ -293,6 +388,9 @@ impl Negotiator {
                 }
             },
         };
+        if has_nothing_in_common {
+            self.note(feature, Some(value));
+        }
         let Some((agreed, list)) = agreed else {
             if !is_mandatory {
                 self.answer(feature, None);
@@ -384,7 +482,11 @@ fn non_negotiable(entry: &Entry, value: &[u8]) -> Option<u64> {
 }
 
 /// Writes a Confirm; false when there is no room for it.
-fn write_confirm(kind: FeatureOption, confirm: &Confirm, options: &mut OptionWriter<'_>) -> bool {
+fn write_confirm(confirm: &Confirm, options: &mut OptionWriter<'_>) -> bool {
+    let kind = match confirm.feature.location {
+        Location::Local => FeatureOption::ConfirmL,
+        Location::Remote => FeatureOption::ConfirmR,
+    };
     let number = confirm.feature.number;
     let Some(answer) = &confirm.answer else { return options.feature(kind, number, &[]) };
     let agreed = answer.agreed.to_be_bytes();

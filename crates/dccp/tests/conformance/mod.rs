@@ -10,5 +10,6 @@ mod endpoints;
 mod handshake;
 mod headers;
 mod options;
+mod other_stacks;
 mod sequences;
 mod world;

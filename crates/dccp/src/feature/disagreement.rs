@@ -1,0 +1,153 @@
+//! Features that both ends could not agree on, in words for users.
+
+use core::fmt;
+
+use super::entry::Entry;
+use super::{Feature, Location, Rule, number};
+use crate::header::{Reset, ResetCode};
+use crate::option::number as option_number;
+
+/// Values that an end wants a feature to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wish {
+    octets: [u8; Self::LEN_MAX],
+    len: u8,
+    is_list: bool,
+}
+
+impl Wish {
+    const LEN_MAX: usize = 16;
+
+    fn new(octets: &[u8], is_list: bool) -> Self {
+        let octets = &octets[..octets.len().min(Self::LEN_MAX)];
+        let mut kept = [0; Self::LEN_MAX];
+        kept[..octets.len()].copy_from_slice(octets);
+        Self { octets: kept, len: octets.len() as u8, is_list }
+    }
+
+    /// The value of an option, as it was written.
+    #[must_use]
+    pub fn octets(&self) -> &[u8] {
+        &self.octets[..usize::from(self.len)]
+    }
+}
+
+impl fmt::Display for Wish {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.len == 0 {
+            return f.write_str("no value");
+        }
+        if !self.is_list && self.len <= 8 {
+            let value = self.octets().iter().fold(0_u64, |sum, &octet| sum << 8 | u64::from(octet));
+            return write!(f, "{value}");
+        }
+        for (index, value) in self.octets().iter().enumerate() {
+            let before = if index == 0 { "" } else { " or " };
+            write!(f, "{before}{value}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A feature without a value that both ends take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Disagreement {
+    /// The feature.
+    pub feature: Feature,
+    /// Values that this end takes; `None` when it does not know the feature.
+    pub ours: Option<Wish>,
+    /// Values that the other end takes; `None` when it did not say.
+    pub theirs: Option<Wish>,
+}
+
+impl Disagreement {
+    /// A disagreement about the feature of `entry`, or about one without an entry.
+    pub(super) fn new(feature: Feature, entry: Option<&Entry>, theirs: Option<&[u8]>) -> Self {
+        let is_list = entry.is_none_or(|entry| entry.kind.rule == Rule::ServerPriority);
+        let ours = entry.map(|entry| match entry.kind.rule {
+            Rule::ServerPriority => Wish::new(entry.preferences.as_slice(), true),
+            Rule::NonNegotiable => {
+                let begin = 8 - entry.kind.value_len;
+                Wish::new(&entry.wanted.to_be_bytes()[begin..], false)
+            }
+        });
+        Self { feature, ours, theirs: theirs.map(|octets| Wish::new(octets, is_list)) }
+    }
+
+    /// Whether a Reset was sent because of features.
+    #[must_use]
+    pub const fn explains(reset: &Reset) -> bool {
+        let is_about_option =
+            matches!(reset.code, ResetCode::OptionError | ResetCode::MandatoryError);
+        let [option, ..] = reset.data;
+        is_about_option && option >= option_number::CHANGE_L && option <= option_number::CONFIRM_R
+    }
+}
+
+impl fmt::Display for Disagreement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { feature, ours, theirs } = self;
+        match feature_name(feature.number) {
+            Some(name) => write!(f, "{name} (feature {})", feature.number)?,
+            None => write!(f, "feature {}", feature.number)?,
+        }
+        let is_ccid = feature.number == number::CCID;
+        f.write_str(match (feature.location, is_ccid) {
+            (Location::Local, true) => " for the data that this end sends",
+            (Location::Remote, true) => " for the data that the other end sends",
+            (Location::Local, false) => " of this end",
+            (Location::Remote, false) => " of the other end",
+        })?;
+        match ours {
+            Some(ours) => write!(f, ": this end takes {ours}, ")?,
+            None => f.write_str(": this end does not know it, ")?,
+        }
+        match theirs {
+            Some(theirs) => write!(f, "the other end takes {theirs}"),
+            None => f.write_str("the other end takes none of that"),
+        }
+    }
+}
+
+/// The name of a feature.
+#[must_use]
+pub const fn feature_name(feature_number: u8) -> Option<&'static str> {
+    Some(match feature_number {
+        number::CCID => "congestion control CCID",
+        number::ALLOW_SHORT_SEQNOS => "Allow Short Seqnos",
+        number::SEQUENCE_WINDOW => "Sequence Window",
+        number::ECN_INCAPABLE => "ECN Incapable",
+        number::ACK_RATIO => "Ack Ratio",
+        number::SEND_ACK_VECTOR => "Send Ack Vector",
+        number::SEND_NDP_COUNT => "Send NDP Count",
+        number::MINIMUM_CHECKSUM_COVERAGE => "Minimum Checksum Coverage",
+        number::CHECK_DATA_CHECKSUM => "Check Data Checksum",
+        number::SEND_LOSS_EVENT_RATE => "Send Loss Event Rate",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::feature::{Kind, Preferences};
+
+    #[test]
+    fn a_disagreement_names_the_feature_and_both_wishes() {
+        let feature = Feature::local(number::CCID);
+        let mut entry = Entry::new(feature, Kind::of(number::CCID).unwrap());
+        entry.preferences = Preferences::new(&[2, 3]);
+        let text = Disagreement::new(feature, Some(&entry), Some(&[4])).to_string();
+        let expected = "congestion control CCID (feature 1) for the data that this end sends: \
+                        this end takes 2 or 3, the other end takes 4";
+        assert_eq!(text, expected);
+        let unknown = Disagreement::new(Feature::remote(200), None, None).to_string();
+        assert!(unknown.starts_with("feature 200 of the other end: this end does not know it"));
+        let window = Feature::local(number::SEQUENCE_WINDOW);
+        let entry = Entry::new(window, Kind::of(number::SEQUENCE_WINDOW).unwrap());
+        let text = Disagreement::new(window, Some(&entry), Some(&[0, 0, 0, 0, 2, 0])).to_string();
+        assert!(text.ends_with("this end takes 100, the other end takes 512"), "{text}");
+        // Every feature that is understood has a name.
+        assert!(Kind::ALL.iter().all(|kind| feature_name(kind.number).is_some()));
+    }
+}
