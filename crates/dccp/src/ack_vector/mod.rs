@@ -22,6 +22,8 @@ const RUNS_LEN_MAX: usize = 253;
 const CELLS_MAX: usize = 3 * RUNS_LEN_MAX;
 /// Reports of which it is remembered what they covered.
 const REPORTS_MAX: usize = 256;
+/// Gaps older than the history that are remembered.
+const GAPS_MAX: usize = 64;
 
 /// What is known of a packet (§11.4, the upper two bits of an octet).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +81,15 @@ pub struct AckVector {
     /// The greatest number that arrived; the first cell begins with it.
     newest: SequenceNumber,
     reports: VecDeque<Report>,
+    /// Packets that were missing when their cells were freed, the oldest first: they may still come.
+    gaps: VecDeque<Gap>,
+}
+
+/// Numbers of packets that did not arrive, both ends included.
+#[derive(Clone, Copy, Debug)]
+struct Gap {
+    first: SequenceNumber,
+    last: SequenceNumber,
 }
 
 impl AckVector {
@@ -95,7 +106,7 @@ impl AckVector {
     pub fn before(first: SequenceNumber) -> Self {
         // A history that nobody asks for grows to its bound, packet by packet; 2 KiB at once spare that.
         let cells = VecDeque::with_capacity(CELLS_MAX + 1);
-        Self { cells, newest: first.minus(1), reports: VecDeque::new() }
+        Self { cells, newest: first.minus(1), reports: VecDeque::new(), gaps: VecDeque::new() }
     }
 
     /// The greatest number of the history.
@@ -191,7 +202,23 @@ impl AckVector {
             }
             newer += u64::from(cell.packets);
         }
-        Novelty::Known
+        self.arrived_in_gap(number)
+    }
+
+    /// A packet arrived that is older than the history: what was missing then is new, though no report
+    /// tells of it any more.
+    fn arrived_in_gap(&mut self, number: SequenceNumber) -> Novelty {
+        let is_in =
+            |gap: &Gap| number.distance_from(gap.first) >= 0 && number.distance_from(gap.last) <= 0;
+        let Some(index) = self.gaps.iter().position(is_in) else { return Novelty::Known };
+        let Gap { first, last } = self.gaps[index];
+        self.gaps.remove(index);
+        for part in [Gap { first: number.next(), last }, Gap { first, last: number.minus(1) }] {
+            if part.last.distance_from(part.first) >= 0 {
+                self.gaps.insert(index, part);
+            }
+        }
+        Novelty::OutOfOrder
     }
 
     /// Splits the missing cell at `index` around its packet `offset`.
@@ -251,6 +278,12 @@ impl AckVector {
             let newest = oldest.plus(u64::from(cell.packets) - 1);
             if newest.is_after(covers) || self.cells.len() == 1 {
                 break;
+            }
+            if cell.state == PacketState::Missing {
+                if self.gaps.len() >= GAPS_MAX {
+                    self.gaps.pop_front();
+                }
+                self.gaps.push_back(Gap { first: oldest, last: newest });
             }
             oldest = newest.next();
             self.cells.pop_back();
@@ -331,6 +364,21 @@ mod tests {
         assert_eq!(octets(&mut vector, 51), [38, 4, 1, 0]);
         vector.acknowledged(n(51), n(51));
         assert_eq!(octets(&mut vector, 52), [38, 3, 1]);
+    }
+
+    #[test]
+    fn what_was_missing_when_its_report_was_settled_is_new_when_it_comes() {
+        let mut vector = AckVector::new(n(0));
+        vector.arrived(n(6), false, false);
+        octets(&mut vector, 50);
+        vector.acknowledged(n(50), n(50));
+        assert_eq!(vector.len(), 1, "the gap is reported no more");
+        for number in [3, 5, 1] {
+            assert_eq!(vector.arrived(n(number), false, false), Novelty::OutOfOrder);
+            assert_eq!(vector.arrived(n(number), false, false), Novelty::Known, "once");
+        }
+        assert_eq!(vector.arrived(n(0), false, false), Novelty::Known);
+        assert_eq!(octets(&mut vector, 51), [38, 3, 0]);
     }
 
     #[test]

@@ -62,6 +62,9 @@ impl Connection {
             return;
         }
         self.last_valid_ns = Some(now_ns);
+        if self.has_heard_confirms(&incoming) {
+            self.features.forget_confirms();
+        }
         let heard = match self.step_8_options(&incoming) {
             Ok(heard) => heard,
             Err(reset) => return self.fail(reset, true),
@@ -77,6 +80,20 @@ impl Connection {
             self.step_16_data(&incoming, &heard);
         }
         self.watch_features(now_ns);
+    }
+
+    /// Whether answers that every packet of the handshake repeats are needed no more: the other end has
+    /// heard them, or asks anew with this packet.
+    fn has_heard_confirms(&self, incoming: &Incoming<'_>) -> bool {
+        let is_new = incoming.sequence.is_after(incoming.previous);
+        match (self.state, incoming.packet_type()) {
+            (State::Respond | State::PartOpen, PacketType::Sync) => false,
+            (State::Respond, PacketType::Request) | (State::PartOpen, PacketType::Response) => {
+                is_new
+            }
+            (State::Respond | State::PartOpen, _) => true,
+            _ => false,
+        }
     }
 
     fn answer_without_connection(&mut self, packet: &Packet<'_>, reset: Reset) {
@@ -244,7 +261,6 @@ impl Connection {
             }
             (State::PartOpen, PacketType::Response) => self.is_ack_wanted = true,
             (State::PartOpen, packet_type) if packet_type != PacketType::Sync => {
-                self.features.forget_confirms();
                 self.open(incoming);
             }
             _ => (),

@@ -230,7 +230,9 @@ impl Connection {
         if gives_back || packet_type == PacketType::Response {
             self.write_cookies(options);
         }
-        self.features.write(packet_type, sequence, is_part_open, options);
+        // A client may hear one of several Responses.
+        let is_handshake = is_part_open || packet_type == PacketType::Response;
+        self.features.write(packet_type, sequence, is_handshake, options);
         if packet_type.has_service_code() {
             let value = elapsed_10us(now_ns % (u64::from(u32::MAX) * 10_000));
             if options.put(DccpOption::Timestamp(value)) {

@@ -57,6 +57,11 @@ impl Ledger {
         self.taken.insert(life.name, life.sent_count);
     }
 
+    /// Datagrams that were taken to be sent, of all lives.
+    pub(crate) fn taken_count(&self) -> u64 {
+        self.taken.values().sum()
+    }
+
     /// A life is told something; everything about it must be possible.
     pub(crate) fn told(&mut self, life: &mut Life, event: &Event) {
         assert!(!life.is_over, "life {} is told {event:?} after its end", life.name);

@@ -7,6 +7,7 @@
 //! `GODWIT_WORLD_SEED=s` lives one world and tells it, `GODWIT_WORLD_SEEDS=n` so many.
 
 mod application;
+mod linux;
 mod plan;
 mod witness;
 mod world;
@@ -87,6 +88,33 @@ fn every_connection_closes_and_nothing_arrives_twice_or_changed() {
             assert!(seen * 1_000 >= per_thousand * count, "too little of {name}: {total:#?}");
         }
     }
+}
+
+/// Worlds with Linux at one end.
+const LINUX_COUNT: u64 = 1_000;
+
+#[test]
+fn all_that_is_sent_to_or_by_linux_arrives() {
+    let one = number("GODWIT_WORLD_SEED");
+    let seeds = one.map_or(0..LINUX_COUNT, |seed| seed..seed + 1);
+    let mut failed = Vec::new();
+    for (seed, is_lossy) in seeds.flat_map(|seed| [(seed, false), (seed, true)]) {
+        let plan = Plan::with_linux(seed, is_lossy);
+        let lived = catch_unwind(AssertUnwindSafe(|| World::new(plan.clone()).live()));
+        let is_right = lived.as_ref().is_ok_and(|report| {
+            // Half a dozen would be what a stalled sender's queue takes. When Requests are lost there
+            // is little time.
+            let has_flown = is_lossy || report.taken >= 40;
+            let lost_max = if is_lossy { 2 + report.taken / 10 } else { 0 };
+            let enough = report.taken.saturating_sub(lost_max);
+            report.connected == 2 && has_flown && report.delivered >= enough
+        });
+        if !is_right {
+            eprintln!("{plan}{lived:?}\nrepeat with: GODWIT_WORLD_SEED={seed} {COMMAND}\n");
+            failed.push((seed, is_lossy));
+        }
+    }
+    assert!(failed.is_empty(), "{} worlds failed: {failed:?}", failed.len());
 }
 
 #[test]

@@ -56,6 +56,10 @@ pub(crate) struct Plan {
     /// Whether the path says that packets are too big for it.
     pub(crate) tells_too_big: bool,
     pub(crate) request_data_len: usize,
+    /// How long the applications talk.
+    pub(crate) talk_ns: u64,
+    /// Whether the server speaks as Linux does, or the client; neither in most worlds.
+    pub(crate) linux: Option<bool>,
     pub(crate) deeds: Vec<(u64, Deed)>,
 }
 
@@ -94,7 +98,69 @@ impl Plan {
             packet_bytes_max: path(random),
             tells_too_big: random.chance(3, 4),
             request_data_len: if random.chance(1, 4) { 40 } else { 0 },
+            talk_ns: TALK_NS,
+            linux: None,
             deeds,
+        }
+    }
+
+    /// A world with one connection between an end of ours and one that speaks as Linux does, of which
+    /// one sends. Without losses all that is sent must arrive: the path reorders and doubles packets.
+    pub(crate) fn with_linux(seed: u64, is_lossy: bool) -> Self {
+        let mut random = Random::from_seed(seed ^ 0x11_0600);
+        let is_server = random.chance(1, 2);
+        // A server of Linux that has something to say would not be silent.
+        let does_client_send = is_server || random.chance(3, 4);
+        let mut link = || {
+            let delay_ms = 1 + random.below(60);
+            let mut words = format!("limit 1000 delay {delay_ms}ms");
+            words += &match random.below(3) {
+                0 => String::new(),
+                1 => format!(" reorder {}%", 1 + random.below(40)),
+                _ => format!(" {}us", random.below(delay_ms * 900)),
+            };
+            if random.chance(1, 2) {
+                words += &format!(" duplicate {}%", 1 + random.below(20));
+            }
+            if is_lossy {
+                words += " loss 1%";
+            }
+            words.parse_link()
+        };
+        let links = [link(), link()];
+        let ours = [&[2][..], &[3], &[2, 3], &[3, 2]];
+        let ours = *random.pick(&ours).unwrap();
+        let config = |is_linux: bool| Config {
+            service_code: ServiceCode::new(7),
+            tx_ccids: if is_linux { vec![2, 3] } else { ours.to_vec() },
+            rx_ccids: if is_linux { vec![2, 3] } else { ours.to_vec() },
+            sequence_window: if is_linux { 50 } else { 100 },
+            is_ecn_capable: !is_linux,
+            receive_queue_len: 10_000,
+            ..Config::default()
+        };
+        let data_bytes_max = 16 + random.below(1_424) as usize;
+        let habit = |is_linux: bool, sends: bool| Habit {
+            config: config(is_linux),
+            period_ns: if sends { 20 * MS } else { 0 },
+            burst_count: 2,
+            data_bytes_max,
+            deaf_after: None,
+        };
+        let habits = [habit(!is_server, does_client_send), habit(is_server, !does_client_send)];
+        Self {
+            seed,
+            carrier: Carrier::Ip,
+            is_v6: false,
+            uses_init_cookies: false,
+            habits,
+            links,
+            packet_bytes_max: 1_500,
+            tells_too_big: false,
+            request_data_len: 0,
+            talk_ns: TALK_NS / 2,
+            linux: Some(is_server),
+            deeds: vec![(0, Deed::Connect { local_port: 40_000 })],
         }
     }
 }

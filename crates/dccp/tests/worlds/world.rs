@@ -8,10 +8,11 @@ use base::Random;
 use dccp::connection::{Config, Connection, Ecn, Event, SendError, State};
 use dccp::endpoint::{Endpoint, Key, Limits, Listener, Secret};
 use dccp::header::checksum::crc32c;
-use dccp::header::{PacketType, ServiceCode};
+use dccp::header::{Integrity, Packet, PacketType, ServiceCode};
 use netem::Link;
 
 use crate::worlds::application::{Ledger, Life};
+use crate::worlds::linux::{LinuxStack, Passage};
 use crate::worlds::plan::{Deed, Plan, TALK_NS};
 use crate::worlds::witness::{self, Wire};
 
@@ -30,8 +31,10 @@ const STILL_MAX: u32 = 10_000;
 /// What a world came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Report {
-    connected: u64,
-    delivered: u64,
+    pub(crate) connected: u64,
+    pub(crate) delivered: u64,
+    /// Datagrams that were taken to be sent.
+    pub(crate) taken: u64,
     /// Connections that ended with what the other end or the protocol said.
     ended: u64,
     restarts: u64,
@@ -111,6 +114,8 @@ struct End {
     lives: BTreeMap<Key, Life>,
     /// What it has sent.
     wire: Wire,
+    /// It speaks as Linux does.
+    linux: Option<LinuxStack>,
 }
 
 pub(crate) struct World {
@@ -159,6 +164,7 @@ impl World {
             endpoint: endpoint(&plan, index == 1, &mut random),
             lives: BTreeMap::new(),
             wire: Wire::default(),
+            linux: (plan.linux == Some(index == 1)).then(|| LinuxStack::new(index == 1)),
         });
         let links = plan.links.clone().map(|settings| Link::new(settings, random.next_u64()));
         let mut world = Self {
@@ -208,6 +214,7 @@ impl World {
             self.do_what_is_due();
         }
         assert!(self.left().is_empty(), "left without a timer: {:?}", self.left());
+        self.report.taken = self.ledger.taken_count();
         for (end, link) in self.ends.iter().zip(&self.links) {
             assert_eq!(end.endpoint.connections_count(), 0);
             assert_eq!(link.backlog().packets, 0);
@@ -294,6 +301,14 @@ impl World {
                 continue;
             }
             let mut len = transmit.len;
+            if let Some(linux) = &mut self.ends[index].linux {
+                let integrity = key.path().integrity;
+                let packet = Packet::parse(&buffer[..len], integrity).expect("it is whole");
+                let passage = linux.outgoing(self.now_ns, &packet);
+                let Some(octets) = rewritten(&packet, passage, integrity) else { continue };
+                len = octets.len();
+                buffer[..len].copy_from_slice(&octets);
+            }
             if is_udp {
                 // In place of the checksum of UDP.
                 let sum = crc32c(&buffer[..len]).to_be_bytes();
@@ -329,7 +344,24 @@ impl World {
                 octets = whole;
             }
             let end = &mut self.ends[1 - index];
-            end.endpoint.handle_datagram(self.now_ns, key, ecn(transmit.ecn), octets);
+            let integrity = key.path().integrity;
+            let heard = match &mut end.linux {
+                Some(linux) => {
+                    let Ok(packet) = Packet::parse(octets, integrity.reversed()) else { continue };
+                    let passage = linux.incoming(&packet);
+                    if let Passage::Refused(header) = passage {
+                        let mut reply = [0; 100];
+                        let len = header.write(&[], &[], integrity, &mut reply).expect("room");
+                        self.report.resets += 1;
+                        self.links[1 - index].handle_datagram(self.now_ns, 0, &reply[..len]);
+                        continue;
+                    }
+                    rewritten(&packet, passage, integrity.reversed())
+                }
+                None => Some(octets.to_vec()),
+            };
+            let Some(heard) = heard else { continue };
+            end.endpoint.handle_datagram(self.now_ns, key, ecn(transmit.ecn), &heard);
             self.take_events(1 - index);
         }
         has_arrived
@@ -445,7 +477,12 @@ impl World {
         let habit = &self.plan.habits[index];
         let (period_ns, burst_count) = (habit.period_ns, habit.burst_count);
         let end = &mut self.ends[index];
+        let waits = self.plan.linux.is_some();
         for (key, life) in &mut end.lives {
+            // As with a call that connects: the application has the connection when it is told of it.
+            if waits && !life.is_connected {
+                continue;
+            }
             for _ in 0..self.random.below(burst_count + 1) {
                 let priority = self.random.next_u32() % 4;
                 let len = 16 + self.random.below(habit.data_bytes_max as u64) as usize;
@@ -460,10 +497,18 @@ impl World {
                 }
             }
         }
-        if self.now_ns < SECOND + TALK_NS {
+        if self.now_ns < SECOND + self.plan.talk_ns {
             self.plan_due(self.now_ns + period_ns, Due::Talk(index));
         }
     }
+}
+
+/// A packet with other options; `None` when it is dropped.
+fn rewritten(packet: &Packet<'_>, passage: Passage, integrity: Integrity) -> Option<Vec<u8>> {
+    let Passage::Passes(options) = passage else { return None };
+    let mut octets = [0; 2_000];
+    let len = packet.header.write(&options, packet.data, integrity, &mut octets).expect("room");
+    Some(octets[..len].to_vec())
 }
 
 fn endpoint(plan: &Plan, is_server: bool, random: &mut Random) -> Endpoint {
