@@ -3,10 +3,14 @@
 use std::fmt;
 use std::time::Duration;
 
+use dccp::connection::{Connection, State};
+use dccp::endpoint::{Carrier, Key};
+use dccp::feature::Disagreement;
 use dccp::header::{Reset, ResetCode};
 use netio::NetError;
 
-use crate::Peer;
+use crate::service::Ending;
+use crate::{Peer, UDP_PORT};
 
 /// What went wrong, by blame: the peer's come with its Reset, the environment's with what was tried.
 #[derive(Debug)]
@@ -25,8 +29,24 @@ pub enum LinkError {
         /// What the path said.
         cause: std::io::Error,
     },
-    /// The connection was ended by a Reset of either end.
+    /// The other end ended the connection with a Reset.
     Reset(Reset),
+    /// This end ended the connection with a Reset, because of what came or did not come.
+    Failed {
+        /// The Reset that was sent.
+        reset: Reset,
+        /// Where the connection was.
+        state: State,
+    },
+    /// Both ends take no common value of a feature that one of them insists on.
+    Disagreed {
+        /// The feature and what both want.
+        disagreement: Disagreement,
+        /// The Reset that ended the connection.
+        reset: Reset,
+        /// Whether this end sent it.
+        is_ours: bool,
+    },
     /// The connection is closed.
     Closed,
     /// Nothing happened in time; the connection is as it was.
@@ -50,6 +70,36 @@ pub enum LinkError {
     Net(NetError),
 }
 
+impl LinkError {
+    /// The error of a client that the other end of `key` has reset before data came. `core` is the
+    /// connection, while it still exists.
+    #[must_use]
+    pub fn from_refusal(key: &Key, reset: Reset, core: Option<&Connection>) -> Self {
+        let udp_port = match key.carrier {
+            Carrier::Udp { remote_port, .. } => remote_port,
+            Carrier::Ip => UDP_PORT,
+        };
+        let peer = Peer { address: key.remote, port: key.remote_port, udp_port };
+        match Ending::new(reset, core).by_other_end() {
+            Self::Reset(reset) => Self::Refused { peer, reset },
+            error => error,
+        }
+    }
+
+    /// The error of a connection that the other end has reset.
+    #[must_use]
+    pub fn from_reset(reset: Reset, core: Option<&Connection>) -> Self {
+        Ending::new(reset, core).by_other_end()
+    }
+
+    /// The error of a connection that this end has ended
+    /// ([`dccp::connection::Event::Failed`]).
+    #[must_use]
+    pub fn from_failure(reset: Reset, core: Option<&Connection>) -> Self {
+        Ending::new(reset, core).by_this_end()
+    }
+}
+
 impl fmt::Display for LinkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -59,7 +109,35 @@ impl fmt::Display for LinkError {
             Self::Unreachable { peer, cause } => {
                 write!(f, "nothing takes DCCP packets at {peer}: {cause}")
             }
-            Self::Reset(reset) => write!(f, "the connection was reset: {}", explained(*reset)),
+            Self::Reset(reset) => {
+                write!(f, "the other end reset the connection: {}", explained(*reset))
+            }
+            Self::Failed { reset, state } => match (reset.code, state) {
+                (ResetCode::Aborted, State::PartOpen) => f.write_str(
+                    "the server answered the Request and then nothing: connection given up",
+                ),
+                (ResetCode::Aborted, State::Respond) => {
+                    f.write_str("the client did not answer the Response: connection given up")
+                }
+                (ResetCode::Aborted, _) => {
+                    f.write_str("nothing came from the other end for too long: connection given up")
+                }
+                _ => write!(
+                    f,
+                    "connection ended because of what the other end sent: {}",
+                    explained(*reset)
+                ),
+            },
+            Self::Disagreed { disagreement, reset, is_ours } => {
+                let who = if *is_ours { "this end" } else { "the other end" };
+                let Reset { code, .. } = reset;
+                let number = code.number();
+                write!(
+                    f,
+                    "no agreement on {disagreement}; {who} ended the connection (Reset code \
+                     {number}, {code})"
+                )
+            }
             Self::Closed => f.write_str("the connection is closed"),
             Self::TimedOut(after) => write!(f, "nothing within {} s", after.as_secs_f64()),
             Self::TooLong { len, max } => {
@@ -86,8 +164,19 @@ fn explained(reset: Reset) -> String {
         ResetCode::ConnectionRefused => "nobody listens at this DCCP port",
         ResetCode::BadServiceCode => "nobody listens there for this service code",
         ResetCode::TooBusy => "it has too many connections",
-        ResetCode::NoConnection => "it knows nothing of the connection",
+        ResetCode::NoConnection => {
+            "nobody listens at that port, or the connection is not known there"
+        }
         ResetCode::Aborted => "given up, for instance because nothing came for a long time",
+        ResetCode::OptionError | ResetCode::MandatoryError => {
+            let [option, ..] = reset.data;
+            return format!("{code} (Reset code {}), about option {option}", code.number());
+        }
+        ResetCode::PacketError => {
+            let [packet_type, ..] = reset.data;
+            let number = code.number();
+            return format!("{code} (Reset code {number}), about a packet of type {packet_type}");
+        }
         _ => return format!("{code} (Reset code {})", code.number()),
     };
     format!("{meaning} (Reset code {}, {code})", code.number())

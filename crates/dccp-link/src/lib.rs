@@ -30,11 +30,12 @@ mod driver;
 mod error;
 mod service;
 
-pub use blocking::{Connection, Endpoint, Listener};
+pub use blocking::{Connecting, Connection, Endpoint, Listener};
 pub use carrier::{CarrierKind, CarrierOptions, ConnectOptions, Peer, ScopedAddress, UDP_PORT};
 pub use dccp::ccid::SenderFigures;
 pub use dccp::connection::{Config, QueuePolicy};
 pub use dccp::endpoint::{Answers, Key, Limits, Occupancy};
+pub use dccp::feature::Disagreement;
 pub use dccp::header::{Reset, ResetCode, ServiceCode};
 pub use driver::Driver;
 pub use error::LinkError;

@@ -7,6 +7,7 @@ use crate::common::front::{
     Accept, Front, ServerOf, Talk, at_both_fronts, open_front, serve_front,
 };
 use crate::common::{PORT, RAW, UDP, V4, V6, config, in_a_namespace, ip};
+use dccp::header::{Header, Integrity, Packet, PacketType};
 use dccp_link::{CarrierKind, Config, LinkError, Peer, ResetCode};
 
 at_both_fronts!(
@@ -19,6 +20,7 @@ at_both_fronts!(
     where_nobody_listens_the_connection_is_refused_and_said_so,
     a_service_that_nobody_offers_is_refused,
     where_nobody_is_a_client_gives_up_in_time,
+    a_server_that_is_silent_after_its_response_is_sent_to,
     a_peer_that_vanishes_is_noticed_and_forgotten,
     closing_towards_a_peer_that_vanished_ends_after_its_time,
     a_hundred_connections_share_an_endpoint,
@@ -190,6 +192,57 @@ fn where_nobody_is_a_client_gives_up_in_time<F: Front>() {
     assert!(matches!(error, LinkError::TimedOut(_)), "{error}");
     assert!(client.wait_closed());
     assert_eq!(client.connections_count(), 0);
+}
+
+/// A server that answers a Request and then says nothing, as Linux does; the first datagram that comes.
+fn answer_once(socket: &std::net::UdpSocket) -> Vec<u8> {
+    let mut octets = [0; 2_000];
+    loop {
+        let (len, client) = socket.recv_from(&mut octets).unwrap();
+        let packet = Packet::parse(&octets[..len], Integrity::Carrier).unwrap();
+        match packet.header.packet_type {
+            PacketType::Request => {
+                let response = Header {
+                    source_port: packet.header.destination_port,
+                    destination_port: packet.header.source_port,
+                    acknowledgement: Some(packet.header.sequence),
+                    service_code: packet.header.service_code,
+                    ..Header::new(PacketType::Response, 1_000)
+                };
+                // Ack Vectors both ways, as the Request asks for.
+                let agreed = [33, 5, 6, 1, 1, 35, 5, 6, 1, 1];
+                let mut reply = [0; 200];
+                let len = response.write(&agreed, &[], Integrity::Carrier, &mut reply).unwrap();
+                socket.send_to(&reply[..len], client).unwrap();
+            }
+            PacketType::DataAck => return packet.data.to_vec(),
+            _ => {}
+        }
+    }
+}
+
+fn a_server_that_is_silent_after_its_response_is_sent_to<F: Front>() {
+    let client = open_front::<F>(UDP, V4);
+    let socket = open_mute();
+    let peer = Peer { address: V4, port: PORT, udp_port: socket.local_addr().unwrap().port() };
+    std::thread::scope(|scope| {
+        let came = scope.spawn(move || answer_once(&socket));
+        let connection = client.connect(peer, &config(2)).unwrap();
+        connection.send(b"first").unwrap();
+        assert_eq!(came.join().unwrap(), b"first");
+    });
+    // The server is gone after its Response, and the client gives up in time.
+    let socket = open_mute();
+    let peer = Peer { udp_port: socket.local_addr().unwrap().port(), ..peer };
+    let limited = Config { connect_timeout_ns: 300_000_000, ..config(2) };
+    std::thread::scope(|scope| {
+        scope.spawn(move || answer_once(&socket));
+        let connection = client.connect(peer, &limited).unwrap();
+        connection.send(b"first").unwrap();
+        let error = connection.receive().unwrap_err();
+        assert!(matches!(error, LinkError::Failed { .. }), "{error}");
+        assert!(error.to_string().contains("answered the Request and then nothing"), "{error}");
+    });
 }
 
 fn open_mute() -> std::net::UdpSocket {

@@ -93,10 +93,12 @@ pub struct LinkArgs {
     #[arg(long, value_name = "N|SC:TEXT", default_value = "0")]
     pub service_code: ServiceCode,
     /// Checksum coverage of the data sent, as CsCov counts: 0 all of it, 1 none, n the first 4(n-1)
-    /// octets; the receiver needs it above 0 too; no effect over UDP
+    /// octets; the receiver needs it above 0 too, where any number accepts reduced coverage; no effect
+    /// over UDP
     #[arg(long, value_name = "0..15", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..16))]
     pub cscov: u8,
-    /// Seconds until a client gives up to connect [default: 10]
+    /// Seconds that a client waits for the server's Response, and then for any other packet
+    /// [default: 10]
     #[arg(long, value_name = "S", value_parser = parse_seconds)]
     pub connect_timeout: Option<Duration>,
     /// Tell on the standard error what connections do; several topics with commas

@@ -4,7 +4,8 @@
 //! they sent and read.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::PathBuf;
 
 use crate::blocking::{Single, Waited};
@@ -49,14 +50,16 @@ pub struct RecvArgs {
 ///
 /// What failed.
 pub fn send(args: &SendArgs) -> Result<Outcome, ToolError> {
-    let mut input: Box<dyn Read> = match &args.file {
-        Some(path) => Box::new(File::open(path).map_err(|error| {
+    let mut input = match &args.file {
+        Some(path) => File::open(path).map_err(|error| {
             ToolError::Failed(format!("cannot open {}: {error}", path.display()))
-        })?),
-        None => Box::new(io::stdin().lock()),
+        })?,
+        None => standard(io::stdin().as_fd())?,
     };
-    let single = Single::connect(&args.link, &args.host)?;
-    let max = single.connection.packet_bytes_max();
+    let Waited::Done(single) = Single::connect(&args.link, &args.host)? else {
+        return Ok(Outcome::Interrupted);
+    };
+    let max = single.connection().packet_bytes_max();
     let len = args.len.map_or(max, usize::from);
     if len > max {
         let text = format!("-l {len}: the path takes datagrams of at most {max} octets");
@@ -65,9 +68,9 @@ pub fn send(args: &SendArgs) -> Result<Outcome, ToolError> {
     let mut buffer = vec![0; len];
     let (mut datagrams, mut bytes) = (0_u64, 0_u64);
     loop {
-        let filled = input
-            .read(&mut buffer)
-            .map_err(|error| ToolError::Failed(format!("cannot read: {error}")))?;
+        let Waited::Done(filled) = single.read(&mut input, &mut buffer)? else {
+            return Ok(Outcome::Interrupted);
+        };
         if filled == 0 {
             break;
         }
@@ -77,7 +80,7 @@ pub fn send(args: &SendArgs) -> Result<Outcome, ToolError> {
         datagrams += 1;
         bytes += filled as u64;
     }
-    single.close()?;
+    let Waited::Done(()) = single.close()? else { return Ok(Outcome::Interrupted) };
     eprintln!("sent {bytes} octets in {datagrams} datagrams");
     Ok(Outcome::Done)
 }
@@ -88,11 +91,11 @@ pub fn send(args: &SendArgs) -> Result<Outcome, ToolError> {
 ///
 /// What failed.
 pub fn recv(args: &RecvArgs) -> Result<Outcome, ToolError> {
-    let mut output: Box<dyn Write> = match &args.file {
-        Some(path) => Box::new(File::create(path).map_err(|error| {
+    let mut output = match &args.file {
+        Some(path) => File::create(path).map_err(|error| {
             ToolError::Failed(format!("cannot write {}: {error}", path.display()))
-        })?),
-        None => Box::new(io::stdout().lock()),
+        })?,
+        None => standard(io::stdout().as_fd())?,
     };
     let Waited::Done(single) = Single::accept(&args.link, |text| eprintln!("{text}"))? else {
         return Ok(Outcome::Interrupted);
@@ -102,9 +105,9 @@ pub fn recv(args: &RecvArgs) -> Result<Outcome, ToolError> {
     loop {
         match single.receive(&mut datagram)? {
             Waited::Done(true) => {
-                output
-                    .write_all(&datagram)
-                    .map_err(|error| ToolError::Failed(format!("cannot write: {error}")))?;
+                let Waited::Done(()) = single.write(&mut output, &datagram)? else {
+                    return Ok(Outcome::Interrupted);
+                };
                 datagrams += 1;
                 bytes += datagram.len() as u64;
             }
@@ -112,8 +115,15 @@ pub fn recv(args: &RecvArgs) -> Result<Outcome, ToolError> {
             Waited::Interrupted => return Ok(Outcome::Interrupted),
         }
     }
-    output.flush().map_err(|error| ToolError::Failed(format!("cannot write: {error}")))?;
-    single.close()?;
+    let Waited::Done(()) = single.close()? else { return Ok(Outcome::Interrupted) };
     eprintln!("received {bytes} octets in {datagrams} datagrams");
     Ok(Outcome::Done)
+}
+
+/// A standard stream without a buffer of its own, so that waiting for its descriptor tells the truth.
+fn standard(stream: BorrowedFd<'_>) -> Result<File, ToolError> {
+    let stream = stream.try_clone_to_owned();
+    stream
+        .map(File::from)
+        .map_err(|error| ToolError::Failed(format!("cannot open a standard stream: {error}")))
 }

@@ -54,8 +54,10 @@ pub fn run(args: &Args) -> Result<Outcome, ToolError> {
 
 fn transmit(args: &Args, host: &str) -> Result<Outcome, ToolError> {
     let port = args.link.port;
-    let single = Single::connect(&args.link, host)?;
-    let max = single.connection.packet_bytes_max();
+    let Waited::Done(single) = Single::connect(&args.link, host)? else {
+        return Ok(Outcome::Interrupted);
+    };
+    let max = single.connection().packet_bytes_max();
     let asked = args.len.map_or(LEN, usize::from);
     let len = asked.min(max);
     say(&format!("ttcp-t: buflen={len}, nbuf={}, port={port}  dccp  -> {host}\n", args.count))?;
@@ -63,7 +65,7 @@ fn transmit(args: &Args, host: &str) -> Result<Outcome, ToolError> {
         say(&format!("ttcp-t: {asked} octets are more than the path takes, sending {len}\n"))?;
     }
     if args.verbose {
-        let (tx, rx) = single.connection.ccids();
+        let (tx, rx) = single.connection().ccids();
         say(&format!(
             "ttcp-t: connected, maximum packet size {max}, tx_ccid {tx}, rx_ccid {rx}\n"
         ))?;
@@ -76,9 +78,8 @@ fn transmit(args: &Args, host: &str) -> Result<Outcome, ToolError> {
         let Waited::Done(()) = single.send(&pattern)? else { break };
         sent += 1;
     }
-    let figures = single.connection.sender_figures();
-    let is_interrupted = sent < args.count;
-    single.close()?;
+    let figures = single.connection().sender_figures();
+    let is_interrupted = matches!(single.close()?, Waited::Interrupted) || sent < args.count;
     let run = Run { side: 't', bytes: sent * len as u64, calls: sent, started_ns, cpu_ns };
     run.print(args.verbose)?;
     if args.verbose
@@ -97,7 +98,7 @@ fn receive(args: &Args) -> Result<Outcome, ToolError> {
     said?;
     let Waited::Done(single) = accepted else { return Ok(Outcome::Interrupted) };
     if args.verbose {
-        let remote = single.connection.key().remote;
+        let remote = single.connection().key().remote;
         say(&format!("ttcp-r: accept from {remote}\n"))?;
     }
     let (started_ns, cpu_ns) = (Clock::mono_ns(), Clock::process_cpu_ns());
@@ -114,7 +115,7 @@ fn receive(args: &Args) -> Result<Outcome, ToolError> {
         }
     };
     Run { side: 'r', bytes, calls, started_ns, cpu_ns }.print(args.verbose)?;
-    single.close()?;
+    let is_interrupted = matches!(single.close()?, Waited::Interrupted) || is_interrupted;
     Ok(if is_interrupted { Outcome::Interrupted } else { Outcome::Done })
 }
 

@@ -53,8 +53,9 @@ impl Endpoint {
         self.shared.lock().driver.udp_port()
     }
 
-    /// Connects: done when both ends agree, the other one refuses, or
-    /// [`Config::connect_timeout_ns`] has passed.
+    /// Connects: done when the server has answered, as `connect(2)` of Linux, or
+    /// [`Config::connect_timeout_ns`] has passed. A server that says nothing more for as long again ends the
+    /// connection.
     ///
     /// # Errors
     ///

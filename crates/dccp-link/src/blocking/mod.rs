@@ -1,5 +1,6 @@
 //! Calls that wait.
 
+mod connecting;
 mod connection;
 mod listener;
 
@@ -16,6 +17,7 @@ use crate::LinkError;
 use crate::carrier::{CarrierOptions, ConnectOptions, Peer};
 use crate::service::{Shared, State};
 
+pub use connecting::Connecting;
 pub use connection::Connection;
 pub use listener::Listener;
 
@@ -72,8 +74,9 @@ impl Endpoint {
         self.shared.lock().driver.udp_port()
     }
 
-    /// Connects, and waits until both ends agree, the other one refuses, or
-    /// [`Config::connect_timeout_ns`] has passed.
+    /// Connects, and waits until the server has answered, as `connect(2)` of Linux does, or
+    /// [`Config::connect_timeout_ns`] has passed. A server that says nothing more for as long again ends the
+    /// connection.
     ///
     /// # Errors
     ///
@@ -94,12 +97,30 @@ impl Endpoint {
         options: ConnectOptions,
         config: &Config,
     ) -> Result<Connection, LinkError> {
+        let mut connecting = self.begin_connect(peer, options, config)?;
+        connecting.wait_until(None)?;
+        Ok(connecting.into_connection())
+    }
+
+    /// Begins a connection without waiting for it.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says, and when no port can be opened.
+    pub fn begin_connect(
+        &self,
+        peer: Peer,
+        options: ConnectOptions,
+        config: &Config,
+    ) -> Result<Connecting, LinkError> {
         let handle = self.shared.connect(peer, options, config)?;
-        wait_for(&self.shared, &handle.signal.readable, None, |state| {
-            state.poll_open(&handle.key, peer, config)
-        })
-        .expect("without a deadline")?;
-        Ok(Connection::new(handle))
+        Ok(Connecting::new(handle, peer, config.clone()))
+    }
+
+    /// Resets every connection, also those that are closing, and ends the endpoint without waiting
+    /// for anybody.
+    pub fn abort(self) {
+        self.shared.leave_now();
     }
 
     /// Takes connections at `port` for these services; as many as `backlog` wait to be accepted.

@@ -17,9 +17,10 @@ use std::task::{Context, Poll, Waker as TaskWaker};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use dccp::connection::{Config, SendError, State as CoreState};
+use dccp::connection::{Config, Connection, SendError, State as CoreState};
 use dccp::endpoint::{Key, Limits};
-use dccp::header::{Reset, ServiceCode};
+use dccp::feature::Disagreement;
+use dccp::header::{Reset, ResetCode, ServiceCode};
 use netio::{Clock, NetError, Waker};
 
 use crate::carrier::{CarrierOptions, ConnectOptions, Peer, Sleeper};
@@ -36,11 +37,60 @@ pub(crate) enum End {
     /// As it should.
     Closed,
     /// The other end reset it.
-    Reset(Reset),
+    Reset(Ending),
     /// This end gave up.
-    Failed(Reset),
+    Failed(Ending),
     /// Nobody takes packets there, by an error number of Linux.
     Unreachable(i32),
+}
+
+/// A Reset and what led to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ending {
+    reset: Reset,
+    /// The feature that the Reset is about.
+    disagreement: Option<Disagreement>,
+    /// Where the connection was.
+    state: CoreState,
+}
+
+impl Ending {
+    /// The end of `connection` by `reset`, while the connection still exists.
+    pub(crate) fn new(reset: Reset, connection: Option<&Connection>) -> Self {
+        let disagreement = connection.and_then(|connection| connection.features().disagreement());
+        let disagreement = disagreement.copied().filter(|_| Disagreement::explains(&reset));
+        let state = connection.and_then(Connection::ended_in).unwrap_or(CoreState::Closed);
+        Self { reset, disagreement, state }
+    }
+
+    /// The error of a connection that the other end has reset.
+    pub(crate) fn by_other_end(self) -> LinkError {
+        let Self { reset, disagreement, .. } = self;
+        match disagreement {
+            Some(disagreement) => LinkError::Disagreed { disagreement, reset, is_ours: false },
+            None => LinkError::Reset(reset),
+        }
+    }
+
+    /// The error of a connection that this end has given up.
+    pub(crate) fn by_this_end(self) -> LinkError {
+        let Self { reset, disagreement, state } = self;
+        match disagreement {
+            Some(disagreement) => LinkError::Disagreed { disagreement, reset, is_ours: true },
+            None => LinkError::Failed { reset, state },
+        }
+    }
+}
+
+impl End {
+    /// The error that an application gets; `None` when it ended as it should.
+    fn error(self) -> Option<LinkError> {
+        match self {
+            Self::Reset(ending) => Some(ending.by_other_end()),
+            Self::Failed(ending) => Some(ending.by_this_end()),
+            Self::Closed | Self::Unreachable(_) => None,
+        }
+    }
 }
 
 /// What threads wait for at a connection.
@@ -203,7 +253,24 @@ impl Shared {
     /// Has the thread end when connections that are closing are closed, or after three seconds. What an
     /// application still has is reset then.
     pub(crate) fn leave(&self) {
-        self.lock().leaving_ns = Some(Clock::mono_ns() + LINGER_NS);
+        self.leave_by(Clock::mono_ns() + LINGER_NS);
+    }
+
+    /// Resets every connection, those that are closing too, and has the thread end at once.
+    pub(crate) fn leave_now(&self) {
+        let mut state = self.lock();
+        let keys: Vec<_> = state.driver.states().map(|(key, _)| key).collect();
+        for key in &keys {
+            state.driver.with(key, Connection::abort);
+        }
+        drop(state);
+        self.leave_by(Clock::mono_ns());
+    }
+
+    fn leave_by(&self, at_ns: u64) {
+        let mut state = self.lock();
+        state.leaving_ns = Some(state.leaving_ns.map_or(at_ns, |known_ns| known_ns.min(at_ns)));
+        drop(state);
         self.waker().wake();
     }
 }
@@ -224,8 +291,16 @@ impl State {
         }
         let Some(end) = entry.end else { return Poll::Pending };
         Poll::Ready(Err(match end {
-            End::Reset(reset) => LinkError::Refused { peer, reset },
-            End::Failed(_) => LinkError::TimedOut(Duration::from_nanos(config.connect_timeout_ns)),
+            End::Reset(Ending { reset, disagreement: None, .. }) => {
+                LinkError::Refused { peer, reset }
+            }
+            End::Failed(Ending { reset, state: CoreState::Request, .. })
+                if reset.code == ResetCode::Aborted =>
+            {
+                LinkError::TimedOut(Duration::from_nanos(config.connect_timeout_ns))
+            }
+            End::Reset(ending) => ending.by_other_end(),
+            End::Failed(ending) => ending.by_this_end(),
             End::Unreachable(code) => {
                 LinkError::Unreachable { peer, cause: std::io::Error::from_raw_os_error(code) }
             }
@@ -251,10 +326,10 @@ impl State {
         });
         let entry = self.entries.get_mut(key);
         match sent.unwrap_or(Err(LinkError::Closed)) {
-            Err(LinkError::Closed) => Err(match entry.and_then(|entry| entry.end) {
-                Some(End::Reset(reset) | End::Failed(reset)) => LinkError::Reset(reset),
-                Some(End::Closed | End::Unreachable(_)) | None => LinkError::Closed,
-            }),
+            Err(LinkError::Closed) => {
+                let end = entry.and_then(|entry| entry.end);
+                Err(end.and_then(End::error).unwrap_or(LinkError::Closed))
+            }
             Err(LinkError::QueueFull) => {
                 if let Some(entry) = entry {
                     entry.wants_room = true;
@@ -276,10 +351,7 @@ impl State {
             return Poll::Ready(Ok(Some(datagram)));
         }
         match entry.end {
-            Some(End::Closed | End::Unreachable(_)) => Poll::Ready(Ok(None)),
-            Some(End::Reset(reset) | End::Failed(reset)) => {
-                Poll::Ready(Err(LinkError::Reset(reset)))
-            }
+            Some(end) => Poll::Ready(end.error().map_or(Ok(None), Err)),
             None => Poll::Pending,
         }
     }

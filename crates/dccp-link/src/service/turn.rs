@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use dccp::connection::{Connection, Event};
 use dccp::endpoint::Key;
-use dccp::header::ResetCode;
+use dccp::header::{Reset, ResetCode};
 use netio::{Clock, thread};
 
-use super::{End, Entry, Shared, State};
+use super::{End, Ending, Entry, Shared, State};
 
 /// Rounds of staging and flushing between two looks at what came.
 const ROUNDS_MAX: usize = 8;
@@ -130,12 +130,16 @@ impl State {
                 return false;
             }
             Event::Reset(reset) if reset.code == ResetCode::Closed => End::Closed,
-            Event::Reset(reset) => End::Reset(reset),
-            Event::Failed(reset) => End::Failed(reset),
+            Event::Reset(reset) => End::Reset(self.ending(&key, reset)),
+            Event::Failed(reset) => End::Failed(self.ending(&key, reset)),
             Event::Closed => End::Closed,
         };
         self.end(&key, end);
         true
+    }
+
+    fn ending(&self, key: &Key, reset: Reset) -> Ending {
+        Ending::new(reset, self.driver.connection(key))
     }
 
     fn end(&mut self, key: &Key, end: End) {

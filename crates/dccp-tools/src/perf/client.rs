@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use dccp_link::{Config, Driver, Key, Limits, LinkError};
+use netio::Clock;
 
 use super::flow::Wish;
 use super::report::{Direction, FlowEnd};
@@ -11,6 +12,9 @@ use super::{Args, SHARE_ENOUGH};
 use crate::debug::Observer;
 use crate::options::Destination;
 use crate::{Outcome, ToolError};
+
+/// An interrupted client waits so long for the server's report.
+const INTERRUPTED_NS: u64 = 500_000_000;
 
 /// Connects, sends for the time that was asked for, and shows what came of it.
 pub(super) fn run(args: &Args, host: &str, config: &Config) -> Result<Outcome, ToolError> {
@@ -56,20 +60,28 @@ pub(super) fn converse(
 ) -> Result<(Vec<FlowEnd>, bool), ToolError> {
     let mut ended = Vec::new();
     let mut is_interrupted = false;
+    let mut abort_ns = u64::MAX;
     while session.flows_count() > 0 {
         session.turn()?;
         ended.extend(session.take_ended());
         if session.is_interrupted() && !is_interrupted {
             is_interrupted = true;
             session.end_now();
-            if args.reverse || args.bidir {
-                // The server would go on to send.
-                session.abort_all();
-                ended.extend(session.take_ended());
-            }
+            // With --reverse the server would go on to send.
+            let patience_ns = if args.reverse || args.bidir { 0 } else { INTERRUPTED_NS };
+            abort_ns = Clock::mono_ns() + patience_ns;
+        }
+        // Whether it connects, waits for the server's report or closes.
+        if Clock::mono_ns() >= abort_ns {
+            session.abort_all();
+            ended.extend(session.take_ended());
         }
     }
-    if let Some(&failure) = session.failures.first() {
+    if is_interrupted {
+        ended.sort_by_key(|flow| flow.flow);
+        return Ok((ended, true));
+    }
+    if let Some(failure) = session.failures.pop() {
         return Err(explain(failure, to, args, config));
     }
     ended.sort_by_key(|flow| flow.flow);
@@ -91,7 +103,7 @@ fn check_length(args: &Args, driver: &Driver, keys: &[Key]) -> Result<(), ToolEr
 fn explain(failure: Failure, to: Destination, args: &Args, config: &Config) -> ToolError {
     let peer = to.peer;
     match failure {
-        Failure::Refused(reset) => LinkError::Refused { peer, reset }.into(),
+        Failure::Ended(error) => error.into(),
         Failure::Unreachable(code) => {
             let cause = std::io::Error::from_raw_os_error(code);
             LinkError::Unreachable { peer, cause }.into()

@@ -1,7 +1,7 @@
 //! One connection of a measurement: what it sends, what it receives, and when it is over.
 
 use dccp::connection::{Connection, State};
-use dccp::header::{Reset, ResetCode};
+use dccp_link::LinkError;
 
 use super::figures::Incoming;
 use super::message::{Message, Order};
@@ -227,13 +227,14 @@ impl Flow {
         }
     }
 
-    /// The connection is over: `reset` by whom, if it was not this end's close that was answered.
-    pub(crate) fn ended(&mut self, now_ns: u64, reset: Option<Reset>) {
+    /// The connection is over, because of `error` unless a close was answered.
+    pub(crate) fn ended(&mut self, now_ns: u64, error: Option<&LinkError>) {
         self.is_gone = true;
-        let is_normal = reset.is_none_or(|reset| reset.code == ResetCode::Closed);
-        if !is_normal && self.closing_ns.is_none() && self.failure.is_none() {
-            let code = reset.map_or(ResetCode::Closed, |reset| reset.code);
-            self.failure = Some(format!("the connection was reset: {code}"));
+        if let Some(error) = error
+            && self.closing_ns.is_none()
+            && self.failure.is_none()
+        {
+            self.failure = Some(error.to_string());
         }
         if let Some(outgoing) = &mut self.outgoing {
             outgoing.cut_off(now_ns);

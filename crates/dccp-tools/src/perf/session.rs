@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use dccp::connection::Event;
-use dccp::header::Reset;
-use dccp_link::{Driver, Key, ScopedAddress};
+use dccp::header::ResetCode;
+use dccp_link::{Driver, Key, LinkError, ScopedAddress};
 use netio::Clock;
 use netio::signal::Signals;
 
@@ -24,10 +24,10 @@ const STAGED_ENOUGH: usize = 64;
 const LOOK_NS: u64 = 200_000_000;
 
 /// What became of an attempt to connect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Failure {
-    /// The other end said no.
-    Refused(Reset),
+    /// Either end ended it.
+    Ended(LinkError),
     /// The network says that nobody takes packets there, by an error number of Linux.
     Unreachable(i32),
     /// Nobody answered.
@@ -200,14 +200,28 @@ impl Session {
                     self.driver.recycle(&key, datagram);
                 }
                 Event::Reset(reset) if flow.started_ns.is_none() => {
-                    self.failures.push(Failure::Refused(reset));
+                    let core = self.driver.connection(&key);
+                    let error = LinkError::from_refusal(&key, reset, core);
+                    self.failures.push(Failure::Ended(error));
                     flow.is_gone = true;
                 }
-                Event::Failed(_) if flow.started_ns.is_none() => {
-                    self.failures.push(Failure::Silent);
+                Event::Failed(reset) if flow.started_ns.is_none() => {
+                    let core = self.driver.connection(&key);
+                    self.failures.push(match reset.code {
+                        ResetCode::Aborted => Failure::Silent,
+                        _ => Failure::Ended(LinkError::from_failure(reset, core)),
+                    });
                     flow.is_gone = true;
                 }
-                Event::Reset(reset) | Event::Failed(reset) => flow.ended(now_ns, Some(reset)),
+                Event::Reset(reset) if reset.code == ResetCode::Closed => flow.ended(now_ns, None),
+                Event::Reset(reset) => {
+                    let error = LinkError::from_reset(reset, self.driver.connection(&key));
+                    flow.ended(now_ns, Some(&error));
+                }
+                Event::Failed(reset) => {
+                    let error = LinkError::from_failure(reset, self.driver.connection(&key));
+                    flow.ended(now_ns, Some(&error));
+                }
                 Event::Closed => flow.ended(now_ns, None),
             }
         }

@@ -143,7 +143,7 @@ impl Connection {
         }
         let header_len = Header::new(PacketType::DataAck, 0).fixed_len();
         let needed = header_len + options.len().next_multiple_of(4) + data.len();
-        options.len() > 0 && needed > self.config.packet_bytes_max
+        !options.is_empty() && needed > self.config.packet_bytes_max
     }
 
     /// CCID 2 cannot do without Ack Vectors (RFC 4341 §4): data waits while the other end is asked for

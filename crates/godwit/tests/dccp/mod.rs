@@ -1,6 +1,7 @@
 //! `godwit dccp` as a user runs it: two processes over loopback.
 
 mod flags;
+mod interrupts;
 mod link_local;
 mod plain;
 mod searches;

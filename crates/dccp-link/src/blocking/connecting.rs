@@ -1,0 +1,59 @@
+//! A connection that is being made.
+
+use std::time::{Duration, Instant};
+
+use dccp::connection::Config;
+use dccp::endpoint::Key;
+
+use super::{Connection, wait_for};
+use crate::LinkError;
+use crate::carrier::Peer;
+use crate::service::Handle;
+
+/// A connection that the server may not have answered yet. Dropping it gives it up.
+pub struct Connecting {
+    handle: Handle,
+    peer: Peer,
+    config: Config,
+}
+
+impl Connecting {
+    pub(super) const fn new(handle: Handle, peer: Peer, config: Config) -> Self {
+        Self { handle, peer, config }
+    }
+
+    /// Addresses and ports of both ends.
+    #[must_use]
+    pub const fn key(&self) -> &Key {
+        &self.handle.key
+    }
+
+    /// Waits for the server's answer, at most for `timeout`. True when it has come:
+    /// [`Connecting::into_connection`] has the connection then.
+    ///
+    /// # Errors
+    ///
+    /// As [`super::Endpoint::connect`].
+    pub fn wait_within(&mut self, timeout: Duration) -> Result<bool, LinkError> {
+        self.wait_until(Some(Instant::now() + timeout))
+    }
+
+    pub(super) fn wait_until(&mut self, deadline: Option<Instant>) -> Result<bool, LinkError> {
+        let Self { handle, peer, config } = self;
+        let done = wait_for(&handle.shared, &handle.signal.readable, deadline, |state| {
+            state.poll_open(&handle.key, *peer, config)
+        });
+        done.transpose().map(|done| done.is_some())
+    }
+
+    /// Lets `read` look at the core of the connection; `None` when it is gone.
+    pub fn look<T>(&self, read: impl FnOnce(&dccp::connection::Connection) -> T) -> Option<T> {
+        self.handle.look(read)
+    }
+
+    /// The connection. What is sent before the server has answered is refused.
+    #[must_use]
+    pub fn into_connection(self) -> Connection {
+        Connection::new(self.handle)
+    }
+}

@@ -1,0 +1,177 @@
+//! SIGINT and SIGTERM end every command, whatever it does at that moment, and it says 130.
+
+use std::io::{BufRead, BufReader};
+use std::net::{Ipv4Addr, UdpSocket};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::dccp::{Listening, godwit};
+
+/// A command that does not end fails the test after this time.
+const PATIENCE: Duration = Duration::from_secs(120);
+const SIGNALS: [&str; 2] = ["INT", "TERM"];
+
+/// A process that ends with this value.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if matches!(self.0.try_wait(), Ok(None)) {
+            self.0.kill().ok();
+            self.0.wait().ok();
+        }
+    }
+}
+
+impl Process {
+    /// Starts a command whose standard output nobody reads.
+    fn start(words: &[&str]) -> Self {
+        let mut command = godwit(words);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self(command.spawn().expect("the binary starts"))
+    }
+
+    fn signal(&self, name: &str) {
+        let pid = self.0.id().to_string();
+        Command::new("kill").args([&format!("-{name}"), &pid]).status().expect("kill runs");
+    }
+
+    /// Reads the standard error up to a line with `word`.
+    fn wait_for(&mut self, word: &str) {
+        let errors = self.0.stderr.as_mut().expect("it is piped");
+        let mut lines = BufReader::with_capacity(1, errors);
+        loop {
+            let mut line = String::new();
+            let count = lines.read_line(&mut line).expect("it can be read");
+            assert!(count > 0, "it ends before it says {word}");
+            if line.contains(word) {
+                return;
+            }
+        }
+    }
+
+    fn end(&mut self) -> ExitStatus {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match self.0.try_wait().expect("it was started here") {
+                Some(status) => return status,
+                None => assert!(Instant::now() < deadline, "it does not end"),
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Sends a signal; the command must end by it.
+    fn interrupt(mut self, signal: &str, what: &str) {
+        self.signal(signal);
+        assert_eq!(self.end().code(), Some(130), "SIG{signal}: {what}");
+    }
+}
+
+fn receiver(words: &[&str]) -> (Process, String) {
+    let Listening { child, port } = Listening::start(words, words[0] == "ttcp");
+    (Process(child), port)
+}
+
+#[test]
+fn while_data_flows() {
+    for signal in SIGNALS {
+        for (receive, send) in [
+            (&["recv", "/dev/null"][..], &["send", "127.0.0.1", "/dev/zero"][..]),
+            (&["ttcp", "-r"], &["ttcp", "-t", "127.0.0.1", "-n", "1000000000"]),
+            // Nobody reads its standard output, so it waits for that.
+            (&["recv"], &["send", "127.0.0.1", "/dev/zero"]),
+        ] {
+            for is_sender in [true, false] {
+                let (server, port) = receiver(receive);
+                let flags = ["--udp-port", &port, "--debug", "ccid"];
+                let mut client = Process::start(&[send, &flags].concat());
+                client.wait_for("cwnd");
+                let (first, what) = if is_sender { (client, send) } else { (server, receive) };
+                first.interrupt(signal, &format!("{what:?} while data flows"));
+            }
+        }
+    }
+}
+
+#[test]
+fn while_it_connects() {
+    for signal in SIGNALS {
+        for words in [
+            &["send", "127.0.0.1", "/dev/zero"][..],
+            &["ttcp", "-t", "127.0.0.1"],
+            &["perf", "-c", "127.0.0.1"],
+        ] {
+            let mute = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback has ports");
+            let port = mute.local_addr().expect("it is bound").port().to_string();
+            let flags = ["--udp-port", &port, "--connect-timeout", "600"];
+            let client = Process::start(&[words, &flags].concat());
+            // Its Request: handlers are installed by then.
+            mute.recv_from(&mut [0; 2_000]).expect("a Request");
+            client.interrupt(signal, &format!("{words:?} while it connects"));
+        }
+    }
+}
+
+#[test]
+fn while_it_waits() {
+    for signal in SIGNALS {
+        for words in [&["recv", "/dev/null"][..], &["ttcp", "-r"], &["perf", "-s"]] {
+            let Listening { child, .. } =
+                Listening::start(words, matches!(words[0], "ttcp" | "perf"));
+            Process(child).interrupt(signal, &format!("{words:?} while it waits for a client"));
+        }
+        // A sender without input, and its receiver.
+        for is_sender in [true, false] {
+            let (server, port) = receiver(&["recv", "/dev/null"]);
+            let words = ["send", "127.0.0.1", "--udp-port", &port, "--debug", "connection"];
+            let mut client = Process::start(&words);
+            client.wait_for("OPEN");
+            let (first, other) = if is_sender { (client, server) } else { (server, client) };
+            first.interrupt(signal, "while it waits for data");
+            drop(other);
+        }
+    }
+}
+
+#[test]
+fn while_it_closes() {
+    for signal in SIGNALS {
+        let (server, port) = receiver(&["recv", "/dev/null"]);
+        let words = ["send", "127.0.0.1", "--udp-port", &port, "--debug", "connection"];
+        let mut client = Process::start(&words);
+        client.wait_for("OPEN");
+        server.signal("STOP");
+        // The end of its input: it closes, and nobody answers.
+        drop(client.0.stdin.take());
+        client.interrupt(signal, "send while it closes");
+        drop(server);
+    }
+}
+
+/// `--debug connection` tells every state from the first on.
+#[test]
+fn debug_tells_of_the_handshake() {
+    let (_server, port) = receiver(&["recv", "/dev/null"]);
+    let words = ["send", "127.0.0.1", "/dev/null", "--udp-port", &port, "--debug", "connection"];
+    let output = godwit(&words).output().expect("the binary runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("client: REQUEST") || said.contains("client: PARTOPEN"), "{said}");
+}
+
+/// A negotiation that fails names the feature and what both ends want, at either end's refusal.
+#[test]
+fn a_failed_negotiation_names_both_wishes() {
+    for (server_ccid, client_ccid) in [("2", "3"), ("3", "2")] {
+        for words in [&["send", "127.0.0.1", "/dev/null"][..], &["perf", "-c", "127.0.0.1"]] {
+            let (_server, port) = receiver(&["recv", "/dev/null", "--ccid", server_ccid]);
+            let flags = ["--udp-port", &port, "--ccid", client_ccid];
+            let output = godwit(&[words, &flags].concat()).output().expect("the binary runs");
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(1), "{said}");
+            let wish = format!("this end takes {client_ccid}");
+            assert!(said.contains("congestion control") && said.contains(&wish), "{said}");
+            assert!(said.contains("the other end takes") && !said.contains("no answer"), "{said}");
+        }
+    }
+}
