@@ -93,6 +93,15 @@ impl Negotiator {
     /// Notes a disagreement. One about the congestion control stays when one about its own features
     /// follows from it.
     fn note(&mut self, feature: Feature, theirs: Option<&[u8]>) {
+        let of_ccid_3 = feature.data_sender().filter(|_| Kind::of(feature.number).is_some());
+        if let Some(location) = of_ccid_3
+            && self.understood(feature).is_none()
+        {
+            // The other end insists on a feature of CCID 3 (RFC 4342 §8), which is not in use.
+            let ccid = Feature { number: number::CCID, location };
+            self.disagreement = Some(Disagreement::new(ccid, self.entry(ccid), Some(&[3])));
+            return;
+        }
         let is_consequence = self
             .disagreement
             .is_some_and(|known| known.feature.number == number::CCID && feature.number >= 128);
