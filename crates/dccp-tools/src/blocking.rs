@@ -74,6 +74,9 @@ impl Single {
         let endpoint = Endpoint::open(&link.client_carrier(to.peer), Limits::default())?;
         let mut connecting = endpoint.begin_connect(to.peer, to.options(), &config)?;
         let mut observer = Observer::new(&link.debug);
+        if let Some(observer) = &mut observer {
+            observer.begin(connecting.key());
+        }
         loop {
             let is_open = connecting.wait_within(LOOK.min(Duration::from_millis(20)));
             if let Some(observer) = &mut observer {

@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use dccp::ccid::SenderFigures;
 use dccp::connection::{Connection, Counts, State};
 use dccp::feature::{Feature, number};
+use dccp::header::Malformed;
 use dccp_link::Key;
 
 /// The figures of congestion control are shown so often at most.
@@ -51,6 +52,21 @@ struct Seen {
     counts: Counts,
 }
 
+impl Seen {
+    const NOTHING: Self = Self {
+        state: None,
+        features: None,
+        figures: None,
+        figures_ns: 0,
+        counts: Counts {
+            malformed: [0; Malformed::ALL.len()],
+            sequence_invalid: 0,
+            unexpected: 0,
+            receive_queue_full: 0,
+        },
+    };
+}
+
 /// Looks at connections.
 #[derive(Debug)]
 pub(crate) struct Observer {
@@ -62,6 +78,15 @@ impl Observer {
     /// One for these topics; none without a topic.
     pub(crate) fn new(topics: &[Topic]) -> Option<Self> {
         (!topics.is_empty()).then(|| Self { topics: topics.to_vec(), seen: BTreeMap::new() })
+    }
+
+    /// Tells of a connection that a client has just begun, whatever has become of it since.
+    pub(crate) fn begin(&mut self, key: &Key) {
+        let seen = Seen { state: Some(State::Request), ..Seen::NOTHING };
+        self.seen.insert(*key, seen);
+        if self.is_on(Topic::Connection) {
+            eprintln!("[{} connection] client: {}", place(key), State::Request.name());
+        }
     }
 
     /// Tells what has changed.
@@ -89,14 +114,7 @@ impl Observer {
         let mut tell = |topic: &str, words: &str| {
             writeln!(text, "[{} {topic}] {words}", place(key)).expect("a string takes everything");
         };
-        let nothing = Seen {
-            state: None,
-            features: None,
-            figures: None,
-            figures_ns: 0,
-            counts: Counts::default(),
-        };
-        let mut seen = self.seen.get(key).copied().unwrap_or(nothing);
+        let mut seen = self.seen.get(key).copied().unwrap_or(Seen::NOTHING);
         let state = connection.state();
         if self.is_on(Topic::Connection) && seen.state != Some(state) {
             let (role, name) = (format!("{:?}", connection.role()).to_lowercase(), state.name());
