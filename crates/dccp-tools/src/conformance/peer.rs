@@ -78,6 +78,8 @@ pub(super) struct Peer<'b> {
     pub(super) received: SequenceNumber,
     /// Init Cookies of the Response, to be given back until it is open (§8.1.4).
     pub(super) cookies: Vec<u8>,
+    /// Answers to the Changes of the Response.
+    confirms: Vec<u8>,
     /// What came, for Ack Vectors.
     vector: Option<AckVector>,
     /// Whether Changes of the target are confirmed as they come.
@@ -107,6 +109,7 @@ impl<'b> Peer<'b> {
             sent: SequenceNumber::default(),
             received: SequenceNumber::default(),
             cookies: Vec::new(),
+            confirms: Vec::new(),
             vector: None,
             is_agreeing: true,
             is_open: false,
@@ -159,6 +162,9 @@ impl<'b> Peer<'b> {
         };
         self.is_begun = true;
         let cookies = response.raw_options().filter(|raw| raw.number == number::INIT_COOKIE);
+        if self.is_agreeing {
+            self.confirms = confirms_for(&response, |_| true);
+        }
         self.cookies = cookies.flat_map(|raw| option(DccpOption::InitCookie(raw.value))).collect();
         Ok(response)
     }
@@ -173,8 +179,9 @@ impl<'b> Peer<'b> {
 
     /// The Ack that ends the handshake.
     pub(super) fn final_ack(&mut self) -> Draft {
-        let cookies = self.cookies.clone();
-        self.next(PacketType::Ack).options(&cookies)
+        // What the Response asks for must be answered by the next packet (§6.6.1).
+        let options = [&self.cookies[..], &self.confirms].concat();
+        self.next(PacketType::Ack).options(&options)
     }
 
     /// Ends the handshake, and waits until the target knows.
@@ -375,11 +382,22 @@ impl<'b> Peer<'b> {
 
     /// The connection is over for the target.
     pub(super) fn wait_reset(&mut self, code: ResetCode, what: &str) -> Result<Answer, Stop> {
-        let expected = format!("Reset code {} ({code}) {what}", code.number());
+        self.wait_reset_of(&[code], what)
+    }
+
+    /// The same for one of several codes.
+    pub(super) fn wait_reset_of(
+        &mut self,
+        codes: &[ResetCode],
+        what: &str,
+    ) -> Result<Answer, Stop> {
+        let names: Vec<_> = codes.iter().map(|c| format!("{} ({c})", c.number())).collect();
+        let expected = format!("Reset code {} {what}", names.join(" or "));
         let answer = self.wait(&expected, |a| a.is(PacketType::Reset))?;
         self.is_open = false;
         let came = || answer.to_string();
-        demand(answer.reset_code() == Some(code.number()), &expected, came)?;
+        let is_one = codes.iter().any(|code| answer.reset_code() == Some(code.number()));
+        demand(is_one, &expected, came)?;
         Ok(answer)
     }
 
