@@ -1,6 +1,6 @@
 //! Where DHCPv6 messages belong and where replies go: relay agents, interfaces, shared networks.
 
-use std::net::Ipv6Addr;
+use std::net::{Ipv6Addr, SocketAddrV6};
 use std::sync::Arc;
 
 use crate::common::Rig;
@@ -56,11 +56,10 @@ fn a_relayed_message_belongs_to_the_link_that_its_agents_name() {
     for (relays, expected) in [
         (&[(ip("2001:db8:3::1"), &[][..])][..], Some(3)),
         (&[(ip("2001:db8:ff::1"), &[])], Some(5)),
-        (&[(NOWHERE, &[port])], Some(4)),
+        (&[(ip("2001:db8:9::1"), &[port])], Some(4)),
         // Interface-Id before link address, and the link address when it is not known.
         (&[(ip("2001:db8:3::1"), &[port])], Some(4)),
         (&[(ip("2001:db8:3::1"), &[unknown])], Some(3)),
-        (&[(NOWHERE, &[unknown])], None),
         (&[(ip("2001:db8:99::1"), &[])], None),
         // Of several agents the one nearest to the client that names a link.
         (&[(ip("2001:db8:5::1"), &[]), (ip("2001:db8:3::1"), &[])], Some(3)),
@@ -68,8 +67,60 @@ fn a_relayed_message_belongs_to_the_link_that_its_agents_name() {
         (&[(ip("2001:db8:5::1"), &[]), (link_local, &[]), (NOWHERE, &[])], Some(5)),
         // The Interface-Id of an outer agent is not the client's link.
         (&[(ip("2001:db8:5::1"), &[port]), (NOWHERE, &[])], Some(5)),
+        (&[(ip("2001:db8:5::1"), &[]), (NOWHERE, &[port])], Some(4)),
+        (&[(ip("2001:db8:5::1"), &[]), (NOWHERE, &[unknown])], Some(5)),
     ] {
         assert_eq!(subnet_of(&mut server, 1, relays), expected, "{relays:?}");
+    }
+}
+
+#[test]
+fn agents_that_name_no_link_leave_the_message_to_the_interface_and_their_own_address() {
+    let mut server = server();
+    let port: (u16, &[u8]) = (option::INTERFACE_ID, b"port 7");
+    let unknown: (u16, &[u8]) = (option::INTERFACE_ID, b"port 8");
+    let link_local = ip("fe80::1");
+    let (port, unknown) = ([port], [unknown]);
+    let chains: [Vec<Agent<'_>>; 6] = [
+        vec![(NOWHERE, &[])],
+        vec![(link_local, &[])],
+        // As in Kea an Interface-Id counts beside a link address alone.
+        vec![(NOWHERE, &port)],
+        vec![(link_local, &unknown)],
+        vec![(NOWHERE, &[]), (NOWHERE, &port)],
+        vec![(NOWHERE, &unknown), (link_local, &[]), (NOWHERE, &port)],
+    ];
+    let (n, sources) = (&mut 0, [("fe80::2", 2, Some(3)), ("fe80::2", 3, None)]);
+    let by_source = [("2001:db8:1::2", 3, Some(1)), ("2001:db8:4::2", 3, Some(4))];
+    for (source, interface, expected) in sources.into_iter().chain(by_source) {
+        let source = SocketAddrV6::new(ip(source), 547, 0, 0);
+        let ingress = Ingress { source, ..direct(interface) };
+        for relays in &chains {
+            *n += 1;
+            let case = format!("{source} {interface} {relays:?}");
+            let mut ask = |message: Build| {
+                let octets = message.through(relays).octets();
+                let replies = server.send_by(0, &octets, ingress);
+                replies.first().map(|(_, octets)| Answer::parse(octets))
+            };
+            let answer = ask(Build::new(MessageType::Solicit, *n).na(1, &[])).expect(&case);
+            let given = answer.ias[0].leased.first().map(|(address, ..)| *address);
+            let on_pool = given.map(|address| address.segments()[2]);
+            // Subnets 1 and 2 share a network, and have an address each.
+            let is_expected = match (on_pool, expected) {
+                (Some(2) | None, Some(1)) => true,
+                (found, wanted) => found == wanted,
+            };
+            assert!(is_expected, "{case}: {on_pool:?}");
+            let known = expected.map_or(ip("2001:db8:3::77"), |subnet| {
+                Ipv6Addr::new(0x2001, 0xdb8, subnet, 0, 0, 0, 0, 0x77)
+            });
+            let confirm = ask(Build::new(MessageType::Confirm, *n).na(1, &[known]));
+            let status = confirm.and_then(|answer| answer.status);
+            assert_eq!(status, expected.map(|_| StatusCode::Success), "{case}");
+            let rebind = ask(Build::new(MessageType::Rebind, *n).na(1, &[known]));
+            assert_eq!(rebind.is_some(), expected.is_some(), "{case}");
+        }
     }
 }
 
