@@ -5,8 +5,10 @@ use std::collections::VecDeque;
 use crate::in_flight::ClientKeys;
 use crate::protocol::Asked;
 
-/// Longest message that can be held, octets.
-const MESSAGE_LEN_MAX: usize = 1500;
+/// Length of the messages for which there is room from the start, octets.
+const BUFFER_LEN: usize = 1500;
+/// Messages longer than that which can be held at one time: 16 MiB of them at most.
+const LONG_MAX: usize = 256;
 
 /// What a held message waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +49,7 @@ impl<I> HeldMessages<I> {
     #[must_use]
     pub fn new(capacity: u32) -> Self {
         Self {
-            buffers: (0..capacity).map(|_| Vec::with_capacity(MESSAGE_LEN_MAX)).collect(),
+            buffers: (0..capacity).map(|_| Vec::with_capacity(BUFFER_LEN)).collect(),
             free: (0..capacity).rev().collect(),
             queue: VecDeque::with_capacity(capacity as usize),
         }
@@ -68,7 +70,8 @@ impl<I> HeldMessages<I> {
     /// Holds a copy of `octets`; false when there is no room.
     #[must_use]
     pub fn push(&mut self, held: Held<I>, octets: &[u8]) -> bool {
-        if octets.len() > MESSAGE_LEN_MAX {
+        let is_long = |buffer: &&Vec<u8>| buffer.capacity() > BUFFER_LEN;
+        if octets.len() > BUFFER_LEN && self.buffers.iter().filter(is_long).count() >= LONG_MAX {
             return false;
         }
         let Some(index) = self.free.pop() else { return false };
@@ -97,6 +100,12 @@ impl<I> HeldMessages<I> {
     /// Gives a message's buffer back.
     pub fn give_octets_back(&mut self, index: u32, octets: Vec<u8>) {
         self.buffers[index as usize] = octets;
+        self.release(index);
+    }
+
+    /// Makes a buffer free, and as short as the others.
+    fn release(&mut self, index: u32) {
+        shorten(&mut self.buffers[index as usize]);
         self.free.push(index);
     }
 
@@ -107,7 +116,7 @@ impl<I> HeldMessages<I> {
         queued.chain(self.free.iter().copied()).for_each(|index| is_known[index as usize] = true);
         for (index, buffer) in (0..).zip(self.buffers.iter_mut()) {
             if !is_known[index as usize] {
-                *buffer = Vec::with_capacity(MESSAGE_LEN_MAX);
+                *buffer = Vec::with_capacity(BUFFER_LEN);
                 self.free.push(index);
             }
         }
@@ -115,15 +124,23 @@ impl<I> HeldMessages<I> {
 
     /// Takes out every message held since before `oldest_ns`; `u64::MAX` empties it.
     pub fn abandon(&mut self, oldest_ns: u64, mut dropped: impl FnMut(&Held<I>)) {
-        let free = &mut self.free;
+        let (free, buffers) = (&mut self.free, &mut self.buffers);
         self.queue.retain(|(held, index)| {
             let stays = held.since_ns >= oldest_ns;
             if !stays {
                 dropped(held);
+                shorten(&mut buffers[*index as usize]);
                 free.push(*index);
             }
             stays
         });
+    }
+}
+
+/// Gives back the memory of a message that was longer than [`BUFFER_LEN`].
+fn shorten(buffer: &mut Vec<u8>) {
+    if buffer.capacity() > BUFFER_LEN {
+        *buffer = Vec::with_capacity(BUFFER_LEN);
     }
 }
 
@@ -156,7 +173,6 @@ mod tests {
         let mut dropped = 0;
         queue.abandon(u64::MAX, |_| dropped += 1);
         assert_eq!((dropped, queue.len()), (2, 0));
-        assert!(!queue.push(held(4), &[0; MESSAGE_LEN_MAX + 1]));
     }
 
     #[test]
@@ -168,5 +184,25 @@ mod tests {
         assert!(!queue.push(held(3), b"three"));
         queue.restore();
         assert!(queue.push(held(3), b"three") && !queue.push(held(4), b"four"));
+    }
+
+    #[test]
+    fn long_messages_are_held_too_and_their_memory_is_given_back() {
+        let mut queue = HeldMessages::new(LONG_MAX as u32 + 2);
+        let long = [7; 60_000];
+        for _ in 0..2 {
+            let mut held_count = 0;
+            while queue.push(held(1), &long) {
+                held_count += 1;
+            }
+            assert_eq!(held_count, LONG_MAX);
+            assert!(queue.push(held(1), &[0; BUFFER_LEN]));
+            let (_, index) = queue.take_first().unwrap();
+            let octets = queue.take_octets(index);
+            assert_eq!(octets, long);
+            queue.give_octets_back(index, octets);
+            queue.abandon(u64::MAX, |_| {});
+            assert!(queue.buffers.iter().all(|buffer| buffer.capacity() == BUFFER_LEN));
+        }
     }
 }

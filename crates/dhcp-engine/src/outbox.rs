@@ -7,19 +7,24 @@ use std::collections::BinaryHeap;
 use crate::in_flight::ClientKeys;
 use crate::protocol::Asked;
 
-/// Longest reply that can wait, octets.
-pub const REPLY_LEN_MAX: usize = 1472;
+/// Length of the replies for which there is room from the start, octets: the payload of a frame of
+/// Ethernet.
+const SLOT_LEN: usize = 1472;
+/// Octets of all longer replies that wait, at most.
+const LONG_BYTES_MAX: usize = 16 << 20;
 
 /// A bounded set of emitted replies, allocated once. `D` says where one goes, `I` how its message
 /// came in.
 #[derive(Debug)]
 pub struct Outbox<D, I> {
     slots: Box<[Slot<D, I>]>,
-    /// [`REPLY_LEN_MAX`] octets for each slot that was used at least once, with room for all: memory
+    /// [`SLOT_LEN`] octets for each slot that was used at least once, with room for all: memory
     /// that no reply needed is never written.
     octets: Vec<u8>,
     free: Vec<u32>,
     by_epoch: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Octets of the replies that are longer than a slot.
+    long_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -27,6 +32,8 @@ struct Slot<D, I> {
     envelope: Option<Envelope<D, I>>,
     since_ns: u64,
     len: usize,
+    /// The octets of a reply that is longer than [`SLOT_LEN`]: rare, so allocated for it alone.
+    long: Option<Box<[u8]>>,
 }
 
 /// What is known of a reply beside its octets.
@@ -48,12 +55,13 @@ impl<D: Copy, I: Copy> Outbox<D, I> {
     /// An outbox for `capacity` replies.
     #[must_use]
     pub fn new(capacity: u32) -> Self {
-        let slot = || Slot { envelope: None, since_ns: 0, len: 0 };
+        let slot = || Slot { envelope: None, since_ns: 0, len: 0, long: None };
         Self {
             slots: (0..capacity).map(|_| slot()).collect(),
-            octets: Vec::with_capacity(capacity as usize * REPLY_LEN_MAX),
+            octets: Vec::with_capacity(capacity as usize * SLOT_LEN),
             free: (0..capacity).rev().collect(),
             by_epoch: BinaryHeap::with_capacity(capacity as usize),
+            long_bytes: 0,
         }
     }
 
@@ -85,16 +93,22 @@ impl<D: Copy, I: Copy> Outbox<D, I> {
         envelope: Envelope<D, I>,
         octets: &[u8],
     ) -> bool {
-        if octets.len() > REPLY_LEN_MAX {
+        let is_long = octets.len() > SLOT_LEN;
+        if is_long && self.long_bytes + octets.len() > LONG_BYTES_MAX {
             return false;
         }
         let Some(index) = self.free.pop() else { return false };
         let slot = &mut self.slots[index as usize];
-        let start = index as usize * REPLY_LEN_MAX;
-        if self.octets.len() < start + REPLY_LEN_MAX {
-            self.octets.resize(start + REPLY_LEN_MAX, 0);
+        if is_long {
+            self.long_bytes += octets.len();
+            slot.long = Some(octets.into());
+        } else {
+            let start = index as usize * SLOT_LEN;
+            if self.octets.len() < start + SLOT_LEN {
+                self.octets.resize(start + SLOT_LEN, 0);
+            }
+            self.octets[start..start + octets.len()].copy_from_slice(octets);
         }
-        self.octets[start..start + octets.len()].copy_from_slice(octets);
         slot.len = octets.len();
         slot.since_ns = since_ns;
         slot.envelope = Some(envelope);
@@ -109,10 +123,14 @@ impl<D: Copy, I: Copy> Outbox<D, I> {
                 break;
             }
             self.by_epoch.pop();
-            let slot = &self.slots[index as usize];
+            let slot = &mut self.slots[index as usize];
+            let long = slot.long.take();
+            self.long_bytes -= long.as_ref().map_or(0, |octets| octets.len());
             if let Some(envelope) = slot.envelope {
-                let start = index as usize * REPLY_LEN_MAX;
-                send(epoch, envelope, &self.octets[start..start + slot.len]);
+                let start = index as usize * SLOT_LEN;
+                let octets =
+                    long.as_deref().unwrap_or_else(|| &self.octets[start..start + slot.len]);
+                send(epoch, envelope, octets);
             }
             self.free.push(index);
         }
@@ -120,11 +138,13 @@ impl<D: Copy, I: Copy> Outbox<D, I> {
 
     /// Takes out every reply that has waited since before `oldest_ns`; `u64::MAX` empties it.
     pub fn abandon(&mut self, oldest_ns: u64, mut dropped: impl FnMut(Envelope<D, I>)) {
-        let (slots, free) = (&self.slots, &mut self.free);
+        let (slots, free) = (&mut self.slots, &mut self.free);
+        let long_bytes = &mut self.long_bytes;
         self.by_epoch.retain(|&Reverse((_, index))| {
-            let slot = &slots[index as usize];
+            let slot = &mut slots[index as usize];
             let stays = slot.since_ns >= oldest_ns;
             if !stays {
+                *long_bytes -= slot.long.take().map_or(0, |octets| octets.len());
                 if let Some(envelope) = slot.envelope {
                     dropped(envelope);
                 }
@@ -169,6 +189,23 @@ mod tests {
         outbox.abandon(20, |envelope| dropped.push(envelope.kind));
         assert_eq!(dropped, [7]);
         assert!(outbox.push(3, 30, envelope(9), &[2]));
-        assert!(!outbox.push(3, 30, envelope(9), &[0; REPLY_LEN_MAX + 1]));
+    }
+
+    #[test]
+    fn longer_replies_than_a_frame_holds_wait_too_and_are_bounded() {
+        let mut outbox = Outbox::new(1_000);
+        let octets: Vec<u8> = (0..60_000_u32).map(|n| n as u8).collect();
+        let mut pushed = 0;
+        while outbox.push(pushed, pushed, envelope(1), &octets) {
+            pushed += 1;
+        }
+        assert_eq!(pushed as usize, LONG_BYTES_MAX / octets.len());
+        assert!(outbox.push(0, 0, envelope(1), &octets[..SLOT_LEN]));
+        let mut sent = Vec::new();
+        outbox.release(9, |_, _, reply| sent.push(reply == octets));
+        assert_eq!(sent.iter().filter(|is_whole| **is_whole).count(), 10);
+        outbox.abandon(u64::MAX, |_| {});
+        assert!(outbox.is_empty() && outbox.long_bytes == 0);
+        assert!(outbox.push(1, 1, envelope(1), &octets));
     }
 }

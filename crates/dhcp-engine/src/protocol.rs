@@ -29,6 +29,8 @@ pub trait Protocol: Reserving {
     /// What a transaction needs and need not keep: allocated once for each shard.
     type Work: Debug + Default;
 
+    /// Octets of the longest reply.
+    const REPLY_LEN_MAX: usize;
     /// Names of the messages that are counted, in the order of [`Protocol::received_index`].
     const RECEIVED: &'static [&'static str];
     /// What Kea's statistics call these kinds: `discover` in `pkt4-discover-received`.

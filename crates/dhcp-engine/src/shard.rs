@@ -19,7 +19,7 @@ use crate::held::{Held, HeldMessages, WaitsFor};
 use crate::hosts::HostCache;
 use crate::in_flight::{ClientKeys, Entry, InFlight};
 use crate::interfaces::InterfaceNames;
-use crate::outbox::{Envelope, Outbox, REPLY_LEN_MAX};
+use crate::outbox::{Envelope, Outbox};
 use crate::protocol::{Ahead, Asked, Desk, Emitted, Notice, Protocol, Served, Transmit};
 use crate::reason::DropReason;
 
@@ -67,7 +67,8 @@ pub struct Shard<P: Protocol, S> {
     outbox: Outbox<P::Destination, P::Ingress>,
     held: HeldMessages<P::Ingress>,
     work: Box<P::Work>,
-    scratch: Box<[u8; REPLY_LEN_MAX]>,
+    /// [`Protocol::REPLY_LEN_MAX`] octets.
+    scratch: Box<[u8]>,
     subnet_events: Arc<SubnetEvents>,
     is_disabled: bool,
     leave_before_ns: u64,
@@ -91,7 +92,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             outbox: Outbox::new(OUTBOX_CAPACITY),
             held: HeldMessages::new(HELD_CAPACITY),
             work: Box::default(),
-            scratch: Box::new([0; REPLY_LEN_MAX]),
+            scratch: vec![0; P::REPLY_LEN_MAX].into(),
             is_disabled: false,
             leave_before_ns: 0,
             hosts: HostCache::default(),

@@ -21,6 +21,8 @@ use crate::narrate::{Narrator, tell_v4, tell_v6};
 const BATCH_SLOTS: usize = 256;
 /// Octets of a slot: the largest UDP payload of a 1,500-octet frame fits.
 const SLOT_BYTES: usize = 1_472;
+/// Octets of the slot for longer replies: all that UDP carries, which the kernel sends in fragments.
+const LONG_SLOT_BYTES: usize = 65_535;
 /// Flushes that may stall before the rest is given up; each waits at most [`STALL_WAIT_NS`].
 const STALLS_MAX: usize = 20;
 const STALL_WAIT_NS: u64 = 5 * base::time::NS_PER_MS;
@@ -51,13 +53,15 @@ enum Batch {
 pub(crate) struct Batches {
     /// In the order of the doors.
     batches: Vec<(u16, Batch)>,
+    /// One slot for a reply that is longer than the others; made when there is such a reply.
+    long: Option<Batch>,
     segmentation: bool,
 }
 
 impl Batches {
     /// No batches yet. `segmentation` joins equal replies to one relay.
     pub(crate) const fn new(segmentation: bool) -> Self {
-        Self { batches: Vec::new(), segmentation }
+        Self { batches: Vec::new(), long: None, segmentation }
     }
 
     /// Whether equal replies to one relay are joined.
@@ -225,6 +229,9 @@ impl<'d> Replies<'d> {
         way: Way,
         octets: &[u8],
     ) -> bool {
+        if octets.len() > SLOT_BYTES {
+            return self.through_udp_in_fragments(destination, source, way, octets);
+        }
         let Some(Batch::Udp(batch)) = self.batch_with_room(Kind::Udp, way) else {
             return false;
         };
@@ -233,6 +240,27 @@ impl<'d> Replies<'d> {
         };
         place.copy_from_slice(octets);
         batch.commit(octets.len(), destination, source);
+        true
+    }
+
+    /// Sends a reply that is longer than a frame, at once.
+    fn through_udp_in_fragments(
+        &mut self,
+        destination: SocketAddr,
+        source: Option<Source>,
+        way: Way,
+        octets: &[u8],
+    ) -> bool {
+        let Some(at) = self.door(Kind::Udp, way) else { return false };
+        let make = || Batch::Udp(SendBatch::new(1, LONG_SLOT_BYTES, false));
+        let long = self.batches.long.get_or_insert_with(make);
+        let Batch::Udp(batch) = long else { return false };
+        let Some(slot) = batch.slot().and_then(|slot| slot.get_mut(..octets.len())) else {
+            return false;
+        };
+        slot.copy_from_slice(octets);
+        batch.commit(octets.len(), destination, source);
+        self.given_up += long.flush(&self.doors[at].socket);
         true
     }
 

@@ -35,6 +35,8 @@ impl Protocol for V4 {
     type Destination = Destination;
     type Work = Work;
 
+    /// What one frame of Ethernet carries: clients without an address take no fragments.
+    const REPLY_LEN_MAX: usize = 1472;
     const RECEIVED: &'static [&'static str] =
         names!(RECEIVED_TYPES, RECEIVED_TYPES.len() + 1, "other");
     const SENT: &'static [&'static str] = &["OFFER", "ACK", "ACK (inform)", "NAK"];
