@@ -23,6 +23,9 @@ pub enum DropReason {
     NoSubnet,
     /// An INFORM from nowhere: neither `ciaddr` nor the datagram says where its sender is.
     NoAddress,
+    /// DHCPv4: the interface that the message came through has no address of ours that could be the
+    /// server identifier.
+    NoOwnAddress,
     /// The message carries neither a hardware address nor a client identifier; DHCPv6: it carries
     /// the DUID 00:00:00, by which Kea's leases say that they are nobody's.
     NoIdentity,
@@ -86,7 +89,7 @@ pub enum DropReason {
 
 impl DropReason {
     /// All of them, in the order of their counters.
-    pub const ALL: [Self; 36] = [
+    pub const ALL: [Self; 37] = [
         Self::NotARequest,
         Self::UnexpectedMessageType,
         Self::Bootp,
@@ -95,6 +98,7 @@ impl DropReason {
         Self::Rejected,
         Self::NoSubnet,
         Self::NoAddress,
+        Self::NoOwnAddress,
         Self::NoIdentity,
         Self::ClientIdTooLong,
         Self::ClientChoseOtherServer,
@@ -143,6 +147,7 @@ impl DropReason {
             Self::Rejected => "rejected",
             Self::NoSubnet => "no-subnet",
             Self::NoAddress => "no-address",
+            Self::NoOwnAddress => "no-own-address",
             Self::NoIdentity => "no-identity",
             Self::ClientIdTooLong => "client-id-too-long",
             Self::ClientChoseOtherServer => "client-chose-other-server",
@@ -196,6 +201,7 @@ impl DropReason {
             Self::Filtered => Some(DropStatistic::AdminFiltered),
             Self::Rejected
             | Self::NoSubnet
+            | Self::NoOwnAddress
             | Self::UnknownClient
             | Self::PoolExhausted
             | Self::NotTheClientsLease

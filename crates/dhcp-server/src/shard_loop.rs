@@ -21,13 +21,16 @@ use dhcp_lease::{LeaseStore, LeaseTable};
 use netio::receive::DEFAULT_SLOTS;
 use netio::{Clock, PacketRecvBatch, PollFd, RecvBatch, UdpSocket, Waker};
 
-use crate::doors::{BURST_BYTES, Door, Doors, Reading, Room, Socket};
+use crate::doors::{BURST_BYTES, Door, Doors, Lane, Reading, Room, Socket};
 use crate::frames::FrameCounters;
 use crate::latency::{Stopwatch, since_ns};
 use crate::published::{Published, Seen};
 use crate::service::Service;
 use crate::transmit::{Addressing, Batches, Replies};
 
+/// Octets for one datagram: relay agents may send as much as UDP carries. Memory is used as far as it
+/// was ever filled; a multiple of 4 KiB would have all slots begin in the same lines of the cache.
+const SLOT_BYTES: usize = 65_536 + 64;
 /// How often expiry and deadlines are looked at.
 const HOUSEKEEPING_NS: u64 = 50 * NS_PER_MS;
 /// Slots that one housekeeping may reclaim: 20,000 a second and shard.
@@ -82,7 +85,7 @@ where
         datagrams: if desk.batches.segmentation() {
             RecvBatch::coalescing_into(DEFAULT_SLOTS)
         } else {
-            RecvBatch::default()
+            RecvBatch::new(DEFAULT_SLOTS, SLOT_BYTES)
         },
         packets: PacketRecvBatch::default(),
         now,
@@ -188,11 +191,12 @@ impl Course {
         match &door.socket {
             Socket::Udp(socket) => {
                 let express = door.express.as_ref();
-                let at = |socket| (socket, door);
-                let going_on =
-                    express.map_or(0, |socket| self.receive_udp(at(socket), None, shard, replies));
-                let patience_ns = room.patience_ns();
-                let beginning = self.receive_udp(at(socket), patience_ns, shard, replies);
+                let going_on = express.map_or(0, |socket| {
+                    let at = (socket, door, Lane::Express);
+                    self.receive_udp(at, doors, None, shard, replies)
+                });
+                let (at, patience_ns) = ((socket, door, Lane::First), room.patience_ns());
+                let beginning = self.receive_udp(at, doors, patience_ns, shard, replies);
                 let read = Reading { messages: beginning, is_more: self.datagrams.is_full() };
                 let queue = || Some((socket.receive_queued_bytes().ok()?, socket.drops().ok()?));
                 if let Some(bytes) = room.after_read(read, self.now.mono_ns, queue) {
@@ -223,7 +227,8 @@ impl Course {
     /// than `patience_ns`.
     fn receive_udp<P: Service, S: LeaseStore<P>>(
         &mut self,
-        (socket, door): (&UdpSocket, &Door),
+        (socket, door, lane): (&UdpSocket, &Door, Lane),
+        doors: &Doors,
         patience_ns: Option<u64>,
         shard: &mut Shard<P, S>,
         replies: &mut Replies<'_>,
@@ -242,7 +247,7 @@ impl Course {
         shard.leave_before(patience_ns.map_or(0, |wait_ns| now.mono_ns.saturating_sub(wait_ns)));
         let arrived = self.datagrams.iter().filter_map(|datagram| {
             let since_ns = since_ns(now, datagram.kernel_wall_ns);
-            Some((since_ns, datagram.octets, P::ingress(&datagram, door)?))
+            Some((since_ns, datagram.octets, P::ingress(&datagram, doors, (door, lane))?))
         });
         shard.handle_all(now, arrived, replies);
         received

@@ -20,9 +20,12 @@ const ETHERNET_HEADER: u32 = 14;
 const UDP_HEADER: u32 = 8;
 /// 255.255.255.255.
 const EVERYONE: u32 = u32::MAX;
-/// Kinds of packet (`packet(7)`): for this station, for all, sent by this machine.
-const KIND_HOST: u32 = libc::PACKET_HOST as u32;
-const KIND_BROADCAST: u32 = libc::PACKET_BROADCAST as u32;
+/// The first four bits of an IPv4 address, and what they are of a group (RFC 1112 §4).
+const CLASS_BITS: u32 = 0xf000_0000;
+const GROUP_CLASS: u32 = 0xe000_0000;
+/// Kinds of packet (`packet(7)`): for a group of stations, sent by this machine. Those for this station
+/// and for all have lower numbers, those for another station one between.
+const KIND_MULTICAST: u32 = libc::PACKET_MULTICAST as u32;
 const KIND_OUTGOING: u32 = libc::PACKET_OUTGOING as u32;
 
 const LOAD_OCTET: u32 = libc::BPF_LD | libc::BPF_B | libc::BPF_ABS;
@@ -31,8 +34,10 @@ const LOAD_WORD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
 const ACCEPT: libc::sock_filter = instruction(libc::BPF_RET | libc::BPF_K, u32::MAX);
 const DROP: libc::sock_filter = instruction(libc::BPF_RET | libc::BPF_K, 0);
 
-/// Which of the sockets that share a port takes a broadcast. The kernel gives every one of them a
-/// copy, whatever [`steer::spread`] says.
+/// Which of the sockets that share a port takes what is sent to 255.255.255.255 or to a group. The
+/// kernel gives every one of them a copy, whatever [`steer::spread`] says, and whatever frame it came
+/// in. So it does with what is sent to a subnet's broadcast address, which a filter cannot tell: that
+/// is left to the reader of the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
     /// Offset in the payload of the four octets that [`steer::Key::Payload`] looks at.
@@ -101,11 +106,12 @@ impl Program {
 }
 
 /// For a packet socket whose packets begin with the IPv4 header: whole UDP datagrams over Ethernet
-/// for `port` of 255.255.255.255. Frames for other stations and other VLANs are left out.
+/// for `port` of 255.255.255.255, in whatever frame. Frames for other stations and other VLANs are left
+/// out.
 pub(crate) fn broadcasts_to(port: u16) -> Vec<libc::sock_filter> {
     Program::default()
         .load_beside(libc::SKF_AD_PKTTYPE)
-        .jump(libc::BPF_JGT, KIND_BROADCAST, TO_DROP, 0)
+        .jump(libc::BPF_JGT, KIND_MULTICAST, TO_DROP, 0)
         .load_beside(libc::SKF_AD_HATYPE)
         .require(ETHERNET)
         .then(LOAD_OCTET, 9)
@@ -194,8 +200,8 @@ pub(crate) fn spread_packets(payload_offset: u32, sockets: u32) -> Vec<libc::soc
 
 fn udp_program(broadcasts: Broadcasts) -> Vec<libc::sock_filter> {
     let mut program = Program::default();
+    let destination = (libc::SKF_NET_OFF + 16).cast_unsigned();
     if broadcasts.are_left {
-        let destination = (libc::SKF_NET_OFF + 16).cast_unsigned();
         program = program
             .then(LOAD_WORD, destination)
             .jump(libc::BPF_JEQ, EVERYONE, 0, 2)
@@ -204,8 +210,10 @@ fn udp_program(broadcasts: Broadcasts) -> Vec<libc::sock_filter> {
     }
     if let Some(share) = broadcasts.share {
         program = program
-            .load_beside(libc::SKF_AD_PKTTYPE)
-            .jump(libc::BPF_JEQ, KIND_HOST, TO_ACCEPT, 0)
+            .then(LOAD_WORD, destination)
+            .jump(libc::BPF_JEQ, EVERYONE, 2, 0)
+            .then(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, CLASS_BITS)
+            .jump(libc::BPF_JEQ, GROUP_CLASS, 0, TO_ACCEPT)
             .then(LOAD_WORD, UDP_HEADER + share.payload_offset);
         program.0.extend(steer::choose(share.of));
         program = program.require(share.index);

@@ -296,6 +296,51 @@ fn without_packet_sockets_each_broadcast_reaches_one_shard() {
 }
 
 #[test]
+fn the_frame_decides_nothing_but_the_ip_destination_does() {
+    on_a_link(|| {
+        let near = interface::named(NEAR).unwrap().mac.unwrap();
+        let mut sender = Sender::new();
+        let frames = [near, EVERYONE, [1, 0, 0x5e, 0, 0, 1]];
+        for are_left in [false, true] {
+            // The third of three sockets of two has a number that no datagram for all has.
+            let count = 2;
+            let sockets = udp_sockets(count + 1, are_left);
+            for (index, socket) in (0..).zip(&sockets) {
+                let share = Some(Share { payload_offset: OFFSET, index, of: count });
+                set_broadcasts(socket, Broadcasts { are_left, share }).unwrap();
+            }
+            let direct = are_left.then(|| packet_sockets(NEAR, 1).remove(0));
+            let (mut unicast, mut to_all, mut to_group) = (Vec::new(), Vec::new(), Vec::new());
+            for client in 0..60_u32 {
+                let mac = frames[client as usize % 3];
+                let mut payload = vec![0; OFFSET as usize];
+                payload.extend(client.to_be_bytes());
+                for (to, sent) in [
+                    (OURS, &mut unicast),
+                    (Ipv4Addr::BROADCAST, &mut to_all),
+                    (Ipv4Addr::new(224, 0, 0, 1), &mut to_group),
+                ] {
+                    payload.truncate(OFFSET as usize + 4);
+                    payload.extend(to.octets());
+                    sender.send(mac, (to, PORT), &payload);
+                    sent.push(payload.clone());
+                }
+            }
+            let mut expected = [unicast, to_group].concat();
+            if let Some(direct) = &direct {
+                assert_eq!(packets(direct, to_all.len()), to_all);
+            } else {
+                expected.extend(to_all);
+            }
+            let mut seen = shared(&sockets, expected.len()).concat();
+            seen.sort();
+            expected.sort();
+            assert_eq!(seen, expected, "each once, {are_left}");
+        }
+    });
+}
+
+#[test]
 fn a_checksum_left_to_the_device_is_not_held_against_the_sender() {
     on_a_link(|| {
         let direct = packet_sockets(NEAR, 1).remove(0);

@@ -156,6 +156,9 @@ impl<'m> Transaction<'m> {
     ) -> Result<Self, DropReason> {
         let (message, ingress) = (view.message, *view.ingress);
         let server_id = request::server_identifier(&view);
+        if server_id.is_unspecified() {
+            return Err(DropReason::NoOwnAddress);
+        }
         let intent = Intent::of(snapshot, message, ingress, server_id)?;
         let hardware = HardwareAddress::new(message.htype(), message.chaddr());
         known.begin(snapshot, &view)?;
@@ -168,10 +171,15 @@ impl<'m> Transaction<'m> {
         }
         let identifiers = known::identifiers(snapshot, &view, client_id, flex);
         known.find_early((snapshot, hosts), &view, &identifiers)?;
+        let subnet = select::subnet(snapshot, &view, &known.classes);
+        if subnet.is_none() && is_direct_broadcast(&view) {
+            // Another server on the link may know the client, so nothing is said, as in Kea
+            // (RFC 2131 §4.3.2).
+            return Err(DropReason::NoSubnet);
+        }
         // Kea selects none for these: whose lease it is decides alone.
         let is_placeless = matches!(intent, Intent::Release(_) | Intent::Decline(_));
-        let subnet =
-            if is_placeless { None } else { select::subnet(snapshot, &view, &known.classes) };
+        let subnet = subnet.filter(|_| !is_placeless);
         let settled = match (intent, subnet) {
             (Intent::Inform, _) => Some(ReplyKind::InformAck),
             (_, Some(_)) | (Intent::Release(_) | Intent::Decline(_), None) => None,
@@ -507,6 +515,11 @@ pub fn drive(
             Step::Done(outcome) => return outcome,
         }
     }
+}
+
+/// Whether the message is a client's own, sent to all servers on its link.
+fn is_direct_broadcast(view: &PacketView4<'_>) -> bool {
+    view.ingress.is_broadcast && view.message.giaddr().is_unspecified()
 }
 
 /// What a client is told that no subnet serves. Kea refuses whoever asks for a lease, unless another

@@ -166,11 +166,12 @@ impl Keeper {
     }
 
     fn doors_of(&mut self, place: &Place, sockets: Vec<Pair>) -> Vec<Arc<Door>> {
-        sockets
-            .into_iter()
-            .map(|(socket, express)| {
-                let id = self.free_id();
-                Arc::new(Door { id, place: place.clone(), socket, express })
+        let of = u32::from(self.sockets.shards);
+        (0..)
+            .zip(sockets)
+            .map(|(index, (socket, express))| {
+                let (id, place) = (self.free_id(), place.clone());
+                Arc::new(Door { id, place, socket, express, shard: (index, of) })
             })
             .collect()
     }
@@ -197,7 +198,7 @@ impl Keeper {
             let of = u32::from(self.sockets.shards);
             for (index, door) in (0..).zip(doors) {
                 let Socket::Udp(socket) = &door.socket else { continue };
-                // What is read first has a number that no broadcast has.
+                // What is read first has a number that no such datagram has.
                 let sockets = [Some((socket, index)), door.express.as_ref().map(|lane| (lane, of))];
                 for (socket, index) in sockets.into_iter().flatten() {
                     let share = Some(Share { payload_offset: CLIENT_OFFSET, index, of });

@@ -9,7 +9,7 @@ mod room;
 mod tending;
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
@@ -140,6 +140,27 @@ pub(crate) struct Door {
     /// Where messages arrive that go on with an exchange; they are read first, so that under
     /// overload exchanges are ended before others are begun. Nothing is sent through it.
     pub(crate) express: Option<UdpSocket>,
+    /// Number of the shard, and of how many.
+    pub(crate) shard: (u32, u32),
+}
+
+/// The sockets of a UDP door.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lane {
+    /// [`Door::socket`].
+    First,
+    /// [`Door::express`].
+    Express,
+}
+
+impl Door {
+    /// Whether a copy of a datagram from `source` is this socket's to serve, of those that the
+    /// kernel gave to every socket of the port: one datagram is served once.
+    pub(crate) fn takes_copy(&self, lane: Lane, source: SocketAddrV4) -> bool {
+        let (index, of) = self.shard;
+        let key = source.ip().to_bits() ^ u32::from(source.port());
+        lane == Lane::First && key % of.max(1) == index
+    }
 }
 
 /// All doors of all shards, and what is known of the interfaces behind them.

@@ -135,18 +135,20 @@ impl Plan {
                 return self.missing.push(format!("interface `{name}` has no address {address}"));
             }
             Some(address) => self.add(Kind::Udp, device.clone(), address),
+            // As in Kea: replies would have no address of ours to come from and to name.
+            None if !addresses.iter().any(IpAddr::is_ipv4) => {
+                return self.missing.push(format!("interface `{name}` has no IPv4 address"));
+            }
             None => self.add(Kind::Udp, device.clone(), ANYWHERE),
         }
         // Only Ethernet has broadcasts that packet sockets are for.
         if !is_raw || interface.is_loopback || interface.mac.is_none() {
             return;
         }
-        if !interface.is_up {
-            self.missing.push(format!("interface `{name}` is down"));
-        } else if addresses.iter().any(IpAddr::is_ipv4) {
+        if interface.is_up {
             self.add(Kind::Packet, device, ANYWHERE);
         } else {
-            self.missing.push(format!("interface `{name}` has no IPv4 address"));
+            self.missing.push(format!("interface `{name}` is down"));
         }
     }
 }
@@ -263,7 +265,7 @@ mod tests {
         // As in Kea it is for UDP sockets only.
         let raw = routed(entries, SocketType::Raw);
         assert!(!raw.is_routed);
-        assert_eq!(places(&raw), [DIRECT, "eth0, 192.0.2.2", "eth0", "lo", "eth1"]);
+        assert_eq!(places(&raw), [DIRECT, "eth0, 192.0.2.2", "eth0", "lo"]);
     }
 
     #[test]
@@ -288,7 +290,7 @@ mod tests {
         let config = config(SocketType::Raw, entries);
         let mut machine = machine();
         let early = plan(&config, &machine);
-        assert_eq!(places(&early), ["eth1"]);
+        assert_eq!(places(&early), [""; 0]);
         assert_eq!(
             early.missing,
             [

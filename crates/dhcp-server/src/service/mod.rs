@@ -21,7 +21,7 @@ use netio::Datagram;
 use netio::packet::Packet;
 
 use crate::ServerError;
-use crate::doors::{Door, Doors, Listening, Steering};
+use crate::doors::{Door, Doors, Lane, Listening, Steering};
 use crate::frames::FrameCounters;
 use crate::reload::Terms;
 
@@ -109,8 +109,9 @@ pub(crate) trait Service:
         lease: &'l mut Self::Lease,
     ) -> (&'l mut u32, Option<u32>);
 
-    /// How a datagram came in through `door`; `None` when it was not for us.
-    fn ingress(datagram: &Datagram<'_>, door: &Door) -> Option<Self::Ingress>;
+    /// Returns how a datagram came in `at` a door of `doors`; `None` when it
+    /// is not for us, or when another socket has a copy of it to serve.
+    fn ingress(datagram: &Datagram<'_>, doors: &Doors, at: (&Door, Lane)) -> Option<Self::Ingress>;
 
     /// The message in a packet from a packet socket and how it came in; `None`, counted, when
     /// there is none for us.

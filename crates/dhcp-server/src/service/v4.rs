@@ -16,7 +16,7 @@ use netio::steer::{Beginning, Key};
 
 use super::{Common, HostOf, Outline, Service};
 use crate::ServerError;
-use crate::doors::{Door, Doors, Listening, Steering};
+use crate::doors::{Door, Doors, Lane, Listening, Steering};
 use crate::frames::{self, FrameCounters};
 use crate::reload::{Terms, parse_dhcp4, read_dhcp4};
 
@@ -162,14 +162,25 @@ impl Service for V4 {
         (&mut lease.subnet_id, fitting)
     }
 
-    fn ingress(datagram: &Datagram<'_>, door: &Door) -> Option<Ingress> {
+    fn ingress(
+        datagram: &Datagram<'_>,
+        doors: &Doors,
+        (door, lane): (&Door, Lane),
+    ) -> Option<Ingress> {
         let SocketAddr::V4(source) = datagram.source else { return None };
-        let local = match datagram.local {
-            Some(IpAddr::V4(local)) => local,
-            _ => Ipv4Addr::UNSPECIFIED,
-        };
         // What is for us alone is sent to the address that we answer from.
         let is_broadcast = datagram.destination != datagram.local;
+        let local = match datagram.local {
+            // To a broadcast the kernel names another interface's address where this one has none.
+            _ if is_broadcast && doors.address(datagram.interface).is_none() => None,
+            Some(IpAddr::V4(local)) => Some(local),
+            _ => None,
+        };
+        let local = local.unwrap_or(Ipv4Addr::UNSPECIFIED);
+        if is_broadcast && !is_shared_by_filter(datagram.destination?) {
+            // Every socket of the port has a copy.
+            door.takes_copy(lane, source).then_some(())?;
+        }
         Some(Ingress { source, local, interface: datagram.interface, is_broadcast, door: door.id })
     }
 
@@ -180,5 +191,14 @@ impl Service for V4 {
         counters: &FrameCounters,
     ) -> Option<(&'p [u8], Ingress)> {
         frames::open(packet, doors, door, counters)
+    }
+}
+
+/// Whether the filters of the sockets let one of them have what is sent to `destination`
+/// ([`netio::filter::Share`]).
+const fn is_shared_by_filter(destination: IpAddr) -> bool {
+    match destination {
+        IpAddr::V4(address) => address.is_broadcast() || address.is_multicast(),
+        IpAddr::V6(_) => false,
     }
 }

@@ -16,7 +16,7 @@ use netio::{Clock, Datagram};
 
 use super::{Common, HostOf, Outline, Service};
 use crate::ServerError;
-use crate::doors::{Door, Doors, Listening, Steering};
+use crate::doors::{Door, Doors, Lane, Listening, Steering};
 use crate::frames::FrameCounters;
 use crate::leases::data_folder;
 use crate::reload::{Terms, parse_dhcp6, read_dhcp6};
@@ -189,7 +189,11 @@ impl Service for V6 {
         (&mut lease.subnet_id, fitting)
     }
 
-    fn ingress(datagram: &Datagram<'_>, door: &Door) -> Option<Ingress> {
+    fn ingress(
+        datagram: &Datagram<'_>,
+        _doors: &Doors,
+        (door, _lane): (&Door, Lane),
+    ) -> Option<Ingress> {
         let SocketAddr::V6(source) = datagram.source else { return None };
         let local = match datagram.local {
             Some(IpAddr::V6(local)) => local,
