@@ -3,7 +3,7 @@
 
 use dhcp_lease::user_context::USER_CONTEXT_MAX;
 
-/// Reasons why a lease goes without something.
+/// Reasons why a lease or a reply goes without something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Omission {
@@ -15,11 +15,13 @@ pub enum Omission {
     /// The lease keeps nothing of what relay agents said, since that would be longer than a lease
     /// keeps.
     RelayInfo,
+    /// The reply lacks options, since it would be longer than the client takes or a frame carries.
+    Options,
 }
 
 impl Omission {
     /// All of them, in the order of their counters.
-    pub const ALL: [Self; 3] = [Self::Suffix, Self::GeneratedName, Self::RelayInfo];
+    pub const ALL: [Self; 4] = [Self::Suffix, Self::GeneratedName, Self::RelayInfo, Self::Options];
 
     /// Position in [`Self::ALL`].
     #[must_use]
@@ -34,6 +36,7 @@ impl Omission {
             Self::Suffix => "suffix-too-long",
             Self::GeneratedName => "generated-name-too-long",
             Self::RelayInfo => "relay-info-too-long",
+            Self::Options => "options-left-out",
         }
     }
 }

@@ -199,3 +199,150 @@ fn a_named_link_counts_more_than_the_interface() {
     let discover = direct(MessageType::Discover, 1).option(option::SUBNET_SELECTION, &link);
     assert_eq!(reply(&mut server, &discover, heard(2, ON_ETH0)).2, address(1, 10));
 }
+
+/// Messages of every type that a client sends.
+fn of_every_type(n: u8, server: Ipv4Addr) -> Vec<Build> {
+    let at = address(0, 12);
+    vec![
+        direct(MessageType::Discover, n),
+        direct(MessageType::Request, n),
+        direct(MessageType::Request, n).requested(at),
+        direct(MessageType::Request, n).requested(at).server(server),
+        direct(MessageType::Request, n).from(at),
+        direct(MessageType::Inform, n).from(at),
+        direct(MessageType::Release, n).from(at).server(server),
+        direct(MessageType::Decline, n).requested(at).server(server),
+    ]
+}
+
+#[test]
+fn a_broadcast_from_a_client_that_no_subnet_fits_is_dropped_without_a_word() {
+    const GUARDED: &str = r#"{ "Dhcp4": {
+        "interfaces-config": { "interfaces": [ "*" ] }, "authoritative": true,
+        "client-classes": [ { "name": "mine", "test": "option[60].text == 'mine'" } ],
+        "subnet4": [ { "id": 1, "subnet": "10.0.0.0/24", "client-classes": [ "mine" ],
+                       "pools": [ { "pool": "10.0.0.10 - 10.0.0.13" } ] } ] } }"#;
+    let elsewhere = heard(2, Ipv4Addr::new(192, 0, 2, 1));
+    let link = |message: Build| message.option(option::SUBNET_SELECTION, &[172, 16, 0, 0]);
+    let plain = |message: Build| message;
+    let cases: [(&str, Ingress, fn(Build) -> Build); 3] =
+        [(TWO_LINKS, elsewhere, plain), (GUARDED, heard(2, ON_ETH0), plain), {
+            (TWO_LINKS, heard(2, ON_ETH0), link)
+        }];
+    for (config, ingress, change) in cases {
+        let mut server = Server::new(config);
+        let from_client = Ingress { source: SocketAddrV4::new(address(0, 12), 68), ..ingress };
+        let mut sent = 0;
+        for message in of_every_type(1, ingress.local).into_iter().map(change) {
+            for ingress in [ingress, from_client] {
+                let replies = server.send_by(0, &message.octets(), ingress);
+                assert!(replies.is_empty(), "{:?}", kind(&replies[0].1));
+                sent += 1;
+            }
+        }
+        assert_eq!(server.dropped(DropReason::NoSubnet), sent);
+    }
+}
+
+#[test]
+fn a_relayed_inform_without_a_subnet_is_answered_with_what_classes_say_of_booting() {
+    let mut server = Server::new(
+        r#"{ "Dhcp4": { "interfaces-config": { "interfaces": [ "*" ] },
+            "client-classes": [ { "name": "all", "test": "pkt4.msgtype == 8",
+                "next-server": "10.0.0.77", "boot-file-name": "boot", "server-hostname": "host" } ],
+            "subnet4": [ { "id": 1, "subnet": "10.9.0.0/24" } ] } }"#,
+    );
+    let mut inform = Build::new(MessageType::Inform, 1);
+    inform.header.giaddr = address(0, 2);
+    let replies = server.send_by(0, &inform.octets(), sent_from(address(0, 2)));
+    let reply = Message::parse(&replies[0].1).unwrap();
+    assert_eq!(reply.siaddr(), Ipv4Addr::new(10, 0, 0, 77));
+    assert!(replies[0].1[44..].starts_with(b"host\0"));
+    assert!(replies[0].1[108..].starts_with(b"boot\0"));
+}
+
+#[test]
+fn nothing_is_said_where_we_have_no_address_to_be_known_by() {
+    let mut server = server();
+    let ingress = heard(4, Ipv4Addr::UNSPECIFIED);
+    let messages = of_every_type(1, ON_ETH0);
+    for message in &messages {
+        assert!(server.send_by(0, &message.octets(), ingress).is_empty());
+    }
+    assert_eq!(server.dropped(DropReason::NoOwnAddress), messages.len() as u64);
+}
+
+/// A server whose options together have more octets than a frame, and a client's list of them.
+fn verbose_server() -> (Server, Vec<u8>) {
+    let long = |code: u8| {
+        let data = "0123456789".repeat(if code < 230 { 3 } else { 40 });
+        format!(
+            "{{ \"code\": {code}, \"space\": \"dhcp4\", \"csv-format\": false, \"data\": \"{data}\" }}"
+        )
+    };
+    let codes: Vec<u8> = (224..240).collect();
+    let data: Vec<String> = codes.iter().map(|&code| long(code)).collect();
+    let server = Server::new(&format!(
+        r#"{{ "Dhcp4": {{ "interfaces-config": {{ "interfaces": [ "*" ] }}, "valid-lifetime": 1000,
+            "option-data": [ {{ "name": "routers", "data": "10.0.0.1" }},
+                {{ "name": "domain-name-servers", "data": "10.0.0.2" }}, {} ],
+            "subnet4": [ {{ "id": 1, "subnet": "10.0.0.0/16",
+                            "pools": [ {{ "pool": "10.0.4.0 - 10.0.9.255" }} ] }} ] }} }}"#,
+        data.join(", ")
+    ));
+    // What matters is asked for last.
+    let asked = codes.into_iter().rev().chain([3, 6, 1]).collect();
+    (server, asked)
+}
+
+#[test]
+fn where_not_all_options_fit_those_that_matter_go_out_and_the_rest_is_counted() {
+    let (mut server, asked) = verbose_server();
+    let mut shortened = 0;
+    for (n, maximum) in
+        [None, Some(0), Some(576), Some(800), Some(1200), Some(9000)].iter().enumerate()
+    {
+        for is_relayed in [false, true] {
+            for id_len in [0, 20, 200] {
+                let mut discover = Build::new(MessageType::Discover, n as u8);
+                let ingress = sent_from(address(0, 2));
+                if is_relayed {
+                    discover.header.giaddr = address(0, 2);
+                } else {
+                    discover = discover.direct();
+                }
+                discover = discover.option(option::PARAMETER_REQUEST_LIST, &asked);
+                if let Some(maximum) = maximum {
+                    let maximum: u16 = *maximum;
+                    discover = discover.option(57, &maximum.to_be_bytes());
+                }
+                if id_len > 0 {
+                    discover = discover.option(option::CLIENT_ID, &vec![7; id_len]);
+                }
+                if is_relayed {
+                    let circuit: Vec<u8> = [1, 60].into_iter().chain([9; 60]).collect();
+                    discover = discover.option(option::RELAY_AGENT_INFORMATION, &circuit);
+                }
+                let ingress = if is_relayed { ingress } else { heard(2, ON_ETH0) };
+                let replies = server.send_by(0, &discover.octets(), ingress);
+                let case = format!("{maximum:?} {is_relayed} {id_len}");
+                let octets = &replies.first().expect(&case).1;
+                let allowed = maximum.map_or(1472, |most| usize::from(most).max(576) - 28);
+                assert!(octets.len() <= allowed.min(1472), "{case}: {}", octets.len());
+                let reply = Message::parse(octets).unwrap();
+                for code in [1, 3, 6, 51, 53, 54] {
+                    assert!(reply.option(code).is_some(), "{case}: {code}");
+                }
+                assert_eq!(reply.option(82).is_some(), is_relayed, "{case}");
+                assert_eq!(reply.option(61).is_some(), id_len > 0, "{case}");
+                // Of the others the first that fit, in the client's order.
+                let has = |code: &u8| reply.option(*code).is_some();
+                let missing = asked.iter().filter(|code| !has(code)).count();
+                assert!(missing > 0, "{case}");
+                shortened += 1;
+            }
+        }
+    }
+    let counted = server.counters[0].omissions().find(|(name, _)| *name == "options-left-out");
+    assert_eq!(counted, Some(("options-left-out", shortened)));
+}

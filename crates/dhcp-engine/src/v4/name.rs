@@ -209,6 +209,12 @@ impl ClientName {
         }
     }
 
+    /// Octets of the option that tells the client, at most.
+    pub(super) const fn len_max(&self) -> usize {
+        // Flags and two codes, and a length in front of the first label and behind the last.
+        self.text.len() + 5
+    }
+
     /// Writes the option that tells the client, if any does; its code.
     pub(super) fn put(&self, writer: &mut MessageWriter<'_>) -> Option<u8> {
         if !self.is_answered || self.text.is_empty() {

@@ -5,9 +5,10 @@
 
 use core::net::Ipv4Addr;
 
+use dhcp_lease::v4::V4;
 use dhcp_wire::v4::{
     BOOT_REPLY, BROADCAST_FLAG, Header, Message, MessageType, MessageWriter, NoRoom, OptionValue,
-    option,
+    encoded_len, option,
 };
 
 use super::claim::Place;
@@ -16,6 +17,8 @@ use super::snapshot::Subnet;
 use super::transaction::Transaction;
 use super::{DropReason, lifetime, vendor};
 use crate::classify::ClassSet;
+use crate::counters::ShardCounters;
+use crate::omission::{Omission, Omissions};
 use crate::options::{self, CodeSet, ScopeOptions, Wanted};
 use crate::prefixes::SubnetIndex;
 
@@ -50,6 +53,27 @@ const DHCP_ONLY: CodeSet = CodeSet::of(&[
     option::MESSAGE as u16,
     option::MAXIMUM_DHCP_MESSAGE_SIZE as u16,
 ]);
+
+/// Octets of option 54.
+const SERVER_IDENTIFIER_LEN: usize = 6;
+/// Options that come first where not all fit: without them a client reaches nothing.
+const MOST_IMPORTANT: [u8; 6] = [
+    option::IPV6_ONLY_PREFERRED,
+    option::SERVER_IDENTIFIER,
+    option::ROUTER,
+    option::CLASSLESS_STATIC_ROUTE,
+    option::DOMAIN_NAME_SERVER,
+    option::DOMAIN_NAME,
+];
+
+/// How options that do not fit are dealt with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fit {
+    /// All options have to fit.
+    All,
+    /// Those that do not fit are left out.
+    Chosen,
+}
 
 /// The kinds of reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,33 +143,63 @@ impl Reply {
         subnet.filter(|_| self.terms.kind != ReplyKind::Nak)
     }
 
-    /// Writes the reply into `buffer` and gives its length.
+    /// Writes the reply into `buffer` and gives its length. Where not all options fit the client's
+    /// maximum message size or the buffer, options are left out, the least important ones first; only
+    /// where not even those fit that every reply has, the client's maximum is exceeded, as Kea does.
     ///
     /// # Errors
     ///
-    /// When it does not fit the buffer or the client's maximum message size, and when a client that
-    /// would do without IPv4 finds no word of that in it.
+    /// When those do not fit the buffer, and when a client that would do without IPv4 finds no word of
+    /// that in it.
     pub fn emit(
         &self,
         transaction: &Transaction<'_>,
         buffer: &mut [u8],
+        counters: &ShardCounters<V4>,
+    ) -> Result<usize, DropReason> {
+        let limit = buffer.len().min(room_for(transaction.message()));
+        match self.write(transaction, &mut buffer[..limit], Fit::All) {
+            Err(DropReason::ReplyTooLarge) => {}
+            result => return result,
+        }
+        let mut omissions = Omissions::default();
+        omissions.note(Omission::Options);
+        counters.omitted(omissions);
+        match self.write(transaction, &mut buffer[..limit], Fit::Chosen) {
+            Err(DropReason::ReplyTooLarge) => self.write(transaction, buffer, Fit::Chosen),
+            result => result,
+        }
+    }
+
+    fn write(
+        &self,
+        transaction: &Transaction<'_>,
+        buffer: &mut [u8],
+        fit: Fit,
     ) -> Result<usize, DropReason> {
         let message = transaction.message();
         let is_relayed = self.is_relayed(message);
         let is_dhcp = !transaction.is_bootp();
-        let limit = buffer.len().min(room_for(message));
-        let boot = self.subnet().map(|subnet| Boot::of(transaction, subnet)).unwrap_or_default();
+        let boot = match self.terms.kind {
+            ReplyKind::Nak => Boot::default(),
+            _ => Boot::of(transaction, self.subnet()),
+        };
         let header = self.header(message, boot.next_server, is_relayed);
-        let mut writer = MessageWriter::new(&mut buffer[..limit], &header);
+        let mut writer = MessageWriter::new(buffer, &header);
         writer.sname(boot.server_hostname).file(boot.file_name);
         writer.allow_overload(self.terms.kind != ReplyKind::Nak);
+        if fit == Fit::Chosen {
+            let echoes = echoes(transaction, is_relayed).map(|(_, value)| encoded_len(value.len()));
+            writer.reserve(SERVER_IDENTIFIER_LEN + echoes.sum::<usize>());
+        }
         if is_dhcp {
             writer.option(option::MESSAGE_TYPE, &[self.message_type().code()]);
         }
         let written = match self.subnet() {
-            Some(subnet) => self.put_parameters(transaction, subnet, &mut writer),
+            Some(subnet) => self.put_parameters(transaction, subnet, fit, &mut writer),
             None => CodeSet::default(),
         };
+        writer.reserve(0);
         if is_dhcp && !written.contains(u16::from(option::SERVER_IDENTIFIER)) {
             writer.option(option::SERVER_IDENTIFIER, &self.server_id.octets());
         }
@@ -154,33 +208,10 @@ impl Reply {
         if does_without && !written.contains(u16::from(option::IPV6_ONLY_PREFERRED)) {
             return Err(DropReason::NoIpv6OnlyTime);
         }
-        self.put_echoes(transaction, is_relayed, &mut writer);
+        for (code, value) in echoes(transaction, is_relayed) {
+            writer.option_value(code, value);
+        }
         writer.finish(REPLY_LEN_MIN).map_err(|NoRoom| DropReason::ReplyTooLarge)
-    }
-
-    /// Writes what comes back as the client and its relay agent sent it.
-    fn put_echoes(
-        &self,
-        transaction: &Transaction<'_>,
-        is_relayed: bool,
-        writer: &mut MessageWriter<'_>,
-    ) {
-        let message = transaction.message();
-        if transaction.snapshot.echo_client_id
-            && !transaction.is_bootp()
-            && let Some(id) = message.client_id()
-        {
-            writer.option_value(option::CLIENT_ID, id);
-        }
-        if let Some(link) = message.option(option::SUBNET_SELECTION) {
-            writer.option_value(option::SUBNET_SELECTION, link);
-        }
-        if let Some(information) = message.relay_agent_information()
-            && is_relayed
-            && !information.is_empty()
-        {
-            writer.option_value(option::RELAY_AGENT_INFORMATION, information);
-        }
     }
 
     /// Whether the reply looks like one to a relayed message: an INFORM is answered past the relay,
@@ -233,6 +264,7 @@ impl Reply {
         &self,
         transaction: &Transaction<'_>,
         subnet: SubnetIndex,
+        fit: Fit,
         writer: &mut MessageWriter<'_>,
     ) -> CodeSet {
         let terms = transaction.snapshot.subnet(subnet);
@@ -247,15 +279,37 @@ impl Reply {
             }
             writer.option(option::SUBNET_MASK, &terms.mask.octets());
             withheld.insert(u16::from(option::SUBNET_MASK));
-            if let Some(code) = transaction.known.name.put(writer) {
+            let name = &transaction.known.name;
+            let takes_name = fit == Fit::All || writer.takes(option::CLIENT_FQDN, name.len_max());
+            if takes_name && let Some(code) = name.put(writer) {
                 withheld.insert(u16::from(code));
             }
         }
         let pool = self.terms.place.and_then(|place| place.pool);
         let scopes = || transaction.scopes(subnet, pool);
         let classes = &transaction.known.classes;
-        put_configured(transaction.message(), scopes, (withheld, classes), writer)
+        put_configured((transaction.message(), fit), scopes, (withheld, classes), writer)
     }
+}
+
+/// The options that come back as the client and its relay agent sent them, with their codes.
+fn echoes<'m>(
+    transaction: &Transaction<'m>,
+    is_relayed: bool,
+) -> impl Iterator<Item = (u8, OptionValue<'m>)> {
+    let message = transaction.message();
+    let echoes_id = transaction.snapshot.echo_client_id && !transaction.is_bootp();
+    let id = message.client_id().filter(|_| echoes_id);
+    let link = message.option(option::SUBNET_SELECTION);
+    let relay = message.relay_agent_information();
+    let relay = relay.filter(|information| is_relayed && !information.is_empty());
+    [
+        (option::CLIENT_ID, id),
+        (option::SUBNET_SELECTION, link),
+        (option::RELAY_AGENT_INFORMATION, relay),
+    ]
+    .into_iter()
+    .filter_map(|(code, value)| Some((code, value?)))
 }
 
 /// Writes lease time, T1 and T2.
@@ -284,13 +338,15 @@ impl Default for Boot<'_> {
 }
 
 impl<'t> Boot<'t> {
-    /// Each field from the first of host, classes and subnet that sets it.
-    fn of(transaction: &Transaction<'t>, subnet: SubnetIndex) -> Self {
+    /// Takes each field from the first of host, classes and subnet that sets it; where there is no
+    /// subnet, from classes alone.
+    fn of(transaction: &Transaction<'t>, subnet: Option<SubnetIndex>) -> Self {
         let sources = || {
-            let host = transaction.host_terms(subnet).map(|host| &host.own);
+            let host = subnet.and_then(|subnet| transaction.host_terms(subnet));
+            let host = host.map(|host| &host.own);
             let classes = transaction.class_terms().map(|class| &class.boot);
-            let own = &transaction.snapshot.subnet(subnet).boot;
-            host.into_iter().chain(classes).chain([own])
+            let own = subnet.map(|subnet| &transaction.snapshot.subnet(subnet).boot);
+            host.into_iter().chain(classes).chain(own)
         };
         let text = |field: fn(&BootTerms) -> &str| {
             sources().map(field).find(|text| !text.is_empty()).unwrap_or_default().as_bytes()
@@ -312,22 +368,27 @@ fn room_for(message: &Message<'_>) -> usize {
     asked.max(if message.max_message_size().is_some() { MESSAGE_LEN_MIN } else { usize::MAX })
 }
 
-/// The configured options that the client asked for, and those that are always sent. The scopes
-/// come in order of precedence. The codes written.
+/// Writes the configured options that the client asked for, and those that are always sent; returns
+/// their codes. The scopes come in order of precedence. Where not all fit, those without which a
+/// client is of little use come first, then those that it asked for, in its order.
 fn put_configured<'l, L: Iterator<Item = &'l ScopeOptions<u8>>>(
-    message: &Message<'_>,
+    (message, fit): (&Message<'_>, Fit),
     scopes: impl Fn() -> L,
     (withheld, classes): (CodeSet, &ClassSet),
     writer: &mut MessageWriter<'_>,
 ) -> CodeSet {
     let asked = message.parameter_request_list();
+    let first: &[u8] = if fit == Fit::Chosen { &MOST_IMPORTANT } else { &[] };
+    let asks_for = |code: u8| asked.iter().flat_map(OptionValue::octets).any(|asked| asked == code);
+    let first = first.iter().copied();
+    let first = first.filter(|&code| ALWAYS_SENT.contains(code.into()) || asks_for(code));
     let wanted = Wanted {
-        asked: asked.iter().flat_map(OptionValue::octets),
+        asked: first.chain(asked.iter().flat_map(OptionValue::octets)),
         unasked: ALWAYS_SENT,
         withheld,
         classes,
     };
-    let mut writer = vendor::Options::new(writer);
+    let mut writer = vendor::Options::new(writer, fit == Fit::Chosen);
     options::put_all(scopes, &wanted, &vendor::query(message), &mut writer);
     writer.written()
 }

@@ -166,7 +166,7 @@ impl Protocol for V4 {
         }
         transaction.settle(&reply);
         counters.omitted(transaction.omissions());
-        match reply.emit(&transaction, buffer) {
+        match reply.emit(&transaction, buffer, counters) {
             Ok(len) => Served::Reply(Emitted {
                 len,
                 destination: Destination::of(message, ingress, &reply.terms),

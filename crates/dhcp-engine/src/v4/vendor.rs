@@ -67,13 +67,26 @@ pub(super) struct Options<'w, 'b> {
     is_due: bool,
     /// Codes of the options written.
     written: CodeSet,
+    /// Whether what does not fit is left out.
+    is_choosing: bool,
 }
 
 impl<'w, 'b> Options<'w, 'b> {
-    /// Writes into `writer`.
-    pub(super) const fn new(writer: &'w mut MessageWriter<'b>) -> Self {
-        let written = CodeSet::of(&[]);
-        Self { writer, block: [0; BLOCK_MAX], len: HEAD_LEN, is_due: false, written }
+    /// Writes into `writer`. With `is_choosing` what does not fit is left out, else the writer fails.
+    pub(super) const fn new(writer: &'w mut MessageWriter<'b>, is_choosing: bool) -> Self {
+        Self {
+            writer,
+            block: [0; BLOCK_MAX],
+            len: HEAD_LEN,
+            is_due: false,
+            written: CodeSet::of(&[]),
+            is_choosing,
+        }
+    }
+
+    /// Whether an option goes into the reply.
+    fn admits(&self, code: u8, len: usize) -> bool {
+        !self.is_choosing || self.writer.takes(code, len)
     }
 
     /// Codes of the options written so far, those of vendors' sub-options left out.
@@ -85,7 +98,9 @@ impl<'w, 'b> Options<'w, 'b> {
         if self.is_due {
             self.block[HEAD_LEN - 1] = (self.len - HEAD_LEN) as u8;
             let code = option::VENDOR_IDENTIFYING_VENDOR_SPECIFIC_INFORMATION;
-            self.writer.option(code, &self.block[..self.len]);
+            if self.admits(code, self.len) {
+                self.writer.option(code, &self.block[..self.len]);
+            }
         }
         self.len = HEAD_LEN;
         self.is_due = false;
@@ -107,8 +122,10 @@ impl<'w, 'b> Options<'w, 'b> {
 
 impl OptionWriter<u8> for Options<'_, '_> {
     fn option(&mut self, code: u8, octets: &[u8]) {
-        self.written.insert(u16::from(code));
-        self.writer.option(code, octets);
+        if self.admits(code, octets.len()) {
+            self.written.insert(u16::from(code));
+            self.writer.option(code, octets);
+        }
     }
 
     fn begin_vendor(&mut self, enterprise: u32, sub_options: &[u8]) {

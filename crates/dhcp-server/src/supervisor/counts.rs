@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use dhcp_control::statistics::{Counts, LeaseCounts, PoolCounts, SubnetCounts, always_shown};
 use dhcp_control::{Snapshot, prometheus};
+use dhcp_engine::Omission;
 use dhcp_lease::{LeaseTable, Leased, PoolIndex, PoolStatistics};
 
 use super::Counted;
@@ -119,6 +120,15 @@ impl<P: Service> Tally<P> {
     }
 
     /// Returns why leases go without something, added up over the shards.
+    /// Replies that lack options which did not fit.
+    pub(super) fn shortened_replies(&self) -> u64 {
+        let name = Omission::Options.name();
+        self.omissions()
+            .iter()
+            .find(|(omission, _)| *omission == name)
+            .map_or(0, |(_, count)| *count)
+    }
+
     fn omissions(&self) -> Vec<(&'static str, u64)> {
         summed(self.shards.iter().map(|counted| counted.messages.omissions()))
     }

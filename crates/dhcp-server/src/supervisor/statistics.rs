@@ -26,6 +26,11 @@ use crate::service::{Outline, Service};
 /// How often samples are taken.
 const SAMPLE_NS: u64 = NS_PER_S;
 
+/// Warning when the first reply lacks options.
+const SHORTENED: &str = "a reply lacks options: all of them are longer than the client's maximum \
+                         message size (option 57) or a frame of Ethernet. Shorten what is configured, \
+                         long lists first; `options-left-out` counts such replies";
+
 /// What there is to do.
 pub(super) enum Work {
     /// A command.
@@ -81,6 +86,7 @@ fn tell<P: Service>(todo: &Receiver<Work>, mut tally: Tally<P>, mut statistics: 
         tracing::warn!(target: DAEMON, "statistics do not give way to packets: {cause}");
     }
     let mut due_ns = Clock::mono_ns();
+    let mut has_warned = false;
     loop {
         let left_ns = due_ns.saturating_sub(Clock::mono_ns());
         let sample = |statistics: &mut Statistics, tally: &Tally<P>| {
@@ -103,6 +109,10 @@ fn tell<P: Service>(todo: &Receiver<Work>, mut tally: Tally<P>, mut statistics: 
             }
             Err(RecvTimeoutError::Timeout) => {
                 sample(&mut statistics, &tally);
+                if !has_warned && tally.shortened_replies() > 0 {
+                    has_warned = true;
+                    tracing::warn!(target: DAEMON, "{SHORTENED}");
+                }
                 due_ns = Clock::mono_ns() + SAMPLE_NS;
             }
             Err(RecvTimeoutError::Disconnected) => return,

@@ -23,7 +23,7 @@ pub use message::{Message, Options};
 pub use message_type::MessageType;
 pub use value::{Fragments, OptionValue};
 pub use walk::Instances;
-pub use writer::MessageWriter;
+pub use writer::{MessageWriter, encoded_len};
 
 pub use crate::shared::NoRoom;
 

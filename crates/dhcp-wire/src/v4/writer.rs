@@ -32,6 +32,8 @@ pub struct MessageWriter<'b> {
     overload_at: usize,
     /// One bit per code that has a piece in `file` or `sname`.
     spilled_codes: [u64; 4],
+    /// Octets at the end of the options field that are kept for later.
+    reserved: usize,
     failed: bool,
 }
 
@@ -56,6 +58,7 @@ impl<'b> MessageWriter<'b> {
             may_overload: false,
             overload_at: 0,
             spilled_codes: [0; 4],
+            reserved: 0,
             failed,
         }
     }
@@ -102,7 +105,7 @@ impl<'b> MessageWriter<'b> {
         let end = self.len + 2 + value.len();
         // Nearly always: one piece, behind those before it, in the options field.
         if value.len() <= PIECE_MAX
-            && end + OVERLOAD_LEN < self.buffer.len()
+            && end + OVERLOAD_LEN + self.reserved < self.buffer.len()
             && self.spilled == [None; 2]
             && !self.failed
             && !matches!(code, PAD | END | OPTION_OVERLOAD)
@@ -148,10 +151,30 @@ impl<'b> MessageWriter<'b> {
         self.option(code, &value.to_be_bytes())
     }
 
-    /// Octets of the options field that are free, END counted out.
+    /// Octets of the options field that are free, END and what is reserved counted out.
     #[must_use]
     pub const fn room(&self) -> usize {
-        self.buffer.len().saturating_sub(self.len + 1)
+        self.buffer.len().saturating_sub(self.len + 1 + self.reserved)
+    }
+
+    /// Keeps `octets` of the options field for options that come later, until another number is given:
+    /// 0 lets those be written.
+    pub const fn reserve(&mut self, octets: usize) -> &mut Self {
+        self.reserved = octets;
+        self
+    }
+
+    /// True when an option with a value of `len` octets can be written as well.
+    #[must_use]
+    pub fn takes(&self, code: u8, len: usize) -> bool {
+        let is_whole = !self.is_spilled(code) && encoded_len(len) <= self.free(0);
+        let first = match self.spilled {
+            _ if !self.is_spilled(code) => 0,
+            [_, Some(_)] => 2,
+            _ => 1,
+        };
+        let in_pieces = || (first..3).map(|place| value_len(self.free(place))).sum::<usize>();
+        !self.failed && (is_whole || (self.may_overload && in_pieces() >= len.max(1)))
     }
 
     /// Ends the message and gives its length: END, then zeros up to `minimum_len` octets.
@@ -276,8 +299,9 @@ impl<'b> MessageWriter<'b> {
     }
 }
 
-/// Octets that a value of `len` octets takes with the code and length of each piece.
-const fn encoded_len(len: usize) -> usize {
+/// Returns the octets that a value of `len` octets takes with the code and length of each piece.
+#[must_use]
+pub const fn encoded_len(len: usize) -> usize {
     len + 2 * if len == 0 { 1 } else { len.div_ceil(PIECE_MAX) }
 }
 
@@ -413,5 +437,36 @@ mod tests {
         let mut buffer = [0; 250];
         let mut writer = MessageWriter::new(&mut buffer, &Header::default());
         writer.allow_overload(true).option(230, &[7; 50]).file(b"boot");
+    }
+
+    #[test]
+    fn what_is_said_to_fit_fits_and_what_is_reserved_stays() {
+        for (value_len, may_overload, names) in
+            [(10, false, 0), (40, true, 0), (130, true, 0), (254, true, 1), (300, true, 2)]
+        {
+            for len in 250..560 {
+                let mut buffer = [0xee; 600];
+                let mut writer = MessageWriter::new(&mut buffer[..len], &Header::default());
+                writer.file(&b"boot"[..if names > 0 { 4 } else { 0 }]);
+                writer.sname(&b"host"[..if names > 1 { 4 } else { 0 }]);
+                writer.allow_overload(may_overload).reserve(9);
+                let mut written = [false; 12];
+                for (code, is_written) in (200..).zip(&mut written) {
+                    *is_written = writer.takes(code, value_len);
+                    if *is_written {
+                        writer.option(code, &[code; 300][..value_len]);
+                    }
+                }
+                writer.reserve(0).option(82, &[7; 7]);
+                let len = writer.finish(0).unwrap();
+                let message = Message::parse(&buffer[..len]).unwrap();
+                assert_eq!(message.option(82).unwrap(), [7; 7]);
+                for (code, is_written) in (200..).zip(written) {
+                    let value = message.option(code);
+                    assert_eq!(value.is_some(), is_written);
+                    assert!(value.is_none_or(|value| value == [code; 300][..value_len]));
+                }
+            }
+        }
     }
 }
