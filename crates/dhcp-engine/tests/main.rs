@@ -23,5 +23,6 @@ mod v6_classes;
 mod v6_fuzz;
 mod v6_hosts;
 mod v6_links;
+mod v6_overlap;
 mod v6_registration;
 mod v6_transactions;

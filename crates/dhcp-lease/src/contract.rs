@@ -66,6 +66,9 @@ pub struct SlotView<F: Family> {
     pub row_epoch: u64,
     /// What else the lease says, so that one that would be written again as it is need not be.
     pub text: TextView,
+    /// Whether something else that it has addresses in common with is in use, so that it can be
+    /// neither given nor renewed.
+    pub is_overlapped: bool,
     /// What only this family's leases have.
     pub detail: F::Detail,
 }
@@ -106,6 +109,9 @@ impl<F: Family> SlotView<F> {
     /// An unsettled row still refuses at commit.
     #[must_use]
     pub const fn is_available(&self, now: Now) -> bool {
+        if self.is_overlapped {
+            return false;
+        }
         match self.occupancy {
             Occupancy::Free => true,
             Occupancy::Held => self.hold_deadline_ns <= now.mono_ns,
@@ -292,6 +298,8 @@ pub enum PutRefusal {
     Exists,
     /// There is none.
     Missing,
+    /// Something else that it has addresses in common with is leased.
+    Overlaps,
     /// The slot has a row that is not settled yet: try again after this epoch.
     Unsettled(u64),
     /// The store can no longer log; nothing may be acknowledged.

@@ -19,10 +19,14 @@ pub(super) struct Choice<'c, 'm> {
 }
 
 impl Choice<'_, '_> {
-    /// Whether an association that was decided before has it.
+    /// Whether an association that was decided before has it, or something that overlaps it.
     fn is_taken(&self, slot: &SlotView) -> bool {
         let mut before = self.transaction.associations.iter().take(self.at);
-        before.any(|other| other.chosen.is_some_and(|(taken, _)| taken.address == slot.address))
+        before.any(|other| {
+            other.chosen.is_some_and(|(taken, _)| {
+                taken.address == slot.address || taken.address.overlaps(slot.address)
+            })
+        })
     }
 
     /// The epoch to wait for when something that the association could have is on its way back.
@@ -41,7 +45,10 @@ impl Choice<'_, '_> {
         let mut best = None;
         let mut best_key = None;
         let mut consider = |slot: &'f SlotView, is_candidate| {
-            let place = self.transaction.place(slot.address).filter(|_| !self.is_taken(slot))?;
+            if slot.is_overlapped || self.is_taken(slot) {
+                return None;
+            }
+            let place = self.transaction.place(slot.address)?;
             let rank = self.rank(slot, place, is_candidate)?;
             let key = (rank, self.order(slot, place), slot.address);
             if best_key.is_none_or(|best_key| key < best_key) {
@@ -104,7 +111,10 @@ impl Transaction<'_> {
         let found = self.snapshot.place(self.client.subnet?, resource)?;
         let is_open = self.snapshot.admits_to_pool(found.pool, self.buffers.classes);
         let place = Place { subnet: found.subnet, pool: Some(found.pool), is_reserved: false };
-        (is_open && !self.is_reserved_for_others(found.subnet, resource)).then_some(place)
+        let is_free = is_open
+            && !self.is_reserved_for_others(found.subnet, resource)
+            && !self.snapshot.overlaps_reserved(resource);
+        is_free.then_some(place)
     }
 
     /// Whether something in a pool of `subnet` is reserved there.

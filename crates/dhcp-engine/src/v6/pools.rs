@@ -2,7 +2,7 @@
 //! add to their subnets.
 
 use dhcp_config::v6::{Dhcp6, PdPool, Pool6, Subnet6};
-use dhcp_lease::v6::{IaKind, PoolIndex, PoolSpec};
+use dhcp_lease::v6::{IaKind, PoolIndex, PoolSpec, Resource, Spans};
 
 use super::prefix_order::PrefixOrder;
 use super::snapshot::PoolTerms;
@@ -86,6 +86,36 @@ impl Pools {
         let excluded = pool.excluded;
         let terms = PoolTerms { id: pool.pool_id, subnet: at, scope, excluded, names: None };
         self.terms.push(terms);
+    }
+
+    /// Of what is reserved that which reaches into pools of another kind or length.
+    pub(super) fn reserved_across(&self, reserved: &[Resource]) -> Spans<()> {
+        let mut across = Spans::default();
+        let mut pools: Vec<_> = self.specs.iter().map(PoolSpec::bounds).collect();
+        pools.sort_unstable();
+        let mut classes: Vec<_> = pools.iter().map(|(first, _)| (first.kind, first.len)).collect();
+        classes.dedup();
+        for &resource in reserved {
+            let (from, to) = resource.span();
+            let reaches_into = |&(kind, len): &(IaKind, u8)| {
+                let at = |bits: u128| Resource {
+                    kind,
+                    len,
+                    address: Resource::prefix(bits.into(), len).address,
+                };
+                let (first, last) = (at(from), at(to));
+                let after = pools.partition_point(|&(pool_first, _)| pool_first <= last);
+                let pool = after.checked_sub(1).and_then(|before| pools.get(before));
+                pool.is_some_and(|&(pool_first, pool_last)| {
+                    pool_first.kind == kind && pool_first.len == len && pool_last >= first
+                })
+            };
+            let own = (resource.kind, resource.len);
+            if classes.iter().filter(|&&class| class != own).any(reaches_into) {
+                across.insert(resource, ());
+            }
+        }
+        across
     }
 
     pub(super) fn prefix_orders(&self) -> Vec<PrefixOrder> {

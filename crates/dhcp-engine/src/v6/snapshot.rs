@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use dhcp_config::v6::{ClientClass6, Dhcp6, Lifetime, Subnet6};
 use dhcp_config::{FlexId, IdentifierKind, MacSource, ReservationModes};
-use dhcp_lease::v6::{IaKind, PoolIndex, PoolSet, PoolSpec, Resource, V6};
+use dhcp_lease::v6::{IaKind, PoolIndex, PoolSet, PoolSpec, Resource, Spans, V6};
 use dhcp_wire::Parsing;
 
 use super::pools::Pools;
@@ -70,6 +70,8 @@ pub struct Snapshot {
     addresses: Links<u128>,
     prefixes: Links<u128>,
     prefix_orders: Vec<PrefixOrder>,
+    /// What is reserved in pools of another kind or length.
+    reserved_across: Spans<()>,
     pools: Arc<PoolSet>,
     pool_terms: Vec<PoolTerms>,
 }
@@ -210,6 +212,7 @@ impl Snapshot {
             by_relay: SubnetKeys::new(relays),
             by_interface: SubnetKeys::new(interfaces),
             by_interface_id: SubnetKeys::new(interface_ids),
+            reserved_across: pools.reserved_across(&reserved),
             prefix_orders: pools.prefix_orders(),
             addresses: pools.addresses,
             prefixes: pools.prefixes,
@@ -380,6 +383,13 @@ impl Snapshot {
         let order = self.prefixes.pool_order_from(subnet).iter().copied();
         let own = order.take_while(move |&pool| self.pool_terms(pool).subnet == subnet);
         own.filter(move |pool| self.pools.specs()[pool.0 as usize].len <= len_max)
+    }
+
+    /// Whether something of another kind or length that is reserved overlaps `resource`.
+    #[must_use]
+    pub fn overlaps_reserved(&self, resource: Resource) -> bool {
+        !self.reserved_across.is_empty()
+            && self.reserved_across.overlapping(resource).next().is_some()
     }
 
     /// The pool that holds `resource`, among those that share a link with `subnet`.

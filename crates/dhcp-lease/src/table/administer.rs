@@ -2,6 +2,7 @@
 
 use super::LeaseTable;
 use super::leased::{Kept, Leased, Loaded, Places};
+use super::overlap::Overlaps as _;
 use super::stripe::Locked;
 use super::tally::Delta;
 use crate::contract::{Occupancy, PutMode, PutRefusal, Receipt};
@@ -22,6 +23,7 @@ impl<F: Leased> LeaseTable<F> {
         log: &mut dyn FnMut(F::Row<'_>),
     ) -> Result<Receipt, PutRefusal> {
         let lease = F::take_apart(lease.clone());
+        self.guard(lease.address);
         let place = self.place_to_put(lease.address, mode).ok_or(PutRefusal::Missing)?;
         let mut stripe = self.lock_of(place);
         let has_lease = stripe.shown_state(place).is_some();
@@ -34,6 +36,13 @@ impl<F: Leased> LeaseTable<F> {
         let unsettled = stripe.slot(id).row_epoch;
         if unsettled > settled_epoch {
             return Err(PutRefusal::Unsettled(unsettled));
+        }
+        let is_use = lease.occupancy() != Occupancy::Free && lease.state != LeaseState::Registered;
+        if is_use
+            && self.places.is_guarded(place, lease.address)
+            && !self.places.admit_put(&self.map, lease.address)
+        {
+            return Err(PutRefusal::Overlaps);
         }
         let state = lease.state;
         let had = stripe.shown_state(place).filter(|state| !state.is_past());

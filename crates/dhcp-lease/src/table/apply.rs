@@ -77,6 +77,9 @@ impl<F: Leased> LeaseTable<F> {
             let place = self.place_for(change).ok_or(Refusal::NoSuchSlot)?;
             let mut stripe = self.lock_of(place);
             let id = commit.check(&stripe, place, change)?;
+            if !commit.admits(self, place, change) {
+                return Err(Refusal::Stale);
+            }
             let id = id.unwrap_or_else(|| stripe.make(place, change.address));
             return Ok(commit.receipt(commit.perform(&mut stripe, id, change, log)));
         }
@@ -96,6 +99,14 @@ impl<F: Leased> LeaseTable<F> {
         }
         if count < changes.len() {
             return Err(Refusal::NoSuchSlot);
+        }
+        for (at, (&place, change)) in places.iter().zip(changes).enumerate() {
+            if !commit.admits(self, place, change) {
+                for (&place, change) in places[..at].iter().zip(changes) {
+                    guards.of(place).note_unused(place, change.address);
+                }
+                return Err(Refusal::Stale);
+            }
         }
         let mut is_logged = false;
         for (&place, change) in places.iter().zip(changes) {
@@ -178,6 +189,17 @@ impl Commit {
         };
         // Fetched facts said otherwise: a clock moved between fetch and commit.
         if fits { Ok(id) } else { Err(Refusal::Stale) }
+    }
+
+    /// Whether what overlaps the slot at `place` allows `change`. Its use is entered then.
+    fn admits<F: Leased>(
+        &self,
+        table: &LeaseTable<F>,
+        place: u32,
+        change: &ChangeOf<'_, F>,
+    ) -> bool {
+        let is_use = matches!(change.action, Action::Hold { .. } | Action::Lease(_));
+        !is_use || table.admit(self.now, place, change.address)
     }
 
     /// Makes a change that was checked. True when it was logged.
@@ -292,6 +314,7 @@ impl Commit {
         set_terms(slot);
         let state = &mut *stripe.state;
         state.deadlines.relink_renewed(&mut state.slots, id, expired_s);
+        stripe.note_use(id);
     }
 
     fn release<F: Leased>(

@@ -202,5 +202,6 @@ impl<F: Leased> Locked<'_, F> {
             state.deadlines.unlink(&mut state.slots, id);
             state.deadlines.link(&mut state.slots, id);
         }
+        self.note_use(id);
     }
 }

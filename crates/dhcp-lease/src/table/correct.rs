@@ -19,6 +19,7 @@ impl<F: Leased> LeaseTable<F> {
     pub fn correct(&self, address: F::Address, found: Option<F::Lease>, row_epoch: u64) {
         let place = match &found {
             Some(_) => {
+                self.guard(address);
                 self.cover(address);
                 self.places.make(address, true)
             }

@@ -84,10 +84,12 @@ impl<F: Leased> Fetch<'_, '_, F> {
         match self.table.places.find(address) {
             Some(place) => {
                 let stripe = self.table.lock_of(place);
-                stripe.view((place, address), identity, self.settled_epoch)
+                let view = stripe.view((place, address), identity, self.settled_epoch)?;
+                Some(self.table.compared(self.now, place, view))
             }
             None if self.table.places.can_be_made(address) => {
-                Some(Slot::fresh(0, address).view(identity, self.settled_epoch))
+                let view = Slot::fresh(0, address).view(identity, self.settled_epoch);
+                Some(self.table.compared(self.now, 0, view))
             }
             None => None,
         }
@@ -111,6 +113,7 @@ impl<F: Leased> Fetch<'_, '_, F> {
             return Visited::Others;
         }
         let view = slot.view(&self.keys.identity, self.settled_epoch);
+        let view = table.compared(self.now, place, view);
         let is_past =
             |view: &Option<SlotView<F>>| view.is_some_and(|view| view.occupancy == Occupancy::Free);
         if facts.mine_count < MINE_MAX {
@@ -151,7 +154,7 @@ impl<F: Leased> Fetch<'_, '_, F> {
         for _ in 0..STALE_BITS {
             let (_, address) = self.table.claim(self.keys.pools, pool)?;
             let view = self.view(address)?;
-            if view.occupancy == Occupancy::Free {
+            if view.occupancy == Occupancy::Free && !view.is_overlapped {
                 return Some(view);
             }
         }
@@ -194,7 +197,10 @@ impl<F: Leased> Fetch<'_, '_, F> {
                     && slot.row_epoch <= self.settled_epoch
                     && !self.table.is_reserved(slot.place, slot.address())
             })
-            .map(|slot| slot.view(&self.keys.identity, self.settled_epoch))
+            .map(|slot| {
+                let view = slot.view(&self.keys.identity, self.settled_epoch);
+                self.table.compared(self.now, slot.place, view)
+            })
     }
 
     fn is_wanted(&self, address: F::Address) -> bool {

@@ -9,6 +9,7 @@ use core::fmt::Debug;
 use base::Prefetch;
 
 use super::address_map::AddressMap;
+use super::overlap::Overlaps;
 use super::slot::{Extra, Slot};
 use crate::contract::Occupancy;
 use crate::family::Family;
@@ -239,7 +240,7 @@ pub struct Opening<P> {
 
 /// Leads from addresses to places. Changes happen under the table's configuration lock: what a
 /// `plan` function gives is made ready (free bits, rows for the slots) and then published.
-pub trait Places<F: Leased>: Send + Sync {
+pub trait Places<F: Leased>: Overlaps<F> {
     /// Where the addresses of one pool are.
     type Run: Debug + Send + Sync;
     /// What [`Places::publish`] is given.

@@ -42,11 +42,12 @@ impl<F: Leased> LeaseTable<F> {
 
     /// The place for a lease of `address`. A deletion makes none outside the pools.
     fn place_to_load(&self, address: F::Address, is_deletion: bool) -> Option<u32> {
-        if let Some(place) = self.places.find(address) {
-            return Some(place);
+        if !is_deletion {
+            self.guard(address);
         }
-        if is_deletion {
-            return None;
+        let found = self.places.find(address);
+        if found.is_some() || is_deletion {
+            return found;
         }
         self.cover(address);
         self.places.make(address, true)

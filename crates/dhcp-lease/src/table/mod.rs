@@ -21,6 +21,7 @@ mod list;
 mod load;
 pub(crate) mod memory;
 pub(crate) mod order;
+pub(crate) mod overlap;
 pub(crate) mod published;
 mod reserved;
 pub(crate) mod slot;
@@ -41,6 +42,7 @@ use clock::WallClock;
 use cycle::{Cycles, ReclaimLimits};
 use expiry::Expiry;
 use leased::{ClientIndex, Leased, Opening, Places};
+use overlap::Overlaps as _;
 use reserved::Reserved;
 use stripe::{Locked, Stripe};
 use tally::Tallies;
@@ -160,6 +162,7 @@ impl<F: Leased> LeaseTable<F> {
         let (runs, opening) = self.places.plan(specs);
         let set = Arc::new(PoolSet::new(specs, runs, Some(&configuration.current)));
         self.open(&mut configuration, opening);
+        self.guard_configured(&configuration, reserved);
         self.reserve(&mut configuration, reserved);
         self.recount(&mut configuration.tallies, &set);
         set.count_by(configuration.tallies.of_pools());
@@ -220,7 +223,9 @@ impl<F: Leased> LeaseTable<F> {
             self.open_range(range, rows_before, &mut doubtful);
         }
         // From here on a slot that becomes free sets its bit itself, also one outside the pages.
-        if self.places.publish(opening.publication) {
+        let may_have_others = self.places.publish(opening.publication);
+        self.places.clear_overlapped(&self.map, &opening.ranges);
+        if may_have_others {
             for stripe in 0..STRIPES {
                 doubtful.extend(self.lock(stripe).sparse());
             }
@@ -373,10 +378,14 @@ impl<F: Leased> LeaseTable<F> {
         }
     }
 
-    fn set_bit(&self, place: u32, address: F::Address) {
-        if let Some(bit) = self.places.bit(place, address) {
-            self.map.set(bit);
+    /// Sets the free bit of `address`; false when what overlaps it keeps the bit clear.
+    fn set_bit(&self, place: u32, address: F::Address) -> bool {
+        let Some(bit) = self.places.bit(place, address) else { return true };
+        if self.places.is_guarded(place, address) {
+            return self.places.set_unless_overlapped(&self.map, bit, address);
         }
+        self.map.set(bit);
+        true
     }
 
     fn clear_bit(&self, place: u32, address: F::Address) {

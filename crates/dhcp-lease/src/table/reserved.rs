@@ -5,6 +5,7 @@
 //! have such bits, too, and rows for their slots; what has none is a place that its stripe knows.
 
 use super::leased::{Kept, Leased, Places};
+use super::overlap::Overlaps as _;
 use super::{Configuration, LeaseTable};
 
 /// Reserved places of a block without pools from which on it has a row: its slots take twice the
@@ -95,6 +96,8 @@ impl<F: Leased> LeaseTable<F> {
     /// Reserves one more address until the table is configured anew: what reservations in databases
     /// have is learned address by address. Takes the configuration's lock when it is new.
     pub fn set_aside(&self, address: F::Address) {
+        self.guard(address);
+        self.places.add_reserved(&self.map, address);
         match self.places.bit_to_be(&self.map, address) {
             Some(bit) if self.map.is_reserved(bit) => {}
             Some(bit) => {

@@ -226,6 +226,7 @@ impl<F: Leased> Slot<F> {
             hold_deadline_ns: if is_held { self.hold_deadline_ns } else { 0 },
             row_epoch: self.row_epoch,
             text: if is_leased { self.text_view() } else { TextView::default() },
+            is_overlapped: false,
             detail: self.kept.detail(identity, is_leased),
         }
     }

@@ -195,6 +195,7 @@ impl<F: Leased> Locked<'_, F> {
             _ => {}
         }
         self.count_change(id, counted, event);
+        self.note_use(id);
     }
 
     /// Makes the slot free. Its last client stays known, with the past lease that it remembers.
@@ -284,8 +285,9 @@ impl<F: Leased> Locked<'_, F> {
 
     /// Lets everybody have `address`; `is_unused`: nobody had it since it was free last.
     fn set_free(&self, place: u32, address: F::Address, is_unused: bool) {
-        self.table.set_bit(place, address);
-        if let Some((queue, position)) = self.state.tallies.queue_of(address) {
+        if self.table.set_bit(place, address)
+            && let Some((queue, position)) = self.state.tallies.queue_of(address)
+        {
             queue.push(position, is_unused);
         }
     }

@@ -13,6 +13,7 @@ use crate::table::index::{Found, IdentityIndex};
 use crate::table::leased::{
     ClientIndex, CommonTerms, Kept, Leased, Loaded, Opening, Places, Text, Visited,
 };
+use crate::table::overlap::Overlaps;
 use crate::table::slot::{Extra, Slot};
 use crate::{Allocator, ClientId, ClientKey, HardwareAddress, Identity};
 
@@ -322,6 +323,8 @@ impl ClientIndex<V4> for ByEitherKey {
 
 /// Places that are addresses.
 pub struct Direct;
+
+impl Overlaps<V4> for Direct {}
 
 impl Places<V4> for Direct {
     type Run = ();

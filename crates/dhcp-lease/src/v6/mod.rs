@@ -3,10 +3,12 @@
 mod extent;
 mod kept;
 pub mod lease;
+mod overlap;
 mod places;
 pub mod pool;
 pub mod resource;
 pub mod row;
+mod spans;
 pub mod testing;
 
 use crate::family::Family;
@@ -22,6 +24,7 @@ pub use lease::{HardwareSource, Lease, LeaseTerms};
 pub use pool::PoolSpec;
 pub use resource::{IaIdentity, IaKind, Resource};
 pub use row::RowView;
+pub use spans::Spans;
 
 /// The family of IPv6 addresses and delegated prefixes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

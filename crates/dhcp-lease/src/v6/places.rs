@@ -20,8 +20,10 @@ use hashbrown::HashTable;
 
 use super::V6;
 use super::extent::{Extent, Stretch};
+use super::overlap::Comparison;
 use super::pool::PoolSpec;
 use super::resource::{IaKind, Resource};
+use super::spans::Class;
 use crate::table::address_map::AddressMap;
 use crate::table::leased::{Opening, Places};
 use crate::table::published::Published;
@@ -32,18 +34,39 @@ const WHOLE: u32 = 1 << 20;
 const OPENED_FIRST: u32 = 1 << 12;
 const RESERVED_MAX: u32 = 1 << 24;
 /// Marks a single place; extents have those below.
-const SINGLE: u32 = 1 << 31;
+pub(super) const SINGLE: u32 = 1 << 31;
 /// Single places given to what clients ask for. Beyond, they get what is opened.
 const ASKED_MAX: u32 = 1 << 20;
 const STRIPES: usize = 256;
 
 /// Which extents there are, and which resources a pool ever had.
 #[derive(Clone, Debug, Default)]
-struct Directory {
+pub(super) struct Directory {
     /// Ascending, disjoint.
     extents: Vec<(Resource, Arc<Extent>)>,
     /// Ascending, disjoint: first and last.
-    pooled: Vec<(Resource, Resource)>,
+    pub(super) pooled: Vec<(Resource, Resource)>,
+}
+
+/// Adds a range to ascending, disjoint ones, joined with those that it meets.
+pub(super) fn add_range(
+    ranges: &mut Vec<(Resource, Resource)>,
+    mut first: Resource,
+    mut last: Resource,
+) {
+    let start = ranges.partition_point(|&(_, end)| end < first);
+    let end = ranges.partition_point(|&(from, _)| from <= last);
+    if start < end {
+        first = first.min(ranges[start].0);
+        last = last.max(ranges[end - 1].1);
+    }
+    ranges.splice(start..end, [(first, last)]);
+}
+
+/// Whether `resource` is in one of the ranges, which are ascending and disjoint.
+pub(super) fn is_in_ranges(ranges: &[(Resource, Resource)], resource: Resource) -> bool {
+    let after = ranges.partition_point(|&(first, _)| first <= resource);
+    after > 0 && resource <= ranges[after - 1].1
 }
 
 impl Directory {
@@ -54,13 +77,34 @@ impl Directory {
         Some((extent, extent.offset(resource)?))
     }
 
-    fn is_pooled(&self, resource: Resource) -> bool {
-        let after = self.pooled.partition_point(|&(first, _)| first <= resource);
-        after > 0 && resource <= self.pooled[after - 1].1 && resource.is_proper()
+    pub(super) fn is_pooled(&self, resource: Resource) -> bool {
+        is_in_ranges(&self.pooled, resource) && resource.is_proper()
+    }
+
+    /// The kinds and lengths that there are extents of.
+    pub(super) fn extent_classes(&self) -> impl Iterator<Item = Class> {
+        let class_at = |at: usize| self.extents.get(at).map(|(first, _)| first.class());
+        core::iter::successors(class_at(0), move |&class| {
+            class_at(self.extents.partition_point(|(first, _)| first.class() <= class))
+        })
+    }
+
+    /// The kinds and lengths that pools ever had.
+    pub(super) fn pooled_classes(&self) -> impl Iterator<Item = Class> {
+        let class_at = |at: usize| self.pooled.get(at).map(|(first, _)| first.class());
+        core::iter::successors(class_at(0), move |&class| {
+            class_at(self.pooled.partition_point(|(first, _)| first.class() <= class))
+        })
+    }
+
+    /// The resources at the first and the last of places that belong to one extent.
+    pub(super) fn resources_at(&self, first: u32, last: u32) -> Option<(Resource, Resource)> {
+        let (_, extent) = self.extents.iter().find(|(_, extent)| extent.has_place(first))?;
+        Some((extent.resource(first), extent.resource(last)))
     }
 
     /// The stretches of extents in a pool, ascending.
-    fn stretches(&self, first: Resource, last: Resource) -> Vec<Stretch> {
+    pub(super) fn stretches(&self, first: Resource, last: Resource) -> Vec<Stretch> {
         let start = self.extents.partition_point(|(_, extent)| extent.bounds().1 < first);
         let overlapping = self.extents[start..].iter().take_while(|(from, _)| *from <= last);
         overlapping
@@ -70,17 +114,6 @@ impl Directory {
                 last: (last.number() - from.number()).min(u128::from(extent.reserved() - 1)) as u32,
             })
             .collect()
-    }
-
-    /// Adds a range to those that a pool had, joined with those it meets.
-    fn add_pooled(&mut self, mut first: Resource, mut last: Resource) {
-        let start = self.pooled.partition_point(|&(_, end)| end < first);
-        let end = self.pooled.partition_point(|&(from, _)| from <= last);
-        if start < end {
-            first = first.min(self.pooled[start].0);
-            last = last.max(self.pooled[end - 1].1);
-        }
-        self.pooled.splice(start..end, [(first, last)]);
     }
 }
 
@@ -100,7 +133,8 @@ struct Singles(Mutex<HashTable<(Resource, u32)>>);
 
 /// See the module.
 pub struct Dictionary {
-    directory: Published<Directory>,
+    pub(super) directory: Published<Directory>,
+    pub(super) comparison: Comparison,
     hasher: FixedState,
     singles: Vec<Singles>,
     /// Single places that were given to what clients asked for.
@@ -158,6 +192,17 @@ impl Dictionary {
             let table = stripe.0.lock().expect("no holder of a stripe of places panics");
             table.iter().any(|&(resource, _)| extent.offset(resource).is_some())
         })
+    }
+
+    /// Places of the single resources for which `is_wanted` is true, each as a range.
+    pub(super) fn single_places(&self, is_wanted: impl Fn(Resource) -> bool) -> Vec<(u32, u32)> {
+        let mut places = Vec::new();
+        for stripe in &self.singles {
+            let table = stripe.0.lock().expect("no holder of a stripe of places panics");
+            let wanted = table.iter().filter(|(resource, _)| is_wanted(*resource));
+            places.extend(wanted.map(|&(_, place)| (place, place)));
+        }
+        places
     }
 
     /// What opens `extent` through `opened`.
@@ -232,6 +277,7 @@ impl Places<V6> for Dictionary {
     fn new(seed: u64) -> Self {
         Self {
             directory: Published::new(Directory::default()),
+            comparison: Comparison::default(),
             hasher: FixedState::with_seed(seed.rotate_left(16)),
             singles: (0..STRIPES).map(|_| Singles::default()).collect(),
             asked: AtomicU32::new(0),
@@ -332,7 +378,7 @@ impl Places<V6> for Dictionary {
             let (first, last) = spec.bounds();
             let is_small = last.number() - first.number() < u128::from(WHOLE);
             self.reserve(&mut directory, &mut change, spec, if is_small { WHOLE } else { share });
-            directory.add_pooled(first, last);
+            add_range(&mut directory.pooled, first, last);
         }
         let runs = specs.iter().map(|spec| {
             let (first, last) = spec.bounds();

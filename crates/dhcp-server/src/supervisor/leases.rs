@@ -114,6 +114,11 @@ impl<P: Service> Administration<P> {
                 }
                 Err(PutRefusal::Exists) => return Err(PutFailure::Exists),
                 Err(PutRefusal::Missing) => return Err(PutFailure::Missing),
+                Err(PutRefusal::Overlaps) => {
+                    return Err(PutFailure::Failed(format!(
+                        "{address} overlaps another lease that has not ended"
+                    )));
+                }
                 Err(PutRefusal::Failed) => {
                     return Err(PutFailure::Failed("leases can no longer be stored".to_owned()));
                 }

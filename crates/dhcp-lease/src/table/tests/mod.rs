@@ -8,6 +8,7 @@ mod holds;
 mod load;
 mod model;
 mod modelled;
+mod overlap;
 mod panic;
 mod places;
 mod reconfigure;

@@ -18,9 +18,16 @@ use crate::v6::{
 
 const PREFIX: u128 = 0x2001_0db8 << 96;
 
+/// Kinds and lengths lie apart: none overlaps a resource of another.
 fn pool(kind: IaKind, len: u8, first: u128, last: u128) -> PoolSpec {
-    let first = Resource::from_number(kind, len, (PREFIX >> (128 - len)) + first).address;
-    let last = Resource::from_number(kind, len, (PREFIX >> (128 - len)) + last).address;
+    let apart = match len {
+        56 => 1 << 14,
+        64 => 1 << 16,
+        _ => 0,
+    };
+    let base = (PREFIX >> (128 - len)) + apart;
+    let first = Resource::from_number(kind, len, base + first).address;
+    let last = Resource::from_number(kind, len, base + last).address;
     PoolSpec { kind, len, first, last, ..V6::pool(0, 0) }
 }
 

@@ -94,6 +94,7 @@ impl<F: Modelled> Known<F> {
             hold_deadline_ns: if occupancy == Occupancy::Held { self.deadline_ns } else { 0 },
             row_epoch: self.epoch,
             text: if is_leased { self.text } else { TextView::default() },
+            is_overlapped: false,
             detail: match self.client.filter(|_| is_leased) {
                 Some(theirs) => F::detail(theirs, who, self.lifetime_s),
                 None => F::Detail::default(),

@@ -1,0 +1,353 @@
+//! Prefixes of several lengths and addresses in one region: no two that overlap are ever in use, and
+//! what is free is found.
+
+use core::net::Ipv6Addr;
+use std::collections::BTreeSet;
+
+use base::{Now, Random};
+
+use super::super::leased::Places as _;
+use super::super::{LeaseTable, STRIPES};
+use super::{SECOND_NS, START};
+use crate::contract::{
+    ASKED_MAX, Action, Change, Facts, FetchKeys, Occupancy, PutMode, PutRefusal,
+};
+use crate::family::PoolIndex;
+use crate::lease::LeaseState;
+use crate::pool::{Allocator, PoolSet};
+use crate::sample::{Sample as _, SampleLease};
+use crate::v6::{IaIdentity, IaKind, Lease, PoolSpec, Resource, SlotView, V6};
+
+/// Bits of the region that everything lies in.
+const REGION_LEN: u8 = 114;
+const DUIDS: [&[u8]; 6] = [b"duid-1", b"duid-2", b"duid-3", b"duid-4", b"duid-5", b"duid-6"];
+
+fn region() -> u128 {
+    0x2001_0db8 << 96
+}
+
+/// Any address, or any prefix of up to 14 bits less than an address, in the region.
+fn any_resource(random: &mut Random) -> Resource {
+    let address = Ipv6Addr::from_bits(region() | u128::from(random.below(1 << 14)));
+    match random.below(5) {
+        0 => Resource::address(address),
+        _ => Resource::prefix(address, REGION_LEN + random.below(15) as u8),
+    }
+}
+
+/// A pool of up to 256 resources in the region.
+fn any_pool(random: &mut Random) -> PoolSpec {
+    let prefix_len = REGION_LEN + random.below(9) as u8;
+    let (kind, len) = match random.below(4) {
+        0 => (IaKind::Address, 128),
+        _ => (IaKind::Prefix, (prefix_len + random.below(9) as u8).min(128)),
+    };
+    let base = Ipv6Addr::from_bits(region() | u128::from(random.below(1 << 14)));
+    let (first, last) = Resource::prefix(base, prefix_len).span();
+    let last = if kind == IaKind::Address { last.min(first + 200) } else { last };
+    let allocators = [Allocator::Iterative, Allocator::Random, Allocator::FreeLeaseQueue];
+    PoolSpec {
+        kind,
+        len,
+        first: first.into(),
+        last: Resource::prefix(last.into(), len).address,
+        allocator: allocators[random.below(3) as usize],
+        ..V6::pool(0, 0)
+    }
+}
+
+/// A table, and what only the test knows.
+struct World {
+    table: LeaseTable<V6>,
+    pools: std::sync::Arc<PoolSet<V6>>,
+    reserved: Vec<Resource>,
+    now: Now,
+    random: Random,
+    /// Leases that an operator made: they go before what was only offered.
+    put: BTreeSet<Resource>,
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        let table = LeaseTable::new(seed);
+        let pools = table.configure(&[], &[]);
+        let random = Random::from_seed(seed);
+        Self { table, pools, reserved: Vec::new(), now: START, random, put: BTreeSet::new() }
+    }
+
+    fn identity(&mut self, resource_kind: IaKind) -> IaIdentity<'static> {
+        let duid = DUIDS[self.random.below(6) as usize];
+        IaIdentity { duid, kind: resource_kind, iaid: self.random.below(3) as u32 }
+    }
+
+    fn fetch(
+        &self,
+        identity: IaIdentity<'_>,
+        asked: Option<Resource>,
+        candidate_pools: &[PoolIndex],
+    ) -> Facts<V6> {
+        let mut facts = Facts::default();
+        let mut addresses = [None; ASKED_MAX];
+        addresses[0] = asked;
+        let pools = &*self.pools;
+        let keys =
+            FetchKeys { identity, addresses, pools, candidate_pools, is_candidate_spare: false };
+        self.table.fetch(self.now, 0, &keys, &mut facts);
+        facts
+    }
+
+    /// Everything that is in use now: slots that are leased, on probation or held.
+    fn in_use(&self) -> Vec<Resource> {
+        let mut found = Vec::new();
+        for stripe in 0..STRIPES {
+            let stripe = self.table.lock(stripe);
+            for slot in stripe.state.slots.iter() {
+                let is_used = match slot.occupancy {
+                    Occupancy::Free | Occupancy::Releasing => false,
+                    Occupancy::Held => slot.hold_deadline_ns > self.now.mono_ns,
+                    Occupancy::Leased | Occupancy::Declined => slot.expires_s() > self.now.wall_s(),
+                };
+                if is_used {
+                    found.push(slot.address());
+                }
+            }
+        }
+        found
+    }
+
+    fn is_held(&self, resource: Resource) -> bool {
+        let place = self.table.places.find(resource).expect("it is in use");
+        let stripe = self.table.lock_of(place);
+        let id = stripe.find(place).expect("it is in use");
+        stripe.slot(id).occupancy == Occupancy::Held
+    }
+
+    fn configure(&mut self) {
+        let pools: Vec<_> = (0..self.random.below(4)).map(|_| any_pool(&mut self.random)).collect();
+        self.reserved = (0..self.random.below(3)).map(|_| any_resource(&mut self.random)).collect();
+        self.pools = self.table.configure(&pools, &self.reserved);
+    }
+
+    fn action(&mut self) -> Action<<V6 as crate::Family>::Terms<'static>> {
+        match self.random.below(3) {
+            0 => Action::Hold { deadline_ns: self.now.mono_ns + 5 * SECOND_NS, subnet_id: 1 },
+            _ => {
+                let lifetime_s = 1 + self.random.below(40) as u32;
+                Action::Lease(V6::terms(lifetime_s, 1, ""))
+            }
+        }
+    }
+
+    fn commit(&mut self, identity: IaIdentity<'_>, slot: &SlotView) -> bool {
+        let action = self.action();
+        let (address, expected_version) = (slot.address, slot.version);
+        let change = Change { identity, address, expected_version, action };
+        self.table.apply(self.now, &[change], 0, 0, &mut |_| {}).is_ok()
+    }
+
+    /// A client asks for something of its own choice.
+    fn ask(&mut self) {
+        let resource = match self.random.below(3) {
+            0 if !self.reserved.is_empty() => {
+                self.reserved[self.random.below(self.reserved.len() as u64) as usize]
+            }
+            _ => any_resource(&mut self.random),
+        };
+        let identity = self.identity(resource.kind);
+        let facts = self.fetch(identity, Some(resource), &[]);
+        if let Some(slot) = facts.asked[0] {
+            self.commit(identity, &slot);
+        }
+    }
+
+    /// Two changes in one commit: all or none.
+    fn ask_for_two(&mut self) {
+        let resources = [any_resource(&mut self.random), any_resource(&mut self.random)];
+        if resources[0] == resources[1] {
+            return;
+        }
+        let identities = resources.map(|resource| self.identity(resource.kind));
+        let mut changes = Vec::new();
+        for (identity, resource) in identities.into_iter().zip(resources) {
+            let Some(slot) = self.fetch(identity, Some(resource), &[]).asked[0] else { return };
+            let action = self.action();
+            let (address, expected_version) = (slot.address, slot.version);
+            changes.push(Change { identity, address, expected_version, action });
+        }
+        let _ = self.table.apply(self.now, &changes, 0, 0, &mut |_| {});
+    }
+
+    /// A client has something of its own renewed or gives it back.
+    fn go_on(&mut self) {
+        for kind in [IaKind::Address, IaKind::Prefix] {
+            let identity = self.identity(kind);
+            let facts = self.fetch(identity, None, &[]);
+            for slot in facts.mine() {
+                if self.random.chance(1, 2) {
+                    self.commit(identity, slot);
+                } else if slot.occupancy == Occupancy::Leased {
+                    let (address, expected_version) = (slot.address, slot.version);
+                    let action = Action::Release;
+                    let change = Change { identity, address, expected_version, action };
+                    self.table.apply(self.now, &[change], 0, 0, &mut |_| {}).expect("it is leased");
+                }
+            }
+        }
+    }
+
+    /// Whether `pool` has anything that nobody has, that is reserved for nobody, and that overlaps
+    /// neither.
+    fn has_free(&self, pool: &PoolSpec) -> bool {
+        let taken = self.in_use();
+        let taken: Vec<_> = taken.iter().chain(&self.reserved).copied().collect();
+        let (first, last) = pool.bounds();
+        (first.number()..=last.number()).any(|number| {
+            let resource = Resource::from_number(pool.kind, pool.len, number);
+            !taken.iter().any(|&other| other == resource || other.overlaps(resource))
+        })
+    }
+
+    /// A client takes what a pool gives.
+    fn take(&mut self) {
+        self.table.sweep(self.now, 0, 10_000);
+        let specs = self.pools.specs().to_vec();
+        for (at, spec) in specs.iter().enumerate() {
+            let identity = self.identity(spec.kind);
+            let has_free = self.has_free(spec);
+            let facts = self.fetch(identity, None, &[PoolIndex(at as u32)]);
+            let free = facts.candidate.filter(|slot| slot.occupancy == Occupancy::Free);
+            assert_eq!(free.is_some(), has_free, "{spec:?}, reserved {:?}", self.reserved);
+            let Some(slot) = free else { continue };
+            let is_kept = |&other: &Resource| other == slot.address || other.overlaps(slot.address);
+            assert!(!self.reserved.iter().any(is_kept), "{} is reserved", slot.address);
+            if self.random.chance(1, 4) {
+                self.table.give_back(slot.address);
+            } else {
+                assert!(self.commit(identity, &slot), "{} is free", slot.address);
+            }
+        }
+    }
+
+    fn lease(&mut self, resource: Resource) -> Lease {
+        let sample = SampleLease {
+            address: 0,
+            client: self.random.below(6) as u32,
+            valid_lifetime_s: 1 + self.random.below(40) as u32,
+            cltt_s: self.now.wall_s(),
+            subnet_id: 1,
+            pool_id: 0,
+            hostname: "",
+            state: LeaseState::Assigned,
+            user_context: "",
+        };
+        Lease { resource, ..V6::lease(&sample) }
+    }
+
+    /// An operator adds, replaces or deletes a lease.
+    fn administer(&mut self) {
+        let resource = any_resource(&mut self.random);
+        let lease = self.lease(resource);
+        let modes = [PutMode::Add, PutMode::Force, PutMode::Update];
+        let mode = modes[self.random.below(3) as usize];
+        // An operator's change knows the time by what was done before.
+        self.table.sweep(self.now, 0, 10_000);
+        let taken = self.in_use();
+        let result = self.table.put(&lease, mode, (0, 0), &mut |_| {});
+        if result == Err(PutRefusal::Overlaps) {
+            assert!(taken.iter().any(|&other| other.overlaps(resource)), "{resource} is free");
+        }
+        if result.is_ok() {
+            self.put.insert(resource);
+        }
+        if self.random.chance(1, 4)
+            && let Some(&gone) = taken.first()
+        {
+            let _ = self.table.remove(gone, (0, 0), &mut |_| {});
+        }
+    }
+
+    /// A lease file or a database has another lease, also one that overlaps others.
+    fn load(&mut self, is_overlapping: bool) {
+        let resource = any_resource(&mut self.random);
+        let taken = self.in_use();
+        if is_overlapping || !taken.iter().any(|&other| other.overlaps(resource)) {
+            let lease = self.lease(resource);
+            self.table.load(lease);
+        }
+    }
+
+    fn check(&self, what: &str) {
+        let in_use = self.in_use();
+        for (at, &one) in in_use.iter().enumerate() {
+            for &other in &in_use[..at] {
+                let is_offered = self.is_held(one) || self.is_held(other);
+                let is_put = self.put.contains(&one) || self.put.contains(&other);
+                assert!(!one.overlaps(other) || (is_offered && is_put), "{what}: {one}, {other}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_two_that_overlap_are_in_use_and_what_is_free_is_found() {
+    for seed in 0..200 {
+        let mut world = World::new(seed);
+        for step in 0..60 {
+            let number = if step == 0 { 0 } else { world.random.below(12) };
+            match number {
+                0 => world.configure(),
+                1 | 2 => world.ask(),
+                3 => world.ask_for_two(),
+                4 | 5 => world.go_on(),
+                6 => world.administer(),
+                7 => world.load(false),
+                8 => world.now = world.now.after_ns(world.random.below(20) * SECOND_NS),
+                _ => world.take(),
+            }
+            world.check(&format!("seed {seed}, step {step}, kind {number}"));
+        }
+    }
+}
+
+/// What a lease file has twice ends: the inner ones stay, the outer one is not renewed.
+#[test]
+fn of_loaded_leases_that_overlap_the_inner_ones_are_renewed() {
+    let table = LeaseTable::<V6>::new(1);
+    let prefix = |text: &str, len| Resource::prefix(text.parse().expect("an address"), len);
+    let (outer, inner) = (prefix("2001:db8::", 48), prefix("2001:db8:0:ff00::", 56));
+    let address = Resource::address("2001:db8::5".parse().expect("an address"));
+    let mut world = World { table, ..World::new(1) };
+    world.pools = world.table.configure(&[], &[]);
+    for resource in [inner, outer, address] {
+        let lease = Lease { valid_lifetime_s: 100, ..world.lease(resource) };
+        world.table.load(lease);
+    }
+    let is_overlapped = |resource: Resource| {
+        let identity = IaIdentity { duid: DUIDS[0], kind: resource.kind, iaid: 1 };
+        world.fetch(identity, Some(resource), &[]).asked[0].expect("it is leased").is_overlapped
+    };
+    assert!(is_overlapped(outer));
+    assert!(!is_overlapped(inner));
+    assert!(!is_overlapped(address));
+}
+
+/// Rows of a file that overlap each other do no harm beyond themselves.
+#[test]
+fn leases_that_overlap_when_they_are_loaded_block_what_they_overlap() {
+    for seed in 0..100 {
+        let mut world = World::new(seed);
+        world.configure();
+        for _ in 0..20 {
+            world.load(true);
+        }
+        for _ in 0..20 {
+            let before: BTreeSet<_> = world.in_use().into_iter().collect();
+            world.take();
+            world.ask();
+            for new in world.in_use().into_iter().filter(|one| !before.contains(one)) {
+                let others = world.in_use();
+                assert!(!others.iter().any(|&other| other.overlaps(new)), "seed {seed}: {new}");
+            }
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Addresses and prefixes ordered by where they begin, so that those that overlap another are found.
+
+use core::net::Ipv6Addr;
+use std::collections::BTreeMap;
+
+use super::resource::{IaKind, Resource};
+
+/// Kind and length: resources of the same class overlap only when they are equal.
+pub(super) type Class = (IaKind, u8);
+
+/// First address, kind and length of a resource.
+type Key = (u128, IaKind, u8);
+
+/// A set of addresses and prefixes, each with a value.
+#[derive(Clone, Debug)]
+pub struct Spans<T> {
+    by_first: BTreeMap<Key, T>,
+    /// How many there are of each class.
+    classes: BTreeMap<Class, usize>,
+}
+
+impl<T> Default for Spans<T> {
+    fn default() -> Self {
+        Self { by_first: BTreeMap::new(), classes: BTreeMap::new() }
+    }
+}
+
+impl Resource {
+    /// First and last address that belong to it.
+    #[must_use]
+    pub fn span(self) -> (u128, u128) {
+        let first = self.address.to_bits();
+        let hosts = u128::MAX.checked_shr(u32::from(self.len)).unwrap_or(0);
+        (first & !hosts, first | hosts)
+    }
+
+    pub(super) const fn class(self) -> Class {
+        (self.kind, self.len)
+    }
+
+    /// Whether it and `other` are different and have an address in common.
+    #[must_use]
+    pub fn overlaps(self, other: Self) -> bool {
+        let ((first, last), (other_first, other_last)) = (self.span(), other.span());
+        self.class() != other.class() && first <= other_last && other_first <= last
+    }
+}
+
+const fn resource(&(first, kind, len): &Key) -> Resource {
+    Resource { kind, len, address: Ipv6Addr::from_bits(first) }
+}
+
+impl<T> Spans<T> {
+    /// True when there is nothing in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_first.is_empty()
+    }
+
+    /// Adds `resource`, or replaces its value.
+    pub fn insert(&mut self, resource: Resource, value: T) {
+        let key = (resource.span().0, resource.kind, resource.len);
+        if self.by_first.insert(key, value).is_none() {
+            *self.classes.entry(resource.class()).or_default() += 1;
+        }
+    }
+
+    /// Takes `resource` out. True when it was there.
+    pub fn remove(&mut self, resource: Resource) -> bool {
+        let is_gone = self.by_first.remove(&Self::key(resource)).is_some();
+        if is_gone && let Some(count) = self.classes.get_mut(&resource.class()) {
+            *count -= 1;
+            if *count == 0 {
+                self.classes.remove(&resource.class());
+            }
+        }
+        is_gone
+    }
+
+    /// The value of `resource`.
+    #[must_use]
+    pub fn get(&self, resource: Resource) -> Option<&T> {
+        self.by_first.get(&Self::key(resource))
+    }
+
+    /// Everything, in the order of first addresses.
+    pub fn iter(&self) -> impl Iterator<Item = (Resource, &T)> {
+        self.by_first.iter().map(|(key, value)| (resource(key), value))
+    }
+
+    /// Everything that has an address between `first` and `last` in common with them.
+    pub fn between(&self, first: u128, last: u128) -> impl Iterator<Item = (Resource, &T)> {
+        let inside = self.by_first.range((first, IaKind::Address, 0)..=(last, IaKind::Prefix, 255));
+        let around = self.classes.keys().filter_map(move |&(kind, len)| {
+            let around = Resource { kind, len, address: Ipv6Addr::from_bits(first) };
+            let (start, _) = around.span();
+            // What begins with `first` is inside.
+            let key = (start < first).then_some((start, kind, len))?;
+            self.by_first.get_key_value(&key)
+        });
+        around.chain(inside).map(|(key, value)| (resource(key), value))
+    }
+
+    /// Everything of other classes that overlaps `resource`.
+    pub fn overlapping(&self, resource: Resource) -> impl Iterator<Item = (Resource, &T)> {
+        let (first, last) = resource.span();
+        self.between(first, last).filter(move |(other, _)| other.class() != resource.class())
+    }
+
+    fn key(resource: Resource) -> Key {
+        (resource.span().0, resource.kind, resource.len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::Random;
+
+    use super::*;
+
+    #[test]
+    fn what_overlaps_is_what_a_comparison_with_each_finds() {
+        let mut random = Random::from_seed(5);
+        for _ in 0..300 {
+            let mut spans = Spans::default();
+            let mut all = Vec::new();
+            for number in 0..random.below(20) {
+                let resource = any(&mut random);
+                spans.insert(resource, number);
+                all.retain(|&(known, _)| known != resource);
+                all.push((resource, number));
+            }
+            if random.chance(1, 2) && !all.is_empty() {
+                let (gone, _) = all.swap_remove(random.below(all.len() as u64) as usize);
+                assert!(spans.remove(gone) && !spans.remove(gone));
+            }
+            let asked = any(&mut random);
+            let mut found: Vec<_> =
+                spans.overlapping(asked).map(|(resource, &number)| (resource, number)).collect();
+            let mut compared: Vec<_> =
+                all.iter().copied().filter(|&(known, _)| known.overlaps(asked)).collect();
+            found.sort_unstable();
+            compared.sort_unstable();
+            assert_eq!(found, compared, "{asked} among {all:?}");
+            assert_eq!(spans.iter().count(), all.len());
+        }
+    }
+
+    /// Addresses and prefixes of 120 to 128 bits that lie close together.
+    fn any(random: &mut Random) -> Resource {
+        let address = Ipv6Addr::from_bits((0x2001_0db8 << 96) | u128::from(random.below(256)));
+        match random.below(3) {
+            0 => Resource::address(address),
+            _ => Resource::prefix(address, 120 + random.below(9) as u8),
+        }
+    }
+}
