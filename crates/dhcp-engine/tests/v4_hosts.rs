@@ -367,3 +367,17 @@ fn the_operators_expression_tells_hosts_and_takes_the_place_of_client_identifier
     let moved = discover(1).option(option::CLIENT_ID, b"\x00own");
     assert_eq!(given(&server.ask(&moved)), address(10));
 }
+
+/// Firmware, boot loader and system ask within seconds, each with another client identifier.
+#[test]
+fn an_offer_of_a_reserved_address_binds_no_other_identifier_of_its_owner() {
+    for reserved in ["10.0.0.10", "10.0.0.200"] {
+        let mut server = Server::new(&configuration("", &reserve(1, reserved)));
+        let expected: Ipv4Addr = reserved.parse().expect("an address");
+        for id in [&[0, 1, 2, 3][..], &[1, 2, 0, 0, 0, 0, 1], &[255, 9, 9, 9, 9, 0, 3]] {
+            let offer =
+                server.ask_octets(&discover(1).option(option::CLIENT_IDENTIFIER, id).octets());
+            assert_eq!(given(&offer), expected, "{id:?}");
+        }
+    }
+}

@@ -284,3 +284,39 @@ fn what_relay_agents_said_is_kept_with_the_lease() {
     );
     assert_eq!(&*lease(&server, address(0x10)).user_context, expected);
 }
+
+/// Kea completes a reserved name whether the client sends one or not.
+#[test]
+fn a_reserved_name_is_completed_without_a_name_of_the_client() {
+    let hosts = format!(
+        r#""reservations": [ {{ "duid": "{DUID_1}", "ip-addresses": [ "2001:db8:1::77" ],
+            "hostname": "Res" }} ],"#
+    );
+    let text = config(r#""ddns-qualifying-suffix": "suffix.example","#, &hosts);
+    let mut server = Server::new(&text);
+    assert_eq!(server.lease(1), address(0x77));
+    assert_eq!(lease(&server, address(0x77)).hostname.to_lowercase(), "res.suffix.example");
+}
+
+/// Boot loader and system of one machine ask within seconds, each as another association.
+#[test]
+fn an_offer_of_what_is_reserved_binds_no_other_association_of_its_owner() {
+    let hosts = format!(
+        r#"{{ "duid": "{DUID_1}", "ip-addresses": [ "2001:db8:1::77" ],
+            "prefixes": [ "2001:db8:700::/56" ] }}"#
+    );
+    let mut server = Server::new(&reserved(&hosts));
+    for iaid in 1..4 {
+        let solicit = Build::new(MessageType::Solicit, 1).na(iaid, &[]).pd(iaid, &[]);
+        let advertise = server.ask(&solicit);
+        assert_eq!(
+            (advertise.leased(0), advertise.leased(1)),
+            (address(0x77), ip("2001:db8:700::"))
+        );
+    }
+    let request = Build::new(MessageType::Request, 1).for_us().na(9, &[address(0x77)]);
+    assert_eq!(server.ask(&request).leased(0), address(0x77));
+    // A lease binds.
+    let reply = server.ask(&Build::new(MessageType::Request, 1).for_us().na(8, &[address(0x77)]));
+    assert_ne!(reply.leased(0), address(0x77));
+}

@@ -129,7 +129,7 @@ impl Court<'_, '_> {
             if is_releasing_own(slot) {
                 return Decision::Wait(slot.row_epoch);
             }
-            if is_own(slot) || slot.is_available(self.now) {
+            if is_own(slot) || self.is_claimable(slot) {
                 return self.offer((slot, claim.place));
             }
         }
@@ -190,12 +190,15 @@ impl Court<'_, '_> {
         if slot.is_some_and(is_releasing_own) {
             return Decision::Wait(epoch);
         }
-        if slot.is_some_and(|slot| !is_own(slot) && !slot.is_available(self.now)) {
+        let is_claimed = self.claim.is_some_and(|claim| claim.address == address);
+        let is_free =
+            |slot: SlotView| slot.is_available(self.now) || (is_claimed && self.is_claimable(slot));
+        if slot.is_some_and(|slot| !is_own(slot) && !is_free(slot)) {
             return nak(epoch);
         }
-        let claimed = self.claim.filter(|claim| claim.address != address);
+        let claimed = self.claim.filter(|_| !is_claimed);
         if let Some(claimed) = claimed.and_then(|claim| self.slot(claim.address))
-            && claimed.is_available(self.now)
+            && self.is_claimable(claimed)
         {
             // What is reserved for the client is free again: it shall discover it.
             return nak(epoch.max(claimed.row_epoch));
@@ -292,6 +295,12 @@ impl Court<'_, '_> {
         }
     }
 
+    /// Whether the client can have `slot`, which is reserved for it. An offer to somebody else does
+    /// not bind: the client may have asked under another identifier.
+    fn is_claimable(&self, slot: SlotView) -> bool {
+        slot.is_available(self.now) || slot.occupancy == Occupancy::Held
+    }
+
     /// The slot of an address that was asked for.
     fn slot(&self, address: Ipv4Addr) -> Option<SlotView> {
         self.facts.asked.iter().flatten().find(|slot| slot.address == address).copied()
@@ -332,7 +341,7 @@ impl Court<'_, '_> {
     fn conflict(&self) -> Option<SubnetIndex> {
         let claim = self.claim?;
         let slot = self.slot(claim.address)?;
-        let is_taken = slot.owner != Owner::Asking && !slot.is_available(self.now);
+        let is_taken = slot.owner != Owner::Asking && !self.is_claimable(slot);
         is_taken.then_some(claim.place.subnet)
     }
 

@@ -86,16 +86,18 @@ impl Choice<'_, '_> {
             Occupancy::Leased if is_running && place.is_reserved => Some(1),
             Occupancy::Held if is_mine && place.is_reserved => Some(2),
             _ if is_available && place.is_reserved => Some(2),
-            Occupancy::Leased if is_running => Some(3),
-            Occupancy::Held if is_mine && is_asked => Some(4),
+            // An offer of it under another DUID or IAID does not bind.
+            Occupancy::Held if place.is_reserved => Some(3),
+            Occupancy::Leased if is_running => Some(4),
+            Occupancy::Held if is_mine && is_asked => Some(5),
             Occupancy::Free | Occupancy::Leased | Occupancy::Held if is_available && is_asked => {
-                Some(4)
+                Some(5)
             }
-            Occupancy::Held if is_mine => Some(5),
-            Occupancy::Leased if is_mine => Some(6),
-            Occupancy::Free if is_mine => Some(7),
+            Occupancy::Held if is_mine => Some(6),
+            Occupancy::Leased if is_mine => Some(7),
+            Occupancy::Free if is_mine => Some(8),
             // A probation that is over leaves a slot like any other.
-            Occupancy::Declined if is_available && is_asked => Some(8),
+            Occupancy::Declined if is_available && is_asked => Some(9),
             _ => None,
         }
     }

@@ -25,7 +25,10 @@ pub(super) fn make(
 ) -> Option<u8> {
     name.clear();
     let Some(fqdn) = fqdn else {
-        name.push_str(reserved);
+        if !reserved.is_empty() {
+            name.push_str(reserved);
+            note(terms.qualify(name), omissions);
+        }
         return None;
     };
     if !reserved.is_empty() {
