@@ -256,3 +256,24 @@ fn agents_supply_options_that_are_allowed_and_that_we_do_not_have() {
     assert_eq!(values(23).len(), 0);
     assert_eq!(values(31), [ip("2001:db8::123").octets()]);
 }
+
+/// RFC 8168 §3.2: the length that a client asks for goes before the prefix that it names.
+#[test]
+fn the_length_of_a_hint_goes_before_its_prefix() {
+    let pool = |prefix: &str, len: u8| {
+        format!(r#"{{ "prefix": "{prefix}", "prefix-len": 80, "delegated-len": {len} }}"#)
+    };
+    let pools =
+        [pool("2001:db8:0:0:1::", 88), pool("2001:db8:0:0:3::", 96), pool("2001:db8:0:0:5::", 104)];
+    let text = format!(
+        r#"{{ "Dhcp6": {{ "interfaces-config": {{ "interfaces": [ "*" ] }},
+            "subnet6": [ {{ "id": 1, "subnet": "2001:db8:1::/64", "pd-pools": [ {} ] }} ] }} }}"#,
+        pools.join(",")
+    );
+    let named: Ipv6Addr = "2001:db8:0:0:3::".parse().unwrap();
+    for (asked, given) in [(92, 88), (96, 96), (100, 96), (64, 88), (104, 104), (120, 104)] {
+        let mut server = Server::new(&text);
+        let solicit = Build::new(MessageType::Solicit, 1).pd(1, &[(named, asked)]);
+        assert_eq!(server.ask(&solicit).ias[0].leased[0].1, given, "/{asked}");
+    }
+}

@@ -4,6 +4,11 @@
 
 use dhcp_lease::PoolIndex;
 
+/// How well `len` suits a client that asks for `wanted` bits: the least suits best.
+pub(super) const fn rank(len: u8, wanted: u8) -> (bool, u8) {
+    (len > wanted, len.abs_diff(wanted))
+}
+
 /// The orders of one link, by the length asked for.
 #[derive(Debug, Default)]
 pub(super) struct PrefixOrder {
@@ -23,7 +28,7 @@ impl PrefixOrder {
         }
         let order_for = |wanted: u8| {
             let mut order = pools.to_vec();
-            order.sort_by_key(|&(_, len)| (len > wanted, len.abs_diff(wanted)));
+            order.sort_by_key(|&(_, len)| rank(len, wanted));
             order.into_iter().map(|(pool, _)| pool).collect()
         };
         Self { by_len: lens.into_iter().map(|len| (len, order_for(len))).collect() }

@@ -10,7 +10,7 @@ use dhcp_lease::v6::{IaKind, PoolIndex, PoolSet, PoolSpec, Resource, Spans, V6};
 use dhcp_wire::Parsing;
 
 use super::pools::Pools;
-use super::prefix_order::PrefixOrder;
+use super::prefix_order::{self, PrefixOrder};
 use super::referred;
 use crate::adaptive;
 use crate::classify::{ClassIndex, ClassSet, Classes, StringProgram};
@@ -409,10 +409,11 @@ impl Snapshot {
         links.place(subnet, u128::from(resource.address))
     }
 
-    /// What a client that wishes for `wished` can have of it: the prefix of the pool's length around
-    /// it, unless other pools of the link delegate just the length wished for.
+    /// What a client in these classes that wishes for `wished` can have of it: the prefix of the pool's
+    /// length around it, unless another pool of the link delegates a length that goes before for the
+    /// length wished for (RFC 8168 §3.2: the length counts more than the address).
     #[must_use]
-    pub fn grantable(&self, subnet: SubnetIndex, wished: Resource) -> Resource {
+    pub fn grantable(&self, subnet: SubnetIndex, wished: Resource, classes: &ClassSet) -> Resource {
         let Some(place) =
             self.pool_around(subnet, wished).filter(|_| wished.kind == IaKind::Prefix)
         else {
@@ -421,8 +422,10 @@ impl Snapshot {
         let specs = self.pools.specs();
         let len = |pool: PoolIndex| specs[pool.0 as usize].len;
         let names_len = !matches!(wished.len, 0 | 128);
-        let mut others = self.prefixes.pool_order(subnet).iter();
-        if names_len && others.any(|&pool| len(pool) == wished.len) {
+        let all = self.prefixes.pool_order(subnet).iter().copied();
+        let lens = all.filter(|&pool| self.admits_to_pool(pool, classes)).map(len);
+        let best = lens.min_by_key(|&len| prefix_order::rank(len, wished.len));
+        if names_len && best.is_some_and(|best| best != len(place.pool)) {
             return wished;
         }
         Resource::prefix(wished.address, len(place.pool))

@@ -226,7 +226,7 @@ impl<'m> Transaction<'m> {
         for association in self.associations.iter_mut() {
             for hint in association.hints.iter_mut().flatten() {
                 if !hint.address.is_unspecified() {
-                    *hint = self.snapshot.grantable(subnet, *hint);
+                    *hint = self.snapshot.grantable(subnet, *hint, self.buffers.classes);
                 }
             }
         }
