@@ -185,7 +185,11 @@ mod tests {
     #[test]
     fn keas_trials_on_databases_are_those_of_slow_servers_with_all_clients() {
         let plan = plan();
-        let mut subject = Subject::new("kea", "", Kind::Kea { version: KeaVersion::Installed, multi_threaded: true });
+        let mut subject = Subject::new(
+            "kea",
+            "",
+            Kind::Kea { version: KeaVersion::Installed, multi_threaded: true },
+        );
         for (store, start_per_s) in
             [(Store::Memfile, plan.search.start_per_s), (Store::Mysql, SLOW_START_PER_S)]
         {
@@ -222,7 +226,10 @@ mod tests {
     #[test]
     fn only_servers_that_cannot_take_the_plan_get_less_and_it_is_said() {
         let plan = plan();
-        for kind in [Kind::Godwit(Durability::None), Kind::Kea { version: KeaVersion::Installed, multi_threaded: true }] {
+        for kind in [
+            Kind::Godwit(Durability::None),
+            Kind::Kea { version: KeaVersion::Installed, multi_threaded: true },
+        ] {
             let terms = terms(kind, &plan);
             assert_eq!((terms.pool_size, terms.clients), (4_000_000, 1_000_000));
             assert_eq!(terms.search(&plan.search), plan.search);

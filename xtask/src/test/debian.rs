@@ -54,8 +54,7 @@ impl DebianRoot {
         let root = path(&session.root);
         let (marker, log) = (session.marker.clone(), session.log(FOLDER));
         let privilege = session.privilege;
-        let made =
-            std::thread::spawn(move || make(&root, may_install, privilege, &marker, &log));
+        let made = std::thread::spawn(move || make(&root, may_install, privilege, &marker, &log));
         Self { made }
     }
 
