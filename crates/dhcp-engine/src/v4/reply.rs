@@ -189,8 +189,7 @@ impl Reply {
         writer.sname(boot.server_hostname).file(boot.file_name);
         writer.allow_overload(self.terms.kind != ReplyKind::Nak);
         if fit == Fit::Chosen {
-            let echoes = echoes(transaction, is_relayed).map(|(_, value)| encoded_len(value.len()));
-            writer.reserve(SERVER_IDENTIFIER_LEN + echoes.sum::<usize>());
+            writer.reserve(reserved_len(transaction, is_relayed));
         }
         if is_dhcp {
             writer.option(option::MESSAGE_TYPE, &[self.message_type().code()]);
@@ -208,9 +207,9 @@ impl Reply {
         if does_without && !written.contains(u16::from(option::IPV6_ONLY_PREFERRED)) {
             return Err(DropReason::NoIpv6OnlyTime);
         }
-        for (code, value) in echoes(transaction, is_relayed) {
+        visit_echoes(transaction, is_relayed, |code, value| {
             writer.option_value(code, value);
-        }
+        });
         writer.finish(REPLY_LEN_MIN).map_err(|NoRoom| DropReason::ReplyTooLarge)
     }
 
@@ -292,24 +291,38 @@ impl Reply {
     }
 }
 
-/// The options that come back as the client and its relay agent sent them, with their codes.
-fn echoes<'m>(
+/// Calls `visit` with each option that comes back as the client or its relay agent sent it, and with its
+/// code.
+#[inline]
+fn visit_echoes<'m>(
     transaction: &Transaction<'m>,
     is_relayed: bool,
-) -> impl Iterator<Item = (u8, OptionValue<'m>)> {
+    mut visit: impl FnMut(u8, OptionValue<'m>),
+) {
     let message = transaction.message();
-    let echoes_id = transaction.snapshot.echo_client_id && !transaction.is_bootp();
-    let id = message.client_id().filter(|_| echoes_id);
-    let link = message.option(option::SUBNET_SELECTION);
-    let relay = message.relay_agent_information();
-    let relay = relay.filter(|information| is_relayed && !information.is_empty());
-    [
-        (option::CLIENT_ID, id),
-        (option::SUBNET_SELECTION, link),
-        (option::RELAY_AGENT_INFORMATION, relay),
-    ]
-    .into_iter()
-    .filter_map(|(code, value)| Some((code, value?)))
+    if transaction.snapshot.echo_client_id
+        && !transaction.is_bootp()
+        && let Some(id) = message.client_id()
+    {
+        visit(option::CLIENT_ID, id);
+    }
+    if let Some(link) = message.option(option::SUBNET_SELECTION) {
+        visit(option::SUBNET_SELECTION, link);
+    }
+    if let Some(information) = message.relay_agent_information()
+        && is_relayed
+        && !information.is_empty()
+    {
+        visit(option::RELAY_AGENT_INFORMATION, information);
+    }
+}
+
+/// Returns how many octets the option server identifier and the echoes take.
+#[cold]
+fn reserved_len(transaction: &Transaction<'_>, is_relayed: bool) -> usize {
+    let mut len = SERVER_IDENTIFIER_LEN;
+    visit_echoes(transaction, is_relayed, |_, value| len += encoded_len(value.len()));
+    len
 }
 
 /// Writes lease time, T1 and T2.

@@ -64,7 +64,7 @@ macro_rules! lease_store_contract {
     (v6: $backend:expr) => {
         $crate::lease_store_contract!(v6_by_number: $backend);
         $crate::lease_store_contract!(@each $backend;
-            an_address_and_a_prefix_with_one_number_are_two,
+            an_address_and_a_prefix_with_one_number_take_turns,
         );
     };
     (v6_by_number: $backend:expr) => {

@@ -23,9 +23,9 @@ fn huge(offset: u64) -> Resource {
     Resource::address(Ipv6Addr::from_bits(HUGE | u128::from(offset)))
 }
 
-/// 256 prefixes of /56 below 2001:db8::/48, of which the first is as an address in `pool(0, 0)`.
+/// 256 prefixes of /56 below 2001:db8:100::/48, beside all addresses.
 fn prefix_pool(len: u8) -> PoolSpec {
-    let first = Ipv6Addr::from_bits(0x2001_0db8 << 96);
+    let first = Ipv6Addr::from_bits(0x2001_0db8_0100 << 80);
     let last = first.to_bits() | (0xff << (128 - len));
     let last = Ipv6Addr::from_bits(last);
     PoolSpec { kind: IaKind::Prefix, len, first, last, ..V6::pool(0, 0) }
@@ -84,8 +84,10 @@ pub fn several_associations_of_a_message_succeed_together<B: Backend<Family = V6
     }
 }
 
-/// 2001:db8:: is an address, 2001:db8::/128 a prefix.
-pub fn an_address_and_a_prefix_with_one_number_are_two<B: Backend<Family = V6>>(backend: &mut B) {
+/// 2001:db8:: is an address, 2001:db8::/128 a prefix: two slots, of which one is leased at a time.
+pub fn an_address_and_a_prefix_with_one_number_take_turns<B: Backend<Family = V6>>(
+    backend: &mut B,
+) {
     let single = |kind| {
         let first = Ipv6Addr::from_bits(0x2001_0db8 << 96);
         PoolSpec { kind, first, last: first, ..V6::pool(0, 0) }
@@ -94,13 +96,20 @@ pub fn an_address_and_a_prefix_with_one_number_are_two<B: Backend<Family = V6>>(
     let mut bench = Bench::new(backend, &specs);
     let address = Resource::address(specs[0].first);
     let prefix = Resource::prefix(specs[0].first, 128);
-    bench.make(association(1, IaKind::Address, 1), address, lease_for::<B>(LIFETIME_S));
+    let (first, second) = (association(1, IaKind::Address, 1), association(2, IaKind::Prefix, 1));
+    bench.make(first, address, lease_for::<B>(LIFETIME_S));
     bench.settle();
-    let free = bench.slot(association(2, IaKind::Prefix, 1), prefix);
-    assert_eq!((free.occupancy, free.owner), (Occupancy::Free, Owner::Nobody));
-    bench.make(association(2, IaKind::Prefix, 1), prefix, lease_for::<B>(LIFETIME_S));
+    let slot = bench.slot(second, prefix);
+    assert_eq!(slot.owner, Owner::Nobody);
+    assert_eq!(bench.commit(second, &slot, lease_for::<B>(LIFETIME_S)), Err(Refusal::Stale));
+    let kept = bench.slot(first, address);
+    assert_eq!((kept.occupancy, kept.owner), (Occupancy::Leased, Owner::Asking));
+    bench.make(first, address, Action::Release);
     bench.settle();
-    let kept = bench.slot(association(1, IaKind::Address, 1), address);
+    bench.sweep();
+    bench.make(second, prefix, lease_for::<B>(LIFETIME_S));
+    bench.settle();
+    let kept = bench.slot(second, prefix);
     assert_eq!((kept.occupancy, kept.owner), (Occupancy::Leased, Owner::Asking));
 }
 
