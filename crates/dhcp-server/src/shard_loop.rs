@@ -93,6 +93,8 @@ where
         drain_until_ns: None,
     };
     let mut snapshot = shared.snapshot.see(desk.index);
+    // A command may have changed the configuration since the shard was made.
+    desk.shard.reload(Arc::clone(&snapshot.value));
     let mut doors = shared.doors.see(desk.index);
     loop {
         desk.shard.set_interfaces(Arc::clone(&doors.value.names));
