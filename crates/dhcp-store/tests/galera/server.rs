@@ -95,6 +95,12 @@ impl Server {
         self.writer.conflicts()
     }
 
+    /// Returns true when a connection ended under a round since this was asked last, and was replaced.
+    pub(crate) fn has_replaced(&self) -> bool {
+        let problems = self.writer.take_problems();
+        problems.iter().any(|problem| problem.contains("and there is another one"))
+    }
+
     /// Ends it; all must have worked out.
     pub(crate) fn stop(self) -> Tally {
         let mut tally = self.driver.join().unwrap();
