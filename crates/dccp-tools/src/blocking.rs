@@ -47,7 +47,7 @@ fn install() -> Result<Signals, ToolError> {
         .map_err(|error| ToolError::Failed(format!("cannot install signal handlers: {error}")))
 }
 
-/// Whether a signal asked to stop.
+/// Returns whether a signal asked to stop.
 fn is_stopped(signals: &Signals) -> bool {
     signals.stop().load(Ordering::Acquire)
 }

@@ -62,7 +62,7 @@ fn on_daemon(make: Make, named: &Named, number: usize) -> Outcome {
     }
 }
 
-/// What is known of the daemon when it does not do what the scenario says.
+/// Returns what is known of the daemon when it does not do what the scenario says.
 const fn note_of(make: Make, named: &Named) -> Option<&KeaNote> {
     match make {
         Make::Godwit => None,
@@ -142,7 +142,7 @@ fn every_difference_of_kea_3_has_a_verdict() {
     }
 }
 
-/// What `make` does differently has a verdict in the scenario, and nothing has one without need.
+/// Asserts that what `make` does differently has a verdict in the scenario, and nothing else has.
 fn assert_verdicts(make: Make, version: &str) {
     let scenarios = subjects::all();
     let outcomes = in_parallel(&scenarios, AT_ONCE, |named, number| on_daemon(make, named, number));

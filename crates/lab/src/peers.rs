@@ -67,7 +67,7 @@ impl Peer {
         find_program(self.program)
     }
 
-    /// What makes it available where it is not, as a command.
+    /// Command that makes it available where it is not.
     #[must_use]
     pub fn installation(&self) -> String {
         if self.is_in_debian_13 {

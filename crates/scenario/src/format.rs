@@ -25,7 +25,7 @@ pub struct Scenario {
     /// How Debian's Kea 2.2 takes it, when it is not as the steps say.
     #[serde(default)]
     pub kea: Option<KeaNote>,
-    /// How Debian 13's Kea 3.0 takes it, when it is not as the steps say.
+    /// Verdict on Debian 13's Kea 3.0, when it does not do what the steps say.
     #[serde(default)]
     pub kea3: Option<KeaNote>,
     /// The steps.
@@ -43,7 +43,7 @@ pub enum Family {
     V6,
 }
 
-/// What is known of a version of Kea and a scenario.
+/// Verdict on a version of Kea that does not do what a scenario says.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeaNote {

@@ -15,7 +15,7 @@ pub const FOLDER: &str = "debian-13";
 /// Names the root folder, for tests and for the lab, in place of the one in the build folder.
 pub const VARIABLE: &str = "GODWIT_DEBIAN_13";
 
-/// What a root folder has once it is complete: the packages that it was made of.
+/// File that a root folder has once it is complete: the packages that it was made of.
 pub const PACKAGES_FILE: &str = "packages";
 
 /// Mounts the folder of a server over the folders of Kea and runs a program in the root folder.
@@ -28,9 +28,9 @@ exec chroot "$root" "$@""#;
 
 /// The folder that a server has for leases, in which its starter's folder is seen.
 pub const LEASES: &str = "/var/lib/kea";
-/// The same for control sockets and PID files.
+/// The folder that a server has for control sockets and PID files, likewise.
 pub const SOCKETS: &str = "/run/kea";
-/// The same for logs.
+/// The folder that a server has for logs, likewise.
 pub const LOGS: &str = "/var/log/kea";
 
 /// A root folder of Debian 13.
@@ -66,7 +66,7 @@ impl Debian13 {
         folders.into_iter().find(|path| path.exists())
     }
 
-    /// What the program `name` prints of its version; empty where it does not run.
+    /// Returns the version that the program `name` prints; empty where it does not run.
     #[must_use]
     pub fn version(&self, name: &str) -> String {
         let root = self.root.to_string_lossy();

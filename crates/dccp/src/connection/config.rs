@@ -49,8 +49,8 @@ pub struct Config {
     pub time_wait_ns: u64,
     /// Time between two Syncs that ask what an unexpected packet means (§7.5.4).
     pub sync_period_ns: u64,
-    /// When a client gives up to connect (§8.1.1): so long for the Response, and then for anything
-    /// else (PARTOPEN).
+    /// Time after which a client gives up to connect (§8.1.1): for the Response, and then for
+    /// anything else (PARTOPEN).
     pub connect_timeout_ns: u64,
     /// When an end gives up to close that the other one does not answer (§8.3).
     pub close_timeout_ns: u64,

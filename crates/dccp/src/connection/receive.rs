@@ -82,8 +82,8 @@ impl Connection {
         self.watch_features(now_ns);
     }
 
-    /// Whether answers that every packet of the handshake repeats are needed no more: the other end has
-    /// heard them, or asks anew with this packet.
+    /// Returns whether answers that every packet of the handshake repeats are needed no more: the
+    /// other end has heard them, or asks anew with this packet.
     fn has_heard_confirms(&self, incoming: &Incoming<'_>) -> bool {
         let is_new = incoming.sequence.is_after(incoming.previous);
         match (self.state, incoming.packet_type()) {

@@ -127,8 +127,8 @@ impl Connection {
         Some(transmit)
     }
 
-    /// Whether the next datagram leaves no room for the Init Cookies and Confirms that every packet
-    /// of PARTOPEN carries (§8.1.4, §6.6.1). It waits for OPEN.
+    /// Returns whether the next datagram leaves no room for the Init Cookies and Confirms that
+    /// every packet of PARTOPEN carries (§8.1.4, §6.6.1). It waits for OPEN.
     pub(super) fn is_held_back(&self) -> bool {
         if self.state != State::PartOpen {
             return false;

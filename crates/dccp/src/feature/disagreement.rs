@@ -74,7 +74,7 @@ impl Disagreement {
         Self { feature, ours, theirs: theirs.map(|octets| Wish::new(octets, is_list)) }
     }
 
-    /// Whether a Reset was sent because of features.
+    /// Returns whether a Reset was sent because of features.
     #[must_use]
     pub const fn explains(reset: &Reset) -> bool {
         let is_about_option =

@@ -188,7 +188,7 @@ impl Negotiator {
         }
     }
 
-    /// Whether the other end has sent a Change of the feature.
+    /// Returns whether the other end has sent a Change of the feature.
     #[must_use]
     pub fn was_asked(&self, feature: Feature) -> bool {
         self.entry(feature).is_some_and(|entry| entry.was_asked)

@@ -17,7 +17,7 @@ fn config_3() -> Config {
     Config { tx_ccids: vec![3], rx_ccids: vec![3], ..config() }
 }
 
-/// What a Linux server says to a client with this CCID.
+/// Answers of a Linux server to a client with this CCID.
 fn response_options(ccid: u8) -> Vec<u8> {
     let agreed: &[u8] = match ccid {
         2 => &[33, 5, 6, 1, 1, 35, 5, 6, 1, 1, 34, 4, 6, 1, 32, 4, 6, 1],
@@ -113,7 +113,7 @@ fn part_open_ends_after_the_time_to_connect() {
     assert_eq!(world.d.ended_in(), Some(State::PartOpen));
 }
 
-/// What a Linux client says that offers both CCIDs: nothing of Ack Vectors.
+/// Requests of a Linux client that offers both CCIDs: nothing of Ack Vectors.
 const OFFERS_BOTH: [u8; 10] = [32, 5, 1, 2, 3, 34, 5, 1, 2, 3];
 
 /// RFC 4341 §4, RFC 4340 §8.1.3: during the handshake.

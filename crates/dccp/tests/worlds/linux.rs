@@ -107,7 +107,7 @@ fn is_server_priority(feature: u8) -> bool {
     Kind::of(feature).is_some_and(|kind| kind.rule == Rule::ServerPriority)
 }
 
-/// Whether both Changes are confirmed.
+/// Returns whether both Changes are confirmed.
 fn has_confirms(options: &[u8]) -> bool {
     [number::ALLOW_SHORT_SEQNOS, number::ECN_INCAPABLE].iter().all(|wanted| {
         Options::new(options).any(|raw| match raw.option {

@@ -200,8 +200,8 @@ impl<C: Copy + Ord> Terms<C> {
         }
     }
 
-    /// Whether a `renew-timer` of `t1_s` is not above `rebind-timer`; as in Kea, one that is is left
-    /// out.
+    /// Returns whether a `renew-timer` of `t1_s` is not above `rebind-timer`; as in Kea, one that
+    /// is is left out.
     fn leaves_in(&self, t1_s: u32) -> bool {
         self.rebind.is_none_or(|rebind| t1_s <= rebind.value)
     }

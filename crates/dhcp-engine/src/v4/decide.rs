@@ -295,8 +295,8 @@ impl Court<'_, '_> {
         }
     }
 
-    /// Whether the client can have `slot`, which is reserved for it. An offer to somebody else does
-    /// not bind: the client may have asked under another identifier.
+    /// Returns whether the client can have `slot`, which is reserved for it. An offer to somebody
+    /// else does not bind: the client may have asked under another identifier.
     fn is_claimable(&self, slot: SlotView) -> bool {
         slot.is_available(self.now) || slot.occupancy == Occupancy::Held
     }

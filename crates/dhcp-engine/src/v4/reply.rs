@@ -66,7 +66,7 @@ const MOST_IMPORTANT: [u8; 6] = [
     option::DOMAIN_NAME,
 ];
 
-/// How options that do not fit are dealt with.
+/// Treatment of options that do not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fit {
     /// All options have to fit.

@@ -35,7 +35,7 @@ impl Protocol for V4 {
     type Destination = Destination;
     type Work = Work;
 
-    /// What one frame of Ethernet carries: clients without an address take no fragments.
+    /// Payload of one frame of Ethernet: clients without an address take no fragments.
     const REPLY_LEN_MAX: usize = 1472;
     const RECEIVED: &'static [&'static str] =
         names!(RECEIVED_TYPES, RECEIVED_TYPES.len() + 1, "other");

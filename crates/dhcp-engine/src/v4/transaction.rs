@@ -517,7 +517,7 @@ pub fn drive(
     }
 }
 
-/// Whether the message is a client's own, sent to all servers on its link.
+/// Returns whether the message is a client's own, sent to all servers on its link.
 fn is_direct_broadcast(view: &PacketView4<'_>) -> bool {
     view.ingress.is_broadcast && view.message.giaddr().is_unspecified()
 }

@@ -67,7 +67,7 @@ pub(super) struct Options<'w, 'b> {
     is_due: bool,
     /// Codes of the options written.
     written: CodeSet,
-    /// Whether what does not fit is left out.
+    /// True when options that do not fit are left out.
     is_choosing: bool,
 }
 
@@ -84,7 +84,7 @@ impl<'w, 'b> Options<'w, 'b> {
         }
     }
 
-    /// Whether an option goes into the reply.
+    /// Returns whether an option goes into the reply.
     fn admits(&self, code: u8, len: usize) -> bool {
         !self.is_choosing || self.writer.takes(code, len)
     }

@@ -19,7 +19,8 @@ pub(super) struct Choice<'c, 'm> {
 }
 
 impl Choice<'_, '_> {
-    /// Whether an association that was decided before has it, or something that overlaps it.
+    /// Returns whether an association that was decided before has it, or something that overlaps
+    /// it.
     fn is_taken(&self, slot: &SlotView) -> bool {
         let mut before = self.transaction.associations.iter().take(self.at);
         before.any(|other| {

@@ -4,7 +4,7 @@
 
 use dhcp_lease::PoolIndex;
 
-/// How well `len` suits a client that asks for `wanted` bits: the least suits best.
+/// Ranks how well `len` suits a client that asks for `wanted` bits: the least suits best.
 pub(super) const fn rank(len: u8, wanted: u8) -> (bool, u8) {
     (len > wanted, len.abs_diff(wanted))
 }

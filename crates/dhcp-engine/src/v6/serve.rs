@@ -57,7 +57,7 @@ impl Protocol for V6 {
     type Destination = SocketAddrV6;
     type Work = Work;
 
-    /// What UDP over IPv6 carries, in fragments (RFC 8200 §4.5).
+    /// Payload of UDP over IPv6, in fragments (RFC 8200 §4.5).
     const REPLY_LEN_MAX: usize = 65_535 - 8;
     const RECEIVED: &'static [&'static str] =
         names!(RECEIVED_TYPES, RECEIVED_TYPES.len() + 1, "other");

@@ -70,7 +70,7 @@ pub struct Snapshot {
     addresses: Links<u128>,
     prefixes: Links<u128>,
     prefix_orders: Vec<PrefixOrder>,
-    /// What is reserved in pools of another kind or length.
+    /// Reserved addresses and prefixes in pools of another kind or length.
     reserved_across: Spans<()>,
     pools: Arc<PoolSet>,
     pool_terms: Vec<PoolTerms>,
@@ -385,7 +385,7 @@ impl Snapshot {
         own.filter(move |pool| self.pools.specs()[pool.0 as usize].len <= len_max)
     }
 
-    /// Whether something of another kind or length that is reserved overlaps `resource`.
+    /// Returns whether something of another kind or length that is reserved overlaps `resource`.
     #[must_use]
     pub fn overlaps_reserved(&self, resource: Resource) -> bool {
         !self.reserved_across.is_empty()

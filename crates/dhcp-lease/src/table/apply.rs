@@ -191,7 +191,7 @@ impl Commit {
         if fits { Ok(id) } else { Err(Refusal::Stale) }
     }
 
-    /// Whether what overlaps the slot at `place` allows `change`. Its use is entered then.
+    /// Returns whether what overlaps the slot at `place` allows `change`. Its use is entered then.
     fn admits<F: Leased>(
         &self,
         table: &LeaseTable<F>,

@@ -27,7 +27,7 @@ pub enum UseEnd {
 }
 
 impl UseEnd {
-    /// Whether the use has ended.
+    /// Returns whether the use has ended.
     #[must_use]
     pub const fn is_over(self, now: Now) -> bool {
         match self {
@@ -43,14 +43,14 @@ pub(crate) type Freed<'f, F> = &'f mut dyn FnMut(<F as crate::family::Family>::A
 
 /// Comparison of addresses with those that they overlap. By default none overlaps another.
 pub trait Overlaps<F: Leased>: Send + Sync {
-    /// Whether the uses of `address`, which is at `place`, are entered and compared. Once true, it
-    /// stays so.
+    /// Returns whether the uses of `address`, which is at `place`, are entered and compared. Once
+    /// true, it stays so.
     fn is_guarded(&self, _place: u32, _address: F::Address) -> bool {
         false
     }
 
-    /// Whether what overlaps the guarded `address` keeps it from being given or renewed. A lease that
-    /// runs is renewed unless something inside of it is in use too.
+    /// Returns whether what overlaps the guarded `address` keeps it from being given or renewed. A
+    /// lease that runs is renewed unless something inside of it is in use too.
     fn is_overlapped(&self, _now: Now, _address: F::Address) -> bool {
         false
     }
@@ -75,7 +75,7 @@ pub trait Overlaps<F: Leased>: Send + Sync {
         true
     }
 
-    /// Whether [`Overlaps::guard`] has to be called before `address` is used.
+    /// Returns whether [`Overlaps::guard`] has to be called before `address` is used.
     fn needs_guard(&self, _address: F::Address) -> bool {
         false
     }
@@ -104,7 +104,8 @@ pub trait Overlaps<F: Leased>: Send + Sync {
 }
 
 impl<F: Leased> LeaseTable<F> {
-    /// Whether `address`, which is at `place`, may not be given because of what overlaps it.
+    /// Returns whether `address`, which is at `place`, may not be given because of what overlaps
+    /// it.
     pub(super) fn is_overlapped(&self, now: Now, place: u32, address: F::Address) -> bool {
         self.places.is_guarded(place, address) && self.places.is_overlapped(now, address)
     }

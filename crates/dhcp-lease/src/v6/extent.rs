@@ -73,7 +73,7 @@ impl Extent {
         (self.first_place + from, self.first_place + from + count - 1)
     }
 
-    /// Whether `place` is one of its places.
+    /// Returns whether `place` is one of its places.
     pub(super) const fn has_place(&self, place: u32) -> bool {
         self.first_place <= place && place - self.first_place < self.reserved
     }

@@ -87,13 +87,14 @@ impl Comparison {
     }
 }
 
-/// Whether `other` lies inside of `outer`, which it overlaps.
+/// Returns whether `other` lies inside of `outer`, which it overlaps.
 const fn is_inside(other: Resource, outer: Resource) -> bool {
     other.len > outer.len || (other.len == outer.len && matches!(other.kind, IaKind::Address))
 }
 
 impl Entries {
-    /// Whether anything that overlaps `resource` is in use, also when its time is over, or reserved.
+    /// Returns whether anything that overlaps `resource` is in use, also when its time is over, or
+    /// reserved.
     fn blocks(&self, resource: Resource) -> bool {
         self.in_use.overlapping(resource).next().is_some()
             || self.reserved.overlapping(resource).next().is_some()

@@ -63,7 +63,7 @@ pub(super) fn add_range(
     ranges.splice(start..end, [(first, last)]);
 }
 
-/// Whether `resource` is in one of the ranges, which are ascending and disjoint.
+/// Returns whether `resource` is in one of the ranges, which are ascending and disjoint.
 pub(super) fn is_in_ranges(ranges: &[(Resource, Resource)], resource: Resource) -> bool {
     let after = ranges.partition_point(|&(first, _)| first <= resource);
     after > 0 && resource <= ranges[after - 1].1

@@ -38,7 +38,7 @@ impl Resource {
         (self.kind, self.len)
     }
 
-    /// Whether it and `other` are different and have an address in common.
+    /// Returns whether it and `other` are different and have an address in common.
     #[must_use]
     pub fn overlaps(self, other: Self) -> bool {
         let ((first, last), (other_first, other_last)) = (self.span(), other.span());

@@ -154,8 +154,8 @@ pub(crate) enum Lane {
 }
 
 impl Door {
-    /// Whether a copy of a datagram from `source` is this socket's to serve, of those that the
-    /// kernel gave to every socket of the port: one datagram is served once.
+    /// Returns whether a copy of a datagram from `source` is this socket's to serve, of those that
+    /// the kernel gave to every socket of the port: one datagram is served once.
     pub(crate) fn takes_copy(&self, lane: Lane, source: SocketAddrV4) -> bool {
         let (index, of) = self.shard;
         let key = source.ip().to_bits() ^ u32::from(source.port());

@@ -194,7 +194,7 @@ impl Service for V4 {
     }
 }
 
-/// Whether the filters of the sockets let one of them have what is sent to `destination`
+/// Returns whether the filters of the sockets let one of them have what is sent to `destination`
 /// ([`netio::filter::Share`]).
 const fn is_shared_by_filter(destination: IpAddr) -> bool {
     match destination {

@@ -353,7 +353,7 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
         self.run_up_to(CONFLICTS_MAX, round, now)
     }
 
-    /// The same with at most `conflicts_max` conflicts.
+    /// Runs a round with at most `conflicts_max` conflicts.
     fn run_up_to(
         &mut self,
         conflicts_max: u32,
@@ -409,8 +409,8 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
     }
 }
 
-/// Whether a row may be to blame for what the database refuses: what a row holds, or a row of the same
-/// key that is in the way however often the part is done again.
+/// Returns whether a row may be to blame for what the database refuses: what a row holds, or a row
+/// of the same key that is in the way however often the part is done again.
 fn is_of_a_row(error: &DatabaseError) -> bool {
     matches!(error.fault, Fault::Data | Fault::Conflict)
 }

@@ -210,7 +210,7 @@ impl<F: Shared> Round<F> {
     }
 }
 
-/// What an operator is told of a row that cannot be read.
+/// Returns the message to the operator about a row that cannot be read.
 pub(crate) fn left_alone(address: &impl std::fmt::Display) -> String {
     format!(
         "the row of {address} in the lease database is no lease, and its address is left alone until \

@@ -267,7 +267,7 @@ impl<F: SharedRows> LeaseDatabase<F> for SharedLeases {
     }
 }
 
-/// Whether `lease` is of a row with a lifetime of 0 that has not ended.
+/// Returns whether `lease` is of a row with a lifetime of 0 that has not ended.
 fn is_without_lifetime<F: Shared>(lease: &F::Lease, now_s: u64) -> bool {
     let times = F::times(lease);
     times.cltt_s == 0 && !times.state.is_past() && times.expires_s > now_s

@@ -301,8 +301,8 @@ pub(crate) fn waited_at_most(limit: Duration, mut is_done: impl FnMut() -> bool)
     true
 }
 
-/// Whether servers of Debian 13 can run here, in their root folder; when they must, their absence fails
-/// the test.
+/// Returns whether servers of Debian 13 can run here, in their root folder; when they must, their
+/// absence fails the test.
 pub(crate) fn has_debian_13() -> bool {
     let is_there = testbed::Debian13::find().is_some();
     let reason = "there is no root folder of Debian 13; `cargo xtask test setup` makes it";

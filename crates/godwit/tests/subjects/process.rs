@@ -38,7 +38,7 @@ pub(crate) enum Make {
 }
 
 impl Make {
-    /// Whether it is a Kea, whichever.
+    /// Returns whether it is a Kea, whichever.
     pub(crate) const fn is_kea(self) -> bool {
         matches!(self, Self::Kea | Self::Kea3)
     }

@@ -250,7 +250,7 @@ fn write_configuration(place: &Place, configuration: &Value) -> Result<String, L
     write_configuration_seen_at(&place.folder, place, configuration)
 }
 
-/// The same for a server that sees the place's folder at `seen`.
+/// Writes it for a server that sees the place's folder at `seen`.
 fn write_configuration_seen_at(
     seen: &Path,
     place: &Place,

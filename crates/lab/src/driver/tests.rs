@@ -124,7 +124,7 @@ fn kea_itself_accepts_every_feature() {
     }
 }
 
-/// Whether Kea 3 can be asked here; where it must be, its absence fails the test.
+/// Returns whether Kea 3 can be asked here; where it must be, its absence fails the test.
 fn has_kea_3() -> bool {
     let reason = match kea::debian_13(Version::V4) {
         Err(error) => error.to_string(),

@@ -178,7 +178,7 @@ fn add<F: Family>(custom: Custom, mark: usize, findings: &mut Findings) {
     findings.definitions.push(custom);
 }
 
-/// Whether operators may define the standard option `code` of `space` anew.
+/// Returns whether operators may define the standard option `code` of `space` anew.
 fn is_redefinable<F: Family>(space: &str, code: u16) -> bool {
     let mut spaces = F::REDEFINABLE.iter();
     spaces.any(|(name, codes)| *name == space && (codes.is_empty() || codes.contains(&code)))

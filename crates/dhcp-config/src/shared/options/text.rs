@@ -113,7 +113,7 @@ pub(super) fn octets(
     Ok(Encoded { unused, ..Encoded::whole(octets) })
 }
 
-/// Whether the option is a list of domain names and nothing else.
+/// Returns whether the option is a list of domain names and nothing else.
 fn is_of_names(definition: &Definition) -> bool {
     definition.array && *definition.fields == [Field::Name]
 }

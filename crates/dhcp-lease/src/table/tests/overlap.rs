@@ -195,8 +195,8 @@ impl World {
         }
     }
 
-    /// Whether `pool` has anything that nobody has, that is reserved for nobody, and that overlaps
-    /// neither.
+    /// Returns whether `pool` has anything that nobody has, that is reserved for nobody, and that
+    /// overlaps neither.
     fn has_free(&self, pool: &PoolSpec) -> bool {
         let taken = self.in_use();
         let taken: Vec<_> = taken.iter().chain(&self.reserved).copied().collect();
