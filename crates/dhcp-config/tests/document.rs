@@ -29,7 +29,9 @@ fn survives<T: PartialEq + core::fmt::Debug>(
         false => c.to_string(),
     };
     let ascii: String = answer.chars().map(escaped).collect();
-    assert_eq!(again(&ascii).config, checked.config, "{text}\nis shown as\n{ascii}");
+    if ascii != answer {
+        assert_eq!(again(&ascii).config, checked.config, "{text}\nis shown as\n{ascii}");
+    }
     document
 }
 

@@ -3,6 +3,9 @@
 
 use std::ptr::NonNull;
 
+/// The size of the smallest page that Linux has, in bytes.
+const PAGE_BYTES_MIN: usize = 4096;
+
 /// `len` elements that never move. Unlike a `Box<[T]>`, borrowing a part does not invalidate
 /// addresses taken earlier, so message headers can be prepared once and reused.
 pub(crate) struct Slab<T: Copy> {
@@ -19,8 +22,13 @@ impl<T: Copy> Slab<T> {
     /// `len` copies of `value`, written, so their pages are present.
     pub(crate) fn new(value: T, len: usize) -> Self {
         let first = Box::leak(vec![value; len].into_boxed_slice());
-        // A zero-filled allocation is mapped lazily; a write per element brings the pages in.
-        for element in first.iter_mut() {
+        // A zero-filled allocation is mapped lazily; a write to each page brings it in. The last
+        // element may begin a page that no step meets.
+        let step = (PAGE_BYTES_MIN / size_of::<T>().max(1)).max(1);
+        for element in first.iter_mut().step_by(step) {
+            *std::hint::black_box(element) = value;
+        }
+        if let Some(element) = first.last_mut() {
             *std::hint::black_box(element) = value;
         }
         Self { first: NonNull::from(first).cast(), len }

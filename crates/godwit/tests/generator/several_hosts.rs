@@ -77,7 +77,7 @@ impl Hosts {
             "Host one\n HostName 10.77.0.2\nHost two\n HostName 10.77.0.3\nHost *\n Port {PORT}\n \
              User root\n IdentityFile {}\n IdentitiesOnly yes\n UserKnownHostsFile {}\n \
              GlobalKnownHostsFile none\n HostKeyAlias generator\n StrictHostKeyChecking yes\n \
-             BatchMode yes\n LogLevel ERROR\n",
+             BatchMode yes\n LogLevel ERROR\n KexAlgorithms ecdh-sha2-nistp256\n",
             self.path("user"),
             self.path("known")
         );
