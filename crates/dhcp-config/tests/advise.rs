@@ -60,6 +60,29 @@ fn planted(text: &str) -> BTreeSet<(u32, &str)> {
     marks.collect()
 }
 
+/// Subnets are used in the order of their ids, and named where the file has them.
+#[test]
+fn a_fault_is_named_in_its_subnet_wherever_the_file_has_that() {
+    let one = |n: u32, id: &str, threshold: &str| {
+        format!(
+            r#"{{ {id} "subnet": "10.0.{n}.0/24", {threshold}
+                "pools": [ {{ "pool": "10.0.{n}.0/24" }} ] }}"#
+        )
+    };
+    let off = r#""cache-threshold": 0.0,"#;
+    for (subnets, line) in [
+        ([one(1, r#""id": 22,"#, off), one(2, r#""id": 3,"#, "")], 2),
+        ([one(1, r#""id": 22,"#, ""), one(2, r#""id": 3,"#, off)], 4),
+        ([one(1, r#""id": 22,"#, ""), one(2, "", off)], 4),
+    ] {
+        let text = format!("{{ \"Dhcp4\": {{ \"subnet4\": [\n{} ] }} }}", subnets.join(",\n"));
+        let advice = judged("order.conf", &text);
+        let off = advice.findings.iter().filter(|found| found.fault == Fault::LeaseCachingOff);
+        let lines: Vec<_> = off.flat_map(|found| &found.places).map(|place| place.line).collect();
+        assert_eq!(lines, [line], "{text}");
+    }
+}
+
 #[test]
 fn exactly_the_planted_faults_are_named() {
     let files = common::folder("advise");

@@ -215,7 +215,7 @@ fn lifetimes_lie_between_their_bounds() {
     global(
         r#""max-preferred-lifetime": ^10, "min-preferred-lifetime": 5"#,
         &["error `max-preferred-lifetime` (10 s) is below the default `preferred-lifetime` \
-           (3600 s)"],
+           (4500 s)"],
     );
     global(
         r#""valid-lifetime": 100, "min-valid-lifetime": ^200, "preferred-lifetime": 50,

@@ -106,6 +106,34 @@ fn differences_from_kea(document: &Value, answer: &str) -> Vec<String> {
     found
 }
 
+/// Kea keeps subnets by their ids, alone and in shared networks.
+#[test]
+fn a_document_has_subnets_in_the_order_of_their_ids() {
+    let one = |n: u32, id: u32| match id {
+        0 => format!(r#"{{ "subnet": "10.0.{n}.0/24" }}"#),
+        _ => format!(r#"{{ "id": {id}, "subnet": "10.0.{n}.0/24" }}"#),
+    };
+    let text = format!(
+        r#"{{ "Dhcp4": {{ "shared-networks": [ {{ "name": "n", "subnet4": [ {}, {}, {} ] }} ],
+                "subnet4": [ {}, {}, {} ] }} }}"#,
+        one(1, 22),
+        one(2, 3),
+        one(3, 0),
+        one(4, 21),
+        one(5, 0),
+        one(6, 4),
+    );
+    let checked = accepted(&text);
+    let document = survives(&text, &checked, accepted);
+    let ids = |scope: &Value| -> Vec<_> {
+        let subnets = scope["subnet4"].as_array().expect("a list");
+        subnets.iter().map(|subnet| subnet["id"].as_u64()).collect()
+    };
+    let root = &document["Dhcp4"];
+    assert_eq!(ids(&root["shared-networks"][0]), [Some(1), Some(3), Some(22)]);
+    assert_eq!(ids(root), [Some(2), Some(4), Some(21)]);
+}
+
 #[test]
 fn a_document_has_what_kea_shows() {
     let checked = accepted(include_str!("data/config-get/dhcp4.conf"));

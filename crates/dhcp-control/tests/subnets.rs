@@ -49,3 +49,17 @@ fn an_updated_subnet_keeps_its_reservations() {
     let shown = server.call("subnet4-get", json!({ "id": 1 }));
     assert!(shown["arguments"]["subnet4"][0].get("reservations").is_none());
 }
+
+/// Kea keeps subnets by their ids, those of shared networks between the others.
+#[test]
+fn subnets_are_listed_in_the_order_of_their_ids() {
+    let one = |id: u32, prefix: &str| json!({ "id": id, "subnet": prefix });
+    let mut server = Fake::<V4>::new(json!({
+        "subnet4": [one(22, "10.0.22.0/24"), one(3, "10.0.3.0/24")],
+        "shared-networks": [{ "name": "n", "subnet4": [one(9, "10.0.9.0/24")] }],
+    }));
+    let answer = server.call("subnet4-list", json!({}));
+    let listed = answer["arguments"]["subnets"].as_array().unwrap().iter();
+    let ids: Vec<_> = listed.map(|subnet| subnet["id"].as_u64().unwrap()).collect();
+    assert_eq!(ids, [3, 9, 22]);
+}

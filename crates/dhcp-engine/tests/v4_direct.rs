@@ -349,3 +349,44 @@ fn where_not_all_options_fit_those_that_matter_go_out_and_the_rest_is_counted() 
     let counted = server.counters[0].omissions().find(|(name, _)| *name == "options-left-out");
     assert_eq!(counted, Some(("options-left-out", shortened)));
 }
+
+/// Kea keeps subnets by their ids: of those that fit the lowest one is taken.
+#[test]
+fn of_subnets_that_fit_the_lowest_id_is_taken() {
+    let one = |id: u32, fits: &str| {
+        format!(
+            r#"{{ "id": {id}, "subnet": "10.0.{id}.0/24", {fits}
+                "pools": [ {{ "pool": "10.0.{id}.10 - 10.0.{id}.13" }} ] }}"#
+        )
+    };
+    let on_eth0 = r#""interface": "eth0","#;
+    let guarded = r#""interface": "eth0", "client-classes": [ "KNOWN" ],"#;
+    let network = |name: &str, subnets: &[String]| {
+        let subnets = subnets.join(",");
+        format!(r#"{{ "name": "{name}", {on_eth0} "subnet4": [ {subnets} ] }}"#)
+    };
+    let inside = r#""client-classes": [ "KNOWN" ],"#;
+    for [first, last] in [[22, 3], [3, 22]] {
+        let alone = [one(first, on_eth0), one(2, guarded), one(last, on_eth0)].join(",");
+        let shared = network("n", &[one(first, ""), one(2, inside), one(last, "")]);
+        let [m, n] = [(first, "m"), (last, "n")].map(|(id, name)| {
+            let other = if id == 3 { one(2, inside) } else { one(id + 1, "") };
+            network(name, &[one(id, ""), other])
+        });
+        for subnets in [
+            format!(r#""subnet4": [ {alone} ]"#),
+            format!(r#""shared-networks": [ {shared} ]"#),
+            format!(r#""shared-networks": [ {m}, {n} ]"#),
+        ] {
+            let text = format!(
+                r#"{{ "Dhcp4": {{ "interfaces-config": {{ "interfaces": [ "*" ] }}, {subnets} }} }}"#
+            );
+            let mut server = Server::new(&text);
+            server.shards[0].set_interfaces(Arc::new(InterfaceNames::new([(2, "eth0")])));
+            let discover = direct(MessageType::Discover, 1).octets();
+            let sent = server.send_by(0, &discover, heard(2, ON_ETH0));
+            let offer = Message::parse(&sent[0].1).expect("an offer");
+            assert_eq!(offer.yiaddr(), address(3, 10), "{subnets}");
+        }
+    }
+}

@@ -257,6 +257,44 @@ fn agents_supply_options_that_are_allowed_and_that_we_do_not_have() {
     assert_eq!(values(31), [ip("2001:db8::123").octets()]);
 }
 
+/// Kea keeps subnets by their ids: of those that fit the lowest one is taken.
+#[test]
+fn of_subnets_that_fit_the_lowest_id_is_taken() {
+    let relay = r#""relay": { "ip-addresses": [ "2001:db8:1::1" ] },"#;
+    let one = |id: u32, fits: &str| {
+        format!(
+            r#"{{ "id": {id}, "subnet": "2001:db8:{id}::/64", {fits}
+                "pools": [ {{ "pool": "2001:db8:{id}::10-2001:db8:{id}::1f" }} ] }}"#
+        )
+    };
+    let guard = r#""client-classes": [ "KNOWN" ],"#;
+    let network = |name: &str, subnets: &[String]| {
+        let subnets = subnets.join(",");
+        format!(r#"{{ "name": "{name}", {relay} "subnet6": [ {subnets} ] }}"#)
+    };
+    for [first, last] in [[22, 3], [3, 22]] {
+        let guarded = one(2, &format!("{relay} {guard}"));
+        let alone = [one(first, relay), guarded, one(last, relay)].join(",");
+        let shared = network("n", &[one(first, ""), one(2, guard), one(last, "")]);
+        let [m, n] = [(first, "m"), (last, "n")].map(|(id, name)| {
+            let other = if id == 3 { one(2, guard) } else { one(id + 1, "") };
+            network(name, &[one(id, ""), other])
+        });
+        for subnets in [
+            format!(r#""subnet6": [ {alone} ]"#),
+            format!(r#""shared-networks": [ {shared} ]"#),
+            format!(r#""shared-networks": [ {m}, {n} ]"#),
+        ] {
+            let text = format!(
+                r#"{{ "Dhcp6": {{ "interfaces-config": {{ "interfaces": [ "*" ] }}, {subnets} }} }}"#
+            );
+            let mut server = Server::new(&text);
+            let segments = server.lease(1).segments();
+            assert_eq!(segments[2], 3, "{subnets}");
+        }
+    }
+}
+
 /// RFC 8168 §3.2: the length that a client asks for goes before the prefix that it names.
 #[test]
 fn the_length_of_a_hint_goes_before_its_prefix() {

@@ -329,6 +329,33 @@ fn several_associations_are_given_back_at_once() {
     assert_eq!(server.log.take_rows().len(), 2);
 }
 
+/// Kea 3 has no default of its own for the preferred lifetime.
+#[test]
+fn a_preferred_lifetime_that_is_set_nowhere_follows_from_the_valid_one() {
+    let text = |valid: &str| {
+        format!(
+            r#"{{ "Dhcp6": {{ "interfaces-config": {{ "interfaces": [ "*" ] }}, {valid}
+                "subnet6": [ {{ "id": 1, "subnet": "2001:db8:1::/64",
+                    "pools": [ {{ "pool": "2001:db8:1::10-2001:db8:1::13" }} ] }} ] }} }}"#
+        )
+    };
+    let bounds = r#""valid-lifetime": 800, "min-valid-lifetime": 80, "max-valid-lifetime": 8000,"#;
+    let cases = [
+        ("", 0, (7200, 4500), (2250, 3600)),
+        (r#""valid-lifetime": 800,"#, 0, (800, 500), (250, 400)),
+        (bounds, 1600, (1600, 1000), (500, 800)),
+        (bounds, 80, (80, 50), (25, 40)),
+    ];
+    for (valid, wish_s, (valid_s, preferred_s), timers_s) in cases {
+        let mut server = Server::new(&text(valid));
+        let wished = [(address(0x10), 128, 0, wish_s)];
+        let solicit = Build::new(MessageType::Solicit, 1).ia(IaKind::Na, 1, &wished);
+        let advertise = server.ask(&solicit);
+        assert_eq!(advertise.ias[0].leased, [(address(0x10), 128, preferred_s, valid_s)]);
+        assert_eq!(advertise.ias[0].timers_s, timers_s, "{valid}");
+    }
+}
+
 #[test]
 fn a_confirmation_looks_at_the_link_only() {
     let mut server = Server::new(SMALL);

@@ -164,11 +164,13 @@ pub(super) struct Facts<'v> {
 
 impl<'v> Facts<'v> {
     pub(super) fn of_v4(global: View<'v>, config: &'v Dhcp4) -> Self {
-        let views = subnet_views(global, "subnet4");
-        let subnets = views.into_iter().zip(&config.subnets);
+        let facts = |(id, network, view): SubnetView<'v>| {
+            let at = config.subnets.binary_search_by_key(&id, |subnet| subnet.id).ok()?;
+            Some(subnet4(view, network, config.subnets.get(at)?))
+        };
         Self {
             global,
-            subnets: subnets.map(|((net, view), subnet)| subnet4(view, net, subnet)).collect(),
+            subnets: subnet_views(global, "subnet4").into_iter().filter_map(facts).collect(),
             networks: global.maps("shared-networks"),
             classes: classes(global, &config.client_classes),
             flex_id: config.flex_id.expression.as_ref(),
@@ -181,11 +183,13 @@ impl<'v> Facts<'v> {
     }
 
     pub(super) fn of_v6(global: View<'v>, config: &'v Dhcp6) -> Self {
-        let views = subnet_views(global, "subnet6");
-        let subnets = views.into_iter().zip(&config.subnets);
+        let facts = |(id, network, view): SubnetView<'v>| {
+            let at = config.subnets.binary_search_by_key(&id, |subnet| subnet.id).ok()?;
+            Some(subnet6(view, network, config.subnets.get(at)?))
+        };
         Self {
             global,
-            subnets: subnets.map(|((net, view), subnet)| subnet6(view, net, subnet)).collect(),
+            subnets: subnet_views(global, "subnet6").into_iter().filter_map(facts).collect(),
             networks: global.maps("shared-networks"),
             classes: classes(global, &config.client_classes),
             flex_id: config.flex_id.expression.as_ref(),
@@ -231,13 +235,27 @@ impl<'v> Facts<'v> {
     }
 }
 
-/// The subnets of the file, each with its network, in the order in which they are read.
-fn subnet_views<'v>(global: View<'v>, key: &str) -> Vec<(Option<View<'v>>, View<'v>)> {
+/// Id, shared network and map of a subnet.
+type SubnetView<'v> = (u32, Option<View<'v>>, View<'v>);
+
+/// Returns the subnets of the file in the order in which they are read.
+fn subnet_views<'v>(global: View<'v>, key: &str) -> Vec<SubnetView<'v>> {
     let networks = global.maps("shared-networks");
     let inside = networks
         .into_iter()
         .flat_map(|network| network.maps(key).into_iter().map(move |view| (Some(network), view)));
-    inside.chain(global.maps(key).into_iter().map(|view| (None, view))).collect()
+    let alone = global.maps(key).into_iter().map(|view| (None, view));
+    // Those without an id are counted, as the reader does.
+    let mut counted = 0;
+    let numbered = inside.chain(alone).map(|(network, view)| {
+        let given = view.integer("id").and_then(|id| u32::try_from(id).ok()).filter(|&id| id > 0);
+        let id = given.unwrap_or_else(|| {
+            counted += 1;
+            counted
+        });
+        (id, network, view)
+    });
+    numbered.collect()
 }
 
 fn sql(database: &LeaseDatabase) -> Option<&SqlDatabase> {
@@ -324,6 +342,14 @@ fn subnet4<'v>(view: View<'v>, network: Option<View<'v>>, subnet: &Subnet4) -> S
     }
 }
 
+/// The preferred lifetime that a client of `subnet` gets which wishes for none, seconds.
+fn preferred_s(subnet: &Subnet6) -> u32 {
+    match subnet.preferred_lifetime.default_s {
+        0 => (u64::from(subnet.valid_lifetime.default_s) * 5 / 8) as u32,
+        preferred_s => preferred_s,
+    }
+}
+
 fn subnet6<'v>(view: View<'v>, network: Option<View<'v>>, subnet: &Subnet6) -> SubnetFacts<'v> {
     let part = subnet.calculate_tee_times.then_some(subnet.t1_percent);
     let mut all = pools(view, &subnet.pools, subnet.allocator);
@@ -336,6 +362,6 @@ fn subnet6<'v>(view: View<'v>, network: Option<View<'v>>, subnet: &Subnet6) -> S
         hosts: hosts(&subnet.reservations, |r| r.reserved.addresses.clone()),
         modes: subnet.reservation_modes,
         cache_threshold: subnet.cache_threshold,
-        t1_s: t1_s(subnet.renew_timer_s, subnet.preferred_lifetime.default_s, part),
+        t1_s: t1_s(subnet.renew_timer_s, preferred_s(subnet), part),
     }
 }

@@ -162,11 +162,13 @@ impl Shape {
             for_each_map(network, self.subnets, |subnet| {
                 self.complete_subnet(subnet, &outer, &mut next_id);
             });
+            sort_by_id(network, self.subnets);
         });
         for_each_map(global, self.subnets, |subnet| {
             self.complete_subnet(subnet, &outer, &mut next_id);
             fill(subnet, self.lone_subnet);
         });
+        sort_by_id(global, self.subnets);
     }
 
     /// What inner scopes take over from a scope.
@@ -256,6 +258,13 @@ fn for_each_map(
 ) {
     let items = scope.get_mut(key).and_then(Json::as_array_mut).into_iter().flatten();
     items.filter_map(Json::as_object_mut).for_each(&mut complete);
+}
+
+/// Sorts the list of subnets `key` by their ids, as Kea shows it.
+fn sort_by_id(scope: &mut Map<String, Json>, key: &str) {
+    if let Some(subnets) = scope.get_mut(key).and_then(Json::as_array_mut) {
+        subnets.sort_by_key(|subnet| subnet["id"].as_u64());
+    }
 }
 
 /// Replaces the older keys that exclude those which get defaults.

@@ -55,6 +55,11 @@ impl Bounded {
         }
     }
 
+    /// Whether neither the time nor its bounds are set.
+    pub(crate) const fn is_unset(self) -> bool {
+        self.value.is_none() && self.min.is_none() && self.max.is_none()
+    }
+
     /// The lifetime that holds, and an error when its bounds exclude it. `own` is what the scope
     /// itself sets: when that is nothing, an outer scope has been told already.
     pub(crate) fn lifetime(

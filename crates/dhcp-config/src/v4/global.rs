@@ -1,6 +1,6 @@
 //! The global scope.
 
-use super::types::{Compatibility, Dhcp4};
+use super::types::{Compatibility, Dhcp4, Network4, Subnet4};
 use super::{V4, interfaces, scope::Scope};
 use crate::fields::Fields;
 use crate::json::Value;
@@ -30,8 +30,9 @@ fn read_global(mut fields: Fields<'_>, findings: &mut Findings) -> Dhcp4 {
     let subnets = fields.list(V4::SUBNETS, findings);
     crate::shared::other_keys::finish(fields, V4::ELSEWHERE, findings);
 
-    let (subnets, networks) =
+    let (mut subnets, mut networks) =
         Subnets::<V4>::read_all(networks, subnets, &scope, is_address_unique, findings);
+    sort_by_id(&mut subnets, &mut networks);
     let everywhere = HostScope { prefix: None, is_address_unique };
     let reservations = hosts::read::<V4>(reservations, &everywhere, findings);
     let [
@@ -80,5 +81,17 @@ fn read_global(mut fields: Fields<'_>, findings: &mut Findings) -> Dhcp4 {
         extended_info_checks: common.extended_info_checks,
         inactive: findings.inactive_features(),
         stash_agent_options: stash_agent_options.is_some_and(|stash| stash.value),
+    }
+}
+
+/// Puts subnets in the order of their ids, as Kea keeps them: of those that fit a client the one with
+/// the lowest id is taken.
+fn sort_by_id(subnets: &mut [Subnet4], networks: &mut [Network4]) {
+    subnets.sort_by_key(|subnet| subnet.id);
+    networks.iter_mut().for_each(|network| network.subnets.clear());
+    for (at, subnet) in subnets.iter().enumerate() {
+        if let Some(network) = subnet.network.and_then(|network| networks.get_mut(network)) {
+            network.subnets.push(at);
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::options::definitions;
 use super::scope::Scope;
-use super::types::{Dhcp6, InterfacesConfig6, MacSource};
+use super::types::{Dhcp6, InterfacesConfig6, MacSource, Network6, Subnet6};
 use super::{V6, server_id};
 use crate::fields::{Fields, text_of};
 use crate::json::{Kind, Value};
@@ -63,8 +63,9 @@ fn read_global(mut fields: Fields<'_>, findings: &mut Findings) -> Dhcp6 {
     let subnets = fields.list(V6::SUBNETS, findings);
     crate::shared::other_keys::finish(fields, V6::ELSEWHERE, findings);
 
-    let (subnets, networks) =
+    let (mut subnets, mut networks) =
         Subnets::<V6>::read_all(networks, subnets, &scope, is_address_unique, findings);
+    sort_by_id(&mut subnets, &mut networks);
     let everywhere = HostScope { prefix: None, is_address_unique };
     let reservations = hosts::read::<V6>(reservations, &everywhere, findings);
     Dhcp6 {
@@ -174,4 +175,16 @@ fn mac_sources(fields: &mut Fields<'_>, findings: &mut Findings) -> Vec<MacSourc
         );
     }
     sources
+}
+
+/// Puts subnets in the order of their ids, as Kea keeps them: of those that fit a client the one with
+/// the lowest id is taken.
+fn sort_by_id(subnets: &mut [Subnet6], networks: &mut [Network6]) {
+    subnets.sort_by_key(|subnet| subnet.id);
+    networks.iter_mut().for_each(|network| network.subnets.clear());
+    for (at, subnet) in subnets.iter().enumerate() {
+        if let Some(network) = subnet.network.and_then(|network| networks.get_mut(network)) {
+            network.subnets.push(at);
+        }
+    }
 }

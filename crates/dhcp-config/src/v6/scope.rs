@@ -15,9 +15,6 @@ use crate::shared::terms::{Bounded, BoundedKeys, Terms};
 use crate::shared::{Allocator, Lifetime};
 use crate::source::{Findings, Placed};
 
-/// Kea's preferred lifetime when the file names none.
-const DEFAULT_PREFERRED_S: u32 = 3600;
-
 const PREFERRED: BoundedKeys = BoundedKeys {
     value: "preferred-lifetime",
     min: "min-preferred-lifetime",
@@ -56,8 +53,11 @@ impl Scope {
     fn lifetimes(&self, own: Own, findings: &mut Findings) -> (Lifetime, Lifetime) {
         let valid = self.terms.valid.valid_lifetime(own.valid, findings);
         let part_s = five_eighths(valid.default_s);
-        let mut preferred =
-            self.preferred.lifetime(own.preferred, PREFERRED, DEFAULT_PREFERRED_S, findings);
+        let mut preferred = self.preferred.lifetime(own.preferred, PREFERRED, part_s, findings);
+        if self.preferred.is_unset() {
+            // Kea 3 takes the part of what a client is granted.
+            return (Lifetime { default_s: 0, min_s: 0, max_s: 0 }, valid);
+        }
         if !(1..=valid.default_s).contains(&preferred.default_s) {
             let own = own.preferred.value.or(own.valid.value);
             if let (Some(_), Some(placed)) = (self.preferred.value, own) {

@@ -154,8 +154,9 @@ pub struct Subnet6 {
     pub interface: Option<String>,
     /// Interface-Id option of the relayed clients that belong here; its own, else its network's.
     pub interface_id: Option<Vec<u8>>,
-    /// Preferred lifetime and its bounds. Default 3600. `default_s` is not above that of
-    /// `valid_lifetime`; the bounds may be.
+    /// Preferred lifetime and its bounds. All are 0 when the file has none: it is five eighths of the
+    /// valid lifetime that a client gets. `default_s` is not above that of `valid_lifetime`; the bounds
+    /// may be.
     pub preferred_lifetime: Lifetime,
     /// Valid lifetime and its bounds.
     pub valid_lifetime: Lifetime,

@@ -12,7 +12,9 @@ use crate::family::Commanded;
 
 pub(super) fn list<B: Backend>(_request: &Request<'_>, backend: &mut B) -> Outcome {
     let version = B::Family::VERSION;
-    let list: Vec<Value> = subnets(root(backend), version)
+    let mut all = subnets(root(backend), version);
+    all.sort_by_key(|(subnet, _)| subnet["id"].as_u64());
+    let list: Vec<Value> = all
         .into_iter()
         .map(|(subnet, network)| {
             let mut named = name_of(subnet);
