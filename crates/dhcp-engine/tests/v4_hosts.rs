@@ -208,11 +208,78 @@ fn hosts_have_names_options_fields_and_classes() {
     assert_eq!(offer.lease_time(), Some(300));
     assert_eq!(offer.host_name().unwrap(), *b"ownname");
     assert_eq!(offer.option(option::LOG_SERVER), None);
-    // A reservation without an address chooses the subnet.
+    // A reservation counts where it belongs, and chooses no subnet when it has no address.
     let octets = server.ask(&discover(9));
+    let offer = Message::parse(&octets).unwrap();
+    assert_eq!(offer.yiaddr(), address(11));
+    assert_eq!(offer.host_name(), None);
+    let mut server = Server::new(&configuration(keys, host));
+    let octets = server.ask(&discover(9).requested(Ipv4Addr::new(10, 0, 1, 10)));
     let offer = Message::parse(&octets).unwrap();
     assert_eq!(offer.yiaddr(), Ipv4Addr::new(10, 0, 1, 10));
     assert_eq!(offer.host_name().unwrap(), *b"nine");
+}
+
+/// Each subnet of a shared network that is tried has reservations of its own.
+#[test]
+fn a_reservation_without_an_address_hides_none_of_another_subnet() {
+    let second = |hosts: &str| {
+        let nine = r#"{ "hw-address": "02:00:00:00:00:09", "hostname": "nine" }"#;
+        let text = configuration("", r#"{ "client-id": "01:aa:bb", "hostname": "bare" }"#);
+        text.replacen(nine, hosts, 1)
+    };
+    let reserved = Ipv4Addr::new(10, 0, 1, 77);
+    for hosts in [
+        reserve(1, "10.0.1.77"),
+        r#"{ "client-id": "01:aa:bb", "ip-address": "10.0.1.77" }"#.to_owned(),
+    ] {
+        let mut server = Server::new(&second(&hosts));
+        let named = |message: Build| message.option(option::CLIENT_ID, &[1, 0xaa, 0xbb]);
+        assert_eq!(given(&server.ask(&named(discover(1)))), reserved);
+        let ack = server.ask(&named(request(1).requested(reserved).server(SERVER)));
+        assert_eq!((kind(&ack), given(&ack)), (Some(MessageType::Ack), reserved));
+    }
+}
+
+/// All identifiers of a client are one client: what any of its entries has is no one else's.
+#[test]
+fn what_a_further_reservation_of_a_client_holds_is_not_kept_from_it() {
+    let named = |message: Build| message.option(option::CLIENT_ID, &[1, 0xaa, 0xbb]);
+    for (bare, holds) in [
+        (r#""hw-address": "02:00:00:00:00:01""#, r#""client-id": "01:aa:bb""#),
+        (r#""circuit-id": "'port7'""#, r#""client-id": "01:aa:bb""#),
+    ] {
+        let hosts = format!(
+            r#"{{ {holds}, "ip-address": "10.0.0.11" }}, {{ {bare}, "hostname": "bare" }}"#
+        );
+        let text = configuration("", &hosts);
+        let text = text.replacen(
+            r#""pools": [ { "pool": "10.0.1.10 - 10.0.1.11" } ]"#,
+            r#""pools": []"#,
+            1,
+        );
+        let with_port = |message: Build| {
+            named(message).option(option::RELAY_AGENT_INFORMATION, b"\x01\x05port7")
+        };
+        // What it asks for.
+        let mut server = Server::new(&text);
+        let offer = server.ask(&with_port(discover(1)).requested(address(11)));
+        assert_eq!(given(&offer), address(11), "{hosts}");
+        // Nothing else is left, for others nothing at all.
+        let mut server = Server::new(&text);
+        assert_eq!(server.lease(2), address(10));
+        server.tell(&discover(3));
+        assert_eq!(server.dropped(DropReason::PoolExhausted), 1);
+        let offer = server.ask(&with_port(discover(1)));
+        assert_eq!(given(&offer), address(11), "{hosts}");
+        let ack = server.ask(&with_port(request(1).requested(address(11)).server(SERVER)));
+        assert_eq!(kind(&ack), Some(MessageType::Ack));
+        let ack = server.ask(&with_port(request(1).from(address(11))));
+        assert_eq!(kind(&ack), Some(MessageType::Ack));
+        // The second entry does not count otherwise.
+        let mut server = Server::new(&text);
+        assert_eq!(given(&server.ask(&with_port(discover(1)))), address(10), "{hosts}");
+    }
 }
 
 #[test]

@@ -253,24 +253,71 @@ fn classes_of_an_early_global_host_choose_the_subnet() {
     assert_ne!(server.ask(&solicit(2)).leased(0), address(0x10));
 }
 
+/// Reservations of a shared network belong to their subnets: none chooses a subnet unless it has
+/// something there, and none counts where nothing comes from its subnet.
 #[test]
-fn a_host_without_addresses_is_served_where_it_belongs() {
-    let text = format!(
-        r#"{{ "Dhcp6": {{
+fn a_host_counts_in_its_own_subnet() {
+    let text = |second: &str| {
+        format!(
+            r#"{{ "Dhcp6": {{
             "interfaces-config": {{ "interfaces": [ "*" ] }},
             "shared-networks": [ {{ "name": "n", "subnet6": [
-              {{ "id": 1, "subnet": "2001:db8:1::/64",
+              {{ "id": 1, "subnet": "2001:db8:1::/64", "reservations": [
+                   {{ "hw-address": "02:00:00:00:00:01", "hostname": "first" }} ],
                  "pools": [ {{ "pool": "2001:db8:1::/80" }} ] }},
               {{ "id": 2, "subnet": "2001:db8:2::/64", "reservations": [
-                   {{ "duid": "{DUID_1}", "option-data": [
+                   {{ "duid": "{DUID_1}", {second} "hostname": "second", "option-data": [
                       {{ "name": "dns-servers", "data": "2001:db8::8" }} ] }} ],
                  "pools": [ {{ "pool": "2001:db8:2::/80" }} ] }} ] }} ] }} }}"#
-    );
-    let mut server = Server::new(&text);
-    let answer = server.ask(&solicit(1).wants(&[option::DNS_SERVERS]));
-    assert_eq!(answer.leased(0).segments()[2], 2);
+        )
+    };
+    let bare = text("");
+    let mut server = Server::new(&bare);
+    let answer = server.ask(&request(1, ip("2001:db8:1::1")).wants(&[option::DNS_SERVERS]));
+    assert_eq!(answer.leased(0), ip("2001:db8:1::1"));
+    assert_eq!(answer.option(option::DNS_SERVERS), None);
+    assert_eq!(&*lease(&server, answer.leased(0)).hostname, "first");
+    assert_eq!(Server::new(&bare).ask(&solicit(1)).leased(0).segments()[2], 1);
+    let mut server = Server::new(&bare);
+    let answer = server.ask(&request(1, ip("2001:db8:2::1")).wants(&[option::DNS_SERVERS]));
+    assert_eq!(answer.leased(0), ip("2001:db8:2::1"));
     assert!(answer.option(option::DNS_SERVERS).is_some());
-    assert_eq!(Server::new(&text).ask(&solicit(2)).leased(0).segments()[2], 1);
+    assert_eq!(&*lease(&server, answer.leased(0)).hostname, "second");
+    // One without anything in the first subnet does not hide it.
+    let mut server = Server::new(&text(r#""ip-addresses": [ "2001:db8:2::77" ],"#));
+    let answer = server.ask(&request(1, ip("2001:db8:2::77")));
+    assert_eq!(answer.leased(0), ip("2001:db8:2::77"));
+    assert_eq!(&*lease(&server, answer.leased(0)).hostname, "second");
+}
+
+/// All identifiers of a client are one client: what any of its entries has is no one else's.
+#[test]
+fn what_a_further_reservation_of_a_client_holds_is_not_kept_from_it() {
+    let hosts = format!(
+        r#""reservations": [ {{ "duid": "{DUID_1}", "ip-addresses": [ "2001:db8:1::11" ],
+             "prefixes": [ "2001:db8:8100::/56" ] }},
+           {{ "hw-address": "02:00:00:00:00:01", "hostname": "bare" }} ],"#
+    );
+    let text = format!(
+        r#"{{ "Dhcp6": {{ "interfaces-config": {{ "interfaces": [ "*" ] }},
+            "subnet6": [ {{ "id": 1, "subnet": "2001:db8:1::/64", {hosts}
+              "pools": [ {{ "pool": "2001:db8:1::10 - 2001:db8:1::11" }} ],
+              "pd-pools": [ {{ "prefix": "2001:db8:8000::", "prefix-len": 55, "delegated-len": 56 }},
+                            {{ "prefix": "2001:db8:8100::", "prefix-len": 56, "delegated-len": 56 }} ]
+            }} ] }} }}"#
+    );
+    let both = |n| Build::new(MessageType::Request, n).for_us().na(1, &[]).pd(1, &[]);
+    let mut server = Server::new(&text);
+    for (n, prefix) in [(2, "2001:db8:8000::"), (3, "2001:db8:8000:100::")] {
+        let reply = server.ask(&both(n));
+        assert_eq!(reply.leased(1), ip(prefix));
+    }
+    assert_eq!(server.ask(&both(1)).leased(0), address(0x11));
+    assert_eq!(server.ask(&both(1)).leased(1), ip("2001:db8:8100::"));
+    let mut server = Server::new(&text);
+    assert_eq!(server.ask(&request(1, address(0x11))).leased(0), address(0x11));
+    // The second entry does not count otherwise.
+    assert_eq!(Server::new(&text).ask(&both(1)).leased(0), address(0x10));
 }
 
 #[test]

@@ -39,6 +39,15 @@ impl<'i> Identifiers<'i> {
         self.iter().find_map(|(kind, octets)| hosts.find(scope, kind, octets))
     }
 
+    /// The hosts of a scope that these lead to.
+    pub fn find_all<'h, F: Reserving>(
+        &'h self,
+        hosts: HostBook<'h, F>,
+        scope: Scope,
+    ) -> impl Iterator<Item = HostIndex> + use<'h, 'i, F> {
+        self.iter().filter_map(move |(kind, octets)| hosts.find(scope, kind, octets))
+    }
+
     /// Whether any of these is the identifier of a host.
     pub fn tell<F: Reserving>(&self, hosts: HostBook<'_, F>, host: HostIndex) -> bool {
         let host = hosts.get(host);

@@ -51,8 +51,8 @@ impl Transaction<'_> {
     }
 
     /// The address that the client has a claim to. Reservations of the subnet where it has a lease
-    /// go first, then those of the others in turn; one of a subnet without an address leaves the
-    /// client to the pools, and otherwise the global one counts where it fits.
+    /// go first, then those of the others in turn, where they have an address; otherwise the global
+    /// one counts where it fits.
     pub(super) fn claim(&self, facts: &Facts) -> Option<Claim> {
         let (snapshot, selected) = (self.snapshot, self.subnet?);
         if self.known.hosts.is_empty() {
@@ -65,7 +65,7 @@ impl Transaction<'_> {
             .unwrap_or(selected);
         for subnet in self.open_subnets(first) {
             let Some(host) = self.own_host(subnet) else { continue };
-            let address = self.reserved(host)?;
+            let Some(address) = self.reserved(host) else { continue };
             if !snapshot.subnet(subnet).modes.out_of_pool || !self.is_pooled(subnet, address) {
                 return Some(self.claim_to(subnet, address));
             }
@@ -78,11 +78,15 @@ impl Transaction<'_> {
         Some(self.claim_to(subnet, address))
     }
 
-    /// The subnet with a reservation of the client without an address: allocation begins there.
-    pub(super) fn dynamic_home(&self, selected: SubnetIndex) -> Option<SubnetIndex> {
-        self.known.hosts.in_subnets().next()?;
-        self.open_subnets(selected)
-            .find(|&subnet| self.own_host(subnet).is_some_and(|host| self.reserved(host).is_none()))
+    /// Returns what further reservations of the client hold in pools of its link: the first that its
+    /// identifiers lead to counts in a subnet, but the addresses of the others are no one else's.
+    pub(super) fn further_reserved(&self) -> impl Iterator<Item = Ipv4Addr> {
+        let found = self.known.hosts.in_subnets().flat_map(|(subnet, first)| {
+            let scope = Scope::Subnet(self.snapshot.subnet(subnet).id);
+            let all = self.identifiers.find_all(self.hosts, scope);
+            all.filter(move |&host| host != first).filter_map(|host| self.reserved(host))
+        });
+        found.filter(|&address| self.pool_place(address).is_some() && !self.is_for_others(address))
     }
 
     fn claim_to(&self, subnet: SubnetIndex, address: Ipv4Addr) -> Claim {

@@ -143,7 +143,7 @@ impl Court<'_, '_> {
         {
             return self.offer((slot, place));
         }
-        Decision::NeedCandidate
+        self.further().map_or(Decision::NeedCandidate, |found| self.offer(found))
     }
 
     fn offer(&self, (slot, place): (SlotView, Place)) -> Decision {
@@ -220,10 +220,8 @@ impl Court<'_, '_> {
         if let Some(claim) = self.claim {
             return self.request(claim.address);
         }
-        match self.own_slot() {
-            Some(found) => self.lease(found),
-            None => Decision::NeedCandidate,
-        }
+        let found = self.own_slot().or_else(|| self.further());
+        found.map_or(Decision::NeedCandidate, |found| self.lease(found))
     }
 
     /// INIT-REBOOT (RFC 2131 §4.3.2): silence towards strangers unless we are authoritative.
@@ -326,6 +324,17 @@ impl Court<'_, '_> {
             .filter(|slot| rank(slot) < 4 && !self.transaction.is_for_others(slot.address))
             .filter_map(|slot| Some((*slot, self.place(slot.address)?)))
             .min_by_key(|(slot, _)| (rank(slot), slot.address))
+    }
+
+    /// What a further reservation of the client holds, once nothing else is left.
+    fn further(&self) -> Option<(SlotView, Place)> {
+        let transaction = self.transaction;
+        let looks = transaction.wants_further_reserved();
+        let mut all = looks.then(|| transaction.further_reserved()).into_iter().flatten();
+        all.find_map(|address| {
+            let slot = self.slot(address).filter(|slot| self.is_claimable(*slot))?;
+            Some((slot, transaction.pool_place(address)?))
+        })
     }
 
     fn candidate(&self) -> Option<(SlotView, Place)> {

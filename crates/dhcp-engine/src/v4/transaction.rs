@@ -137,6 +137,8 @@ enum Wish {
     SpareCandidate,
     /// Yes: nothing that the client has or asked for will do.
     Candidate,
+    /// No, none was left: what further reservations of the client hold may do.
+    Reserved,
 }
 
 impl<'m> Transaction<'m> {
@@ -234,8 +236,7 @@ impl<'m> Transaction<'m> {
             (self.subnet, self.settled) = (Some(found), Some(kind));
             return Ok(());
         }
-        self.begins_at =
-            self.dynamic_home(subnet).unwrap_or_else(|| self.snapshot.preference.first(subnet));
+        self.begins_at = self.snapshot.preference.first(subnet);
         if !self.is_open {
             let (snapshot, known) = (self.snapshot, &mut *self.known);
             let order = snapshot.pool_order(self.begins_at).iter().copied();
@@ -321,7 +322,9 @@ impl<'m> Transaction<'m> {
 
     fn fetch(&self) -> Step<'_> {
         let mut addresses = [None; ASKED_MAX];
-        let wanted = self.intent.address().into_iter().chain(self.possible_claims());
+        let further = (self.wish == Wish::Reserved).then(|| self.further_reserved());
+        let wanted = self.intent.address().into_iter().chain(further.into_iter().flatten());
+        let wanted = wanted.chain(self.possible_claims());
         for (place, address) in addresses.iter_mut().zip(wanted) {
             *place = Some(address);
         }
@@ -329,7 +332,10 @@ impl<'m> Transaction<'m> {
             identity: self.identity,
             addresses,
             pools: self.snapshot.pools(),
-            candidate_pools: if self.wish == Wish::Nothing { &[] } else { self.pools() },
+            candidate_pools: match self.wish {
+                Wish::Nothing | Wish::Reserved => &[],
+                Wish::SpareCandidate | Wish::Candidate => self.pools(),
+            },
             is_candidate_spare: self.wish == Wish::SpareCandidate,
         })
     }
@@ -354,14 +360,10 @@ impl<'m> Transaction<'m> {
                 let was_claimed = match self.wish {
                     Wish::Nothing => false,
                     Wish::SpareCandidate => facts.mine_count == 0,
-                    Wish::Candidate => true,
+                    Wish::Candidate | Wish::Reserved => true,
                 };
                 if was_claimed {
-                    self.has_found_nothing = true;
-                    return match self.intent {
-                        Intent::Request(..) => self.finish(decide::nak(0)),
-                        _ => Step::Done(Outcome::Drop(DropReason::PoolExhausted)),
-                    };
+                    return self.exhausted();
                 }
                 self.wish = Wish::Candidate;
                 self.fetch()
@@ -375,6 +377,27 @@ impl<'m> Transaction<'m> {
             }
             other => self.finish(other),
         }
+    }
+
+    /// No pool has anything free: what further reservations of the client hold is left.
+    fn exhausted(&mut self) -> Step<'_> {
+        if self.wish != Wish::Reserved && self.further_reserved().next().is_some() {
+            self.wish = Wish::Reserved;
+            return self.fetch();
+        }
+        if self.hosts.has_missed() {
+            return Step::Done(Outcome::AwaitHosts);
+        }
+        self.has_found_nothing = true;
+        match self.intent {
+            Intent::Request(..) => self.finish(decide::nak(0)),
+            _ => Step::Done(Outcome::Drop(DropReason::PoolExhausted)),
+        }
+    }
+
+    /// Returns whether what further reservations hold is being looked at.
+    pub(super) fn wants_further_reserved(&self) -> bool {
+        self.wish == Wish::Reserved
     }
 
     /// Ends until hosts are known that were looked for; a candidate is held meanwhile, so that it is

@@ -54,6 +54,8 @@ pub(super) enum Wish {
     SpareCandidate,
     /// Yes: nothing that the association has or asked for will do.
     Candidate,
+    /// No, none was left: what further reservations of the client hold may do.
+    Reserved,
 }
 
 /// What becomes of an association.

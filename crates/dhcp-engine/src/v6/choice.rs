@@ -5,7 +5,7 @@ use base::Now;
 use dhcp_lease::v6::{Facts, IaKind, Occupancy, Owner, Resource, SlotView};
 
 use super::Transaction;
-use super::association::{Association, Place};
+use super::association::{Association, Place, Wish};
 use super::client::Buffers;
 use crate::hosts::Scope;
 use crate::prefixes::SubnetIndex;
@@ -80,6 +80,10 @@ impl Choice<'_, '_> {
     fn rank(&self, slot: &SlotView, place: Place, is_candidate: bool) -> Option<u8> {
         let is_mine = slot.owner == Owner::Asking;
         let is_asked = self.association.hints.contains(&Some(slot.address));
+        let is_further = || {
+            let mut further = self.transaction.further_reserved(self.association.kind);
+            self.association.wish == Wish::Reserved && further.any(|other| other == slot.address)
+        };
         let is_available = slot.is_available(self.now);
         let is_running = slot.occupancy == Occupancy::Leased && is_mine && !is_available;
         match slot.occupancy {
@@ -99,6 +103,7 @@ impl Choice<'_, '_> {
             Occupancy::Free if is_mine => Some(8),
             // A probation that is over leaves a slot like any other.
             Occupancy::Declined if is_available && is_asked => Some(9),
+            _ if (is_available || slot.occupancy == Occupancy::Held) && is_further() => Some(10),
             _ => None,
         }
     }
@@ -129,7 +134,25 @@ impl Transaction<'_> {
         let subnet = self.snapshot.subnet(subnet);
         let modes = subnet.reservation_modes;
         let looks = modes.in_subnet && !modes.out_of_pool;
-        looks && hosts.owner_of(Scope::Subnet(subnet.id), resource).is_some()
+        if !looks {
+            return false;
+        }
+        let mut owners = hosts.owners_of(Scope::Subnet(subnet.id), resource).peekable();
+        let tells = |host| self.client.identifiers.tell(hosts, host);
+        owners.peek().is_some() && !owners.any(tells)
+    }
+
+    /// Returns what further reservations of the client hold in pools of its link: the first that its
+    /// identifiers lead to counts in a subnet, but what the others hold is no one else's.
+    pub(super) fn further_reserved(&self, kind: IaKind) -> impl Iterator<Item = Resource> {
+        let client = &self.client;
+        let found = client.hosts.in_subnets().flat_map(move |(subnet, first)| {
+            let scope = Scope::Subnet(self.snapshot.subnet(subnet).id);
+            let all = client.identifiers.find_all(client.book, scope);
+            let further = all.filter(move |&host| host != first);
+            further.flat_map(|host| client.book.get(host).reserved.iter().map(|one| one.resource))
+        });
+        found.filter(move |resource| resource.kind == kind && self.place(*resource).is_some())
     }
 
     /// Where something lies that is reserved for the client, in its link or for everywhere.
@@ -173,12 +196,12 @@ impl Transaction<'_> {
         })
     }
 
-    /// The subnet whose host counts: the one that something reserved was given in, else that of a
-    /// host without addresses, else the one that the client is served from.
+    /// The subnet whose host counts: the one that something reserved was given in, else the one that
+    /// the client is served from.
     pub(super) fn host_subnet(&self) -> Option<SubnetIndex> {
         let mut chosen = self.associations.iter().filter_map(|association| association.chosen);
         let reserved = chosen.find(|(_, place)| place.is_reserved).map(|(_, place)| place.subnet);
-        reserved.or_else(|| self.bare_host_subnet()).or_else(|| self.served_subnet())
+        reserved.or_else(|| self.served_subnet())
     }
 
     /// The subnet that the client is served from.
@@ -187,21 +210,13 @@ impl Transaction<'_> {
         granted.map(|(_, place)| place.subnet).or(self.client.subnet)
     }
 
-    /// The first subnet of the link with a host of the client that has no addresses there: it is
-    /// where such a client belongs.
-    fn bare_host_subnet(&self) -> Option<SubnetIndex> {
-        let hosts = self.client.book;
-        let mut in_subnets = self.client.hosts.in_subnets();
-        in_subnets.find(|&(_, host)| hosts.get(host).reserved.is_empty()).map(|(subnet, _)| subnet)
-    }
-
     /// Where allocation begins.
     pub(super) fn preferred_subnet(&self, kind: IaKind) -> Option<SubnetIndex> {
         let last_used = |selected| match kind {
             IaKind::Address => self.snapshot.preference.first(selected),
             IaKind::Prefix => selected,
         };
-        self.bare_host_subnet().or_else(|| self.client.subnet.map(last_used))
+        self.client.subnet.map(last_used)
     }
 
     /// Whether any pool is open to the client for an association.

@@ -77,6 +77,8 @@ pub(super) struct Client<'m> {
     pub(super) hardware: (HardwareAddress, HardwareSource),
     pub(super) subnet: Option<SubnetIndex>,
     pub(super) hosts: &'m ClientHosts,
+    /// What its hosts are found by.
+    pub(super) identifiers: Identifiers<'m>,
     /// All hosts there are.
     pub(super) book: HostBook<'m, V6>,
     /// In the class REJECT.
@@ -126,7 +128,8 @@ impl<'m> Client<'m> {
         recognition.find(subnet);
         recognition.finish()?;
         let is_rejected = classes.contains(Classes::REJECT);
-        let client = Self { duid, hardware: found, subnet, hosts, book, is_rejected };
+        let hardware = found;
+        let client = Self { duid, hardware, subnet, hosts, identifiers, book, is_rejected };
         Ok((client, Buffers { classes, evaluation, changes, pools, name, context, omissions }))
     }
 

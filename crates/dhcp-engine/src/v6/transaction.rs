@@ -362,7 +362,7 @@ impl<'m> Transaction<'m> {
         let Association { kind, wish, wanted_len, iaid, .. } = *association;
         let addresses = self.asked(at);
         let candidate_pools = match (wish, self.client.subnet) {
-            (Wish::Nothing, _) | (_, None) => &[],
+            (Wish::Nothing | Wish::Reserved, _) | (_, None) => &[],
             (_, Some(selected)) => self.snapshot.pool_order(
                 self.preferred_subnet(kind).unwrap_or(selected),
                 kind,
@@ -390,7 +390,11 @@ impl<'m> Transaction<'m> {
         let count = reserved().count();
         // Each association begins with another one.
         let reserved = reserved().cycle().skip(before.min(count)).take(count.min(RESERVED_ASKED));
-        let mut asked = reserved.chain(association.hints.into_iter().flatten());
+        let further = (association.wish == Wish::Reserved)
+            .then(|| self.further_reserved(association.kind))
+            .into_iter()
+            .flatten();
+        let mut asked = further.chain(reserved).chain(association.hints.into_iter().flatten());
         core::array::from_fn(|_| asked.next())
     }
 
@@ -433,19 +437,25 @@ impl<'m> Transaction<'m> {
         let was_claimed = match association.wish {
             Wish::Nothing => false,
             Wish::SpareCandidate => facts.mine_count == 0,
-            Wish::Candidate => true,
+            Wish::Candidate | Wish::Reserved => true,
         };
+        let has_more = was_claimed
+            && association.wish != Wish::Reserved
+            && self.further_reserved(association.kind).next().is_some();
         let searched = was_claimed.then(|| self.preferred_subnet(association.kind)).flatten();
         let found_nothing = searched.map(|subnet| (subnet, self.has_pools(&association)));
         let Some(association) = self.associations.get_mut(at) else { return true };
-        if was_claimed {
+        if has_more {
+            association.wish = Wish::Reserved;
+            association.is_fetched = false;
+        } else if was_claimed {
             association.result = AssociationResult::Status(none_available(association.ia.kind));
             association.found_nothing = found_nothing;
         } else {
             association.wish = Wish::Candidate;
             association.is_fetched = false;
         }
-        was_claimed
+        was_claimed && !has_more
     }
 
     pub(super) fn conclude(&mut self, at: usize, result: AssociationResult) {
