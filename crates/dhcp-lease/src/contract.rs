@@ -371,8 +371,8 @@ pub trait LeaseStore<F: Family> {
     /// logged.
     fn sweep(&mut self, now: Now, budget: u32) -> Swept;
 
-    /// As [`LeaseStore::sweep`], also when sweeps are told to leave ended leases alone; with
-    /// `is_removing` reclaimed leases are deleted, not remembered.
+    /// As [`LeaseStore::sweep`], also when sweeps are told to leave ended leases alone, and released
+    /// leases at once; with `is_removing` reclaimed leases are deleted, not remembered.
     fn reclaim(&mut self, now: Now, is_removing: bool, budget: u32) -> Swept;
 
     /// Makes `lease` the lease of its address, whatever an operator wants to be there: also outside

@@ -57,6 +57,24 @@ pub fn what_an_operator_changed_is_fetched_again<B: Backend>(backend: &mut B) {
     assert_eq!(refused, Err(Refusal::Stale));
 }
 
+/// No later second has to begin before another client gets its address.
+pub fn a_lease_that_is_put_when_it_has_ended_is_free_at_once<B: Backend>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 10)]);
+    for (round, is_swept_before) in [(1, true), (2, false)] {
+        bench.pass(u64::from(LIFETIME_S) * 2);
+        if is_swept_before {
+            bench.sweep();
+        }
+        let lease = sample::<B>(BASE + 10, LeaseState::Assigned);
+        assert!(bench.store.put(&lease, PutMode::Force).is_ok());
+        bench.settle();
+        assert_eq!(bench.state(address::<B>(10)), Some(LeaseState::Assigned));
+        let candidate = bench.candidate(client::<B>(8)).map(|slot| slot.address);
+        assert_eq!(candidate, Some(address::<B>(10)), "round {round}");
+        bench.store.give_back(address::<B>(10));
+    }
+}
+
 /// Pages ascend, and every lease is on one, whatever its state.
 pub fn leases_are_listed_in_pages<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 250)]);

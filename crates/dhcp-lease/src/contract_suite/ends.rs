@@ -215,6 +215,38 @@ pub fn leases_are_reclaimed_on_demand<B: Backend>(backend: &mut B) {
     assert_eq!(bench.state(address::<B>(11)), None, "deleted");
 }
 
+/// Released leases have ended, however long they would wait for their clients (Kea's
+/// `leases-reclaim`).
+pub fn released_leases_are_reclaimed_on_demand<B: Backend>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 13)]);
+    let mut released = 0;
+    for (is_removing, state) in [(false, Some(LeaseState::ExpiredReclaimed)), (true, None)] {
+        for number in [1, 2] {
+            bench.make(client::<B>(number), address::<B>(9 + number), lease_for::<B>(LIFETIME_S));
+        }
+        bench.make(client::<B>(3), address::<B>(12), lease_for::<B>(LIFETIME_S));
+        bench.settle();
+        for number in [1, 2] {
+            bench.make(client::<B>(number), address::<B>(9 + number), Action::Release);
+        }
+        bench.settle();
+        bench.sweep();
+        assert_eq!(bench.state(address::<B>(10)), Some(LeaseState::Released));
+        loop {
+            let swept = bench.store.reclaim(bench.now, is_removing, 1);
+            released += swept.released;
+            if !swept.is_more_due {
+                break;
+            }
+        }
+        bench.settle();
+        assert_eq!([10, 11].map(|last| bench.state(address::<B>(last))), [state; 2]);
+        assert_eq!(bench.state(address::<B>(12)), Some(LeaseState::Assigned));
+    }
+    assert_eq!(released, 4);
+    assert_eq!(bench.fetch(client::<B>(1), None, &[]).mine_count, 0, "and forgotten");
+}
+
 /// `offer-lifetime`: an offer stored as a lease of a few seconds is overwritten by the lease.
 pub fn an_offer_can_be_a_short_lease<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 11)]);

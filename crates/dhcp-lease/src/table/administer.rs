@@ -51,6 +51,10 @@ impl<F: Leased> LeaseTable<F> {
             let is_registered = state == LeaseState::Registered;
             stripe.count(id, if is_registered { Delta::REGISTERED } else { Delta::GIVEN });
         }
+        if matches!(occupancy, Occupancy::Leased | Occupancy::Declined) {
+            let state = &mut *stripe.state;
+            state.deadlines.hurry(&mut state.slots, id);
+        }
         log(F::row(stripe.slot(id), state));
         Ok(Receipt { row_epoch })
     }

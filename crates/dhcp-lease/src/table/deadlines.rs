@@ -189,6 +189,15 @@ impl<F: Leased> Deadlines<F> {
         self.overdue.insert(slots, id);
     }
 
+    /// Has slot `id` come up at once if the wheel has passed the second that it ended in: no client
+    /// waits for the next one.
+    pub(super) fn hurry(&mut self, slots: &mut Slots<F>, id: u32) {
+        if slots.get(id).due_s(&self.expiry) <= self.wheel_s {
+            self.unlink(slots, id);
+            self.set_aside(slots, id);
+        }
+    }
+
     /// Whether anything waits for the next cycle.
     pub(super) const fn has_overdue(&self) -> bool {
         self.overdue.head != NOTHING

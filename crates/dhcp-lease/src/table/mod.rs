@@ -32,6 +32,7 @@ pub(crate) mod tally;
 #[cfg(test)]
 mod tests;
 
+use core::ops::Range;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -258,7 +259,10 @@ impl<F: Leased> LeaseTable<F> {
                 return Some(claimed);
             }
             let opening = self.places.plan_growth(run)?;
+            let spec = &pools.specs()[pool.0 as usize];
+            let before = F::Places::count(spec, run);
             self.open(&mut configuration, opening);
+            self.fill_queue(pools, pool, before..F::Places::count(spec, run));
         }
     }
 
@@ -315,15 +319,26 @@ impl<F: Leased> LeaseTable<F> {
             if known.contains(&Arc::as_ptr(queue)) {
                 continue;
             }
-            let run = pools.run(pool);
-            let count = u32::try_from(F::Places::count(spec, run)).unwrap_or(u32::MAX);
-            queue.reserve(count);
-            for position in 0..count {
-                if let Some((place, _)) = F::Places::at(spec, run, position.into())
-                    && self.map.is_free(place)
-                {
-                    queue.push(position, false);
-                }
+            let count = F::Places::count(spec, pools.run(pool));
+            queue.reserve(u32::try_from(count).unwrap_or(u32::MAX));
+            self.fill_queue(pools, pool, 0..count);
+        }
+    }
+
+    /// Puts what is free of `positions` into the queue of `pool`, if it has one, in an order that
+    /// depends on the table's seed.
+    fn fill_queue(&self, pools: &PoolSet<F>, pool: PoolIndex, positions: Range<u64>) {
+        let Some(queue) = pools.queue(pool) else { return };
+        let (spec, run) = (&pools.specs()[pool.0 as usize], pools.run(pool));
+        let end = positions.end.min(u32::MAX.into());
+        let count = end.saturating_sub(positions.start);
+        let seed = self.seed.wrapping_add(u64::from(pool.0) << 40).rotate_left(8);
+        for index in 0..count {
+            let position = positions.start + order::permuted(index, count, seed);
+            if let Some((place, _)) = F::Places::at(spec, run, position)
+                && self.map.is_free(place)
+            {
+                queue.push(position as u32, false);
             }
         }
     }

@@ -9,8 +9,8 @@
 //! free address after the last of them is taken. So in a pass every address comes up once, and none
 //! is given twice in it unless it was given back and its neighbors were taken when a search came by.
 //!
-//! **Queue.** Free addresses stand in queues in the order in which they became free, at first
-//! ascending as in Kea. There are several, each with a lock of its own, which consecutive
+//! **Queue.** Free addresses stand in queues in the order in which they became free, at first in that
+//! of a random permutation as in Kea. There are several, each with a lock of its own, which consecutive
 //! addresses use in turn; a claim takes the one whose first address has been free longest.
 
 use core::sync::atomic::{AtomicU64, Ordering};

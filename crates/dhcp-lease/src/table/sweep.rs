@@ -12,6 +12,7 @@ use base::Now;
 use super::cycle::Allowance;
 use super::deadlines::last_due_s;
 use super::leased::{Kept, Leased};
+use super::slot::Slot;
 use super::stripe::{Hints, Locked, Stripe};
 use super::{LeaseTable, STRIPES};
 use crate::contract::{Occupancy, Swept};
@@ -120,6 +121,10 @@ impl<F: Leased> LeaseTable<F> {
         }
         if work.has_due {
             self.visit_stripes(pass, Pass::has_due, Pass::turn_wheel);
+        }
+        if pass.sweep.forced.is_some() && pass.log.is_some() && pass.left > 0 {
+            // An operator's word: what was released does not wait for its client any longer.
+            self.visit_stripes(pass, |_, _| true, Pass::hurry_released);
         }
         let is_overdue = |stripe: &Stripe<F>| stripe.hints.has_overdue.load(Ordering::Relaxed);
         if pass.allowance.left() == 0 && self.stripes.iter().any(is_overdue) {
@@ -247,14 +252,48 @@ impl<F: Leased> Pass<'_, F> {
         }
     }
 
+    /// Whether the pass takes back a released lease before it would come up.
+    fn is_hurried(&self, slot: &Slot<F>) -> bool {
+        let is_released =
+            slot.occupancy == Occupancy::Free && slot.marks.state() == LeaseState::Released;
+        is_released
+            && self.sweep.forced.is_some()
+            && self.log.is_some()
+            && slot.row_epoch <= self.sweep.settled_epoch
+    }
+
+    /// Takes back the released leases that wait in the wheel.
+    fn hurry_released(&mut self, stripe: &mut Locked<'_, F>) {
+        let parts = (0..).map_while(|number| stripe.state.slots.part_ids(number));
+        for ids in parts.collect::<Vec<_>>() {
+            let mut id = ids.start;
+            while self.left > 0 {
+                id = stripe.state.slots.next_made(id, ids.end);
+                if id >= ids.end {
+                    break;
+                }
+                if self.is_hurried(stripe.slot(id)) {
+                    let state = &mut *stripe.state;
+                    state.deadlines.unlink(&mut state.slots, id);
+                    self.left -= 1;
+                    self.take_back(stripe, id);
+                }
+                id += 1;
+            }
+        }
+    }
+
     /// Does what is due with slot `id`, which was taken out of the wheel.
     fn take_back(&mut self, stripe: &mut Locked<'_, F>, id: u32) {
         let wall_s = self.wall_s;
         let state = &mut *stripe.state;
         let slot = state.slots.get(id);
         let expiry = state.deadlines.expiry;
-        if slot.due_s(&expiry) > wall_s {
-            state.deadlines.link(&mut state.slots, id);
+        let due_s = slot.due_s(&expiry);
+        if due_s > wall_s && !self.is_hurried(slot) {
+            if due_s != u64::MAX {
+                state.deadlines.postpone(&mut state.slots, id, due_s);
+            }
             return;
         }
         let is_past = slot.occupancy == Occupancy::Free;

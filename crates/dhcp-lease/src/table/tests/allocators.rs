@@ -16,6 +16,7 @@ use crate::sample::Sample;
 for_both_families! {
     a_random_order_gives_every_address_once_and_differs_from_pass_to_pass,
     a_queue_gives_what_has_been_free_longest,
+    a_queue_is_filled_in_a_random_order,
     a_queue_outlives_a_configuration_and_begins_with_what_is_free,
     a_claim_takes_few_steps_at_any_fill,
     an_order_goes_on_elsewhere_when_another_server_is_in_the_way,
@@ -67,10 +68,10 @@ fn a_random_order_gives_every_address_once_and_differs_from_pass_to_pass<F: Samp
 fn a_queue_gives_what_has_been_free_longest<F: Sample>() {
     let table = LeaseTable::<F>::new(1);
     let pools = table.configure(&[pool::<F>(40, Allocator::FreeLeaseQueue)], &[]);
-    let given: Vec<u32> = (0..40).map(|who| give(&table, &pools, who)).collect();
-    assert!(given.iter().copied().eq(FIRST..FIRST + 40), "ascending at first");
+    let order: Vec<u32> = (0..40).map(|who| give(&table, &pools, who)).collect();
+    let who = |number| order.iter().position(|&given| given == number).unwrap() as u32;
     for at in [17, 3, 30, 4] {
-        release(&table, &pools, (at, FIRST + at));
+        release(&table, &pools, (who(FIRST + at), FIRST + at));
     }
     // One is taken on demand and becomes the youngest.
     let asked = slot(&table, &pools, START, FIRST + 3).unwrap();
@@ -82,6 +83,29 @@ fn a_queue_gives_what_has_been_free_longest<F: Sample>() {
     let given: Vec<u32> = (60..64).map(|who| give(&table, &pools, who) - FIRST).collect();
     assert_eq!(given, [17, 30, 4, 3]);
     audit(&table, &BTreeSet::new());
+}
+
+/// Kea fills its queue by a random permutation: addresses cannot be guessed.
+fn a_queue_is_filled_in_a_random_order<F: Sample>() {
+    let given = |seed, count: u32| -> Vec<u32> {
+        let table = LeaseTable::<F>::new(seed);
+        let pools = table.configure(&[pool::<F>(count, Allocator::FreeLeaseQueue)], &[]);
+        let given = (0..count).map(|who| give(&table, &pools, who)).collect();
+        assert_eq!(candidate(&table, &pools, START, count), None);
+        given
+    };
+    // The second is larger than what is opened at once where pools grow.
+    for count in [1_000, 5_000] {
+        let (first, second) = (given(1, count), given(2, count));
+        assert_ne!(first, second);
+        for given in [&first, &second] {
+            let all: BTreeSet<u32> = given.iter().copied().collect();
+            assert!(all.iter().copied().eq(FIRST..FIRST + count), "each once");
+            let neighbors = given.windows(2).filter(|pair| pair[1] == pair[0] + 1).count();
+            assert!(neighbors < count as usize / 50, "{neighbors} of {count} in order");
+        }
+    }
+    assert_eq!(given(1, 1), [FIRST]);
 }
 
 fn a_queue_outlives_a_configuration_and_begins_with_what_is_free<F: Sample>() {

@@ -552,6 +552,12 @@ impl<F: Modelled> Model<F> {
         if is_present && had != Some(lease.state) {
             self.count_given(lease.address, lease.state);
         }
+        let (expiry, wheel_s) = (self.expiry, self.wheel_s);
+        let slot = self.slots.get_mut(&lease.address).unwrap();
+        let is_in_use = matches!(slot.occupancy, Occupancy::Leased | Occupancy::Declined);
+        if is_in_use && slot.due_s(expiry) <= wheel_s {
+            slot.comes_up_s = 0;
+        }
         Ok(Receipt { row_epoch: self.open })
     }
 
