@@ -52,6 +52,53 @@ fn an_offer_carries_terms_and_options() {
     assert_eq!(last, Some(option::RELAY_AGENT_INFORMATION));
 }
 
+/// A client or its driver repeats an option: it is taken where both say the same, as in Kea.
+#[test]
+fn a_request_that_names_its_address_and_type_twice_is_answered() {
+    let mut server = Server::new(SMALL);
+    server.ask(&discover(1));
+    let twice = request(1).requested(address(10)).server(SERVER).requested(address(10));
+    let twice = twice.option(option::MESSAGE_TYPE, &[MessageType::Request.code()]);
+    let ack = server.ask(&twice.server(SERVER));
+    assert_eq!(kind(&ack), Some(MessageType::Ack));
+    assert_eq!(Message::parse(&ack).unwrap().yiaddr(), address(10));
+}
+
+/// Configured values of T1 and T2 stand in for timers that are not set.
+#[test]
+fn options_58_and_59_are_sent_to_those_that_ask() {
+    let text = |keys: &str, always: bool| {
+        format!(
+            r#"{{ "Dhcp4": {{ "interfaces-config": {{ "interfaces": [ "*" ] }}, {keys}
+            "valid-lifetime": 1000, "option-data": [
+                {{ "name": "dhcp-renewal-time", "data": "77", "always-send": {always} }},
+                {{ "name": "dhcp-rebinding-time", "data": "88" }} ],
+            "subnet4": [ {{ "id": 1, "subnet": "10.0.0.0/24",
+                            "pools": [ {{ "pool": "10.0.0.10 - 10.0.0.13" }} ] }} ] }} }}"#
+        )
+    };
+    let asked = |message: Build| {
+        message
+            .option(option::PARAMETER_REQUEST_LIST, &[option::RENEWAL_TIME, option::REBINDING_TIME])
+    };
+    let times = |keys: &str, always: bool, message: &Build| {
+        let octets = Server::new(&text(keys, always)).ask(message);
+        let reply = Message::parse(&octets).unwrap();
+        [option::RENEWAL_TIME, option::REBINDING_TIME]
+            .map(|code| reply.option(code).map(|value| value.u32().expect("four octets, once")))
+    };
+    let inform = Build::new(MessageType::Inform, 1).from(address(99));
+    for message in [asked(discover(1)), asked(request(1)), asked(inform)] {
+        assert_eq!(times("", false, &message), [Some(77), Some(88)]);
+    }
+    assert_eq!(times("", false, &discover(1)), [None, None]);
+    assert_eq!(times("", true, &discover(1)), [Some(77), None]);
+    let own = r#""renew-timer": 100,"#;
+    assert_eq!(times(own, true, &asked(discover(1))), [Some(100), Some(88)]);
+    let calculated = r#""calculate-tee-times": true,"#;
+    assert_eq!(times(calculated, true, &asked(discover(1))), [Some(500), Some(875)]);
+}
+
 #[test]
 fn replies_go_to_the_relay() {
     let mut server = Server::new(SMALL);

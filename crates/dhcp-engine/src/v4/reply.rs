@@ -37,8 +37,6 @@ const ALWAYS_SENT: CodeSet = CodeSet::of(&[
 const WRITTEN_BY_US: CodeSet = CodeSet::of(&[
     option::LEASE_TIME as u16,
     option::MESSAGE_TYPE as u16,
-    option::RENEWAL_TIME as u16,
-    option::REBINDING_TIME as u16,
     option::CLIENT_ID as u16,
     option::RELAY_AGENT_INFORMATION as u16,
     option::SUBNET_SELECTION as u16,
@@ -52,6 +50,8 @@ const DHCP_ONLY: CodeSet = CodeSet::of(&[
     option::PARAMETER_REQUEST_LIST as u16,
     option::MESSAGE as u16,
     option::MAXIMUM_DHCP_MESSAGE_SIZE as u16,
+    option::RENEWAL_TIME as u16,
+    option::REBINDING_TIME as u16,
 ]);
 
 /// Octets of option 54.
@@ -274,7 +274,7 @@ impl Reply {
         if self.terms.place.is_some() {
             let lifetime_s = self.terms.lifetime_s;
             if !transaction.is_bootp() {
-                put_times(terms, lifetime_s, writer);
+                put_times(terms, lifetime_s, &mut withheld, writer);
             }
             writer.option(option::SUBNET_MASK, &terms.mask.octets());
             withheld.insert(u16::from(option::SUBNET_MASK));
@@ -325,15 +325,23 @@ fn reserved_len(transaction: &Transaction<'_>, is_relayed: bool) -> usize {
     len
 }
 
-/// Writes lease time, T1 and T2.
-fn put_times(subnet: &Subnet, lifetime_s: u32, writer: &mut MessageWriter<'_>) {
+/// Writes lease time, T1 and T2; adds those of the timers that are set to `withheld`. Configured options
+/// stand in for the others.
+fn put_times(
+    subnet: &Subnet,
+    lifetime_s: u32,
+    withheld: &mut CodeSet,
+    writer: &mut MessageWriter<'_>,
+) {
     writer.option_u32(option::LEASE_TIME, lifetime_s);
     let (renew_s, rebind_s) = lifetime::timers_s(subnet, lifetime_s);
     if let Some(seconds) = renew_s {
         writer.option_u32(option::RENEWAL_TIME, seconds);
+        withheld.insert(u16::from(option::RENEWAL_TIME));
     }
     if let Some(seconds) = rebind_s {
         writer.option_u32(option::REBINDING_TIME, seconds);
+        withheld.insert(u16::from(option::REBINDING_TIME));
     }
 }
 

@@ -11,7 +11,9 @@ reasons! {
     /// the datagram cuts off ([`super::Message::is_cut`]), nonsense in option 52, or, under
     /// [`crate::Parsing::Lenient`], octets behind the four of a requested address. Three things that Kea lets pass are refused, since no client sends them: an
     /// operation that does not exist, a hardware address longer than its field and a message type
-    /// of several octets. Split options and those in `file` and `sname`, which Kea 2.2 does not put
+    /// of several octets. An option of one number, address or truth value that is said again with the same
+    /// value is taken, as in Kea; with another value it is too long, since it is not known which one is
+    /// meant. Split options and those in `file` and `sname`, which Kea 2.2 does not put
     /// together, are read.
     pub enum Malformed {
         /// Shorter than the fixed header and the cookie.

@@ -5,7 +5,7 @@ use core::net::Ipv4Addr;
 use super::layout::{
     CHADDR_AT, CHADDR_LEN, COOKIE, FILE, OPTIONS_AT, OVERLOAD_FILE, OVERLOAD_SNAME, SNAME,
 };
-use super::lengths::{NAMES, NOTED, OTHER_SLOT, Rules, SLOTS, WITH_NAMES, rules_of};
+use super::lengths::{NAMES, NOTED, OTHER_SLOT, Rules, SLOTS, WITH_NAMES, rules_of, scalar_len};
 use super::walk::{Found, find};
 use super::{
     BOOT_REPLY, BOOT_REQUEST, BROADCAST_FLAG, ClientFqdn, INSTANCES_MAX, Instances, Malformed,
@@ -347,7 +347,8 @@ impl<'a> Message<'a> {
         self.is_cut
     }
 
-    /// The value of an option, all its pieces joined (RFC 3396).
+    /// The value of an option, all its pieces joined (RFC 3396). One number, address or truth value that
+    /// is said again counts once.
     #[must_use]
     #[inline]
     pub fn option(&self, code: u8) -> Option<OptionValue<'a>> {
@@ -373,7 +374,11 @@ impl<'a> Message<'a> {
         let end = at + 1 + usize::from(self.field::<1>(at)[0]);
         let first = self.octets.get(at + 1..end).unwrap_or_default();
         if self.has_repeats {
-            OptionValue::joined(code, first, Instances::from(self.octets, end, self.overload))
+            let rest = Instances::from(self.octets, end, self.overload);
+            if is_said_again(code, first, rest) {
+                return OptionValue::of(first);
+            }
+            OptionValue::joined(code, first, rest)
         } else {
             OptionValue::of(first)
         }
@@ -505,6 +510,15 @@ impl<'a> Iterator for Options<'a> {
             }
         }
     }
+}
+
+/// Returns whether an option that is one number, address or truth value stands in `rest` with the same
+/// value as in its `first` piece. What has no room for two values is not split either, so one that
+/// differs makes a value that is too long.
+#[cold]
+fn is_said_again(code: u8, first: &[u8], rest: Instances<'_>) -> bool {
+    scalar_len(code) == u8::try_from(first.len()).ok()
+        && rest.filter(|&(other, _)| other == code).all(|(_, piece)| piece == first)
 }
 
 #[cfg(test)]

@@ -48,6 +48,18 @@ fn meant<'a>(message: &Message<'a>) -> impl Iterator<Item = (u8, OptionValue<'a>
     message.options().filter(|&(code, _)| code != option::OVERLOAD)
 }
 
+/// Whether an option is one number, address or truth value of so many octets: said again it counts
+/// once.
+fn is_one_value(code: u8, len: usize) -> bool {
+    let codes: &[u8] = match len {
+        1 => &[19, 20, 23, 27, 29, 30, 31, 34, 36, 37, 39, 46, 53, 116, 156, 157],
+        2 => &[13, 22, 26, 57],
+        4 => &[1, 2, 16, 24, 28, 32, 35, 38, 50, 51, 54, 58, 59, 91, 108, 118, 152, 153, 154, 155],
+        _ => &[],
+    };
+    codes.contains(&code)
+}
+
 /// Asserts that every look at a message agrees with the plain reading.
 fn check_reading(message: &Message<'_>) {
     let octets = message.octets();
@@ -59,6 +71,13 @@ fn check_reading(message: &Message<'_>) {
         match joined.iter_mut().find(|(known, _)| known == code) {
             Some((_, whole)) => whole.extend_from_slice(piece),
             None => joined.push((*code, piece.to_vec())),
+        }
+    }
+    for (code, whole) in &mut joined {
+        let again: Vec<&[u8]> =
+            pieces.iter().filter(|(other, _)| other == code).map(|(_, piece)| *piece).collect();
+        if is_one_value(*code, again[0].len()) && again.iter().all(|piece| *piece == again[0]) {
+            *whole = again[0].to_vec();
         }
     }
     let mut count = 0;

@@ -207,5 +207,5 @@ pub(crate) const REDEFINABLE: &[(&str, &[u16])] = &[
 /// Options that carry the conversation itself; configured values of them are not sent.
 #[must_use]
 pub const fn set_by_server(code: u8) -> bool {
-    matches!(code, 1 | 50..=53 | 55 | 58 | 59 | 61 | 81 | 82 | 90..=92 | 118 | 151..=157)
+    matches!(code, 1 | 50..=53 | 55 | 61 | 81 | 82 | 90..=92 | 118 | 151..=157)
 }

@@ -45,7 +45,8 @@ fn message_types_are_one_known_octet() {
         (&[53, 1, 19, 255], Some(Malformed::UnknownMessageType)),
         (&[53, 2, 1, 1, 255], Some(Malformed::MessageTypeLength)),
         (&[53, 0, 255], Some(Malformed::MessageTypeLength)),
-        (&[53, 1, 1, 53, 1, 1, 255], Some(Malformed::MessageTypeLength)),
+        (&[53, 1, 1, 53, 1, 3, 255], Some(Malformed::MessageTypeLength)),
+        (&[53, 1, 1, 53, 1, 1, 255], None),
         (&[53, 0, 53, 1, 18, 255], None),
         (&[255], None),
     ] {
@@ -71,6 +72,45 @@ fn lengths_are_judged_after_joining() {
     assert_eq!(refusal(&octets[..len]), Some(Malformed::OptionLength));
     let (octets, len) = request(&[53, 1, 3, 54, 4, 1, 2, 3, 4, 54, 1, 5]);
     assert_eq!(refusal(&octets[..len]), Some(Malformed::OptionLength));
+}
+
+/// Clients repeat themselves; Kea takes it.
+#[test]
+fn one_value_that_is_said_again_counts_once() {
+    let pieces: [&[u8]; 4] =
+        [&[50, 4, 192, 0, 2, 9], &[53, 1, 3], &[54, 4, 192, 0, 2, 1], &[57, 2, 2, 0]];
+    for piece in pieces {
+        let (code, value) = (piece[0], &piece[2..]);
+        for count in [2, 3] {
+            let mut options = [0; 32];
+            for at in 0..count {
+                options[at * 8..at * 8 + piece.len()].copy_from_slice(piece);
+            }
+            options[24..27].copy_from_slice(&[12, 1, b'h']);
+            let (octets, len) = request(&options[..27]);
+            let message = Message::parse(&octets[..len]).unwrap();
+            assert_eq!(message.option(code).unwrap().as_slice(), Some(value));
+            assert_eq!(message.options().find(|option| option.0 == code).unwrap().1, *value);
+            assert_eq!(message.host_name().unwrap(), *b"h");
+        }
+        // With another value nobody knows which one is meant.
+        for other in [0, 8] {
+            let mut options = [0; 16];
+            options[..piece.len()].copy_from_slice(piece);
+            options[8..8 + piece.len()].copy_from_slice(piece);
+            options[other + 2] ^= 1;
+            let (octets, len) = request(&options);
+            let is_type = code == option::DHCP_MESSAGE_TYPE;
+            let reason =
+                if is_type { Malformed::MessageTypeLength } else { Malformed::OptionLength };
+            assert_eq!(refusal(&octets[..len]), Some(reason), "{code}");
+        }
+    }
+    // Names and lists are joined as ever.
+    let (octets, len) = request(&[12, 1, b'h', 55, 1, 3, 12, 1, b'h', 55, 1, 3]);
+    let message = Message::parse(&octets[..len]).unwrap();
+    assert_eq!(message.host_name().unwrap(), *b"hh");
+    assert_eq!(message.parameter_request_list().unwrap(), [3, 3]);
 }
 
 #[test]
