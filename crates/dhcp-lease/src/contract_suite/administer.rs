@@ -75,6 +75,48 @@ pub fn a_lease_that_is_put_when_it_has_ended_is_free_at_once<B: Backend>(backend
     }
 }
 
+/// Kea's counters: a lease that a command puts is assigned, and was given to no client.
+pub fn what_an_operator_puts_is_assigned_and_was_not_given<B: Backend>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 12)]);
+    let assigned = PoolStatistics { assigned: 1, ..PoolStatistics::default() };
+    for number in [BASE + 10, OUTSIDE] {
+        for mode in [PutMode::Add, PutMode::Update] {
+            let lease = sample::<B>(number, LeaseState::Assigned);
+            assert!(bench.store.put(&lease, mode).is_ok());
+            bench.settle();
+        }
+    }
+    assert_eq!(bench.backend.table().statistics(PoolIndex(0)), assigned);
+    let outside = bench.backend.table().statistics_outside();
+    assert!(outside.into_values().eq([assigned]));
+}
+
+/// Totals are those of the pools: of DHCPv6 nothing else is assigned, so that no more is than there
+/// is. Kea counts the addresses of DHCPv4.
+pub fn what_is_given_outside_the_pools_is_assigned_in_dhcpv4_alone<B: Backend>(backend: &mut B) {
+    let mut bench = Bench::new(backend, &[pool::<B>(10, 12)]);
+    let outside = B::Family::address(OUTSIDE);
+    let counts = |bench: &Bench<'_, B>| {
+        let mut sum = PoolStatistics::default();
+        bench.backend.table().statistics_outside().values().for_each(|one| sum.add(one));
+        sum
+    };
+    bench.store.set_aside(outside);
+    bench.make(client::<B>(1), outside, lease_for::<B>(LIFETIME_S));
+    bench.settle();
+    let count = u64::from(<B::Family as Leased>::COUNTS_OUTSIDE);
+    let given =
+        PoolStatistics { assigned: count, cumulative_assigned: count, ..PoolStatistics::default() };
+    assert_eq!(counts(&bench), given);
+    bench.make(client::<B>(1), outside, lease_for::<B>(LIFETIME_S));
+    bench.settle();
+    assert_eq!(counts(&bench), given, "a renewal changes nothing");
+    bench.make(client::<B>(1), outside, Action::Release);
+    bench.settle();
+    bench.sweep();
+    assert_eq!(counts(&bench).assigned, 0);
+}
+
 /// Pages ascend, and every lease is on one, whatever its state.
 pub fn leases_are_listed_in_pages<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 250)]);

@@ -47,9 +47,9 @@ impl<F: Leased> LeaseTable<F> {
         let state = lease.state;
         let had = stripe.shown_state(place).filter(|state| !state.is_past());
         let occupancy = stripe.install(id, lease, row_epoch);
-        if occupancy == Occupancy::Leased && had != Some(state) {
-            let is_registered = state == LeaseState::Registered;
-            stripe.count(id, if is_registered { Delta::REGISTERED } else { Delta::GIVEN });
+        let is_registered = state == LeaseState::Registered;
+        if occupancy == Occupancy::Leased && is_registered && had != Some(state) {
+            stripe.count(id, Delta::REGISTERED);
         }
         if matches!(occupancy, Occupancy::Leased | Occupancy::Declined) {
             let state = &mut *stripe.state;

@@ -35,6 +35,9 @@ pub trait Leased: Family<PoolSet = PoolSet<Self>> {
     /// The kind of `address`.
     fn kind(address: Self::Address) -> Self::Kind;
 
+    /// Whether what a client is given outside the pools is assigned: Kea counts it in DHCPv4.
+    const COUNTS_OUTSIDE: bool;
+
     /// The order in which leases are listed.
     type Order: Copy + Ord + Send;
 

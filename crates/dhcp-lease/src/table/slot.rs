@@ -64,7 +64,7 @@ impl Marks {
         self.0[0] = (self.0[0] & 0x1f) | ((state as u8) << 5);
     }
 
-    /// The number of the counters; 0 outside the pools.
+    /// The number of the counters, as `tally` has them.
     pub(super) const fn tally(self) -> u32 {
         u32::from_be_bytes([0, self.0[0] & 0x1f, self.0[1], self.0[2]])
     }

@@ -9,7 +9,9 @@
 //! Leases outside the pools are counted in their stripe, by subnet. What is counted when is as in
 //! Kea (`alloc_engine.cc`): a declined address stays assigned, a release lowers what is assigned
 //! and counts as reclaimed when it is taken back, what a client takes up again after the end was
-//! reclaimed and is assigned anew.
+//! reclaimed and is assigned anew. What an operator puts is assigned, and was not given. What a DHCPv6
+//! client is given outside the pools, as a reservation may be, is not assigned, since totals are those of
+//! the pools.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeMap;
@@ -27,6 +29,10 @@ use crate::pool::PoolSet;
 
 /// Lanes of each pool.
 const LANES: usize = 8;
+/// Number of the counters of addresses outside the pools.
+const OUTSIDE: u32 = 0;
+/// Number for what was given outside the pools and does not count as assigned.
+const UNCOUNTED: u32 = 1;
 /// Counters of each lane.
 const COUNTERS: usize = 7;
 
@@ -126,6 +132,13 @@ impl Delta {
         })
     }
 
+    /// This without what is assigned.
+    const fn without_assigned(mut self) -> Self {
+        self.0[0] = 0;
+        self.0[2] = 0;
+        self
+    }
+
     /// This less `other`.
     pub(super) fn less(self, other: Self) -> Self {
         Self(core::array::from_fn(|at| self.0[at] - other.0[at]))
@@ -173,7 +186,7 @@ fn key_of<F: Leased>(spec: &F::Spec) -> Key<F> {
 /// The counters of the pools of one configuration, and of the one before while slots are moved.
 pub(super) struct Tallies<F: Leased> {
     pools: Arc<PoolSet<F>>,
-    /// Number of each pool's counters; 0 is none's.
+    /// Number of each pool's counters; [`OUTSIDE`] and [`UNCOUNTED`] are none's.
     numbers: Vec<u32>,
     by_number: Vec<Option<Arc<PoolTally>>>,
     has_queues: bool,
@@ -182,7 +195,8 @@ pub(super) struct Tallies<F: Leased> {
 impl<F: Leased> Tallies<F> {
     /// No pools.
     pub(super) fn none(pools: Arc<PoolSet<F>>) -> Arc<Self> {
-        Arc::new(Self { pools, numbers: Vec::new(), by_number: vec![None], has_queues: false })
+        let by_number = vec![None; UNCOUNTED as usize + 1];
+        Arc::new(Self { pools, numbers: Vec::new(), by_number, has_queues: false })
     }
 
     /// The counters of `pools`: a pool that was there before keeps its own. `None` when nothing
@@ -202,7 +216,7 @@ impl<F: Leased> Tallies<F> {
         for &number in &self.numbers {
             by_number[number as usize].clone_from(&self.by_number[number as usize]);
         }
-        let mut next = 1;
+        let mut next = UNCOUNTED as usize + 1;
         let mut numbers = Vec::with_capacity(new.len());
         for key in new {
             let number = known.get(&key).copied().unwrap_or_else(|| {
@@ -238,9 +252,9 @@ impl<F: Leased> Tallies<F> {
         Some((queue, F::Places::position(spec, self.pools.run(pool), address)?))
     }
 
-    /// The number of the counters for `address`; 0 outside the pools.
+    /// The number of the counters for `address`; [`OUTSIDE`] when no pool has it.
     fn number_of(&self, address: F::Address) -> u32 {
-        self.pools.find(address).map_or(0, |PoolIndex(pool)| self.numbers[pool as usize])
+        self.pools.find(address).map_or(OUTSIDE, |PoolIndex(pool)| self.numbers[pool as usize])
     }
 }
 
@@ -263,7 +277,7 @@ impl<F: Leased> Account<F> {
         Self {
             number,
             stripe: slot.place as usize % STRIPES,
-            subnet_id: if number == 0 { slot.subnet_id } else { 0 },
+            subnet_id: if number <= UNCOUNTED { slot.subnet_id } else { 0 },
             kind: F::kind(slot.address()),
         }
     }
@@ -298,6 +312,9 @@ impl<F: Leased> Locked<'_, F> {
             let number = self.state.tallies.number_of(slot.address());
             self.slot_mut(id).marks.set_tally(number);
         }
+        if !F::COUNTS_OUTSIDE && event == Delta::GIVEN && self.slot(id).marks.tally() == OUTSIDE {
+            self.slot_mut(id).marks.set_tally(UNCOUNTED);
+        }
         let new = Account::of(self.slot(id));
         let after = event.less(Delta::default().less(after));
         if before.is_zero() || new == account {
@@ -317,6 +334,8 @@ impl<F: Leased> Locked<'_, F> {
             tally.add(account.stripe, delta);
             return;
         }
+        let is_uncounted = account.number == UNCOUNTED;
+        let delta = if is_uncounted { delta.without_assigned() } else { delta };
         let sums = state.outside.entry((account.subnet_id, account.kind)).or_default();
         for (at, change) in delta.changes() {
             sums[at] = sums[at].wrapping_add(change);
@@ -340,7 +359,8 @@ impl<F: Leased> Locked<'_, F> {
             let standing = Delta::standing(slot.occupancy, slot.marks.state());
             let before = Account::of(slot);
             let number = self.state.tallies.number_of(slot.address());
-            if before.number != number {
+            let stays_outside = before.number == UNCOUNTED && number == OUTSIDE;
+            if before.number != number && !stays_outside {
                 self.slot_mut(id).marks.set_tally(number);
                 self.count_in(&before, Delta::default().less(standing));
                 self.count(id, standing);
@@ -369,7 +389,7 @@ impl<F: Leased> LeaseTable<F> {
     #[must_use]
     pub fn statistics(&self, PoolIndex(pool): PoolIndex) -> PoolStatistics {
         let tallies = Arc::clone(&self.lock_configuration().tallies);
-        let number = tallies.numbers.get(pool as usize).copied().unwrap_or(0);
+        let number = tallies.numbers.get(pool as usize).copied().unwrap_or(OUTSIDE);
         tallies.by_number[number as usize]
             .as_ref()
             .map_or_else(PoolStatistics::default, |tally| tally.sum())

@@ -26,6 +26,8 @@ impl Leased for V4 {
     type Kind = ();
     type Order = Ipv4Addr;
 
+    const COUNTS_OUTSIDE: bool = true;
+
     fn order(address: Ipv4Addr) -> Ipv4Addr {
         address
     }

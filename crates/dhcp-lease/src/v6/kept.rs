@@ -23,6 +23,8 @@ impl Leased for V6 {
     type Kind = IaKind;
     type Order = (Ipv6Addr, u8, IaKind);
 
+    const COUNTS_OUTSIDE: bool = false;
+
     fn order(resource: Resource) -> (Ipv6Addr, u8, IaKind) {
         (resource.address, resource.len, resource.kind)
     }

@@ -30,6 +30,8 @@ pub(super) struct Known<F: Modelled> {
     pub(super) text: TextView,
     /// Second before which no sweep looks at it.
     comes_up_s: u64,
+    /// A client was given it outside the pools, where that does not count.
+    is_uncounted: bool,
 }
 
 impl<F: Modelled> Known<F> {
@@ -45,7 +47,13 @@ impl<F: Modelled> Known<F> {
         epoch: 0,
         text: TextView { hostname: 0, user_context: 0, fqdn_fwd: false, fqdn_rev: false },
         comes_up_s: 0,
+        is_uncounted: false,
     };
+
+    /// Whether it counts for anything.
+    fn is_in_use(&self) -> bool {
+        matches!(self.occupancy, Occupancy::Leased | Occupancy::Declined)
+    }
 
     fn expires_s(&self) -> u64 {
         match self.lifetime_s {
@@ -172,9 +180,9 @@ impl<F: Modelled> Model<F> {
             let sum = sums.entry(Self::account(address, slot)).or_default();
             match (slot.occupancy, slot.state) {
                 (Occupancy::Leased, LeaseState::Registered) => sum.registered += 1,
-                (Occupancy::Leased, _) => sum.assigned += 1,
+                (Occupancy::Leased, _) => sum.assigned += u64::from(!slot.is_uncounted),
                 (Occupancy::Declined, _) => {
-                    sum.assigned += 1;
+                    sum.assigned += u64::from(!slot.is_uncounted);
                     sum.declined += 1;
                 }
                 _ => {}
@@ -449,6 +457,7 @@ impl<F: Modelled> Model<F> {
                     self.count_ended(address);
                 }
                 let slot = self.slots.get_mut(&address).unwrap();
+                slot.is_uncounted &= slot.is_in_use();
                 slot.occupancy = Occupancy::Declined;
                 slot.state = LeaseState::Declined;
                 slot.client = None;
@@ -473,6 +482,7 @@ impl<F: Modelled> Model<F> {
             && slot.state == state
             && slot.owner(who) == Owner::Asking;
         let terms = F::common(terms);
+        slot.is_uncounted &= slot.is_in_use();
         slot.occupancy = Occupancy::Leased;
         slot.state = state;
         slot.client = Some(who);
@@ -492,10 +502,12 @@ impl<F: Modelled> Model<F> {
     }
 
     fn count_given(&mut self, address: u32, state: LeaseState) {
-        let counters = self.counters(address);
         match state {
-            LeaseState::Registered => counters.cumulative_registered += 1,
-            _ => counters.cumulative_assigned += 1,
+            LeaseState::Registered => self.counters(address).cumulative_registered += 1,
+            _ if F::COUNTS_OUTSIDE || is_pooled(address).is_some() => {
+                self.counters(address).cumulative_assigned += 1;
+            }
+            _ => self.slots.get_mut(&address).unwrap().is_uncounted = true,
         }
     }
 
@@ -521,6 +533,7 @@ impl<F: Modelled> Model<F> {
             cltt_s: lease.cltt_s,
             lifetime_s: lease.valid_lifetime_s,
             epoch,
+            is_uncounted: slot.is_uncounted && slot.is_in_use(),
             ..Known::UNKNOWN
         };
         self.claimed.remove(&lease.address);
@@ -549,13 +562,13 @@ impl<F: Modelled> Model<F> {
         }
         self.install(who, lease, self.open);
         let is_present = self.slots[&lease.address].occupancy == Occupancy::Leased;
-        if is_present && had != Some(lease.state) {
+        let is_registered = lease.state == LeaseState::Registered;
+        if is_present && is_registered && had != Some(lease.state) {
             self.count_given(lease.address, lease.state);
         }
         let (expiry, wheel_s) = (self.expiry, self.wheel_s);
         let slot = self.slots.get_mut(&lease.address).unwrap();
-        let is_in_use = matches!(slot.occupancy, Occupancy::Leased | Occupancy::Declined);
-        if is_in_use && slot.due_s(expiry) <= wheel_s {
+        if slot.is_in_use() && slot.due_s(expiry) <= wheel_s {
             slot.comes_up_s = 0;
         }
         Ok(Receipt { row_epoch: self.open })
