@@ -1,5 +1,5 @@
-//! Packets from packet sockets on their way in: whole, sound, and for an interface on which we have
-//! an address to be known by.
+//! Packets from packet sockets on their way in: whole, sound, and for an address of ours or an interface
+//! on which we have one to be known by.
 
 use base::Counters;
 use dhcp_engine::v4::Ingress;
@@ -34,10 +34,6 @@ pub(crate) fn open<'p>(
     door: u16,
     counters: &FrameCounters,
 ) -> Option<(&'p [u8], Ingress)> {
-    let Some(local) = doors.address(packet.interface) else {
-        counters.no_address.add(0, 1);
-        return None;
-    };
     let datagram = match frame::open_packet(packet.octets) {
         Ok(datagram) if packet.is_checksum_settled || datagram.is_checksum_right() => datagram,
         Ok(_) => {
@@ -49,10 +45,16 @@ pub(crate) fn open<'p>(
             return None;
         }
     };
-    // The sockets' filter lets nothing else in.
-    let is_broadcast = true;
-    let (source, interface) = (datagram.source, packet.interface);
-    Some((datagram.payload, Ingress { source, local, interface, is_broadcast, door }))
+    let (source, interface, mac) = (datagram.source, packet.interface, packet.source_mac);
+    let is_broadcast = datagram.destination.ip().is_broadcast();
+    // The sockets' filter lets nothing else in than broadcasts and what is for an address of ours.
+    let own =
+        if is_broadcast { doors.address(interface) } else { Some(*datagram.destination.ip()) };
+    let Some(local) = own else {
+        counters.no_address.add(0, 1);
+        return None;
+    };
+    Some((datagram.payload, Ingress { source, local, interface, is_broadcast, door, mac }))
 }
 
 #[cfg(test)]
@@ -63,13 +65,18 @@ mod tests {
     use base::Random;
 
     const LOCAL: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+    const STATION: [u8; 6] = [2, 0, 0, 0, 0, 9];
 
     fn sealed(payload: &[u8]) -> Vec<u8> {
+        sealed_for(Ipv4Addr::BROADCAST, payload)
+    }
+
+    fn sealed_for(address: Ipv4Addr, payload: &[u8]) -> Vec<u8> {
         let mut octets = vec![0; frame::PACKET_HEADROOM];
         octets.extend(payload);
         let nowhere = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 68);
-        let everyone = SocketAddrV4::new(Ipv4Addr::BROADCAST, 67);
-        frame::seal_packet(&mut octets, payload.len(), nowhere, everyone);
+        let to = SocketAddrV4::new(address, 67);
+        frame::seal_packet(&mut octets, payload.len(), nowhere, to);
         octets
     }
 
@@ -82,11 +89,17 @@ mod tests {
         let doors = Doors::with_address(3, LOCAL);
         let counters = FrameCounters::default();
         let good = sealed(b"DHCP");
-        let packet = Packet { octets: &good, interface: 3, is_checksum_settled: false };
+        let packet = Packet {
+            octets: &good,
+            interface: 3,
+            source_mac: Some(STATION),
+            is_checksum_settled: false,
+        };
         let (octets, ingress) = open(&packet, &doors, 7, &counters).unwrap();
         assert_eq!(octets, b"DHCP");
         assert_eq!((ingress.local, ingress.interface, ingress.door), (LOCAL, 3, 7));
         assert!(ingress.is_broadcast && ingress.source.ip().is_unspecified());
+        assert_eq!(ingress.mac, Some(STATION));
         assert!(counted(&counters).is_empty());
 
         assert!(open(&Packet { interface: 4, ..packet }, &doors, 7, &counters).is_none());
@@ -96,6 +109,13 @@ mod tests {
         assert!(open(&packet, &doors, 7, &counters).is_none());
         let expected = [("frame-checksum".to_owned(), 1), ("frame-no-address".to_owned(), 1)];
         assert_eq!(counted(&counters), expected);
+        // What is for one of our addresses needs no other.
+        let other = Ipv4Addr::new(10, 0, 0, 2);
+        let unicast = sealed_for(other, b"DHCP");
+        let packet = Packet { octets: &unicast, interface: 4, ..packet };
+        let (_, ingress) = open(&packet, &doors, 7, &counters).unwrap();
+        assert_eq!((ingress.local, ingress.is_broadcast), (other, false));
+        let packet = Packet { octets: &bad, interface: 3, ..packet };
         // The kernel vouches for it: it was never computed.
         let packet = Packet { is_checksum_settled: true, ..packet };
         assert!(open(&packet, &doors, 7, &counters).is_some());
@@ -115,7 +135,8 @@ mod tests {
             }
             octets.truncate(octets.len() - random.below(8).saturating_sub(6) as usize * 9);
             let is_checksum_settled = random.chance(1, 2);
-            let packet = Packet { octets: &octets, interface: 3, is_checksum_settled };
+            let source_mac = Some(STATION);
+            let packet = Packet { octets: &octets, interface: 3, source_mac, is_checksum_settled };
             opened += u64::from(open(&packet, &doors, 0, &counters).is_some());
         }
         let refused: u64 = counted(&counters).iter().map(|(_, count)| count).sum();

@@ -339,7 +339,11 @@ impl Transmit<V4> for Replies<'_> {
             }
             Destination::Relay(to) | Destination::Client(to) => {
                 let to = SocketAddrV4::new(*to.ip(), port(to.port()));
-                self.through_udp(to.into(), source, Way::from(ingress), octets)
+                match ingress.mac {
+                    // As Kea does: no ARP, which not every link and client answers, and no route.
+                    Some(mac) if !is_routed => self.on_link(mac, to, ingress, octets),
+                    _ => self.through_udp(to.into(), source, Way::from(ingress), octets),
+                }
             }
             Destination::Hardware { mac, address } => {
                 let address = SocketAddrV4::new(*address.ip(), port(address.port()));

@@ -7,7 +7,7 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use std::process::Command;
 use std::time::Duration;
 
-use netio::filter::{Broadcasts, Share, set_broadcasts};
+use netio::filter::{Broadcasts, Share, Unicast, set_broadcasts, set_unicast};
 use netio::steer::Key;
 use netio::{
     InterfaceWatch, PacketOptions, PacketRecvBatch, PacketSendBatch, PacketSocket, PollFd,
@@ -88,7 +88,7 @@ fn udp_sockets(count: u32, are_left: bool) -> Vec<UdpSocket> {
     for (index, socket) in (0..).zip(&sockets) {
         let share = Share { payload_offset: OFFSET, index, of: count };
         let share = (count > 1).then_some(share);
-        set_broadcasts(socket, Broadcasts { are_left, share }).unwrap();
+        set_broadcasts(socket, Broadcasts { are_left, unicast_left: None, share }).unwrap();
     }
     sockets
 }
@@ -102,17 +102,18 @@ struct Sender {
 impl Sender {
     fn new() -> Self {
         let socket = packet_sockets(FAR, 1).remove(0);
-        Self { socket, batch: PacketSendBatch::new(4, 600) }
+        Self { socket, batch: PacketSendBatch::new(4, 1_500) }
     }
 
     /// One datagram with `payload`, in a frame for `mac` through interface `through`.
     fn send_through(&mut self, through: &str, mac: [u8; 6], to: SocketAddrV4, payload: &[u8]) {
+        self.send_packet(through, mac, &sealed(THEIRS, to, payload));
+    }
+
+    fn send_packet(&mut self, through: &str, mac: [u8; 6], packet: &[u8]) {
         let interface = interface::named(through).unwrap().index;
-        let slot = self.batch.slot().unwrap();
-        let place = frame::PACKET_HEADROOM..frame::PACKET_HEADROOM + payload.len();
-        slot[place].copy_from_slice(payload);
-        let len = frame::seal_packet(slot, payload.len(), SocketAddrV4::new(THEIRS, 68), to);
-        self.batch.commit(len, interface, mac);
+        self.batch.slot().unwrap()[..packet.len()].copy_from_slice(packet);
+        self.batch.commit(packet.len(), interface, mac);
         let sent = self.batch.flush(&self.socket);
         assert_eq!((sent.sent, sent.refused, sent.left), (1, 0, 0));
     }
@@ -120,6 +121,34 @@ impl Sender {
     fn send(&mut self, mac: [u8; 6], to: (Ipv4Addr, u16), payload: &[u8]) {
         self.send_through(FAR, mac, SocketAddrV4::new(to.0, to.1), payload);
     }
+}
+
+/// An IPv4 packet with `payload` from port 68 of `from`.
+fn sealed(from: Ipv4Addr, to: SocketAddrV4, payload: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0; frame::PACKET_HEADROOM + payload.len()];
+    packet[frame::PACKET_HEADROOM..].copy_from_slice(payload);
+    frame::seal_packet(&mut packet, payload.len(), SocketAddrV4::new(from, 68), to);
+    packet
+}
+
+/// `packet` in two fragments (RFC 791 §3.2).
+fn fragments(packet: &[u8]) -> [Vec<u8>; 2] {
+    let (header, data) = packet.split_at(20);
+    let at = data.len() / 16 * 8;
+    let fragment = |field: u16, data: &[u8]| {
+        let mut octets = [header, data].concat();
+        let len = octets.len() as u16;
+        octets[2..4].copy_from_slice(&len.to_be_bytes());
+        octets[4..6].copy_from_slice(&[0x17, 0x29]);
+        octets[6..8].copy_from_slice(&field.to_be_bytes());
+        octets[10..12].fill(0);
+        let words = octets[..20].chunks(2).map(|word| u32::from(word[0]) << 8 | u32::from(word[1]));
+        let sum = words.sum::<u32>();
+        let checksum = !(((sum & 0xffff) + (sum >> 16)) as u16);
+        octets[10..12].copy_from_slice(&checksum.to_be_bytes());
+        octets
+    };
+    [fragment(0x2000, &data[..at]), fragment((at / 8) as u16, &data[at..])]
 }
 
 /// Sends a broadcast with a VLAN tag out of the far end, as a whole frame. VLAN 0 is a priority
@@ -218,7 +247,8 @@ fn broadcasts_reach_the_packet_socket_and_all_else_the_udp_socket_each_once() {
         assert_eq!(packets(&direct, 3), expected);
         assert!(packets(&direct, 0).is_empty() && datagrams(&routed, 0).is_empty());
         // Without packet sockets the UDP socket takes it all.
-        set_broadcasts(&routed, Broadcasts { are_left: false, share: None }).unwrap();
+        set_broadcasts(&routed, Broadcasts { are_left: false, unicast_left: None, share: None })
+            .unwrap();
         sender.send(EVERYONE, (Ipv4Addr::BROADCAST, PORT), b"again");
         assert_eq!(datagrams(&routed, 1), [b"again"]);
     });
@@ -307,7 +337,7 @@ fn the_frame_decides_nothing_but_the_ip_destination_does() {
             let sockets = udp_sockets(count + 1, are_left);
             for (index, socket) in (0..).zip(&sockets) {
                 let share = Some(Share { payload_offset: OFFSET, index, of: count });
-                set_broadcasts(socket, Broadcasts { are_left, share }).unwrap();
+                set_broadcasts(socket, Broadcasts { are_left, unicast_left: None, share }).unwrap();
             }
             let direct = are_left.then(|| packet_sockets(NEAR, 1).remove(0));
             let (mut unicast, mut to_all, mut to_group) = (Vec::new(), Vec::new(), Vec::new());
@@ -336,6 +366,131 @@ fn the_frame_decides_nothing_but_the_ip_destination_does() {
             seen.sort();
             expected.sort();
             assert_eq!(seen, expected, "each once, {are_left}");
+        }
+    });
+}
+
+/// Where messages of relay agents have something other than zeros.
+const ZERO_OFFSET: usize = 24;
+
+#[test]
+fn unicast_datagrams_reach_one_of_both_kinds_of_socket_by_what_they_hold() {
+    on_a_link(|| {
+        let second = Ipv4Addr::new(10, 9, 0, 2);
+        let unknown = Ipv4Addr::new(10, 9, 0, 3);
+        // The third is an address of the machine that the filters do not know.
+        ip(&format!("addr add {second}/24 dev {NEAR}"));
+        ip(&format!("addr add {unknown}/24 dev {NEAR}"));
+        let unicast = Unicast { addresses: &[OURS, second], zero_offset: ZERO_OFFSET as u32 };
+        let direct = packet_sockets(NEAR, 1).remove(0);
+        set_unicast(&direct, PORT, unicast).unwrap();
+        let routed = udp_sockets(1, true).remove(0);
+        let broadcasts = Broadcasts { are_left: true, unicast_left: Some(unicast), share: None };
+        set_broadcasts(&routed, broadcasts).unwrap();
+        let near = interface::named(NEAR).unwrap().mac.unwrap();
+        let mut sender = Sender::new();
+        let elsewhere = Ipv4Addr::new(10, 9, 7, 7);
+        for mac in [near, EVERYONE, [1, 0, 0x5e, 0, 0, 1]] {
+            let (mut by_packet, mut by_udp) = (Vec::new(), Vec::new());
+            for sent in UnicastCase::all([OURS, second], [unknown, elsewhere]) {
+                let packet = sealed(sent.from, SocketAddrV4::new(sent.to, PORT), &sent.payload());
+                if sent.is_fragmented {
+                    for fragment in fragments(&packet) {
+                        sender.send_packet(FAR, mac, &fragment);
+                    }
+                } else {
+                    sender.send_packet(FAR, mac, &packet);
+                }
+                let fits = (28..=1_252).contains(&sent.len) && !sent.is_relayed;
+                let is_known = [OURS, second].contains(&sent.to);
+                // The kernel has no unicast from nowhere for UDP sockets.
+                let is_nowhere = sent.from.is_unspecified();
+                if sent.to.is_broadcast() || is_known && (fits || is_nowhere) {
+                    // Only a packet socket gets broadcasts, which have no fragments.
+                    by_packet.extend((!sent.is_fragmented).then(|| sent.payload()));
+                } else if sent.to != elsewhere && !is_nowhere {
+                    by_udp.push(sent.payload());
+                }
+            }
+            // The last ones are in, so everything before them is, too.
+            sender.send(near, (OURS, PORT), &[1; 40]);
+            sender.send(near, (OURS, PORT), &[0; 40]);
+            by_udp.push(vec![1; 40]);
+            by_packet.push(vec![0; 40]);
+            let numbers = |payloads: &[Vec<u8>]| -> Vec<(u8, usize)> {
+                payloads.iter().map(|octets| (octets[0], octets.len())).collect()
+            };
+            assert_eq!(numbers(&datagrams(&routed, by_udp.len())), numbers(&by_udp));
+            assert_eq!(numbers(&packets(&direct, by_packet.len())), numbers(&by_packet));
+            assert!(packets(&direct, 0).is_empty() && datagrams(&routed, 0).is_empty());
+        }
+    });
+}
+
+/// A datagram that may be for either kind of socket.
+struct UnicastCase {
+    number: u8,
+    from: Ipv4Addr,
+    to: Ipv4Addr,
+    len: usize,
+    is_fragmented: bool,
+    is_relayed: bool,
+}
+
+impl UnicastCase {
+    /// Datagrams for addresses that are known to the filters, for others, and for all.
+    fn all(known: [Ipv4Addr; 2], others: [Ipv4Addr; 2]) -> Vec<Self> {
+        let mut all = Vec::new();
+        for from in [THEIRS, Ipv4Addr::UNSPECIFIED] {
+            for to in known.into_iter().chain(others).chain([Ipv4Addr::BROADCAST]) {
+                let lengths = [(27, false), (28, false), (1_252, false), (1_253, true)];
+                for (len, is_fragmented) in lengths {
+                    for is_relayed in [false, true] {
+                        let number = all.len() as u8;
+                        all.push(Self { number, from, to, len, is_fragmented, is_relayed });
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    fn payload(&self) -> Vec<u8> {
+        let mut payload = vec![0; self.len];
+        payload[0] = self.number;
+        payload[ZERO_OFFSET] = u8::from(self.is_relayed);
+        payload
+    }
+}
+
+#[test]
+fn as_many_addresses_as_a_filter_has_room_for_are_told_apart() {
+    on_a_link(|| {
+        let others =
+            (0..1_000).map(|n| Ipv4Addr::from_bits(Ipv4Addr::new(10, 8, 0, 0).to_bits() + n));
+        let many = Unicast::ADDRESSES_MAX;
+        for at in [0, many - 1, many] {
+            let mut addresses: Vec<_> = others.clone().collect();
+            addresses[at] = OURS;
+            let unicast = Unicast { addresses: &addresses, zero_offset: ZERO_OFFSET as u32 };
+            let direct = packet_sockets(NEAR, 1).remove(0);
+            let routed = udp_sockets(1, true).remove(0);
+            let share = Some(Share { payload_offset: OFFSET, index: 0, of: 1 });
+            let broadcasts = Broadcasts { are_left: true, unicast_left: Some(unicast), share };
+            // Another program takes the place of the one before.
+            for _ in 0..2 {
+                set_unicast(&direct, PORT, unicast).unwrap();
+                set_broadcasts(&routed, broadcasts).unwrap();
+            }
+            let mac = interface::named(NEAR).unwrap().mac.unwrap();
+            Sender::new().send(mac, (OURS, PORT), &[0; 40]);
+            if at < many {
+                assert_eq!(packets(&direct, 1).len(), 1);
+                assert!(datagrams(&routed, 0).is_empty());
+            } else {
+                assert_eq!(datagrams(&routed, 1).len(), 1);
+                assert!(packets(&direct, 0).is_empty());
+            }
         }
     });
 }

@@ -55,12 +55,15 @@ pub struct Ingress {
     /// Which of the driver's sockets it came through; the reply leaves through the same, or through
     /// another one that reaches the destination over the same interface.
     pub door: u16,
+    /// Hardware address that the frame came from, where the driver knows it: a client's, or that of
+    /// the router or relay agent that passed it on. A reply to an address goes there without ARP.
+    pub mac: Option<[u8; 6]>,
 }
 
 impl Ingress {
     /// A datagram for one station, from `source`, which may be anywhere.
     #[must_use]
     pub const fn routed(source: SocketAddrV4, local: Ipv4Addr) -> Self {
-        Self { source, local, interface: 0, is_broadcast: false, door: 0 }
+        Self { source, local, interface: 0, is_broadcast: false, door: 0, mac: None }
     }
 }

@@ -5,14 +5,14 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use dhcp_engine::InterfaceNames;
-use netio::filter::{self, Broadcasts, Share};
+use netio::filter::{self, Broadcasts, Share, Unicast};
 use netio::interface::Interface;
 use netio::steer::{self, Beginning, Key};
 use netio::{NetError, PacketOptions, PacketSocket, UdpOptions, UdpSocket};
 
 use super::plan::Plan;
 use super::{Door, Doors, Kind, Place, Socket};
-use crate::service::v4::CLIENT_OFFSET;
+use crate::service::v4::{CLIENT_OFFSET, RELAY_OFFSET};
 
 /// Kernel memory for replies on their way out.
 const SEND_BUFFER_BYTES: usize = 4 << 20;
@@ -97,7 +97,7 @@ impl Keeper {
                 Err(problem) => opening.problems.push(problem),
             }
         }
-        opening.problems.extend(self.share_broadcasts().err());
+        opening.problems.extend(self.share(plan).err());
         opening
     }
 
@@ -187,14 +187,28 @@ impl Keeper {
         }
     }
 
-    /// Leaves broadcasts to the packet sockets where there are any, and lets one shard have each of
-    /// the others.
-    fn share_broadcasts(&self) -> Result<(), NetError> {
+    /// Leaves broadcasts and what was sent to an own address by a client, not by a relay agent, to the
+    /// packet sockets where there are any, and lets one shard have each of the other broadcasts.
+    fn share(&self, plan: &Plan) -> Result<(), NetError> {
+        let shown = |place: &Place| format!("the messages at {place}");
+        let packets = self.open.iter().filter(|(place, _)| place.kind == Kind::Packet);
+        let mut left = Vec::new();
+        for (place, doors) in packets {
+            // The kernel would hand over what it has joined as one datagram.
+            let addresses = if self.sockets.coalesce { Vec::new() } else { plan.heard_at(place) };
+            let unicast = Unicast { addresses: &addresses, zero_offset: RELAY_OFFSET };
+            for door in doors {
+                let Socket::Packet(socket) = &door.socket else { continue };
+                filter::set_unicast(socket, self.sockets.port, unicast)
+                    .map_err(NetError::on("filter", shown(place)))?;
+            }
+            left.push((&place.device, addresses));
+        }
+        // Packet sockets take what they are left before UDP sockets leave it.
         for (place, doors) in self.open.iter().filter(|(place, _)| place.address.is_ipv4()) {
-            let are_left = self
-                .open
-                .iter()
-                .any(|(other, _)| other.kind == Kind::Packet && other.device == place.device);
+            let left = left.iter().find(|(device, _)| **device == place.device);
+            let unicast_left =
+                left.map(|(_, addresses)| Unicast { addresses, zero_offset: RELAY_OFFSET });
             let of = u32::from(self.sockets.shards);
             for (index, door) in (0..).zip(doors) {
                 let Socket::Udp(socket) = &door.socket else { continue };
@@ -202,8 +216,9 @@ impl Keeper {
                 let sockets = [Some((socket, index)), door.express.as_ref().map(|lane| (lane, of))];
                 for (socket, index) in sockets.into_iter().flatten() {
                     let share = Some(Share { payload_offset: CLIENT_OFFSET, index, of });
-                    filter::set_broadcasts(socket, Broadcasts { are_left, share })
-                        .map_err(NetError::on("share broadcasts at", place.to_string()))?;
+                    let broadcasts = Broadcasts { are_left: left.is_some(), unicast_left, share };
+                    filter::set_broadcasts(socket, broadcasts)
+                        .map_err(NetError::on("filter", shown(place)))?;
                 }
             }
         }

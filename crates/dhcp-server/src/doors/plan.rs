@@ -23,6 +23,8 @@ pub(super) struct Plan {
     pub(super) missing: Vec<String>,
     /// The address to answer from, by interface index, ascending.
     pub(super) addresses: Vec<(u32, Ipv4Addr)>,
+    /// All IPv4 addresses that the machine has, in the order of its interfaces.
+    pub(super) own: Vec<Ipv4Addr>,
     /// What is sent to relay agents leaves by the interface that the routing table says.
     pub(super) is_routed: bool,
 }
@@ -31,6 +33,7 @@ pub(super) struct Plan {
 pub(super) fn plan(listening: &Listening, machine: &[Interface]) -> Plan {
     let mut plan = Plan {
         addresses: answer_from(listening, machine),
+        own: own_addresses(machine),
         is_routed: listening.manner == Manner::Routed4,
         ..Plan::default()
     };
@@ -150,6 +153,34 @@ impl Plan {
         } else {
             self.missing.push(format!("interface `{name}` is down"));
         }
+    }
+}
+
+/// All IPv4 addresses to which other stations can send.
+fn own_addresses(machine: &[Interface]) -> Vec<Ipv4Addr> {
+    let v4 = |address: &IpAddr| match address {
+        IpAddr::V4(address) => Some(*address).filter(|address| !address.is_loopback()),
+        IpAddr::V6(_) => None,
+    };
+    machine.iter().flat_map(|interface| &interface.addresses).filter_map(v4).collect()
+}
+
+impl Plan {
+    /// The addresses at which messages of stations on the link of the packet door `place` may arrive:
+    /// those at which a UDP door listens there.
+    pub(super) fn heard_at(&self, place: &Place) -> Vec<Ipv4Addr> {
+        let beside = |other: &&Place| other.kind == Kind::Udp && other.device == place.device;
+        let mut heard: Vec<Ipv4Addr> = Vec::new();
+        for door in self.places.iter().filter(beside) {
+            match door.address {
+                IpAddr::V4(Ipv4Addr::UNSPECIFIED) => heard.extend(&self.own),
+                IpAddr::V4(address) => heard.push(address),
+                IpAddr::V6(_) => {}
+            }
+        }
+        heard.sort_unstable();
+        heard.dedup();
+        heard
     }
 }
 

@@ -23,6 +23,9 @@ use crate::reload::{Terms, parse_dhcp4, read_dhcp4};
 /// Octets of a DHCPv4 message in front of the last four of an Ethernet `chaddr`.
 pub(crate) const CLIENT_OFFSET: u32 = 30;
 
+/// Where `giaddr` is.
+pub(crate) const RELAY_OFFSET: u32 = 24;
+
 /// Where the first option's code is.
 const FIRST_OPTION: u32 = HEADER_LEN as u32;
 
@@ -181,7 +184,8 @@ impl Service for V4 {
             // Every socket of the port has a copy.
             door.takes_copy(lane, source).then_some(())?;
         }
-        Some(Ingress { source, local, interface: datagram.interface, is_broadcast, door: door.id })
+        let (interface, door) = (datagram.interface, door.id);
+        Some(Ingress { source, local, interface, is_broadcast, door, mac: None })
     }
 
     fn open<'p>(

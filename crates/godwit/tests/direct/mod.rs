@@ -2,6 +2,7 @@
 //! ours, Debian's Kea, and a responder that misbehaves by plan. Whatever they do, both ledgers agree to
 //! the last exchange.
 
+mod no_arp;
 mod servers;
 mod station;
 

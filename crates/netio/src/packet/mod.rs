@@ -1,5 +1,5 @@
 //! Packet sockets (`packet(7)`) for datagrams that UDP sockets cannot get or send: those of stations
-//! that have no IP address yet.
+//! that have no IP address yet, and those that are answered at the hardware address that they came from.
 //!
 //! They are of the cooked kind: a packet begins with the IPv4 header, the kernel takes off and puts
 //! on what lies in front of it. They are bound to IPv4, so they see packets behind bridges and VLAN
@@ -30,7 +30,8 @@ const FANOUT_DATA: libc::c_int = 22;
 pub struct PacketOptions {
     /// Index of the interface; `None` for all of them, those that come later too.
     pub interface: Option<u32>,
-    /// UDP port whose broadcasts are taken.
+    /// UDP port whose broadcasts are taken; unicast datagrams only as
+    /// [`set_unicast`](crate::filter::set_unicast) says.
     pub port: u16,
     /// Offset in the payload of the four octets that spread datagrams over several sockets, as for
     /// [`crate::steer::Key::Payload`].
@@ -72,7 +73,7 @@ impl PacketSocket {
         }
         for socket in &sockets {
             socket
-                .filter(&filter::broadcasts_to(options.port))
+                .filter(&filter::on_link_to(options.port, None))
                 .map_err(NetError::on("filter", &subject))?;
         }
         Ok(sockets)

@@ -23,9 +23,18 @@ pub struct Packet<'a> {
     pub octets: &'a [u8],
     /// Index of the interface that it came through.
     pub interface: u32,
+    /// Hardware address of the station whose frame it was; `None` where that is no station's: not six
+    /// octets, a group's, all 0.
+    pub source_mac: Option<[u8; 6]>,
     /// The kernel vouches for the transport checksum: it was checked, or it was never computed
     /// because the packet has not left the machine. Otherwise whoever reads it must check.
     pub is_checksum_settled: bool,
+}
+
+/// The station at the hardware address `address`.
+fn station_of(address: &libc::sockaddr_ll) -> Option<[u8; 6]> {
+    let mac = *address.sll_addr.first_chunk()?;
+    (address.sll_halen == 6 && mac[0] & 1 == 0 && mac != [0; 6]).then_some(mac)
 }
 
 /// A pool of receive slots and the packets that the last call put there.
@@ -62,9 +71,11 @@ impl PacketRecvBatch {
     pub fn iter(&self) -> impl Iterator<Item = Packet<'_>> {
         (0..self.len).filter_map(|slot| {
             let status = control::packet_status(self.slots.control(slot)).unwrap_or(0);
+            let from = self.slots.name(slot);
             Some(Packet {
                 octets: self.slots.octets(slot, 0, self.slots.received_len(slot)?),
-                interface: self.slots.name(slot).sll_ifindex.cast_unsigned(),
+                interface: from.sll_ifindex.cast_unsigned(),
+                source_mac: station_of(from),
                 is_checksum_settled: status & (CHECKSUM_PENDING | CHECKSUM_SEEN) != 0,
             })
         })

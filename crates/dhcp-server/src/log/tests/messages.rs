@@ -43,6 +43,7 @@ const INGRESS4: dhcp_engine::v4::Ingress = dhcp_engine::v4::Ingress {
     interface: 3,
     is_broadcast: false,
     door: 0,
+    mac: None,
 };
 
 fn an_exchange(narrator: Narrator<'_>) {
