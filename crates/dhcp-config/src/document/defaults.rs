@@ -3,7 +3,10 @@
 
 use std::sync::LazyLock;
 
+use super::spelling::standard;
 use super::{Shape, Table, table};
+use crate::v4::V4;
+use crate::v6::V6;
 
 /// The global scope of both families.
 static GLOBAL: Table = LazyLock::new(|| {
@@ -108,7 +111,7 @@ static GLOBAL6: Table = LazyLock::new(|| {
 static NETWORK4: Table = LazyLock::new(|| {
     table(
         r#"{
-        "interface": "", "option-data": [], "relay": { "ip-addresses": [] }, "subnet4": []
+        "option-data": [], "relay": { "ip-addresses": [] }, "subnet4": []
     }"#,
     )
 });
@@ -124,17 +127,23 @@ static SUBNET4: Table = LazyLock::new(|| {
 });
 
 /// A subnet without a network, of DHCPv4.
-static LONE_SUBNET4: Table = LazyLock::new(|| table(r#"{ "interface": "" }"#));
+static LONE_SUBNET4: Table = LazyLock::new(|| table("{}"));
 
 /// A reservation of DHCPv4.
-static RESERVATION4: Table =
-    LazyLock::new(|| table(r#"{ "client-classes": [], "hostname": "", "option-data": [] }"#));
+static RESERVATION4: Table = LazyLock::new(|| {
+    table(
+        r#"{
+        "boot-file-name": "", "client-classes": [], "hostname": "", "next-server": "0.0.0.0",
+        "option-data": [], "server-hostname": ""
+    }"#,
+    )
+});
 
 /// A shared network of DHCPv6.
 static NETWORK6: Table = LazyLock::new(|| {
     table(
         r#"{
-        "interface": "", "interface-id": "", "option-data": [], "rapid-commit": false,
+        "option-data": [], "rapid-commit": false,
         "relay": { "ip-addresses": [] }, "subnet6": []
     }"#,
     )
@@ -151,8 +160,7 @@ static SUBNET6: Table = LazyLock::new(|| {
 });
 
 /// A subnet without a network, of DHCPv6.
-static LONE_SUBNET6: Table =
-    LazyLock::new(|| table(r#"{ "interface": "", "interface-id": "", "rapid-commit": false }"#));
+static LONE_SUBNET6: Table = LazyLock::new(|| table(r#"{ "rapid-commit": false }"#));
 
 /// A reservation of DHCPv6.
 static RESERVATION6: Table = LazyLock::new(|| {
@@ -186,6 +194,7 @@ pub(crate) static SHAPE4: Shape = Shape {
     top: "Dhcp4",
     subnets: "subnet4",
     space: "dhcp4",
+    standard: standard::<V4>,
     global: [&GLOBAL, &GLOBAL4],
     network: &NETWORK4,
     subnet: &SUBNET4,
@@ -200,6 +209,7 @@ pub(crate) static SHAPE6: Shape = Shape {
     top: "Dhcp6",
     subnets: "subnet6",
     space: "dhcp6",
+    standard: standard::<V6>,
     global: [&GLOBAL, &GLOBAL6],
     network: &NETWORK6,
     subnet: &SUBNET6,

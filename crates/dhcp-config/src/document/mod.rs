@@ -7,11 +7,14 @@
 //! replaces older keys by those that took their place.
 
 mod defaults;
+mod spelling;
 mod text;
 
 pub use text::render;
 
 pub(crate) use defaults::{SHAPE4, SHAPE6};
+
+use spelling::{Named, Standard};
 
 use std::sync::LazyLock;
 
@@ -47,6 +50,8 @@ pub(crate) struct Shape {
     subnets: &'static str,
     /// The space of standard options.
     space: &'static str,
+    /// The standard options.
+    standard: Standard,
     /// Keys of the global scope: those of both families, and its own.
     global: [&'static Table; 2],
     network: &'static Table,
@@ -133,16 +138,18 @@ impl Shape {
         if let Some(ddns) = global.get_mut("dhcp-ddns").and_then(Json::as_object_mut) {
             complete_sender(ddns);
         }
-        self.complete_options(global);
         for_each_map(global, "option-def", |def| {
             fill(def, &DEFINITION);
             def.entry("space").or_insert_with(|| json!(self.space));
         });
+        let named = Named::new(self.standard, self.space).with(global);
+        self.complete_options(global, &named);
         for_each_map(global, "client-classes", |class| {
             fill(class, &OPTIONS);
-            self.complete_options(class);
+            let named = named.with(class);
+            self.complete_options(class, &named);
         });
-        self.complete_reservations(global);
+        self.complete_reservations(global, &named);
         for_each_map(global, "control-sockets", complete_socket);
         for_each_map(global, "loggers", |logger| {
             fill(logger, &LOGGER);
@@ -158,14 +165,14 @@ impl Shape {
             inherit(network, &outer);
             let outer = self.inheritance(network);
             fill(network, self.network);
-            self.complete_options(network);
+            self.complete_options(network, &named);
             for_each_map(network, self.subnets, |subnet| {
-                self.complete_subnet(subnet, &outer, &mut next_id);
+                self.complete_subnet(subnet, (&outer, &named), &mut next_id);
             });
             sort_by_id(network, self.subnets);
         });
         for_each_map(global, self.subnets, |subnet| {
-            self.complete_subnet(subnet, &outer, &mut next_id);
+            self.complete_subnet(subnet, (&outer, &named), &mut next_id);
             fill(subnet, self.lone_subnet);
         });
         sort_by_id(global, self.subnets);
@@ -181,7 +188,7 @@ impl Shape {
     fn complete_subnet(
         &self,
         subnet: &mut Map<String, Json>,
-        outer: &Map<String, Json>,
+        (outer, named): (&Map<String, Json>, &Named),
         next_id: &mut u32,
     ) {
         // Those without an identifier are counted, as the reader does.
@@ -193,13 +200,13 @@ impl Shape {
         inherit(subnet, outer);
         self.complete_bounds(subnet);
         fill(subnet, self.subnet);
-        self.complete_options(subnet);
-        self.complete_reservations(subnet);
+        self.complete_options(subnet, named);
+        self.complete_reservations(subnet, named);
         for pools in ["pools", "pd-pools"] {
             for_each_map(subnet, pools, |pool| {
                 renew_old_keys(pool);
                 fill(pool, &OPTIONS);
-                self.complete_options(pool);
+                self.complete_options(pool, named);
             });
         }
     }
@@ -217,17 +224,19 @@ impl Shape {
         }
     }
 
-    fn complete_options(&self, scope: &mut Map<String, Json>) {
+    fn complete_options(&self, scope: &mut Map<String, Json>, named: &Named) {
         for_each_map(scope, "option-data", |option| {
             fill(option, &OPTION);
             option.entry("space").or_insert_with(|| json!(self.space));
+            named.complete(option);
         });
     }
 
-    fn complete_reservations(&self, scope: &mut Map<String, Json>) {
+    fn complete_reservations(&self, scope: &mut Map<String, Json>, named: &Named) {
         for_each_map(scope, "reservations", |reservation| {
             fill(reservation, self.reservation);
-            self.complete_options(reservation);
+            spelling::spell_reservation(reservation);
+            self.complete_options(reservation, named);
         });
     }
 }

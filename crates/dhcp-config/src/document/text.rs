@@ -26,6 +26,18 @@ pub(super) fn of_octets(octets: &[u8]) -> String {
     text
 }
 
+/// The octets that the characters of a string stand for.
+pub(super) fn to_octets(text: &str) -> Vec<u8> {
+    let mut octets = Vec::with_capacity(text.len());
+    for c in text.chars() {
+        match octet_of(c.into()) {
+            Some(octet) => octets.push(octet),
+            None => octets.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+    octets
+}
+
 /// A document as text in Kea's dialect, one key on each line, keys in order.
 #[must_use]
 pub fn render(document: &Json) -> String {

@@ -2,7 +2,7 @@
 
 /// The octets that `text` spells: digits, digits after `0x`, octets apart by colons or by blanks,
 /// or `'text'` in single quotes. Nothing spells nothing.
-pub(super) fn value(text: &[u8]) -> Result<Vec<u8>, String> {
+pub(crate) fn value(text: &[u8]) -> Result<Vec<u8>, String> {
     let trimmed = text.trim_ascii();
     if let [b'\'', inside @ .., b'\''] = trimmed
         && let inside = inside.trim_ascii()

@@ -19,7 +19,7 @@ mod text;
 pub(crate) use define::{Definitions, Key, define};
 pub use definition::{Definition, Field};
 pub(crate) use definition::{StandardSpace, array, by_name, container, one};
-pub(crate) use hex::{binary_field, identifier as host_identifier};
+pub(crate) use hex::{binary_field, identifier as host_identifier, value as octets_of_value};
 
 use entry::Entry;
 

@@ -1,0 +1,138 @@
+//! Reservations and option data in Kea's spelling: identifiers, addresses and octets as Kea prints
+//! them, options with code and name.
+
+use core::fmt::Write;
+use core::net::Ipv6Addr;
+
+use serde_json::{Map, Value as Json, json};
+
+use super::text;
+use crate::shared::family::Family;
+use crate::shared::options::{Definitions, Key, host_identifier, octets_of_value};
+
+/// Finds the code and the name of a standard option by its space and one of both.
+pub(super) type Standard = fn(&str, Key<'_>) -> Option<(u16, String)>;
+
+/// [`Standard`] of a family.
+pub(super) fn standard<F: Family>(space: &str, key: Key<'_>) -> Option<(u16, String)> {
+    let none = Definitions::default();
+    none.find::<F>(space, key).map(|found| (found.code, found.name.to_string()))
+}
+
+/// The options that have names.
+#[derive(Clone, Debug)]
+pub(super) struct Named {
+    standard: Standard,
+    /// The space of options that name none.
+    space: &'static str,
+    /// Space, code and name of those that the operator defines.
+    defined: Vec<(String, u16, String)>,
+}
+
+impl Named {
+    /// The standard options.
+    pub(super) const fn new(standard: Standard, space: &'static str) -> Self {
+        Self { standard, space, defined: Vec::new() }
+    }
+
+    /// These and what `option-def` of `scope` defines, which counts first.
+    pub(super) fn with(&self, scope: &Map<String, Json>) -> Self {
+        let definitions = scope.get("option-def").and_then(Json::as_array).into_iter().flatten();
+        let read = |definition: &Json| {
+            let text = |key: &str| definition.get(key).and_then(Json::as_str);
+            let code = definition.get("code")?.as_u64()?.try_into().ok()?;
+            Some((text("space").unwrap_or(self.space).to_owned(), code, text("name")?.to_owned()))
+        };
+        let mut named = self.clone();
+        named.defined.splice(0..0, definitions.filter_map(read));
+        named
+    }
+
+    fn find(&self, space: &str, key: Key<'_>) -> Option<(u16, String)> {
+        let is_it = |(in_space, code, name): &&(String, u16, String)| {
+            in_space == space
+                && match key {
+                    Key::Code(wanted) => *code == wanted,
+                    Key::Name(wanted) => name == wanted,
+                }
+        };
+        let defined = self.defined.iter().find(is_it).map(|(_, code, name)| (*code, name.clone()));
+        defined.or_else(|| (self.standard)(space, key))
+    }
+
+    /// Adds to an element of `option-data` what Kea shows of it: code, name where there is one, the
+    /// form of its data, and octets in hexadecimal digits.
+    pub(super) fn complete(&self, option: &mut Map<String, Json>) {
+        let space = option.get("space").and_then(Json::as_str).unwrap_or(self.space);
+        let code = option.get("code").and_then(Json::as_u64).and_then(|code| code.try_into().ok());
+        let key = match (code, option.get("name").and_then(Json::as_str)) {
+            (Some(code), _) => Some(Key::Code(code)),
+            (None, name) => name.map(Key::Name),
+        };
+        let found = key.and_then(|key| self.find(space, key));
+        let is_known = found.is_some();
+        if let Some((code, name)) = found {
+            option.entry("code").or_insert_with(|| json!(code));
+            option.entry("name").or_insert_with(|| json!(name));
+        }
+        let is_text = option.entry("csv-format").or_insert_with(|| json!(is_known));
+        if *is_text == json!(false)
+            && let Some(data) = option.get_mut("data")
+            && let Some(octets) =
+                data.as_str().and_then(|data| octets_of_value(&text::to_octets(data)).ok())
+        {
+            *data = json!(digits(&octets, "", char::to_ascii_uppercase));
+        }
+    }
+}
+
+/// Spells the identifier and the addresses of a reservation as Kea does.
+pub(super) fn spell_reservation(reservation: &mut Map<String, Json>) {
+    let kinds = [
+        ("hw-address", true),
+        ("duid", true),
+        ("circuit-id", false),
+        ("client-id", false),
+        ("flex-id", false),
+    ];
+    for (kind, is_apart) in kinds {
+        respell(reservation.get_mut(kind), |given| {
+            let octets = host_identifier(&text::to_octets(given)).ok()?;
+            Some(if is_apart {
+                digits(&octets, ":", char::to_ascii_lowercase)
+            } else {
+                digits(&octets, "", char::to_ascii_uppercase)
+            })
+        });
+    }
+    for key in ["ip-addresses", "prefixes", "excluded-prefixes"] {
+        let items = reservation.get_mut(key).and_then(Json::as_array_mut).into_iter().flatten();
+        items.for_each(|item| {
+            respell(Some(item), |given| {
+                let (address, rest) = given.find('/').map_or((given, ""), |at| given.split_at(at));
+                Some(format!("{}{rest}", address.parse::<Ipv6Addr>().ok()?))
+            });
+        });
+    }
+}
+
+/// Replaces a text that `spell` knows to spell otherwise.
+fn respell(text: Option<&mut Json>, spell: impl FnOnce(&str) -> Option<String>) {
+    if let Some(text) = text
+        && let Some(spelled) = text.as_str().and_then(spell)
+    {
+        *text = json!(spelled);
+    }
+}
+
+/// Two hexadecimal digits for each octet, with `between` between them.
+fn digits(octets: &[u8], between: &str, case: fn(&char) -> char) -> String {
+    let mut text = String::with_capacity(octets.len() * (2 + between.len()));
+    for (at, octet) in octets.iter().enumerate() {
+        if at > 0 {
+            text.push_str(between);
+        }
+        write!(text, "{octet:02x}").expect("a string takes everything");
+    }
+    text.chars().map(|digit| case(&digit)).collect()
+}
