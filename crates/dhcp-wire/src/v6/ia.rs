@@ -75,7 +75,7 @@ impl<'a> Ia<'a> {
         Addresses { options: self.options }
     }
 
-    /// The prefixes in it.
+    /// The prefixes in it; as in Kea one of more than 128 bits counts as not sent.
     #[must_use]
     #[inline]
     pub const fn prefixes(&self) -> Prefixes<'a> {
@@ -142,7 +142,9 @@ impl<'a> IaPrefix<'a> {
         let mut reader = Reader::new(value);
         let (preferred_s, valid_s, len) = (reader.u32()?, reader.u32()?, reader.u8()?);
         let prefix = reader.array::<16>()?.into();
-        let len = len.min(128);
+        if len > 128 {
+            return None;
+        }
         Some(Self { prefix, len, preferred_s, valid_s, options: Options::new(reader.rest()) })
     }
 

@@ -10,8 +10,8 @@ reasons! {
     /// IA or in what is leased there, makes the whole packet malformed when it is too short for its
     /// fixed part; an option that the end of its place cuts off counts as not sent
     /// ([`super::Message::is_cut`]), with the rest of that place. Unlike Kea, DUIDs may have the 130
-    /// octets of RFC 9915 §11.1, and prefixes of more than 128 bits, RELAY-FORW inside of RELAY-REPL
-    /// and the 33rd level are refused, since nobody sends them.
+    /// octets of RFC 9915 §11.1, and RELAY-FORW inside of RELAY-REPL and the 33rd level are refused,
+    /// since nobody sends them.
     pub enum Malformed {
         /// Shorter than the fixed part of a message, or of a relay level.
         TooShort = "too-short",
@@ -31,8 +31,6 @@ reasons! {
         OptionLength = "option-length",
         /// An IA, or an option that is read in one, has a length that its definition does not allow.
         IaLength = "ia-length",
-        /// A prefix of more than 128 bits.
-        PrefixLength = "prefix-length",
         /// Option 39 wants and does not want entries (RFC 4704 §4.1), or its name is none.
         ClientFqdn = "client-fqdn",
         /// An option that is made of domain names has something else in it.

@@ -286,11 +286,23 @@ mod tests {
             writer.option(option::IA_NA, &[1; 11]);
         });
         assert_eq!(verdict(&buffer[..len]), Err(Malformed::IaLength));
-        let len = solicit(&mut buffer, 0, 0, |writer| {
-            let ia = writer.ia(IaKind::Pd, 1, 0, 0);
-            writer.ia_prefix(Ipv6Addr::UNSPECIFIED, 129, 0, 0).end(ia);
-        });
-        assert_eq!(verdict(&buffer[..len]), Err(Malformed::PrefixLength));
+    }
+
+    #[test]
+    fn a_prefix_of_more_than_128_bits_counts_as_not_sent() {
+        for parsing in [Parsing::Strict, Parsing::Lenient] {
+            let mut buffer = [0; 200];
+            let len = solicit(&mut buffer, 0, 0, |writer| {
+                let ia = writer.ia(IaKind::Pd, 1, 0, 0);
+                for len in [129, 64, 255] {
+                    writer.ia_prefix(Ipv6Addr::UNSPECIFIED, len, 0, 0);
+                }
+                writer.end(ia);
+            });
+            let packet = Packet::parse_as(&buffer[..len], parsing).unwrap();
+            let ia = packet.message().ias().next().unwrap();
+            assert!(ia.prefixes().map(|prefix| prefix.len).eq([64]));
+        }
     }
 
     #[test]
@@ -322,17 +334,13 @@ mod tests {
     }
 
     #[test]
-    fn lenient_parsing_ends_classes_and_prefixes_where_they_can_be() {
+    fn lenient_parsing_ends_classes_where_they_can_be() {
         let mut buffer = [0; 200];
         let len = solicit(&mut buffer, 0, 0, |writer| {
             writer.option(option::VENDOR_CLASS, b"\0\0\0\x09\0\x01a\0\x09foo");
-            let ia = writer.ia(IaKind::Pd, 1, 0, 0);
-            writer.ia_prefix(Ipv6Addr::UNSPECIFIED, 200, 0, 0).end(ia);
         });
         let message = Packet::parse_as(&buffer[..len], Parsing::Lenient).unwrap().message();
         let (number, classes) = message.vendor_class().unwrap();
         assert!(number == 9 && classes.eq([&b"a"[..], b"foo"]));
-        let lens = message.ias().flat_map(|ia| ia.prefixes().map(|prefix| prefix.len));
-        assert!(lens.eq([128]));
     }
 }

@@ -74,7 +74,6 @@ const RULES_LEN: usize = option::RELAY_PORT as usize + 1;
 enum Form {
     /// Octets, and perhaps options.
     Plain,
-    Prefix,
     VendorClass,
     Fqdn,
     Name,
@@ -119,7 +118,6 @@ const fn rules(parsing: Parsing) -> [Rule; RULES_LEN] {
         rules[code as usize].form = if are_several { Form::Names } else { Form::Name };
         index += 1;
     }
-    rules[option::IAPREFIX as usize].form = Form::Prefix;
     rules[option::VENDOR_CLASS as usize].form = Form::VendorClass;
     rules[option::CLIENT_FQDN as usize].form = Form::Fqdn;
     let mut slot = 0;
@@ -184,7 +182,6 @@ pub(super) fn check(
     }
     let is_strict = parsing == Parsing::Strict;
     match (rule.form, inner_at(code)) {
-        (Form::Prefix, _) if value[8] > 128 && is_strict => Err(Malformed::PrefixLength),
         (Form::VendorClass, _) => check_classes(parsing, &value[4..]),
         (Form::Fqdn, _) => {
             let fqdn = ClientFqdn::of(value);
