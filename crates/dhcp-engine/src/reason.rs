@@ -69,7 +69,8 @@ pub enum DropReason {
     GateDeadline,
     /// Another server, which shares the database, has given the address to somebody else.
     GivenElsewhere,
-    /// The store refused the lease: it holds something that has no room there.
+    /// The store refused the lease: it holds something that has no room there, or what is there for
+    /// the address cannot be read.
     LeaseRefused,
     /// Reservations cannot be looked up, and one may be the client's.
     HostsUnavailable,

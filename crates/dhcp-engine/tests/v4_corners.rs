@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use crate::common::v4::{Build, RELAY, SERVER, SMALL, Server, kind};
 use dhcp_engine::v4::{Destination, DropReason, Ingress};
+use dhcp_lease::{HardwareAddress, INFINITE_LIFETIME_S, LeaseState};
 use dhcp_wire::v4::{Message, MessageType, option, relay};
 
 fn discover(n: u8) -> Build {
@@ -429,4 +430,30 @@ fn switched_off_it_reads_nothing() {
         assert_eq!(statistic(&server, name), count, "{name}");
     }
     server.settle_down();
+}
+
+#[test]
+fn a_row_that_the_store_cannot_read_refuses_no_client_its_address() {
+    for keys in ["\"authoritative\": true", "\"authoritative\": false"] {
+        let mut server = Server::new(&small_with(keys));
+        let leased = server.lease(1);
+        let mut lease = server.table.lease(leased).expect("it was leased");
+        // What the table has in the place of such a row.
+        lease.state = LeaseState::Declined;
+        lease.valid_lifetime_s = INFINITE_LIFETIME_S;
+        lease.hardware = HardwareAddress::default();
+        lease.client_id = None;
+        server.table.load(lease);
+        let asked = [
+            request(1).from(leased),
+            request(1).requested(leased),
+            request(1).requested(leased).server(SERVER),
+        ];
+        for (at, message) in (1..).zip(asked) {
+            server.tell(&message);
+            assert_eq!(server.dropped(DropReason::LeaseRefused), at, "{keys}");
+        }
+        // It is free for nobody.
+        assert_ne!(server.lease(2), leased);
+    }
 }

@@ -5,6 +5,7 @@
 use core::net::Ipv4Addr;
 
 use base::Now;
+use dhcp_lease::INFINITE_LIFETIME_S;
 use dhcp_lease::contract::text_hash;
 use dhcp_lease::v4::{Action, Facts, LeaseTerms, Occupancy, Owner, SlotView};
 
@@ -190,6 +191,9 @@ impl Court<'_, '_> {
         if slot.is_some_and(is_releasing_own) {
             return Decision::Wait(epoch);
         }
+        if slot.is_some_and(is_unreadable) {
+            return Decision::Drop(DropReason::LeaseRefused);
+        }
         let is_claimed = self.claim.is_some_and(|claim| claim.address == address);
         let is_free =
             |slot: SlotView| slot.is_available(self.now) || (is_claimed && self.is_claimable(slot));
@@ -233,6 +237,9 @@ impl Court<'_, '_> {
         let asked = self.slot(address);
         if asked.is_some_and(|slot| slot.owner == Owner::Asking && on_link(slot.address)) {
             return self.request(address);
+        }
+        if asked.is_some_and(is_unreadable) {
+            return Decision::Drop(DropReason::LeaseRefused);
         }
         let known_epoch = self
             .facts
@@ -393,6 +400,13 @@ pub(super) const fn nak(gate_epoch: u64) -> Decision {
 
 fn is_own(slot: SlotView) -> bool {
     slot.owner == Owner::Asking && slot.occupancy != Occupancy::Declined
+}
+
+/// Returns whether the slot stands for a row that the store has and cannot read: it may be the asking
+/// client's, so a fault of the store is no reason to refuse the client its lease. Leases that clients
+/// declined end.
+fn is_unreadable(slot: SlotView) -> bool {
+    slot.occupancy == Occupancy::Declined && slot.valid_lifetime_s == INFINITE_LIFETIME_S
 }
 
 fn is_releasing_own(slot: SlotView) -> bool {
