@@ -47,9 +47,28 @@ impl<'w, 'b> Options<'w, 'b> {
     }
 }
 
+impl Options<'_, '_> {
+    /// Writes an NTP option for each time source in `sources`: it holds one and no more (RFC 5908 §4).
+    /// False, with nothing written, where something else than time sources is there.
+    fn put_time_sources(&mut self, sources: &[u8]) -> bool {
+        let len: usize = Walk::new(sources).map(|(_, value)| 4 + value.len()).sum();
+        if len != sources.len() || sources.is_empty() {
+            return false;
+        }
+        for (kind, value) in Walk::new(sources) {
+            let mark = self.writer.begin(option::NTP_SERVER);
+            self.writer.option(kind, value);
+            self.writer.end(mark);
+        }
+        true
+    }
+}
+
 impl OptionWriter<u16> for Options<'_, '_> {
     fn option(&mut self, code: u16, octets: &[u8]) {
-        self.writer.option(code, octets);
+        if code != option::NTP_SERVER || !self.put_time_sources(octets) {
+            self.writer.option(code, octets);
+        }
     }
 
     fn begin_vendor(&mut self, enterprise: u32, sub_options: &[u8]) {
@@ -72,5 +91,36 @@ impl OptionWriter<u16> for Options<'_, '_> {
 
     fn has_sub_option(sub_options: &[u8], code: u16) -> bool {
         Walk::new(sub_options).get(code).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dhcp_wire::v6::MessageType;
+
+    use super::*;
+
+    /// The values of the NTP options that a configured value makes.
+    fn sent(value: &[u8]) -> Vec<Vec<u8>> {
+        let mut buffer = [0; 200];
+        let mut writer = MessageWriter::new(&mut buffer, MessageType::Reply, 1);
+        Options::new(&mut writer).option(option::NTP_SERVER, value);
+        let len = writer.finish().unwrap();
+        let message = Message::parse(&buffer[..len]).unwrap();
+        message.options().all(option::NTP_SERVER).map(<[u8]>::to_vec).collect()
+    }
+
+    #[test]
+    fn each_time_source_has_an_option_of_its_own() {
+        let address = |last: u8| [&[0, 1, 0, 16][..], &[0x20; 15], &[last]].concat();
+        let name = b"\x00\x03\x00\x03\x01n\x00".to_vec();
+        let sources = [address(1), address(2), name, b"\x00\x02\x00\x00".to_vec()];
+        for count in 1..=sources.len() {
+            assert_eq!(sent(&sources[..count].concat()), sources[..count]);
+        }
+        // What is no list of time sources stays in one piece.
+        for whole in [&b""[..], b"\x00", b"\x00\x01\x00\x02\x07", b"\x00\x01\x00\x00\x07"] {
+            assert_eq!(sent(whole), [whole]);
+        }
     }
 }
