@@ -1,5 +1,5 @@
 //! Automation of the repository: `cargo xtask tidy`, `cargo xtask test`, `cargo xtask crash`,
-//! `cargo xtask hostile` and `cargo xtask pages`.
+//! `cargo xtask hostile`, `cargo xtask differ` and `cargo xtask pages`.
 
 mod test;
 mod tidy;
@@ -31,6 +31,12 @@ usage: cargo xtask tidy [--fast] [--root FOLDER]
            --count    how many in each suite (1000000)
            --seed     where they are drawn from (1)
            --only     one suite
+       cargo xtask differ [--count N] [--seed S] [--only SUITE]
+           the same messages to Godwit and to Kea, and what they answer differently, of which
+           `cargo xtask test` has a few
+           --count    how many sequences in each suite (100000)
+           --seed     where they are drawn from (1)
+           --only     one suite
        cargo xtask pages FOLDER
            every page below the folder, a lab's results say, looked at in headless Chromium: what
            is cut off, empty, out of place or no number";
@@ -51,6 +57,7 @@ fn main() -> ExitCode {
         ["test", rest @ ..] => test_command(rest),
         ["crash", rest @ ..] => long_command(&test::crash::SUITES, rest),
         ["hostile", rest @ ..] => long_command(&test::hostile::SUITES, rest),
+        ["differ", rest @ ..] => long_command(&test::differ::SUITES, rest),
         ["pages", folder] => {
             test::pages::run(workspace_root(), Path::new(folder)).map_err(Refusal::Failed)
         }

@@ -439,6 +439,7 @@ fn a_row_that_the_store_cannot_read_refuses_no_client_its_address() {
         let leased = server.lease(1);
         let mut lease = server.table.lease(leased).expect("it was leased");
         // What the table has in the place of such a row.
+        lease.cltt_s = 0;
         lease.state = LeaseState::Declined;
         lease.valid_lifetime_s = INFINITE_LIFETIME_S;
         lease.hardware = HardwareAddress::default();

@@ -18,6 +18,7 @@ mod daemon_keys;
 mod database_lost;
 mod databases;
 mod dccp;
+mod differ;
 mod direct;
 mod disk_full;
 mod dns;

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::subjects::process::{Daemon, Make};
+use crate::subjects::process::{Daemon, Make, Setup};
 use crate::subjects::{Named, REAL_WAIT_MAX_S, engine, in_parallel};
 use scenario::{KeaNote, Verdict, play};
 
@@ -48,7 +48,7 @@ fn on_daemon(make: Make, named: &Named, number: usize) -> Outcome {
     let mut tries = 0;
     loop {
         let limit = if is_known(make, named) { KNOWN_LIMIT } else { PATIENCE };
-        let started = Daemon::start(make, &named.scenario, number, limit);
+        let started = Daemon::start(make, Setup::of(&named.scenario), number, limit);
         let begun_s = wall_s();
         let outcome =
             judge(named, started.map(|daemon| Box::new(daemon) as Box<dyn scenario::Subject>));

@@ -1,4 +1,4 @@
-//! `cargo xtask crash` and `cargo xtask hostile`: long suites, of which the test command runs a
+//! `cargo xtask crash`, `cargo xtask hostile` and `cargo xtask differ`: long suites, of which the test command runs a
 //! sample, with as many cases as one likes.
 //!
 //! A suite is some tests of one integration program, which read how many cases and which seed from
@@ -115,13 +115,13 @@ fn run_suite(
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::super::{crash, hostile};
+    use super::super::{crash, differ, hostile};
     use super::*;
 
     #[test]
     fn every_suite_has_a_name_of_its_own_and_tests_that_exist() {
         let crates = crate::workspace_root().join("crates");
-        for long in [&crash::SUITES, &hostile::SUITES] {
+        for long in [&crash::SUITES, &hostile::SUITES, &differ::SUITES] {
             let names: BTreeSet<&str> = long.suites.iter().map(|suite| suite.name).collect();
             assert_eq!(names.len(), long.suites.len());
             for suite in long.suites {

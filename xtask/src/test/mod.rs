@@ -9,6 +9,7 @@ mod changed;
 mod child;
 pub(crate) mod crash;
 mod debian;
+pub(crate) mod differ;
 pub(crate) mod hostile;
 mod job;
 mod leftovers;

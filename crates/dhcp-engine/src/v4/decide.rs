@@ -5,9 +5,9 @@
 use core::net::Ipv4Addr;
 
 use base::Now;
-use dhcp_lease::INFINITE_LIFETIME_S;
 use dhcp_lease::contract::text_hash;
 use dhcp_lease::v4::{Action, Facts, LeaseTerms, Occupancy, Owner, SlotView};
+use dhcp_lease::{INFINITE_LIFETIME_S, LeaseState};
 
 use super::DropReason;
 use super::claim::{Claim, Place};
@@ -238,13 +238,13 @@ impl Court<'_, '_> {
         if asked.is_some_and(|slot| slot.owner == Owner::Asking && on_link(slot.address)) {
             return self.request(address);
         }
-        if asked.is_some_and(is_unreadable) {
+        if asked.is_some_and(is_unreadable) && on_link(address) {
             return Decision::Drop(DropReason::LeaseRefused);
         }
         let known_epoch = self
             .facts
             .mine()
-            .filter(|slot| slot.occupancy != Occupancy::Held && on_link(slot.address))
+            .filter(|slot| has_lease(**slot) && on_link(slot.address))
             .map(|slot| slot.row_epoch)
             .max();
         let asked_epoch = asked.map_or(0, |slot| slot.row_epoch);
@@ -403,10 +403,22 @@ fn is_own(slot: SlotView) -> bool {
 }
 
 /// Returns whether the slot stands for a row that the store has and cannot read: it may be the asking
-/// client's, so a fault of the store is no reason to refuse the client its lease. Leases that clients
-/// declined end.
+/// client's, so a fault of the store is no reason to refuse the client its lease. A lease that a client
+/// declined, for ever too, has the time of that.
 fn is_unreadable(slot: SlotView) -> bool {
-    slot.occupancy == Occupancy::Declined && slot.valid_lifetime_s == INFINITE_LIFETIME_S
+    slot.occupancy == Occupancy::Declined
+        && slot.valid_lifetime_s == INFINITE_LIFETIME_S
+        && slot.cltt_s == 0
+}
+
+/// Returns whether there is a lease in `slot`, running or past. What was only offered to a client, who may have
+/// chosen another server since, tells nothing of where it is (RFC 2131 §4.3.2).
+fn has_lease(slot: SlotView) -> bool {
+    match slot.occupancy {
+        Occupancy::Held => false,
+        Occupancy::Free => slot.state != LeaseState::Assigned,
+        Occupancy::Leased | Occupancy::Declined | Occupancy::Releasing => true,
+    }
 }
 
 fn is_releasing_own(slot: SlotView) -> bool {

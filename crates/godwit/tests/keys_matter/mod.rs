@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use crate::common::manual::{self, Told, place_below};
-use crate::subjects::process::{Daemon, Make};
+use crate::subjects::process::{Daemon, Make, Setup};
 use crate::subjects::{Named, REAL_WAIT_MAX_S, document, engine, in_parallel};
 use dhcp_config::{NoIncludes, parse_dhcp4, parse_dhcp6};
 use exceptions::{CLAIMS, EXCEPTIONS, Exception, Why};
@@ -152,7 +152,7 @@ fn fails(scenario: &Scenario, config: Map<String, Value>, number: usize) -> bool
         return fails_at(engine::start(&scenario));
     }
     (0..TIMES).all(|_| {
-        let daemon = Daemon::start(Make::Godwit, &scenario, number, ANSWER_LIMIT);
+        let daemon = Daemon::start(Make::Godwit, Setup::of(&scenario), number, ANSWER_LIMIT);
         fails_at(daemon.map(|daemon| Box::new(daemon) as Box<dyn Subject>))
     })
 }

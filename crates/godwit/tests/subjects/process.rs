@@ -44,7 +44,31 @@ impl Make {
     }
 }
 
-/// A daemon that was started for one scenario.
+/// What a daemon is started with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setup<'a> {
+    pub(crate) family: Family,
+    /// The map inside `Dhcp4` or `Dhcp6`, without interfaces, lease database and loggers.
+    pub(crate) config: &'a str,
+    /// Whether it has a control socket.
+    pub(crate) has_commands: bool,
+    /// Whether it writes a lease file.
+    pub(crate) persists: bool,
+}
+
+impl<'a> Setup<'a> {
+    /// Returns what `scenario` needs.
+    pub(crate) fn of(scenario: &'a Scenario) -> Self {
+        Self {
+            family: scenario.family,
+            config: &scenario.config,
+            has_commands: scenario.has_commands(),
+            persists: true,
+        }
+    }
+}
+
+/// A daemon with a configuration of its own.
 pub(crate) struct Daemon {
     make: Make,
     family: Family,
@@ -58,38 +82,62 @@ pub(crate) struct Daemon {
 }
 
 impl Daemon {
-    /// Starts `make` with the configuration of `scenario`; `number` tells its folder from others', and
-    /// an answer that has to come may take as long as `answer_limit`.
+    /// Starts `make` with `setup`; `number` tells its folder from others', and an answer that has to
+    /// come may take as long as `answer_limit`.
     pub(crate) fn start(
         make: Make,
-        scenario: &Scenario,
+        setup: Setup<'_>,
         number: usize,
         answer_limit: Duration,
     ) -> Result<Self, String> {
         let label = format!("scenario-{make:?}-{number}").to_lowercase();
         let folder = TempFolder::new(&label);
-        let (address, interface): (IpAddr, _) = match scenario.family {
+        let (address, interface): (IpAddr, _) = match setup.family {
             Family::V4 => (Ipv4Addr::LOCALHOST.into(), "lo/127.0.0.1"),
             Family::V6 => (Ipv6Addr::LOCALHOST.into(), "lo/::1"),
         };
-        let further = members(make, &Places::of(make, &folder), scenario, interface);
-        let text = document(scenario.family, &scenario.config, &further);
+        let further = members(make, &Places::of(make, &folder), setup, interface);
+        let text = document(setup.family, setup.config, &further);
         let text = with_libraries(make, text);
         fs::write(folder.path().join(CONFIGURATION), text).map_err(|error| error.to_string())?;
         let socket = UdpSocket::bind((address, 0)).map_err(|error| error.to_string())?;
         let own_port = socket.local_addr().map_err(|error| error.to_string())?.port();
         let port = free_port();
-        let mut command = program(make, scenario.family, &folder)?;
+        let mut command = program(make, setup.family, &folder)?;
         command.args(["-p", &port.to_string(), "-P", &own_port.to_string()]);
         command.env("KEA_TEST_SEND_RESPONSES_TO_SOURCE", "1");
         let log = fs::File::create(folder.path().join("stderr")).map_err(|e| e.to_string())?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         let child = command.spawn().map_err(|error| error.to_string())?;
-        let (family, server) = (scenario.family, (address, port));
+        let (family, server) = (setup.family, (address, port));
         let mut daemon =
             Self { make, family, child, folder, socket, server, further, answer_limit };
         daemon.wait_until_serving()?;
         Ok(daemon)
+    }
+
+    /// Gives it `messages` and then `last`, whose answer is the one for which `is_last` holds; all
+    /// replies until that one, which a server with one thread sends after those to `messages`.
+    pub(crate) fn exchange_all(
+        &self,
+        messages: &[Vec<u8>],
+        last: &[u8],
+        is_last: &dyn Fn(&[u8]) -> bool,
+    ) -> Result<Vec<Vec<u8>>, SubjectError> {
+        let told = |error: std::io::Error| error.to_string();
+        for message in messages.iter().map(Vec::as_slice).chain([last]) {
+            self.socket.send_to(message, self.server).map_err(told)?;
+        }
+        self.socket.set_read_timeout(Some(self.answer_limit)).map_err(told)?;
+        let mut replies = Vec::new();
+        let mut buffer = vec![0; 65_536];
+        loop {
+            let len = self.socket.recv(&mut buffer).map_err(|e| format!("no last answer: {e}"))?;
+            if is_last(&buffer[..len]) {
+                return Ok(replies);
+            }
+            replies.push(buffer[..len].to_vec());
+        }
     }
 
     fn wait_until_serving(&mut self) -> Result<(), String> {
@@ -110,7 +158,8 @@ impl Daemon {
         Err(format!("it does not start: {}", if lines.is_empty() { log } else { lines.join(" ") }))
     }
 
-    fn log(&self) -> String {
+    /// Returns what it has written to standard error and to its log.
+    pub(crate) fn log(&self) -> String {
         let read = |name| fs::read_to_string(self.folder.path().join(name)).unwrap_or_default();
         read("stderr") + &read("kea.log")
     }
@@ -188,32 +237,33 @@ impl Places {
 }
 
 /// What the subject adds to the scenario's configuration.
-fn members(make: Make, places: &Places, scenario: &Scenario, interface: &str) -> String {
+fn members(make: Make, places: &Places, setup: Setup<'_>, interface: &str) -> String {
     let Places { leases, sockets, logs } = places;
     let (leases, sockets, logs) = (leases.display(), sockets.display(), logs.display());
     let mut members = format!(
         r#""interfaces-config": {{ "interfaces": [ "{interface}" ] {} }},
            "lease-database": {{ "type": "memfile", "name": "{leases}/leases.csv",
-                                "lfc-interval": 0 }},
+                                "lfc-interval": 0, "persist": {} }},
            "loggers": [ {{ "name": "{}", "severity": "INFO",
                            "output_options": [ {{ "output": "{logs}/kea.log" }} ] }} ],"#,
-        match scenario.family {
+        match setup.family {
             Family::V4 => r#", "dhcp-socket-type": "udp""#,
             Family::V6 => "",
         },
-        match scenario.family {
+        setup.persists,
+        match setup.family {
             Family::V4 => "kea-dhcp4",
             Family::V6 => "kea-dhcp6",
         },
     );
-    if scenario.family == Family::V6 {
+    if setup.family == Family::V6 {
         members += &format!(r#""data-directory": "{leases}","#);
     }
     if make == Make::Kea3 {
         // With several threads, as is its default, an answer is counted some time after it was sent.
         members += r#""multi-threading": { "enable-multi-threading": false },"#;
     }
-    if scenario.has_commands() {
+    if setup.has_commands {
         members += &format!(
             r#""control-socket": {{ "socket-type": "unix", "socket-name": "{sockets}/control" }},"#
         );

@@ -1,0 +1,337 @@
+//! Random sequences for DHCPv4. A sequence does not say which subnet it has: `@.` in its texts stands
+//! for the first three numbers of its addresses, `@mac1` for the hardware address of client 1, and
+//! `$net` in octets for those three numbers.
+
+use base::Random;
+use serde_json::{Map, Value, json};
+
+/// Clients of a sequence.
+pub(super) const CLIENTS: u64 = 3;
+
+/// Messages of a sequence, at most.
+pub(super) const STEPS_MAX: u64 = 8;
+
+fn pick<'a, T>(random: &mut Random, items: &'a [T]) -> &'a T {
+    random.pick(items).expect("no list of choices is empty")
+}
+
+/// Adds some of `choices` to `map`, each with a chance of one in `chance`.
+fn add_some(
+    random: &mut Random,
+    map: &mut Map<String, Value>,
+    chance: u64,
+    choices: &[(&str, Value)],
+) {
+    for (key, value) in choices {
+        if !map.contains_key(*key) && random.chance(1, chance) {
+            map.insert((*key).to_owned(), value.clone());
+        }
+    }
+}
+
+/// Returns what all sequences of a batch share: the classes, and globals at random.
+pub(super) fn globals(random: &mut Random) -> Value {
+    let mut globals = Map::new();
+    globals.insert("valid-lifetime".to_owned(), json!(4000));
+    add_some(
+        random,
+        &mut globals,
+        4,
+        &[
+            ("renew-timer", json!(1000)),
+            ("rebind-timer", json!(2000)),
+            ("calculate-tee-times", json!(true)),
+            ("authoritative", json!(true)),
+            ("match-client-id", json!(false)),
+            ("echo-client-id", json!(false)),
+            ("next-server", json!("192.0.2.9")),
+            ("server-hostname", json!("global.example")),
+            ("boot-file-name", json!("global.boot")),
+            ("ddns-send-updates", json!(false)),
+            ("ddns-qualifying-suffix", json!("example.org")),
+            ("ddns-replace-client-name", json!("when-not-present")),
+            ("hostname-char-set", json!("[^A-Za-z0-9.-]")),
+            ("hostname-char-replacement", json!("x")),
+            ("reservations-lookup-first", json!(true)),
+        ],
+    );
+    globals.insert("option-data".to_owned(), Value::Array(options(random)));
+    add_some(random, &mut globals, 12, &[("offer-lifetime", json!(60))]);
+    if random.chance(1, 4) {
+        globals.insert("min-valid-lifetime".to_owned(), json!(1500));
+        globals.insert("max-valid-lifetime".to_owned(), json!(8000));
+    }
+    let mut first = json!({ "name": "A", "test": "substring(option[60].hex,0,1) == 'a'" });
+    class_members(random, first.as_object_mut().expect("a map"));
+    let mut second = json!({ "name": "B", "test": "member('A') or option[77].exists" });
+    class_members(random, second.as_object_mut().expect("a map"));
+    let mut third = json!({ "name": "R" });
+    class_members(random, third.as_object_mut().expect("a map"));
+    globals.insert("client-classes".to_owned(), json!([first, second, third]));
+    Value::Object(globals)
+}
+
+/// Adds a valid lifetime of `valid_s` to some maps, with bounds to some of those.
+fn lifetimes(random: &mut Random, map: &mut Map<String, Value>, valid_s: u64) {
+    if random.chance(1, 5) {
+        map.insert("valid-lifetime".to_owned(), json!(valid_s));
+        if random.chance(1, 2) {
+            map.insert("min-valid-lifetime".to_owned(), json!(valid_s / 2));
+            map.insert("max-valid-lifetime".to_owned(), json!(valid_s * 2));
+        }
+    }
+}
+
+fn class_members(random: &mut Random, class: &mut Map<String, Value>) {
+    if random.chance(1, 2) {
+        class.insert("option-data".to_owned(), Value::Array(options(random)));
+    }
+    add_some(
+        random,
+        class,
+        5,
+        &[
+            ("next-server", json!("192.0.2.7")),
+            ("server-hostname", json!("class.example")),
+            ("boot-file-name", json!("class.boot")),
+        ],
+    );
+    lifetimes(random, class, 3600);
+}
+
+/// Some `option-data`.
+fn options(random: &mut Random) -> Vec<Value> {
+    let menu = [
+        json!({ "name": "routers", "data": "192.0.2.1" }),
+        json!({ "name": "domain-name-servers", "data": "192.0.2.2, 192.0.2.3" }),
+        json!({ "name": "domain-name", "data": "example.com" }),
+        json!({ "name": "ntp-servers", "data": "192.0.2.4" }),
+        json!({ "name": "domain-search", "data": "a.example, b.example" }),
+        json!({ "name": "host-name", "data": "configured" }),
+        json!({ "name": "broadcast-address", "data": "192.0.2.255" }),
+        json!({ "name": "interface-mtu", "data": "1400" }),
+        json!({ "name": "log-servers", "data": "192.0.2.8", "always-send": true }),
+        json!({ "name": "time-offset", "data": "-3600", "always-send": true }),
+        json!({ "name": "boot-file-name", "data": "option.boot" }),
+        json!({ "name": "tftp-server-name", "data": "tftp.example" }),
+        json!({ "code": 43, "csv-format": false, "data": "0104C0000201" }),
+        json!({ "code": 224, "csv-format": false, "data": "CAFE", "always-send": true }),
+        json!({ "name": "log-servers", "data": "192.0.2.8", "never-send": true }),
+        json!({ "name": "v6-only-preferred", "data": "1800" }),
+        json!({ "name": "auto-config", "data": "0" }),
+        json!({ "name": "classless-static-route", "data": "10.0.0.0/8 - 192.0.2.1" }),
+    ];
+    let mut chosen: Vec<Value> = Vec::new();
+    for entry in &menu {
+        let is_there =
+            |other: &Value| other["name"] == entry["name"] && entry.get("name").is_some();
+        if random.chance(1, 6) && !chosen.iter().any(is_there) {
+            chosen.push(entry.clone());
+        }
+    }
+    chosen
+}
+
+/// Returns a sequence: its scope (a subnet, or a shared network), its relay agent's address, and its steps.
+pub(super) fn sequence(random: &mut Random) -> Value {
+    let scope = if random.chance(1, 4) { network(random) } else { subnet(random, 0, 24) };
+    let relay = if random.chance(1, 8) { "@.129" } else { "@.1" };
+    let clients: Vec<Vec<Value>> = (0..CLIENTS).map(|_| client_options(random)).collect();
+    let count = 2 + random.below(STEPS_MAX - 1);
+    let steps: Vec<Value> = (0..count).map(|at| step(random, &clients, at)).collect();
+    json!({ "scope": scope, "relay": relay, "steps": steps })
+}
+
+fn network(random: &mut Random) -> Value {
+    let mut network =
+        json!({ "name": "@net", "subnet4": [subnet(random, 0, 25), subnet(random, 128, 25)] });
+    let map = network.as_object_mut().expect("a map");
+    if random.chance(1, 3) {
+        map.insert("option-data".to_owned(), Value::Array(options(random)));
+    }
+    add_some(
+        random,
+        map,
+        6,
+        &[
+            ("valid-lifetime", json!(2500)),
+            ("authoritative", json!(true)),
+            ("match-client-id", json!(false)),
+            ("next-server", json!("192.0.2.5")),
+            ("renew-timer", json!(700)),
+            ("reservations-global", json!(true)),
+        ],
+    );
+    network
+}
+
+/// A subnet from address `first` of the sequence's addresses on.
+fn subnet(random: &mut Random, first: u64, length: u64) -> Value {
+    let mut pools = Vec::new();
+    let mut from = first + 10;
+    for _ in 0..random.below(3) {
+        let to = from + random.below(5);
+        let mut pool = json!({ "pool": format!("@.{from} - @.{to}") });
+        let map = pool.as_object_mut().expect("a map");
+        if random.chance(1, 4) {
+            map.insert("option-data".to_owned(), Value::Array(options(random)));
+        }
+        let guard = *pick(random, &["A", "B", "R", "KNOWN", "UNKNOWN"]);
+        add_some(random, map, 5, &[("client-class", json!(guard))]);
+        pools.push(pool);
+        from = to + 2;
+    }
+    let mut subnet = json!({ "subnet": format!("@.{first}/{length}"), "pools": pools });
+    let map = subnet.as_object_mut().expect("a map");
+    if random.chance(1, 2) {
+        map.insert("option-data".to_owned(), Value::Array(options(random)));
+    }
+    if random.chance(1, 2) {
+        let count = 1 + random.below(2);
+        let hosts: Vec<Value> = (0..count).map(|at| host(random, first, at + 1)).collect();
+        map.insert("reservations".to_owned(), Value::Array(hosts));
+    }
+    let guard = *pick(random, &["A", "B"]);
+    add_some(
+        random,
+        map,
+        7,
+        &[
+            ("renew-timer", json!(500)),
+            ("rebind-timer", json!(800)),
+            ("calculate-tee-times", json!(true)),
+            ("match-client-id", json!(false)),
+            ("next-server", json!("192.0.2.6")),
+            ("server-hostname", json!("subnet.example")),
+            ("boot-file-name", json!("subnet.boot")),
+            ("client-class", json!(guard)),
+            ("require-client-classes", json!(["R"])),
+            ("reservations-in-subnet", json!(false)),
+            ("reservations-out-of-pool", json!(true)),
+            ("ddns-qualifying-suffix", json!("subnet.example")),
+            ("store-extended-info", json!(true)),
+            ("relay", json!({ "ip-addresses": ["@.1"] })),
+        ],
+    );
+    lifetimes(random, map, 2000);
+    // The subnets of a network have to agree in it.
+    if length == 24 {
+        add_some(random, map, 7, &[("authoritative", json!(true))]);
+    }
+    subnet
+}
+
+/// A reservation for client `client`.
+fn host(random: &mut Random, first: u64, client: u64) -> Value {
+    let identifier = [
+        ("hw-address", format!("@mac{client}")),
+        ("client-id", format!("01:@mac{client}")),
+        ("circuit-id", format!("'c{client}'")),
+    ];
+    let (kind, value) = pick(random, &identifier);
+    let mut host = Map::new();
+    host.insert((*kind).to_owned(), json!(value));
+    // No two hosts have one.
+    let address = first + 10 + client + 3 * random.below(10);
+    add_some(random, &mut host, 2, &[("ip-address", json!(format!("@.{address}")))]);
+    add_some(
+        random,
+        &mut host,
+        4,
+        &[
+            ("hostname", json!("reserved")),
+            ("next-server", json!("192.0.2.11")),
+            ("server-hostname", json!("host.example")),
+            ("boot-file-name", json!("host.boot")),
+            ("client-classes", json!(["R"])),
+        ],
+    );
+    if random.chance(1, 3) {
+        host.insert("option-data".to_owned(), Value::Array(options(random)));
+    }
+    Value::Object(host)
+}
+
+/// What a client puts into each of its messages.
+fn client_options(random: &mut Random) -> Vec<Value> {
+    let asked = ["01030f060c2a", "010306", "0f7787", "2b420ce0", "3342436c74", "79ff", ""];
+    let identifiers = ["01$mac", "ff00000001000100$mac", "00616263$net", "0102$net"];
+    let names = ["686f7374", "686f73742e6578616d706c652e", "62c3a464", "2e", "5f78"];
+    let full_names = [
+        "000000686f7374",
+        "0100006c6f6e672e6578616d706c65",
+        "04000004686f7374076578616d706c6500",
+        "050000",
+        "040000016100",
+    ];
+    let mut options = vec![json!([55, pick(random, &asked)])];
+    for (chance, code, values) in [
+        (2, 61, &identifiers[..]),
+        (3, 12, &names[..]),
+        (5, 81, &full_names[..]),
+        (3, 60, &["6162", "62"][..]),
+        (8, 77, &["0178"][..]),
+        (6, 57, &["0240", "0600"][..]),
+        (10, 51, &["000003e8", "00001388", "00000e10"][..]),
+        (12, 116, &["01"][..]),
+        (10, 93, &["0007"][..]),
+        (12, 80, &[""][..]),
+    ] {
+        if random.chance(1, chance) {
+            options.push(json!([code, pick(random, values)]));
+        }
+    }
+    if random.chance(1, 3) {
+        let agents = ["01026331", "01026332020172", "0504$net.01", "0b04$net.02", "970100"];
+        options.push(json!([82, pick(random, &agents)]));
+    }
+    options
+}
+
+/// A message of one of `clients`, the sequence's message number `at`.
+fn step(random: &mut Random, clients: &[Vec<Value>], at: u64) -> Value {
+    let client = if at < 2 || random.chance(2, 3) { 0 } else { random.below(CLIENTS) };
+    let mut options = clients[client as usize].clone();
+    // DHCP message types of RFC 2131 §3.1: most of what clients send is the usual exchange.
+    let usual: &[u64] = match at {
+        0 => &[1],
+        1 => &[3],
+        _ => &[1, 3, 3, 3],
+    };
+    let kind =
+        if random.chance(4, 5) { *pick(random, usual) } else { *pick(random, &[1, 3, 4, 7]) };
+    let mut step = json!({ "client": client + 1, "type": kind, "mac": "$mac" });
+    let address = if random.chance(5, 6) {
+        "$address"
+    } else {
+        *pick(random, &["$net.0b", "$net.c8", "c0000299"])
+    };
+    match (kind, random.below(4)) {
+        (1, 0) => options.push(json!([50, address])),
+        // Selecting (RFC 2131 §4.3.2), sometimes with another server's identifier.
+        (3, 0 | 1) => {
+            options.push(json!([50, address]));
+            options.push(json!([54, if random.chance(9, 10) { "$server" } else { "c0000263" }]));
+        }
+        // A client that was started again.
+        (3, 2) => options.push(json!([50, address])),
+        (4, _) => {
+            options.push(json!([50, address]));
+            options.push(json!([54, "$server"]));
+        }
+        (7, _) => {
+            step["ciaddr"] = json!(address);
+            options.push(json!([54, "$server"]));
+        }
+        // Renewing, or informing.
+        (3 | 8, _) => step["ciaddr"] = json!(address),
+        _ => {}
+    }
+    if random.chance(1, 10) {
+        step["flags"] = json!(0x8000);
+    }
+    // The agent's option comes last (RFC 3046 §2.1).
+    options.sort_by_key(|option| option[0] == json!(82));
+    step["options"] = Value::Array(options);
+    step
+}

@@ -1,0 +1,171 @@
+//! DHCPv4 messages of steps, and the fields of replies, read by code of their own.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use serde_json::Value;
+
+use super::value::{Learned, hex, octets};
+
+/// Length of the fixed fields with the magic cookie (RFC 2131 §2, §3).
+const HEADER_LEN: usize = 240;
+
+/// A reply's fields by name, as text that can be compared.
+pub(super) type Fields = BTreeMap<String, String>;
+
+/// Returns the octets of the message of `step` under `xid`, sent by way of the relay agent `relay`.
+pub(super) fn message(step: &Value, relay: Ipv4Addr, xid: u32, learned: &Learned) -> Vec<u8> {
+    let mut message = vec![0; 236];
+    let field = |name: &str| octets(step[name].as_str().unwrap_or_default(), learned);
+    let number = |name: &str| step[name].as_u64().unwrap_or_default();
+    message[..4].copy_from_slice(&[1, 1, 6, 1]);
+    message[4..8].copy_from_slice(&xid.to_be_bytes());
+    message[8..10].copy_from_slice(&(number("secs") as u16).to_be_bytes());
+    message[10..12].copy_from_slice(&(number("flags") as u16).to_be_bytes());
+    for (at, octets) in [(12, field("ciaddr")), (24, relay.octets().to_vec()), (28, field("mac"))] {
+        let len = octets.len().min(16);
+        message[at..at + len].copy_from_slice(&octets[..len]);
+    }
+    message.extend([0x63, 0x82, 0x53, 0x63]);
+    if let Some(kind) = step["type"].as_u64() {
+        message.extend([53, 1, kind as u8]);
+    }
+    for option in step["options"].as_array().into_iter().flatten() {
+        let (Some(code), Some(value)) = (option[0].as_u64(), option[1].as_str()) else { continue };
+        let value = octets(value, learned);
+        message.extend([code as u8, value.len().min(255) as u8]);
+        message.extend(value.iter().take(255));
+    }
+    message.push(255);
+    message.resize(message.len().max(300), 0);
+    message
+}
+
+/// Returns the transaction id of a message.
+pub(super) fn xid(message: &[u8]) -> Option<u32> {
+    message.get(4..8).and_then(|octets| octets.try_into().ok()).map(u32::from_be_bytes)
+}
+
+/// Returns the fields of a reply; those of text that is no message are in one field.
+pub(super) fn fields(reply: &[u8]) -> Fields {
+    let mut fields = Fields::new();
+    let Some((header, options)) = reply.split_at_checked(HEADER_LEN) else {
+        fields.insert("short".to_owned(), hex(reply));
+        return fields;
+    };
+    for (name, from, len) in [
+        ("hops", 3, 1),
+        ("secs", 8, 2),
+        ("flags", 10, 2),
+        ("ciaddr", 12, 4),
+        ("yiaddr", 16, 4),
+        ("siaddr", 20, 4),
+        ("giaddr", 24, 4),
+        ("chaddr", 28, 16),
+        ("sname", 44, 64),
+        ("file", 108, 128),
+    ] {
+        fields.insert(name.to_owned(), hex(&header[from..from + len]));
+    }
+    let mut values: BTreeMap<u8, Vec<u8>> = BTreeMap::new();
+    read_options(options, &mut values);
+    let overload = values.get(&52).and_then(|value| value.first().copied()).unwrap_or_default();
+    if overload & 1 != 0 {
+        read_options(&header[108..236], &mut values);
+    }
+    if overload & 2 != 0 {
+        read_options(&header[44..108], &mut values);
+    }
+    let named = values.iter().map(|(code, value)| (format!("option {code}"), hex(value)));
+    fields.extend(named);
+    fields
+}
+
+/// Adds the options of one field to `values`; parts of an option are joined (RFC 3396).
+fn read_options(mut octets: &[u8], values: &mut BTreeMap<u8, Vec<u8>>) {
+    while let [code, rest @ ..] = octets {
+        octets = rest;
+        match (code, rest) {
+            (0, _) => {}
+            (255, _) => return,
+            (code, [len, rest @ ..]) => {
+                let (value, rest) = rest.split_at(rest.len().min(usize::from(*len)));
+                values.entry(*code).or_default().extend(value);
+                octets = rest;
+            }
+            _ => return,
+        }
+    }
+}
+
+/// Adds what the client of a reply knows from then on.
+pub(super) fn learn(reply: &Fields, learned: &mut Learned) {
+    let bytes = |text: &String| octets(text, &Learned::new());
+    if let Some(address) = reply.get("yiaddr").map(bytes)
+        && address != [0; 4]
+    {
+        learned.insert("address", address);
+    }
+    if let Some(server) = reply.get("option 54").map(bytes) {
+        learned.insert("server", server);
+    }
+}
+
+/// Name of the type of a message.
+pub(super) fn type_name(kind: Option<u64>) -> String {
+    let names = ["DISCOVER", "OFFER", "REQUEST", "DECLINE", "ACK", "NAK", "RELEASE", "INFORM"];
+    let name = kind.and_then(|kind| names.get((kind as usize).checked_sub(1)?));
+    match (name, kind) {
+        (Some(name), _) => (*name).to_owned(),
+        (None, Some(kind)) => format!("type {kind}"),
+        (None, None) => "BOOTP".to_owned(),
+    }
+}
+
+/// Name of the type of a reply.
+pub(super) fn name(fields: &Fields) -> String {
+    let kind = fields.get("option 53");
+    type_name(kind.and_then(|kind| u64::from_str_radix(kind, 16).ok()))
+}
+
+/// Name of a message with what kind of request it is (RFC 2131 §4.3.2, §4.3.6), or whether its client
+/// `was_offered` an address before.
+pub(super) fn sent_name(message: &[u8], was_offered: bool) -> String {
+    let fields = fields(message);
+    let octets = |name: &str| fields.get(name).filter(|text| text.contains(|c| c != '0'));
+    let kind = octets("option 53").and_then(|text| u64::from_str_radix(text, 16).ok());
+    let name = type_name(kind);
+    let has = |name: &str| octets(name).is_some();
+    let state = match (has("ciaddr"), has("option 54"), has("option 50")) {
+        _ if kind == Some(1) && was_offered => return format!("{name} again"),
+        _ if kind != Some(3) => return name,
+        (true, _, _) => "renewing",
+        (_, true, true) => "selecting",
+        (_, false, true) => "rebooting",
+        (_, _, false) => "naming no address",
+    };
+    format!("{name} {state}")
+}
+
+/// How long a lifetime may differ: the daemons look at their clocks a moment apart.
+const LIFETIME_SLACK_S: u64 = 3;
+
+/// Returns the names of the fields in which two replies differ.
+pub(super) fn differing(ours: &Fields, theirs: &Fields) -> Vec<String> {
+    let names = ours.keys().chain(theirs.keys());
+    let mut differing: Vec<String> =
+        names.filter(|name| !is_alike(name, ours.get(*name), theirs.get(*name))).cloned().collect();
+    differing.sort();
+    differing.dedup();
+    differing
+}
+
+fn is_alike(name: &str, ours: Option<&String>, theirs: Option<&String>) -> bool {
+    if ours == theirs {
+        return true;
+    }
+    let is_lifetime = ["option 51", "option 58", "option 59"].contains(&name);
+    let seconds = |text: Option<&String>| u64::from_str_radix(text?, 16).ok();
+    let (Some(ours), Some(theirs)) = (seconds(ours), seconds(theirs)) else { return false };
+    is_lifetime && ours.abs_diff(theirs) <= LIFETIME_SLACK_S
+}

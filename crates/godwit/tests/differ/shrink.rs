@@ -1,0 +1,109 @@
+//! The smallest input that still shows a difference.
+
+use serde_json::{Value, json};
+
+use super::batch::{Comparison, Difference, Outcome};
+
+/// Rounds of leaving members out, at most.
+const ROUNDS_MAX: usize = 60;
+
+/// Returns the globals and the sequence of `difference` without all that it shows itself without.
+pub(super) fn smallest(comparison: &Comparison, difference: &Difference) -> Value {
+    let globals = smaller(&difference.globals, |candidates| {
+        let sequence = std::slice::from_ref(&difference.sequence);
+        let found = candidates.iter().flat_map(|globals| comparison.outcomes(globals, sequence));
+        found.map(|outcome| difference.is_shown_by(&outcome)).collect()
+    });
+    let sequence = smaller(&difference.sequence, |candidates| {
+        let found = comparison.outcomes(&globals, candidates);
+        found.iter().map(|outcome| difference.is_shown_by(outcome)).collect()
+    });
+    let found = comparison.outcomes(&globals, std::slice::from_ref(&sequence));
+    let values = found.into_iter().find_map(|outcome| match outcome {
+        Outcome::Differs(found) => Some(found.values),
+        Outcome::Alike | Outcome::Refused(_) => None,
+    });
+    json!({ "globals": globals, "sequence": sequence, "values": values })
+}
+
+/// Leaves out of `whole` what `is_shown` can do without: for each of its candidates it says whether they
+/// still show the difference. Halves are left out first, then quarters, and so on.
+fn smaller(whole: &Value, is_shown: impl Fn(&[Value]) -> Vec<bool>) -> Value {
+    let mut smallest = whole.clone();
+    let mut size = paths(&smallest).len().div_ceil(2);
+    for _ in 0..ROUNDS_MAX {
+        let paths = paths(&smallest);
+        // Later elements go first, since those after an element move up.
+        let without_all = |paths: &[String]| {
+            paths.iter().rev().fold(smallest.clone(), |value, path| without(&value, path))
+        };
+        let parts: Vec<&[String]> = paths.chunks(size.max(1)).collect();
+        let candidates: Vec<Value> = parts.iter().map(|part| without_all(part)).collect();
+        let shown = is_shown(&candidates);
+        let needless: Vec<String> = parts
+            .iter()
+            .zip(&shown)
+            .filter_map(|(part, is_needless)| is_needless.then_some(*part))
+            .flatten()
+            .cloned()
+            .collect();
+        if needless.is_empty() {
+            if size <= 1 {
+                break;
+            }
+            size /= 2;
+            continue;
+        }
+        // What is needless alone is mostly needless together.
+        let all = without_all(&needless);
+        let one = candidates.into_iter().zip(shown).find_map(|(one, shown)| shown.then_some(one));
+        smallest = match is_shown(std::slice::from_ref(&all))[..] {
+            [true] => all,
+            _ => one.unwrap_or(smallest),
+        };
+    }
+    smallest
+}
+
+/// Returns where each member and element of `value` is, as JSON pointers: what contains others first.
+fn paths(value: &Value) -> Vec<String> {
+    let mut paths = Vec::new();
+    collect(value, String::new(), &mut paths);
+    paths
+}
+
+fn collect(value: &Value, path: String, paths: &mut Vec<String>) {
+    let mut add = |name: String, member: &Value| {
+        let path = format!("{path}/{name}");
+        paths.push(path.clone());
+        collect(member, path, paths);
+    };
+    match value {
+        Value::Object(map) => map.iter().for_each(|(name, member)| add(name.clone(), member)),
+        Value::Array(items) if items.iter().any(|item| item.is_array() || item.is_object()) => {
+            items.iter().enumerate().for_each(|(at, item)| add(at.to_string(), item));
+        }
+        _ => {}
+    }
+}
+
+/// Returns `value` without what is at `path`, or as it is where nothing is there.
+fn without(value: &Value, path: &str) -> Value {
+    let mut smaller = value.clone();
+    let parts = path.rsplit_once('/');
+    let Some((parent, name)) = parts.map(|(parent, name)| (smaller.pointer_mut(parent), name))
+    else {
+        return smaller;
+    };
+    match parent {
+        Some(Value::Object(map)) => {
+            map.remove(name);
+        }
+        Some(Value::Array(items)) => {
+            let at = name.parse().ok().filter(|at| *at < items.len());
+            at.map(|at: usize| items.remove(at));
+        }
+        _ => {}
+    }
+    smaller
+}

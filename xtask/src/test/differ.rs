@@ -1,0 +1,20 @@
+//! The suites of `cargo xtask differ`: the same messages to Godwit and to a version of Kea, and whatever
+//! the two do differently.
+
+use std::time::Duration;
+
+use super::long::{LongSuites, Suite};
+
+pub(crate) const SUITES: LongSuites = LongSuites {
+    command: "differ",
+    count_flag: "--count",
+    count_default: 100_000,
+    count_variables: &["GODWIT_DIFFER_SEQUENCES"],
+    seed_variables: &["GODWIT_SIM_SEED"],
+    case_limit: Duration::from_millis(500),
+    suites: &[Suite {
+        name: "dhcp4-kea-3",
+        package: "godwit",
+        tests: &["differ::what_dhcpv4_differs_in_from_kea_3_has_a_verdict"],
+    }],
+};
