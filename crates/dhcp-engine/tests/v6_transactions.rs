@@ -106,6 +106,60 @@ fn leases_of_prefixes_are_short_while_their_pool_is_nearly_full() {
 }
 
 #[test]
+fn renewals_of_short_leases_do_not_shorten_the_preferred_lifetime_each_time() {
+    // Leases are short from the first on. What follows from the valid lifetime comes out each time.
+    for (keys, wish, valid_s) in [
+        (r#""valid-lifetime": 7200"#, (0, 0), 7200),
+        (r#""valid-lifetime": 7200"#, (1000, 2000), 7200),
+        (r#""valid-lifetime": 7200, "min-valid-lifetime": 800"#, (0, 0), 800),
+        (
+            r#""valid-lifetime": 7200, "preferred-lifetime": 4000, "min-preferred-lifetime": 0"#,
+            (0, 0),
+            7200,
+        ),
+        (
+            r#""valid-lifetime": 7200, "min-valid-lifetime": 800, "preferred-lifetime": 4000"#,
+            (0, 0),
+            800,
+        ),
+    ] {
+        let head = SMALL.split_once("\"preferred-lifetime\"").expect("it has one").0;
+        let tail = SMALL.split_once("\"decline-probation-period\"").expect("it has one").1;
+        let queue = r#""pd-allocator": "flq", "adaptive-lease-time-threshold": 0.1"#;
+        let text = format!("{head}{keys}, {queue}, \"decline-probation-period\"{tail}");
+        let mut server = Server::new(&text);
+        let first = server.ask(&request(1).pd(1, &[])).ias[0].leased[0];
+        let part_s = valid_s * 5 / 8;
+        assert_eq!((first.2, first.3), (part_s, valid_s), "{keys}");
+        for renewal in 1..=5 {
+            server.pass_s(u64::from(part_s / 2));
+            let asked = [(first.0, first.1, wish.0, wish.1)];
+            let renew = message(MessageType::Renew, 1).ia(IaKind::Pd, 1, &asked);
+            let (.., preferred_s, valid) = server.ask(&renew).ias[0].leased[0];
+            assert_eq!((preferred_s, valid), (part_s, valid_s), "{keys}, renewal {renewal}");
+        }
+    }
+}
+
+#[test]
+fn what_is_left_of_a_preferred_lifetime_is_kept_when_leases_get_short() {
+    let keys = r#""pd-allocator": "flq", "adaptive-lease-time-threshold": 0.5"#;
+    let long = r#""preferred-lifetime": 900, "min-preferred-lifetime": 900"#;
+    let usual = r#""preferred-lifetime": 600, "min-preferred-lifetime": 300"#;
+    let text = SMALL.replace(usual, long);
+    let mut server = Server::new(&text.replace(r#""rapid-commit": true"#, keys));
+    let lifetimes = |server: &mut Server, asked: Build| {
+        let (.., preferred_s, valid_s) = server.ask(&asked).ias[0].leased[0];
+        (preferred_s, valid_s)
+    };
+    assert_eq!(lifetimes(&mut server, request(1).pd(1, &[])), (900, 1000));
+    assert_eq!(lifetimes(&mut server, request(2).pd(1, &[])), (312, 500), "900 s are too many");
+    let renew = message(MessageType::Renew, 1).pd(1, &[(prefix(0), 56)]);
+    server.pass_s(260);
+    assert_eq!(lifetimes(&mut server, renew), (640, 740));
+}
+
+#[test]
 fn timers_are_explicit_or_calculated_or_left_to_the_client() {
     let timers = |text: &str| Server::new(text).ask(&solicit(1).na(1, &[])).ias[0].timers_s;
     let explicit = "\"renew-timer\": 250, \"rebind-timer\": 400,";

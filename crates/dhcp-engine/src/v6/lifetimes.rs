@@ -16,6 +16,8 @@ pub(super) struct Limits {
     pub(super) preferred: Lifetime,
     /// Of the valid one.
     pub(super) valid: Lifetime,
+    /// Seconds of preferred lifetime that are not taken away from the client.
+    pub(super) preferred_left_s: u32,
 }
 
 impl Limits {
@@ -23,8 +25,11 @@ impl Limits {
     pub(super) fn shortest(self, now: Now, slot: &SlotView) -> Self {
         let left_s = |lifetime_s| adaptive::left_s(now, slot, lifetime_s);
         Self {
-            preferred: shortest(self.preferred, left_s(slot.detail.preferred_lifetime_s)),
+            // What is left is no limit: of a preferred lifetime that is not configured, which is a
+            // part of the valid one, a part of a part would come out.
+            preferred: shortest(self.preferred, 0),
             valid: shortest(self.valid, left_s(slot.valid_lifetime_s)),
+            preferred_left_s: left_s(slot.detail.preferred_lifetime_s),
         }
     }
 }
@@ -40,7 +45,8 @@ pub struct Lifetimes {
 
 impl Lifetimes {
     /// What a client gets that wishes for these; 0 is no wish (RFC 9915 §21.6). A preferred
-    /// lifetime that comes out as 0 or above the valid one is five eighths of that, as in Kea.
+    /// lifetime that comes out as 0 or above the valid one is five eighths of that, as in Kea; none
+    /// is below what is not taken away.
     pub(super) fn granted(self, limits: Limits) -> Self {
         let clamp = |wish_s: u32, limits: Lifetime| match wish_s {
             0 => limits.default_s,
@@ -50,7 +56,8 @@ impl Lifetimes {
         let preferred_s = clamp(self.preferred_s, limits.preferred);
         let is_sound = (1..=valid_s).contains(&preferred_s);
         let five_eighths_s = (u64::from(valid_s) * 5 / 8) as u32;
-        Self { preferred_s: if is_sound { preferred_s } else { five_eighths_s }, valid_s }
+        let preferred_s = if is_sound { preferred_s } else { five_eighths_s };
+        Self { preferred_s: preferred_s.max(limits.preferred_left_s).min(valid_s), valid_s }
     }
 
     /// What is left, when the lease in `slot` was given for these and is young enough to be

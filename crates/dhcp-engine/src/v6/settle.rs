@@ -94,6 +94,7 @@ impl<'m> Transaction<'m> {
         Limits {
             preferred: preferred.unwrap_or(subnet.preferred_lifetime),
             valid: valid.unwrap_or(subnet.valid_lifetime),
+            preferred_left_s: 0,
         }
     }
 
