@@ -372,7 +372,9 @@ pub trait LeaseStore<F: Family> {
     fn sweep(&mut self, now: Now, budget: u32) -> Swept;
 
     /// As [`LeaseStore::sweep`], also when sweeps are told to leave ended leases alone, and released
-    /// leases at once; with `is_removing` reclaimed leases are deleted, not remembered.
+    /// leases at once; with `is_removing` reclaimed leases are deleted, not remembered. Slots that are
+    /// only looked at count for `budget` too: all released leases are taken back when a call, which
+    /// goes on where the last one stopped, says that no more is due.
     fn reclaim(&mut self, now: Now, is_removing: bool, budget: u32) -> Swept;
 
     /// Makes `lease` the lease of its address, whatever an operator wants to be there: also outside

@@ -92,6 +92,8 @@ pub struct LeaseTable<F: Leased> {
     configuration: Mutex<Configuration<F>>,
     /// Stripe at which the next sweep starts.
     sweep_from: AtomicU32,
+    /// Where the next pass that takes back released leases goes on.
+    hurry_from: Mutex<sweep::Position>,
     /// Whether sweeps take back leases that have ended.
     is_reclaiming: AtomicBool,
     /// What fetches swept when they found no free address, for the next sweep to report: holds,
@@ -121,6 +123,7 @@ impl<F: Leased> LeaseTable<F> {
                 tallies,
             }),
             sweep_from: AtomicU32::new(0),
+            hurry_from: Mutex::default(),
             is_reclaiming: AtomicBool::new(true),
             swept_early: [const { AtomicU32::new(0) }; 3],
             cycles: Cycles::default(),

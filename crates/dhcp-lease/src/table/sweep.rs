@@ -6,6 +6,7 @@
 //! ends, and the row of its flush comes in any case.
 
 use core::sync::atomic::Ordering;
+use std::sync::PoisonError;
 
 use base::Now;
 
@@ -26,7 +27,7 @@ pub struct Sweep {
     pub settled_epoch: u64,
     /// What is logged belongs to this epoch.
     pub row_epoch: u64,
-    /// Slots that are touched at most.
+    /// Slots that are touched at most, those that are only looked at with them.
     pub budget: u32,
     /// Takes back leases although sweeps are told to leave them alone; the value says whether they
     /// are deleted instead of remembered.
@@ -122,14 +123,28 @@ impl<F: Leased> LeaseTable<F> {
         if work.has_due {
             self.visit_stripes(pass, Pass::has_due, Pass::turn_wheel);
         }
-        if pass.sweep.forced.is_some() && pass.log.is_some() && pass.left > 0 {
+        if pass.sweep.forced.is_some() && pass.log.is_some() {
             // An operator's word: what was released does not wait for its client any longer.
-            self.visit_stripes(pass, |_, _| true, Pass::hurry_released);
+            self.hurry_released(pass);
         }
         let is_overdue = |stripe: &Stripe<F>| stripe.hints.has_overdue.load(Ordering::Relaxed);
         if pass.allowance.left() == 0 && self.stripes.iter().any(is_overdue) {
             pass.allowance.fall_short();
         }
+    }
+
+    /// Takes back the released leases that wait in the wheels, as far as the budget goes: nothing leads
+    /// to them, so all slots are looked at. The next pass goes on where this one stopped; the one that
+    /// comes to the last slot has nothing more due.
+    fn hurry_released(&self, pass: &mut Pass<'_, F>) {
+        let cursor = || self.hurry_from.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut at = *cursor();
+        while pass.left > 0 && at.stripe < STRIPES {
+            pass.hurry_released(&mut self.lock(at.stripe), &mut at);
+        }
+        let is_over = at.stripe == STRIPES;
+        pass.swept.is_more_due |= !is_over;
+        *cursor() = if is_over { Position::default() } else { at };
     }
 
     /// Does `work` in the stripes in which there `is` some, one after the other, as far as the budget
@@ -160,6 +175,16 @@ impl<F: Leased> LeaseTable<F> {
 
 /// Where rows go.
 type Log<'l, F> = &'l mut dyn FnMut(<F as Family>::Row<'_>);
+
+/// How far the slots have been looked at.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Position {
+    stripe: usize,
+    /// Of the stripe's slots.
+    part: usize,
+    /// In the part.
+    offset: u32,
+}
 
 /// One pass over the stripes.
 struct Pass<'l, F: Leased> {
@@ -262,23 +287,24 @@ impl<F: Leased> Pass<'_, F> {
             && slot.row_epoch <= self.sweep.settled_epoch
     }
 
-    /// Takes back the released leases that wait in the wheel.
-    fn hurry_released(&mut self, stripe: &mut Locked<'_, F>) {
-        let parts = (0..).map_while(|number| stripe.state.slots.part_ids(number));
-        for ids in parts.collect::<Vec<_>>() {
-            let mut id = ids.start;
-            while self.left > 0 {
-                id = stripe.state.slots.next_made(id, ids.end);
-                if id >= ids.end {
-                    break;
-                }
-                if self.is_hurried(stripe.slot(id)) {
-                    let state = &mut *stripe.state;
-                    state.deadlines.unlink(&mut state.slots, id);
-                    self.left -= 1;
-                    self.take_back(stripe, id);
-                }
-                id += 1;
+    /// Takes back the released leases of the stripe that wait in the wheel, from `at` on.
+    fn hurry_released(&mut self, stripe: &mut Locked<'_, F>, at: &mut Position) {
+        while self.left > 0 {
+            let Some(ids) = stripe.state.slots.part_ids(at.part) else {
+                *at = Position { stripe: at.stripe + 1, ..Position::default() };
+                return;
+            };
+            self.left -= 1;
+            let id = stripe.state.slots.next_made(ids.start + at.offset, ids.end);
+            if id >= ids.end {
+                *at = Position { part: at.part + 1, offset: 0, ..*at };
+                continue;
+            }
+            at.offset = id + 1 - ids.start;
+            if self.is_hurried(stripe.slot(id)) {
+                let state = &mut *stripe.state;
+                state.deadlines.unlink(&mut state.slots, id);
+                self.take_back(stripe, id);
             }
         }
     }

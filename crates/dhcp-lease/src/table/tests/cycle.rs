@@ -5,8 +5,9 @@ use base::Now;
 use super::super::LeaseTable;
 use super::audit::audit;
 use super::{SECOND_NS, START, commit, for_both_families, lease_for, slot};
-use crate::contract::Occupancy;
-use crate::sample::Sample;
+use crate::contract::{Action, Occupancy};
+use crate::lease::LeaseState;
+use crate::sample::{Sample, SampleLease};
 use crate::table::cycle::ReclaimLimits;
 use crate::table::expiry::Expiry;
 use crate::table::sweep::Sweep;
@@ -16,6 +17,7 @@ for_both_families! {
     a_cycle_ends_when_its_time_is_spent,
     warnings_come_after_so_many_short_cycles_in_a_row,
     what_is_set_aside_is_flushed_renewed_and_taken_as_ever,
+    a_reclaim_looks_at_no_more_slots_than_its_budget,
 }
 
 const FIRST: u32 = 0x0a00_0000;
@@ -131,4 +133,49 @@ fn what_is_set_aside_is_flushed_renewed_and_taken_as_ever<F: Sample>() {
     assert_eq!(reclaimed(&table, 540), 0);
     assert_eq!(reclaimed(&table, 541), 1);
     audit(&table, &Default::default());
+}
+
+/// The lock that rows are kept under is held for a call.
+fn a_reclaim_looks_at_no_more_slots_than_its_budget<F: Sample>() {
+    const COUNT: u32 = 1_000;
+    for (budget, is_removing) in [(1, false), (7, true), (64, false), (1 << 20, true)] {
+        let table = LeaseTable::<F>::new(1);
+        // Some have slots apart.
+        let pools = table.configure(&[F::pool(FIRST, FIRST + COUNT - 1)], &[]);
+        for number in (FIRST..FIRST + COUNT).chain([FIRST + 50_000]) {
+            table.load(F::lease(&SampleLease {
+                address: number,
+                client: number,
+                valid_lifetime_s: 5_000,
+                cltt_s: START.wall_s(),
+                subnet_id: 1,
+                pool_id: 0,
+                hostname: "",
+                state: LeaseState::Assigned,
+                user_context: "",
+            }));
+        }
+        for number in [FIRST, FIRST + 255, FIRST + 400, FIRST + COUNT - 1, FIRST + 50_000] {
+            let leased = slot(&table, &pools, START, number).unwrap();
+            commit(&table, START, number, &leased, Action::Release).unwrap();
+        }
+        while table.sweep(later(1), 0, 64).is_more_due {}
+        // The second time goes through the whole table again, and finds nothing.
+        for expected in [5, 0] {
+            let sweep = Sweep { settled_epoch: 0, row_epoch: 0, budget, forced: Some(is_removing) };
+            let (mut released, mut calls) = (0, 0);
+            loop {
+                let swept = table.sweep_logged(later(2), &sweep, &mut |_| {});
+                calls += 1;
+                released += swept.released;
+                assert!(swept.released <= budget);
+                if !swept.is_more_due {
+                    break;
+                }
+            }
+            assert_eq!(released, expected, "budget {budget}");
+            assert!(calls > COUNT / budget, "{calls} calls of {budget} slots each");
+        }
+        audit(&table, &Default::default());
+    }
 }
