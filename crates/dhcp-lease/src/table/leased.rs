@@ -5,6 +5,7 @@
 //! the address itself; in v6 `v6::places` gives them out.
 
 use core::fmt::Debug;
+use core::ops::Range;
 
 use base::Prefetch;
 
@@ -301,6 +302,10 @@ pub trait Places<F: Leased>: Overlaps<F> {
     /// How many positions a pool has from the first on, those of places that are not open left out
     /// where that is possible.
     fn count(spec: &F::Spec, run: &Self::Run) -> u64;
+
+    /// The positions of a pool whose places are open, in ranges that ascend and only grow at their
+    /// ends.
+    fn open_positions(spec: &F::Spec, run: &Self::Run) -> impl Iterator<Item = Range<u64>>;
 
     /// The place at `position` of a pool; `None` as long as it is not open.
     fn at(spec: &F::Spec, run: &Self::Run, position: u64) -> Option<(u32, F::Address)>;

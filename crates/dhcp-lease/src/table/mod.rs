@@ -15,6 +15,7 @@ pub(crate) mod cycle;
 mod deadlines;
 pub(crate) mod expiry;
 mod fetch;
+mod filling;
 pub(crate) mod index;
 pub(crate) mod leased;
 mod list;
@@ -32,7 +33,6 @@ pub(crate) mod tally;
 #[cfg(test)]
 mod tests;
 
-use core::ops::Range;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -262,10 +262,7 @@ impl<F: Leased> LeaseTable<F> {
                 return Some(claimed);
             }
             let opening = self.places.plan_growth(run)?;
-            let spec = &pools.specs()[pool.0 as usize];
-            let before = F::Places::count(spec, run);
             self.open(&mut configuration, opening);
-            self.fill_queue(pools, pool, before..F::Places::count(spec, run));
         }
     }
 
@@ -280,13 +277,14 @@ impl<F: Leased> LeaseTable<F> {
             }
             Allocator::Random => {
                 let count = F::Places::count(spec, run);
-                let mut start = F::Places::start(spec, run);
+                let (mut start, mut is_open) = (F::Places::start(spec, run), true);
                 for _ in 0..if count > 0 { order::TRIES } else { 0 } {
                     let step = u64::from(pools.step(pool));
                     let (pass, index) = (step / count, step % count);
                     let seed = self.seed.wrapping_add(u64::from(pool.0) << 40).wrapping_add(pass);
                     let position = order::permuted(index, count, seed.rotate_left(8));
                     let Some((place, address)) = F::Places::at(spec, run, position) else {
+                        is_open = false;
                         continue;
                     };
                     if self.map.clear(place) {
@@ -294,9 +292,14 @@ impl<F: Leased> LeaseTable<F> {
                     }
                     start = place;
                 }
-                F::Places::claim(&self.map, spec, run, start)
+                // Where not all is open what is tried may hardly ever be.
+                match is_open {
+                    true => F::Places::claim(&self.map, spec, run, start),
+                    false => self.claim_anywhere(pools, pool),
+                }
             }
             Allocator::FreeLeaseQueue => {
+                self.go_on_filling(pools, pool);
                 let queue = pools.queue(pool).expect("such a pool has a queue");
                 for _ in 0..order::TRIES {
                     let Some(position) = queue.pop() else { break };
@@ -307,41 +310,7 @@ impl<F: Leased> LeaseTable<F> {
                         return Some((place, address));
                     }
                 }
-                F::Places::claim(&self.map, spec, run, F::Places::start(spec, run))
-            }
-        }
-    }
-
-    /// Puts what is free into the queues that `old` pools did not have.
-    fn fill_queues(&self, pools: &PoolSet<F>, old: &PoolSet<F>) {
-        let known: Vec<_> = (0..old.specs().len() as u32)
-            .filter_map(|pool| old.queue(PoolIndex(pool)).map(Arc::as_ptr))
-            .collect();
-        for (pool, spec) in (0..).map(PoolIndex).zip(pools.specs()) {
-            let Some(queue) = pools.queue(pool) else { continue };
-            if known.contains(&Arc::as_ptr(queue)) {
-                continue;
-            }
-            let count = F::Places::count(spec, pools.run(pool));
-            queue.reserve(u32::try_from(count).unwrap_or(u32::MAX));
-            self.fill_queue(pools, pool, 0..count);
-        }
-    }
-
-    /// Puts what is free of `positions` into the queue of `pool`, if it has one, in an order that
-    /// depends on the table's seed.
-    fn fill_queue(&self, pools: &PoolSet<F>, pool: PoolIndex, positions: Range<u64>) {
-        let Some(queue) = pools.queue(pool) else { return };
-        let (spec, run) = (&pools.specs()[pool.0 as usize], pools.run(pool));
-        let end = positions.end.min(u32::MAX.into());
-        let count = end.saturating_sub(positions.start);
-        let seed = self.seed.wrapping_add(u64::from(pool.0) << 40).rotate_left(8);
-        for index in 0..count {
-            let position = positions.start + order::permuted(index, count, seed);
-            if let Some((place, _)) = F::Places::at(spec, run, position)
-                && self.map.is_free(place)
-            {
-                queue.push(position as u32, false);
+                self.claim_anywhere(pools, pool)
             }
         }
     }

@@ -11,10 +11,13 @@
 //!
 //! **Queue.** Free addresses stand in queues in the order in which they became free, at first in that
 //! of a random permutation as in Kea. There are several, each with a lock of its own, which consecutive
-//! addresses use in turn; a claim takes the one whose first address has been free longest.
+//! addresses use in turn; a claim takes the one whose first address has been free longest. What a pool
+//! opens later is put there little by little (`filling`).
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::filling::Filling;
 
 /// Addresses that a claim tries before it searches, or takes out of queues in vain.
 pub(super) const TRIES: usize = 8;
@@ -149,6 +152,9 @@ pub(crate) struct FreeQueue {
     lanes: Vec<LockedLane>,
     last: AtomicU64,
     first: AtomicU64,
+    filling: Mutex<Filling>,
+    /// Open positions, when all of them had been looked at.
+    looked_at: AtomicU64,
 }
 
 impl Default for FreeQueue {
@@ -161,6 +167,8 @@ impl Default for FreeQueue {
             lanes: (0..LANES).map(|_| lane()).collect(),
             last: AtomicU64::new(MIDDLE),
             first: AtomicU64::new(MIDDLE - 1),
+            filling: Mutex::default(),
+            looked_at: AtomicU64::new(0),
         }
     }
 }
@@ -192,6 +200,31 @@ impl FreeQueue {
         };
         let at = position / LANES as u32;
         self.with(position as usize % LANES, |lane| lane.link(at, stamp, is_unused));
+    }
+
+    /// The address at `position` is free: it goes to the end unless it stands in the queue already.
+    pub(super) fn push_new(&self, position: u32) {
+        let at = position / LANES as u32;
+        self.with(position as usize % LANES, |lane| {
+            if lane.links.get(at as usize).is_none_or(|link| link.stamp == 0) {
+                lane.link(at, self.last.fetch_add(1, Ordering::Relaxed), false);
+            }
+        });
+    }
+
+    /// What of the pool has been put into the queue, for one thread at a time.
+    pub(super) fn filling(&self) -> MutexGuard<'_, Filling> {
+        self.filling.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many positions were open when all that were open had been looked at.
+    pub(super) fn looked_at(&self) -> u64 {
+        self.looked_at.load(Ordering::Relaxed)
+    }
+
+    /// All positions that are open, of which there are `count`, have been looked at.
+    pub(super) fn set_looked_at(&self, count: u64) {
+        self.looked_at.store(count, Ordering::Relaxed);
     }
 
     /// The address at `position` is free no longer.

@@ -2,6 +2,7 @@
 //! keys.
 
 use core::net::Ipv4Addr;
+use core::ops::Range;
 
 use base::Prefetch;
 
@@ -396,6 +397,10 @@ impl Places<V4> for Direct {
 
     fn count(spec: &PoolSpec, _run: &()) -> u64 {
         u64::from(u32::from(spec.last) - u32::from(spec.first)) + 1
+    }
+
+    fn open_positions(spec: &PoolSpec, run: &()) -> impl Iterator<Item = Range<u64>> {
+        core::iter::once(0..Self::count(spec, run))
     }
 
     fn at(spec: &PoolSpec, _run: &(), position: u64) -> Option<(u32, Ipv4Addr)> {

@@ -12,6 +12,7 @@
 
 use core::hash::BuildHasher;
 use core::net::Ipv6Addr;
+use core::ops::Range;
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -451,6 +452,16 @@ impl Places<V6> for Dictionary {
             }
             stretches => stretches.iter().map(Stretch::len).sum(),
         }
+    }
+
+    fn open_positions(_spec: &PoolSpec, run: &Vec<Stretch>) -> impl Iterator<Item = Range<u64>> {
+        let mut before = 0;
+        run.iter().map(move |stretch| {
+            let start = before;
+            before += stretch.len();
+            let places = stretch.open_places();
+            start..start + places.map_or(0, |(first, last)| u64::from(last - first) + 1)
+        })
     }
 
     fn at(_spec: &PoolSpec, run: &Vec<Stretch>, mut position: u64) -> Option<(u32, Resource)> {

@@ -11,6 +11,7 @@ mod modelled;
 mod overlap;
 mod panic;
 mod places;
+mod queues;
 mod reconfigure;
 mod reserved_blocks;
 mod stress;

@@ -19,7 +19,7 @@ use crate::v6::{
 const PREFIX: u128 = 0x2001_0db8 << 96;
 
 /// Kinds and lengths lie apart: none overlaps a resource of another.
-fn pool(kind: IaKind, len: u8, first: u128, last: u128) -> PoolSpec {
+pub(super) fn pool(kind: IaKind, len: u8, first: u128, last: u128) -> PoolSpec {
     let apart = match len {
         56 => 1 << 14,
         64 => 1 << 16,
@@ -31,16 +31,21 @@ fn pool(kind: IaKind, len: u8, first: u128, last: u128) -> PoolSpec {
     PoolSpec { kind, len, first, last, ..V6::pool(0, 0) }
 }
 
-fn huge() -> PoolSpec {
+pub(super) fn huge() -> PoolSpec {
     pool(IaKind::Address, 128, 0, u128::from(u64::MAX))
 }
 
-fn resource(spec: &PoolSpec, offset: u128) -> Resource {
+pub(super) fn resource(spec: &PoolSpec, offset: u128) -> Resource {
     let (first, _) = spec.bounds();
     Resource::from_number(spec.kind, spec.len, first.number() + offset)
 }
 
-fn candidate(table: &LeaseTable, pools: &PoolSet, pool: u32, who: u32) -> Option<SlotView> {
+pub(super) fn candidate(
+    table: &LeaseTable,
+    pools: &PoolSet,
+    pool: u32,
+    who: u32,
+) -> Option<SlotView> {
     let kind = pools.specs()[pool as usize].kind;
     let mut facts = Facts::default();
     let keys = FetchKeys {
@@ -54,7 +59,7 @@ fn candidate(table: &LeaseTable, pools: &PoolSet, pool: u32, who: u32) -> Option
     facts.candidate.filter(|slot| slot.occupancy == Occupancy::Free)
 }
 
-fn load(table: &LeaseTable, resource: Resource, who: u32) {
+pub(super) fn load(table: &LeaseTable, resource: Resource, who: u32) {
     let sample = SampleLease {
         address: 0,
         client: who,

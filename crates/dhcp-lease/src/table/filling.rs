@@ -1,0 +1,158 @@
+//! What of a pool's open positions has been put into its queue.
+//!
+//! When a pool is configured all that is open goes there. Later more of it may be opened, millions at
+//! once, and by whatever is loaded into it: a claim puts a few of them into the queue, and the next
+//! ones go on. They come in windows, within each in a random order.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use super::LeaseTable;
+use super::leased::{Leased, Places};
+use super::order;
+use crate::family::PoolIndex;
+use crate::pool::PoolSet;
+
+/// Positions that a claim looks at to fill the queue, at most.
+pub(super) const LOOKS: u64 = 1024;
+/// Positions of a window.
+const WINDOW: u64 = 1 << 16;
+
+/// How far the positions of a pool have been looked at.
+#[derive(Debug, Default)]
+pub(super) struct Filling {
+    /// What of each open range has been looked at or is in the window.
+    begun: Vec<Range<u64>>,
+    window: Range<u64>,
+    /// How many of the window have been looked at.
+    done: u64,
+}
+
+impl Filling {
+    /// The next position of the ranges `open` to look at; `None` when none is left.
+    fn next(&mut self, open: &[Range<u64>], window_max: u64, seed: u64) -> Option<u64> {
+        if self.done == self.window.end - self.window.start {
+            self.window = self.next_window(open, window_max)?;
+            self.done = 0;
+        }
+        let Range { start, end } = self.window;
+        let index = order::permuted(self.done, end - start, seed.wrapping_add(start));
+        self.done += 1;
+        Some(start + index)
+    }
+
+    fn next_window(&mut self, open: &[Range<u64>], max: u64) -> Option<Range<u64>> {
+        // A reconfigured pool may be elsewhere.
+        let goes_on = |begun: &Range<u64>, open: &Range<u64>| {
+            begun.start == open.start && begun.end <= open.end
+        };
+        let is_known = self.begun.len() == open.len()
+            && self.begun.iter().zip(open).all(|(begun, open)| goes_on(begun, open));
+        if !is_known {
+            self.begun = open.iter().map(|open| open.start..open.start).collect();
+        }
+        // What lies beyond cannot be queued.
+        let ends = open.iter().map(|open| open.end.min(u32::MAX.into()));
+        let (begun, end) = self.begun.iter_mut().zip(ends).find(|(begun, end)| begun.end < *end)?;
+        let start = begun.end;
+        begun.end = end.min(start.saturating_add(max));
+        Some(start..begun.end)
+    }
+}
+
+fn sum(ranges: impl Iterator<Item = Range<u64>>) -> u64 {
+    ranges.map(|range| range.end - range.start).sum()
+}
+
+impl<F: Leased> LeaseTable<F> {
+    /// Puts what is free into the queues that `old` pools did not have.
+    pub(super) fn fill_queues(&self, pools: &PoolSet<F>, old: &PoolSet<F>) {
+        let is_known = |queue: *const _| {
+            let known = (0..old.specs().len() as u32).filter_map(|pool| old.queue(PoolIndex(pool)));
+            known.map(Arc::as_ptr).any(|known| known == queue)
+        };
+        for (pool, spec) in (0..).map(PoolIndex).zip(pools.specs()) {
+            let Some(queue) = pools.queue(pool) else { continue };
+            if is_known(Arc::as_ptr(queue)) {
+                continue;
+            }
+            let open = F::Places::open_positions(spec, pools.run(pool));
+            let end = open.map(|open| open.end).max().unwrap_or(0);
+            queue.reserve(u32::try_from(end).unwrap_or(u32::MAX));
+            self.fill_queue(pools, pool, u64::MAX, u64::MAX);
+        }
+    }
+
+    /// Goes on with filling the queue of `pool`, when more of it was opened than was looked at.
+    pub(super) fn go_on_filling(&self, pools: &PoolSet<F>, pool: PoolIndex) {
+        let Some(queue) = pools.queue(pool) else { return };
+        let spec = &pools.specs()[pool.0 as usize];
+        if queue.looked_at() != sum(F::Places::open_positions(spec, pools.run(pool))) {
+            self.fill_queue(pools, pool, LOOKS, WINDOW);
+        }
+    }
+
+    /// Puts what is free of the next `most` open positions of `pool` into its queue, if it has one, in
+    /// an order that depends on the table's seed.
+    fn fill_queue(&self, pools: &PoolSet<F>, pool: PoolIndex, most: u64, window_max: u64) {
+        let Some(queue) = pools.queue(pool) else { return };
+        let (spec, run) = (&pools.specs()[pool.0 as usize], pools.run(pool));
+        let mut filling = queue.filling();
+        // Read under the lock: nobody has looked at more.
+        let open: Vec<Range<u64>> = F::Places::open_positions(spec, run).collect();
+        let seed = self.seed_of(pool);
+        for _ in 0..most {
+            let Some(position) = filling.next(&open, window_max, seed) else {
+                queue.set_looked_at(sum(open.iter().cloned()));
+                return;
+            };
+            if let Some((place, _)) = F::Places::at(spec, run, position)
+                && self.map.is_free(place)
+            {
+                queue.push_new(position as u32);
+            }
+        }
+    }
+
+    /// Takes a free address of `pool` from a place on that nobody foresees.
+    pub(super) fn claim_anywhere(
+        &self,
+        pools: &PoolSet<F>,
+        pool: PoolIndex,
+    ) -> Option<(u32, F::Address)> {
+        let (spec, run) = (&pools.specs()[pool.0 as usize], pools.run(pool));
+        let mut start = F::Places::start(spec, run);
+        for _ in 0..order::TRIES {
+            let step = u64::from(pools.step(pool));
+            let random = order::mixed(step, self.seed_of(pool));
+            let (place, address) = Self::open_place(spec, run, random)?;
+            if self.map.clear(place) {
+                return Some((place, address));
+            }
+            start = place;
+        }
+        F::Places::claim(&self.map, spec, run, start)
+    }
+
+    /// One of the open places of a pool; `None` when there is none.
+    fn open_place(
+        spec: &F::Spec,
+        run: &<F::Places as Places<F>>::Run,
+        random: u64,
+    ) -> Option<(u32, F::Address)> {
+        let open = || F::Places::open_positions(spec, run);
+        let mut index = random.checked_rem(sum(open()))?;
+        for range in open() {
+            let len = range.end - range.start;
+            if index < len {
+                return F::Places::at(spec, run, range.start + index);
+            }
+            index -= len;
+        }
+        None
+    }
+
+    fn seed_of(&self, pool: PoolIndex) -> u64 {
+        self.seed.wrapping_add(u64::from(pool.0) << 40).rotate_left(8)
+    }
+}

@@ -1,0 +1,124 @@
+//! Queues of pools that open as they are used.
+
+use std::collections::BTreeSet;
+
+use super::super::filling::LOOKS;
+use super::super::order::steps;
+use super::audit::audit;
+use super::places::{candidate, huge, load, pool, resource};
+use crate::Allocator;
+use crate::v6::{IaKind, LeaseTable, PoolSet, PoolSpec};
+
+fn queued(pool: PoolSpec) -> PoolSpec {
+    PoolSpec { allocator: Allocator::FreeLeaseQueue, ..pool }
+}
+
+/// A claim goes on filling before it looks, under the lock and after growth; a position comes up in
+/// two turns on average.
+const STEPS_MAX: u64 = 3 * (2 * LOOKS + LOOKS / 2);
+
+/// Numbers of the next `count` addresses of the first pool, none of which comes twice or takes long.
+fn given(table: &LeaseTable, pools: &PoolSet, count: usize) -> Vec<u128> {
+    let first = pools.specs()[0].bounds().0.number();
+    let mut given = Vec::new();
+    for who in 0..count {
+        steps::take();
+        let slot = candidate(table, pools, 0, who as u32).expect("the pool has more");
+        let steps = steps::take();
+        assert!(steps < STEPS_MAX, "{steps} steps for address {who}");
+        given.push(slot.address.number() - first);
+    }
+    assert_eq!(given.iter().collect::<BTreeSet<_>>().len(), count, "none twice");
+    given
+}
+
+fn count_in_order(given: &[u128]) -> usize {
+    given.windows(2).filter(|pair| pair[1] == pair[0] + 1).count()
+}
+
+fn assert_unordered(given: &[u128]) {
+    let in_order = count_in_order(given);
+    assert!(in_order < given.len() / 50, "{in_order} of {} in order", given.len());
+}
+
+#[test]
+fn growth_puts_a_few_addresses_into_the_queue_at_each_claim() {
+    let table = LeaseTable::new(3);
+    let pools = table.configure(&[queued(huge())], &[]);
+    const LOADED: u128 = 1 << 16;
+    for offset in 0..LOADED {
+        load(&table, resource(&huge(), offset), offset as u32);
+    }
+    let given = given(&table, &pools, LOADED as usize);
+    assert_unordered(&given);
+    assert_eq!(given.iter().min(), Some(&LOADED));
+    assert_eq!(given.iter().max(), Some(&(2 * LOADED - 1)), "all that was opened, and no more");
+}
+
+#[test]
+fn what_a_loaded_lease_opens_comes_in_no_order() {
+    for loaded in [5_000, 60_000, 200_000] {
+        let table = LeaseTable::new(3);
+        let pools = table.configure(&[queued(huge())], &[]);
+        load(&table, resource(&huge(), loaded), 1);
+        let opened = (loaded + 1).next_power_of_two();
+        let given = given(&table, &pools, opened as usize - 1);
+        assert_unordered(&given);
+        assert_unordered(&given[given.len() - 1_000..]);
+        assert_eq!(given.iter().max(), Some(&(opened - 1)));
+        assert!(!given.contains(&loaded));
+        audit(&table, &given.iter().map(|&offset| resource(&huge(), offset)).collect());
+    }
+}
+
+#[test]
+fn a_pool_of_several_stretches_is_given_in_no_order() {
+    for allocator in [Allocator::FreeLeaseQueue, Allocator::Random] {
+        let table = LeaseTable::new(3);
+        let inner = pool(IaKind::Address, 128, 10_000, 10_999);
+        table.configure(&[inner], &[]);
+        let outer = PoolSpec { allocator, ..pool(IaKind::Address, 128, 0, 1 << 22) };
+        let pools = table.configure(&[outer], &[]);
+        let given = given(&table, &pools, 60_000);
+        if allocator == Allocator::Random {
+            // Before more is opened the last ones are searched for.
+            let in_order = count_in_order(&given);
+            assert!(in_order < given.len() / 10, "{in_order} of {} in order", given.len());
+            continue;
+        }
+        for part in given.chunks(1_000) {
+            assert_unordered(part);
+        }
+    }
+}
+
+#[test]
+fn what_is_given_back_stays_the_first_while_the_queue_is_filled() {
+    let table = LeaseTable::new(3);
+    let pools = table.configure(&[queued(huge())], &[]);
+    load(&table, resource(&huge(), 60_000), 1);
+    for who in 0..100 {
+        let slot = candidate(&table, &pools, 0, who).expect("it has more");
+        table.give_back(slot.address);
+        let again = candidate(&table, &pools, 0, who).expect("it has more");
+        assert_eq!(again.address, slot.address);
+    }
+}
+
+#[test]
+fn several_threads_fill_a_queue_and_give_nothing_twice() {
+    let table = LeaseTable::new(3);
+    let pools = table.configure(&[queued(huge())], &[]);
+    load(&table, resource(&huge(), 9_000), 1);
+    let given = std::thread::scope(|scope| {
+        let claim = |thread: u32| {
+            let (table, pools) = (&table, &pools);
+            let next = move |number| candidate(table, pools, 0, thread << 16 | number);
+            scope.spawn(move || (0..10_000).map(next).collect::<Vec<_>>())
+        };
+        let threads: Vec<_> = (0..3).map(claim).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+    });
+    let given: Vec<_> = given.iter().map(|slot| slot.expect("the pool has more").address).collect();
+    assert_eq!(given.iter().collect::<BTreeSet<_>>().len(), 30_000, "none twice");
+}
