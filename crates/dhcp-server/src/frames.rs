@@ -93,6 +93,7 @@ mod tests {
             octets: &good,
             interface: 3,
             source_mac: Some(STATION),
+            kernel_wall_ns: None,
             is_checksum_settled: false,
         };
         let (octets, ingress) = open(&packet, &doors, 7, &counters).unwrap();
@@ -136,7 +137,13 @@ mod tests {
             octets.truncate(octets.len() - random.below(8).saturating_sub(6) as usize * 9);
             let is_checksum_settled = random.chance(1, 2);
             let source_mac = Some(STATION);
-            let packet = Packet { octets: &octets, interface: 3, source_mac, is_checksum_settled };
+            let packet = Packet {
+                octets: &octets,
+                interface: 3,
+                source_mac,
+                kernel_wall_ns: None,
+                is_checksum_settled,
+            };
             opened += u64::from(open(&packet, &doors, 0, &counters).is_some());
         }
         let refused: u64 = counted(&counters).iter().map(|(_, count)| count).sum();

@@ -4,7 +4,8 @@
 //! With segmentation a batch has up to 64 trains of up to 64 messages that the kernel has joined.
 //!
 //! A UDP door has two sockets, and messages that go on with an exchange are read first: the kernel
-//! drops what begins one when there is more than can be served for longer than a burst ([`Room`]).
+//! drops what begins one when there is more than can be served for longer than a burst ([`Room`]). A
+//! packet door has one for broadcasts and one for messages to our addresses, which is read first.
 //!
 //! Budget per batch of up to 128 messages: two `recvmmsg`, one `sendmmsg` per door that has replies,
 //! one `write` of the rows when the durability lets the shard write them itself, one clock read; no
@@ -19,7 +20,7 @@ use dhcp_engine::Transmit;
 use dhcp_engine::shard::Shard;
 use dhcp_lease::{LeaseStore, LeaseTable};
 use netio::receive::DEFAULT_SLOTS;
-use netio::{Clock, PacketRecvBatch, PollFd, RecvBatch, UdpSocket, Waker};
+use netio::{Clock, PacketRecvBatch, PacketSocket, PollFd, RecvBatch, UdpSocket, Waker};
 
 use crate::doors::{BURST_BYTES, Door, Doors, Lane, Reading, Room, Socket};
 use crate::frames::FrameCounters;
@@ -164,17 +165,12 @@ where
     true
 }
 
-/// What waits where exchanges begin, with room for a burst of them.
+/// What waits in the lane that has room for bursts.
 fn make_room(door: &Door) -> Room {
-    if let Socket::Udp(socket) = &door.socket {
-        give_room(socket, BURST_BYTES);
+    if let Some(socket) = door.socket_of(door.burst_lane()) {
+        socket.give_room(BURST_BYTES);
     }
     Room::default()
-}
-
-/// A kernel that does not give as much gives what it may.
-fn give_room(socket: &UdpSocket, bytes: usize) {
-    socket.set_receive_buffer(bytes).ok();
 }
 
 impl Course {
@@ -190,43 +186,59 @@ impl Course {
     where
         for<'d> Replies<'d>: Transmit<P>,
     {
-        match &door.socket {
-            Socket::Udp(socket) => {
-                let express = door.express.as_ref();
-                let going_on = express.map_or(0, |socket| {
-                    let at = (socket, door, Lane::Express);
-                    self.receive_udp(at, doors, None, shard, replies)
-                });
-                let (at, patience_ns) = ((socket, door, Lane::First), room.patience_ns());
-                let beginning = self.receive_udp(at, doors, patience_ns, shard, replies);
-                let read = Reading { messages: beginning, is_more: self.datagrams.is_full() };
-                let queue = || Some((socket.receive_queued_bytes().ok()?, socket.drops().ok()?));
-                if let Some(bytes) = room.after_read(read, self.now.mono_ns, queue) {
-                    give_room(socket, bytes);
+        let mut received = 0;
+        for lane in [Lane::Express, Lane::First] {
+            let Some(socket) = door.socket_of(lane) else { continue };
+            let has_room = lane == door.burst_lane();
+            let patience_ns = if has_room { room.patience_ns() } else { None };
+            let read = match socket {
+                Socket::Udp(socket) => {
+                    let at = (socket, door, lane);
+                    self.receive_udp(at, doors, patience_ns, shard, replies)
                 }
-                going_on + beginning
-            }
-            Socket::Packet(socket) => {
-                // As of datagrams.
-                let received = self.packets.receive(socket).unwrap_or(0);
-                if received == 0 {
-                    return 0;
+                Socket::Packet(socket) => {
+                    let at = (socket, door);
+                    self.receive_packets(at, (doors, frame_counters), patience_ns, shard, replies)
                 }
-                self.now = Clock::now();
-                replies.settle(self.now.mono_ns);
-                let now = self.now;
-                let arrived = self.packets.iter().filter_map(|packet| {
-                    let opened = P::open(&packet, doors, door.id, frame_counters);
-                    opened.map(|(octets, ingress)| (now.mono_ns, octets, ingress))
-                });
-                shard.handle_all(now, arrived, replies);
-                received
+            };
+            if has_room {
+                let bytes = room.after_read(read, self.now.mono_ns, || socket.queue());
+                bytes.into_iter().for_each(|bytes| socket.give_room(bytes));
             }
+            received += read.messages;
         }
+        received
     }
 
-    /// Takes in what waits at one of the sockets of a door, and of that leaves what waited for longer
+    /// Takes in what waits at a packet socket of a door, and of that leaves what waited for longer
     /// than `patience_ns`.
+    fn receive_packets<P: Service, S: LeaseStore<P>>(
+        &mut self,
+        (socket, door): (&PacketSocket, &Door),
+        (doors, frame_counters): (&Doors, &FrameCounters),
+        patience_ns: Option<u64>,
+        shard: &mut Shard<P, S>,
+        replies: &mut Replies<'_>,
+    ) -> Reading
+    where
+        for<'d> Replies<'d>: Transmit<P>,
+    {
+        // An error belongs to the interface (it went down, say): the next call goes on.
+        let messages = self.packets.receive(socket).unwrap_or(0);
+        if messages > 0 {
+            let now = self.begin_batch(patience_ns, shard, replies);
+            let arrived = self.packets.iter().filter_map(|packet| {
+                let since_ns = since_ns(now, packet.kernel_wall_ns);
+                let opened = P::open(&packet, doors, door.id, frame_counters);
+                opened.map(|(octets, ingress)| (since_ns, octets, ingress))
+            });
+            shard.handle_all(now, arrived, replies);
+        }
+        Reading { messages, is_more: self.packets.is_full() }
+    }
+
+    /// Takes in what waits at one of the UDP sockets of a door, and of that leaves what waited for
+    /// longer than `patience_ns`.
     fn receive_udp<P: Service, S: LeaseStore<P>>(
         &mut self,
         (socket, door, lane): (&UdpSocket, &Door, Lane),
@@ -234,25 +246,36 @@ impl Course {
         patience_ns: Option<u64>,
         shard: &mut Shard<P, S>,
         replies: &mut Replies<'_>,
-    ) -> usize
+    ) -> Reading
     where
         for<'d> Replies<'d>: Transmit<P>,
     {
         // An error belongs to one datagram (an ICMP answer, say): the next call goes on.
-        let received = self.datagrams.receive(socket).unwrap_or(0);
-        if received == 0 {
-            return 0;
+        let messages = self.datagrams.receive(socket).unwrap_or(0);
+        if messages > 0 {
+            let now = self.begin_batch(patience_ns, shard, replies);
+            let arrived = self.datagrams.iter().filter_map(|datagram| {
+                let since_ns = since_ns(now, datagram.kernel_wall_ns);
+                Some((since_ns, datagram.octets, P::ingress(&datagram, doors, (door, lane))?))
+            });
+            shard.handle_all(now, arrived, replies);
         }
+        Reading { messages, is_more: self.datagrams.is_full() }
+    }
+
+    /// Takes the time at which a batch was received; messages that came more than `patience_ns` before
+    /// will be left.
+    fn begin_batch<P: Service, S: LeaseStore<P>>(
+        &mut self,
+        patience_ns: Option<u64>,
+        shard: &mut Shard<P, S>,
+        replies: &mut Replies<'_>,
+    ) -> Now {
         self.now = Clock::now();
         replies.settle(self.now.mono_ns);
-        let now = self.now;
-        shard.leave_before(patience_ns.map_or(0, |wait_ns| now.mono_ns.saturating_sub(wait_ns)));
-        let arrived = self.datagrams.iter().filter_map(|datagram| {
-            let since_ns = since_ns(now, datagram.kernel_wall_ns);
-            Some((since_ns, datagram.octets, P::ingress(&datagram, doors, (door, lane))?))
-        });
-        shard.handle_all(now, arrived, replies);
-        received
+        let since_ns = patience_ns.map_or(0, |wait_ns| self.now.mono_ns.saturating_sub(wait_ns));
+        shard.leave_before(since_ns);
+        self.now
     }
 
     fn keep_house<P: Service, S: LeaseStore<P>>(

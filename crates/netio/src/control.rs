@@ -21,6 +21,8 @@ const ECN_BITS: u8 = 3;
 
 /// Room for what a packet socket receives with a packet: `struct tpacket_auxdata` (20 octets).
 pub(crate) const AUXDATA_BYTES: usize = HEADER_BYTES + 24;
+/// The same with the time of the kernel (`SO_TIMESTAMPNS`).
+pub(crate) const TIMED_AUXDATA_BYTES: usize = AUXDATA_BYTES + HEADER_BYTES + 16;
 
 /// Appends one control message at `at`; returns where the next one starts.
 fn put(buffer: &mut [u8], at: usize, level: i32, kind: i32, value: &[u8]) -> usize {
@@ -84,6 +86,8 @@ pub(crate) struct Received {
     pub(crate) segment: Option<usize>,
     /// The ECN field of the IP header.
     pub(crate) ecn: u8,
+    /// `tp_status` of what a packet socket gives with a packet (`packet(7)`).
+    pub(crate) packet_status: Option<u32>,
 }
 
 fn int(value: &[u8]) -> Option<i32> {
@@ -131,6 +135,9 @@ pub(crate) fn parse(mut rest: &[u8]) -> Received {
             (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
                 received.ecn = int(value).map_or(0, |class| class as u8 & ECN_BITS);
             }
+            (libc::SOL_PACKET, libc::PACKET_AUXDATA) => {
+                received.packet_status = int(value).map(i32::cast_unsigned);
+            }
             (libc::SOL_UDP, libc::UDP_GRO) => {
                 received.segment = int(value).and_then(|n| usize::try_from(n).ok());
             }
@@ -154,11 +161,6 @@ pub(crate) fn path_error(mut rest: &[u8]) -> Option<(i32, u32)> {
         }
     }
     None
-}
-
-/// `tp_status` of the one control message that a packet socket was asked for (`packet(7)`).
-pub(crate) fn packet_status(control: &[u8]) -> Option<u32> {
-    auxdata(control).and_then(int).map(i32::cast_unsigned)
 }
 
 /// The VLAN tag (IEEE 802.1Q) that the kernel took off a frame, as it was on the wire.

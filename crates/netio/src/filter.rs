@@ -171,8 +171,8 @@ impl Program {
 }
 
 /// For a packet socket whose packets begin with the IPv4 header: whole UDP datagrams over Ethernet
-/// for `port` of 255.255.255.255, in whatever frame, and those of `unicast`, also those from 0.0.0.0
-/// whatever they hold: UDP sockets do not get those. Frames for other stations and other VLANs are left
+/// for `port`, in whatever frame; without `unicast` those for 255.255.255.255, else those of `unicast`,
+/// also those from 0.0.0.0 whatever they hold: UDP sockets do not get those. Frames for other stations and other VLANs are left
 /// out.
 pub(crate) fn on_link_to(port: u16, unicast: Option<Unicast<'_>>) -> Steps {
     let destination = 16;
@@ -187,11 +187,11 @@ pub(crate) fn on_link_to(port: u16, unicast: Option<Unicast<'_>>) -> Steps {
         .jump(libc::BPF_JSET, 0x3fff, TO_DROP, 0)
         .then(libc::BPF_LDX | libc::BPF_B | libc::BPF_MSH, 0)
         .then(libc::BPF_LD | libc::BPF_H | libc::BPF_IND, 2)
-        .require(port.into())
-        .then(LOAD_WORD, destination);
-    let Some(unicast) = unicast else { return program.require(EVERYONE).finish() };
+        .require(port.into());
+    let Some(unicast) = unicast else {
+        return program.then(LOAD_WORD, destination).require(EVERYONE).finish();
+    };
     program
-        .jump(libc::BPF_JEQ, EVERYONE, TO_ACCEPT, 0)
         .then(LOAD_WORD, 12)
         .jump(libc::BPF_JEQ, 0, 5, 0)
         .then(libc::BPF_LD | libc::BPF_H | libc::BPF_IND, 4)
@@ -316,7 +316,7 @@ fn udp_program(broadcasts: Broadcasts<'_>) -> Steps {
     }
 }
 
-/// Says which unicast datagrams `socket` takes from now on, besides the broadcasts of `port`.
+/// Says which unicast datagrams for `port` `socket` takes from now on; it takes no broadcasts.
 ///
 /// # Errors
 ///

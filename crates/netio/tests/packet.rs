@@ -77,6 +77,13 @@ fn packet_sockets(name: &str, count: u32) -> Vec<PacketSocket> {
     PacketSocket::open_group(&options(name), count).unwrap()
 }
 
+/// A packet socket at the near end for unicast datagrams only.
+fn packet_socket_for(unicast: Unicast<'_>) -> PacketSocket {
+    let socket = PacketSocket::open_silent_group(&options(NEAR), 1).unwrap().remove(0);
+    set_unicast(&socket, PORT, unicast).unwrap();
+    socket
+}
+
 fn udp_sockets(count: u32, are_left: bool) -> Vec<UdpSocket> {
     let mut options = UdpOptions::at((Ipv4Addr::UNSPECIFIED, PORT));
     options.device = Some(NEAR.to_owned());
@@ -382,8 +389,8 @@ fn unicast_datagrams_reach_one_of_both_kinds_of_socket_by_what_they_hold() {
         ip(&format!("addr add {second}/24 dev {NEAR}"));
         ip(&format!("addr add {unknown}/24 dev {NEAR}"));
         let unicast = Unicast { addresses: &[OURS, second], zero_offset: ZERO_OFFSET as u32 };
-        let direct = packet_sockets(NEAR, 1).remove(0);
-        set_unicast(&direct, PORT, unicast).unwrap();
+        let broadcast = packet_sockets(NEAR, 1).remove(0);
+        let direct = packet_socket_for(unicast);
         let routed = udp_sockets(1, true).remove(0);
         let broadcasts = Broadcasts { are_left: true, unicast_left: Some(unicast), share: None };
         set_broadcasts(&routed, broadcasts).unwrap();
@@ -391,7 +398,7 @@ fn unicast_datagrams_reach_one_of_both_kinds_of_socket_by_what_they_hold() {
         let mut sender = Sender::new();
         let elsewhere = Ipv4Addr::new(10, 9, 7, 7);
         for mac in [near, EVERYONE, [1, 0, 0x5e, 0, 0, 1]] {
-            let (mut by_packet, mut by_udp) = (Vec::new(), Vec::new());
+            let (mut to_all, mut by_packet, mut by_udp) = (Vec::new(), Vec::new(), Vec::new());
             for sent in UnicastCase::all([OURS, second], [unknown, elsewhere]) {
                 let packet = sealed(sent.from, SocketAddrV4::new(sent.to, PORT), &sent.payload());
                 if sent.is_fragmented {
@@ -405,8 +412,10 @@ fn unicast_datagrams_reach_one_of_both_kinds_of_socket_by_what_they_hold() {
                 let is_known = [OURS, second].contains(&sent.to);
                 // The kernel has no unicast from nowhere for UDP sockets.
                 let is_nowhere = sent.from.is_unspecified();
-                if sent.to.is_broadcast() || is_known && (fits || is_nowhere) {
-                    // Only a packet socket gets broadcasts, which have no fragments.
+                // Only packet sockets get either, which see no fragments.
+                if sent.to.is_broadcast() {
+                    to_all.extend((!sent.is_fragmented).then(|| sent.payload()));
+                } else if is_known && (fits || is_nowhere) {
                     by_packet.extend((!sent.is_fragmented).then(|| sent.payload()));
                 } else if sent.to != elsewhere && !is_nowhere {
                     by_udp.push(sent.payload());
@@ -422,7 +431,9 @@ fn unicast_datagrams_reach_one_of_both_kinds_of_socket_by_what_they_hold() {
             };
             assert_eq!(numbers(&datagrams(&routed, by_udp.len())), numbers(&by_udp));
             assert_eq!(numbers(&packets(&direct, by_packet.len())), numbers(&by_packet));
-            assert!(packets(&direct, 0).is_empty() && datagrams(&routed, 0).is_empty());
+            assert_eq!(numbers(&packets(&broadcast, to_all.len())), numbers(&to_all));
+            let are_empty = packets(&direct, 0).is_empty() && packets(&broadcast, 0).is_empty();
+            assert!(are_empty && datagrams(&routed, 0).is_empty());
         }
     });
 }
@@ -473,7 +484,7 @@ fn as_many_addresses_as_a_filter_has_room_for_are_told_apart() {
             let mut addresses: Vec<_> = others.clone().collect();
             addresses[at] = OURS;
             let unicast = Unicast { addresses: &addresses, zero_offset: ZERO_OFFSET as u32 };
-            let direct = packet_sockets(NEAR, 1).remove(0);
+            let direct = packet_socket_for(unicast);
             let routed = udp_sockets(1, true).remove(0);
             let share = Some(Share { payload_offset: OFFSET, index: 0, of: 1 });
             let broadcasts = Broadcasts { are_left: true, unicast_left: Some(unicast), share };

@@ -21,7 +21,7 @@ const SEND_BUFFER_BYTES: usize = 4 << 20;
 pub(crate) type Steering = (Key<'static>, Beginning);
 
 /// A socket that replies leave through too, and the one beside it that is read first.
-type Pair = (Socket, Option<UdpSocket>);
+type Pair = (Socket, Option<Socket>);
 
 /// How the sockets of doors are opened.
 #[derive(Clone, Copy, Debug)]
@@ -112,14 +112,19 @@ impl Keeper {
                     receive_buffer_bytes: self.sockets.receive_buffer_bytes,
                     send_buffer_bytes: SEND_BUFFER_BYTES,
                 };
-                let sockets = PacketSocket::open_group(&options, self.sockets.shards.into())?;
-                sockets.into_iter().map(Socket::Packet).map(alone).collect()
+                let shards = self.sockets.shards.into();
+                let first = PacketSocket::open_group(&options, shards)?;
+                let express = PacketSocket::open_silent_group(&options, shards)?;
+                pairs(
+                    first.into_iter().map(Socket::Packet),
+                    express.into_iter().map(Socket::Packet),
+                )
             }
             Kind::Udp => {
                 let shards = self.sockets.shards.into();
                 let mut sockets = self.open_udp(place, 2 * shards)?;
                 let express = sockets.split_off(shards);
-                sockets.into_iter().map(Socket::Udp).zip(express.into_iter().map(Some)).collect()
+                pairs(sockets.into_iter().map(Socket::Udp), express.into_iter().map(Socket::Udp))
             }
             Kind::Group => {
                 self.open_group(place)?.into_iter().map(Socket::Udp).map(alone).collect()
@@ -198,7 +203,7 @@ impl Keeper {
             let addresses = if self.sockets.coalesce { Vec::new() } else { plan.heard_at(place) };
             let unicast = Unicast { addresses: &addresses, zero_offset: RELAY_OFFSET };
             for door in doors {
-                let Socket::Packet(socket) = &door.socket else { continue };
+                let Some(Socket::Packet(socket)) = &door.express else { continue };
                 filter::set_unicast(socket, self.sockets.port, unicast)
                     .map_err(NetError::on("filter", shown(place)))?;
             }
@@ -213,8 +218,11 @@ impl Keeper {
             for (index, door) in (0..).zip(doors) {
                 let Socket::Udp(socket) = &door.socket else { continue };
                 // What is read first has a number that no such datagram has.
-                let sockets = [Some((socket, index)), door.express.as_ref().map(|lane| (lane, of))];
-                for (socket, index) in sockets.into_iter().flatten() {
+                let express = match &door.express {
+                    Some(Socket::Udp(express)) => Some((express, of)),
+                    _ => None,
+                };
+                for (socket, index) in [Some((socket, index)), express].into_iter().flatten() {
                     let share = Some(Share { payload_offset: CLIENT_OFFSET, index, of });
                     let broadcasts = Broadcasts { are_left: left.is_some(), unicast_left, share };
                     filter::set_broadcasts(socket, broadcasts)
@@ -243,6 +251,10 @@ impl Keeper {
             is_routed: plan.is_routed,
         }
     }
+}
+
+fn pairs(first: impl Iterator<Item = Socket>, express: impl Iterator<Item = Socket>) -> Vec<Pair> {
+    first.zip(express.map(Some)).collect()
 }
 
 /// Whether `problem` is that duplicate address detection has not ended (RFC 4862 §5.4): the address
@@ -289,14 +301,14 @@ mod tests {
         for message in sent {
             sender.send_to(message, (address, port)).unwrap();
         }
-        let lane = |of: fn(&Pair) -> &UdpSocket| pairs.iter().map(of).collect::<Vec<_>>();
-        let lanes = [
-            lane(|(socket, _)| match socket {
+        let lane = |of: fn(&Pair) -> &Socket| {
+            let udp = |pair| match of(pair) {
                 Socket::Udp(socket) => socket,
                 Socket::Packet(_) => unreachable!("the place is of UDP"),
-            }),
-            lane(|(_, express)| express.as_ref().unwrap()),
-        ];
+            };
+            pairs.iter().map(udp).collect::<Vec<_>>()
+        };
+        let lanes = [lane(|(socket, _)| socket), lane(|(_, express)| express.as_ref().unwrap())];
         let mut seen = [Vec::new(), Vec::new()];
         while seen[0].len() + seen[1].len() < sent.len() {
             let mut fds: Vec<_> = lanes.iter().flatten().map(|&s| PollFd::readable(s)).collect();

@@ -60,6 +60,28 @@ pub(crate) enum Socket {
     Packet(PacketSocket),
 }
 
+impl Socket {
+    /// Changes how much may wait, in octets of kernel memory. A kernel that does not give as much
+    /// gives what it may.
+    pub(crate) fn give_room(&self, bytes: usize) {
+        match self {
+            Self::Udp(socket) => socket.set_receive_buffer(bytes).ok(),
+            Self::Packet(socket) => socket.set_receive_buffer(bytes).ok(),
+        };
+    }
+
+    /// What waits, in octets of kernel memory, and how many messages found no room since the socket was
+    /// opened.
+    pub(crate) fn queue(&self) -> Option<(usize, u32)> {
+        match self {
+            Self::Udp(socket) => Some((socket.receive_queued_bytes().ok()?, socket.drops().ok()?)),
+            Self::Packet(socket) => {
+                Some((socket.receive_queued_bytes().ok()?, socket.drops().ok()?))
+            }
+        }
+    }
+}
+
 impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
@@ -137,14 +159,15 @@ pub(crate) struct Door {
     pub(crate) id: u16,
     pub(crate) place: Place,
     pub(crate) socket: Socket,
-    /// Where messages arrive that go on with an exchange; they are read first, so that under
-    /// overload exchanges are ended before others are begun. Nothing is sent through it.
-    pub(crate) express: Option<UdpSocket>,
+    /// Where messages arrive that go on with an exchange, or, at a packet door, those for our
+    /// addresses, renewals most of them; they are read first, so that under overload exchanges are
+    /// ended before others are begun. Nothing is sent through it.
+    pub(crate) express: Option<Socket>,
     /// Number of the shard, and of how many.
     pub(crate) shard: (u32, u32),
 }
 
-/// The sockets of a UDP door.
+/// The sockets of a door.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lane {
     /// [`Door::socket`].
@@ -154,6 +177,23 @@ pub(crate) enum Lane {
 }
 
 impl Door {
+    /// The socket of `lane`.
+    pub(crate) const fn socket_of(&self, lane: Lane) -> Option<&Socket> {
+        match lane {
+            Lane::First => Some(&self.socket),
+            Lane::Express => self.express.as_ref(),
+        }
+    }
+
+    /// The lane that has room for bursts: where a UDP socket gets what begins an exchange, or a packet
+    /// socket what a UDP socket would else get.
+    pub(crate) const fn burst_lane(&self) -> Lane {
+        match self.socket {
+            Socket::Udp(_) => Lane::First,
+            Socket::Packet(_) => Lane::Express,
+        }
+    }
+
     /// Returns whether a copy of a datagram from `source` is this socket's to serve, of those that
     /// the kernel gave to every socket of the port: one datagram is served once.
     pub(crate) fn takes_copy(&self, lane: Lane, source: SocketAddrV4) -> bool {

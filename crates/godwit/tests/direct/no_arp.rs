@@ -186,7 +186,8 @@ impl Clients {
     }
 }
 
-fn server(link: &Link, folder: &TempFolder, shards: u32, cases: &[Case]) -> ServerProcess {
+/// A server with `terms` as its own settings and an address reserved for the client of each case.
+fn server(link: &Link, folder: &TempFolder, terms: &str, cases: &[Case]) -> ServerProcess {
     let reserve = |case: &Case| {
         let mac: Vec<String> = case.client().0.iter().map(|octet| format!("{octet:02x}")).collect();
         format!(r#"{{ "hw-address": "{}", "ip-address": "{}" }}"#, mac.join(":"), case.address())
@@ -198,7 +199,7 @@ fn server(link: &Link, folder: &TempFolder, shards: u32, cases: &[Case]) -> Serv
             "interfaces-config": {{ "interfaces": [ "{SERVER_END}" ] }},
             "lease-database": {{ "type": "memfile", "name": "{}/leases.csv", "lfc-interval": 0 }},
             "valid-lifetime": 3600,
-            "user-context": {{ "godwit": {{ "shards": {shards} }} }},
+            "user-context": {{ "godwit": {{ {terms} }} }},
             "subnet4": [ {{ "id": 1, "subnet": "10.77.0.0/16",
                             "reservations": [ {} ] }} ] }} }}"#,
         folder.path().display(),
@@ -220,7 +221,7 @@ fn a_client_that_answers_no_arp_is_answered_once_however_it_asks() {
     let cases = Case::all(MacAddress(mac));
     for shards in [1, 3] {
         let folder = TempFolder::new("direct-no-arp");
-        let server = server(&link, &folder, shards, &cases);
+        let server = server(&link, &folder, &format!(r#""shards": {shards}"#), &cases);
         let mut clients = Clients::at(&link);
         let mut answers = Vec::new();
         for case in &cases {
@@ -254,4 +255,50 @@ fn a_client_that_answers_no_arp_is_answered_once_however_it_asks() {
             assert_eq!(figure(&log, name), sent, "{name}: {log}");
         }
     }
+}
+
+#[test]
+fn a_renewal_is_answered_before_the_broadcasts_that_came_before_it() {
+    let Some(link) = bare_link() else { return };
+    let mac = link.opened_at_server(|| interface::named(SERVER_END).unwrap().mac.unwrap());
+    let discover = |number| Case {
+        number,
+        kind: DISCOVER,
+        mac: MacAddress::BROADCAST,
+        has_source: false,
+        to: EVERYONE,
+        has_ciaddr: false,
+        giaddr: NOWHERE,
+    };
+    let mut cases: Vec<_> = (0..200).map(discover).collect();
+    let renewal = Case {
+        number: 200,
+        kind: REQUEST,
+        mac: MacAddress(mac),
+        has_source: true,
+        to: OURS,
+        has_ciaddr: true,
+        giaddr: NOWHERE,
+    };
+    cases.push(renewal);
+    let folder = TempFolder::new("direct-renewal-first");
+    // Nothing but the queues decides the order of the answers.
+    let server = server(&link, &folder, r#""durability": "none""#, &cases);
+    let mut clients = Clients::at(&link);
+    server.signal("STOP");
+    let stat = format!("/proc/{}/stat", server.pid());
+    let is_stopped = || fs::read_to_string(&stat).is_ok_and(|text| text.contains(") T "));
+    assert!(waited_until(is_stopped), "SIGSTOP stops it");
+    cases.iter().for_each(|case| clients.send(case));
+    server.signal("CONT");
+    let mut answers = Vec::new();
+    waited_until(|| {
+        clients.collect(&mut answers);
+        answers.len() >= cases.len()
+    });
+    let log = server.stop();
+    assert_eq!(answers.len(), cases.len(), "{log}");
+    let at = answers.iter().position(|(number, ..)| *number == renewal.number);
+    // The server may have been stopped between the reads of its two sockets, one of up to 64 messages.
+    assert!(at.is_some_and(|at| at <= 64), "{at:?}: {log}");
 }

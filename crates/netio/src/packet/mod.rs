@@ -30,8 +30,7 @@ const FANOUT_DATA: libc::c_int = 22;
 pub struct PacketOptions {
     /// Index of the interface; `None` for all of them, those that come later too.
     pub interface: Option<u32>,
-    /// UDP port whose broadcasts are taken; unicast datagrams only as
-    /// [`set_unicast`](crate::filter::set_unicast) says.
+    /// UDP port whose datagrams are taken.
     pub port: u16,
     /// Offset in the payload of the four octets that spread datagrams over several sockets, as for
     /// [`crate::steer::Key::Payload`].
@@ -64,17 +63,28 @@ impl PacketSocket {
     ///
     /// Which step failed on which interface; `EPERM` without the right to it (`CAP_NET_RAW`).
     pub fn open_group(options: &PacketOptions, count: u32) -> Result<Vec<Self>, NetError> {
+        let sockets = Self::open_silent_group(options, count)?;
+        for socket in &sockets {
+            socket
+                .filter(&filter::on_link_to(options.port, None))
+                .map_err(NetError::on("filter", options.subject()))?;
+        }
+        Ok(sockets)
+    }
+
+    /// Opens `count` sockets that take nothing until [`set_unicast`](crate::filter::set_unicast) says
+    /// which unicast datagrams they share: each packet reaches one.
+    ///
+    /// # Errors
+    ///
+    /// As of [`PacketSocket::open_group`].
+    pub fn open_silent_group(options: &PacketOptions, count: u32) -> Result<Vec<Self>, NetError> {
         let subject = options.subject();
         let sockets: Vec<Self> =
             (0..count).map(|_| Self::open(options, &subject)).collect::<Result<_, _>>()?;
         if count > 1 {
             join(&sockets, options.payload_offset)
                 .map_err(NetError::on("spread packets over", &subject))?;
-        }
-        for socket in &sockets {
-            socket
-                .filter(&filter::on_link_to(options.port, None))
-                .map_err(NetError::on("filter", &subject))?;
         }
         Ok(sockets)
     }
@@ -89,21 +99,17 @@ impl PacketSocket {
         // SAFETY: `raw` was just opened and belongs to nobody else.
         let socket = Self { fd: unsafe { OwnedFd::from_raw_fd(raw) } };
         socket.filter(&filter::nothing()).map_err(NetError::on("filter", subject))?;
-        let buffers = [
-            (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, options.receive_buffer_bytes),
-            (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, options.send_buffer_bytes),
-        ];
-        for (forced, capped, bytes) in buffers {
-            // The kernel doubles what it is given, to pay for its own bookkeeping.
-            let value = libc::c_int::try_from(bytes / 2).unwrap_or(libc::c_int::MAX / 2);
-            socket
-                .set(libc::SOL_SOCKET, forced, value)
-                .or_else(|_| socket.set(libc::SOL_SOCKET, capped, value))
-                .map_err(NetError::on("set the buffers of", subject))?;
-        }
+        let (forced, capped) = (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF);
+        socket
+            .set_receive_buffer(options.receive_buffer_bytes)
+            .and_then(|()| socket.set_buffer(forced, capped, options.send_buffer_bytes))
+            .map_err(NetError::on("set the buffers of", subject))?;
         socket
             .set(libc::SOL_PACKET, libc::PACKET_AUXDATA, 1)
             .map_err(NetError::on("set PACKET_AUXDATA for", subject))?;
+        socket
+            .set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
+            .map_err(NetError::on("set SO_TIMESTAMPNS for", subject))?;
         let address = link_address(options.interface.unwrap_or(0), [0; 6]);
         let size = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
         // SAFETY: `address` is a sockaddr_ll of `size` octets and outlives the call.
@@ -124,16 +130,54 @@ impl PacketSocket {
             .map(drop)
     }
 
+    fn set_buffer(&self, forced: i32, capped: i32, bytes: usize) -> io::Result<()> {
+        // The kernel doubles what it is given, to pay for its own bookkeeping.
+        let value = libc::c_int::try_from(bytes / 2).unwrap_or(libc::c_int::MAX / 2);
+        self.set(libc::SOL_SOCKET, forced, value)
+            .or_else(|_| self.set(libc::SOL_SOCKET, capped, value))
+    }
+
+    fn get<const N: usize>(&self, level: i32, option: i32) -> io::Result<[u32; N]> {
+        let mut value = [0_u32; N];
+        let mut size = size_of_val(&value) as libc::socklen_t;
+        let (fd, place) = (self.fd.as_raw_fd(), value.as_mut_ptr().cast());
+        // SAFETY: `place` is writable for `size` octets and `size` outlives the call.
+        check(unsafe { libc::getsockopt(fd, level, option, place, &raw mut size) })?;
+        Ok(value)
+    }
+
     /// Number and kind of the socket's fanout group.
     fn group(&self) -> io::Result<libc::c_int> {
-        let mut value: libc::c_int = 0;
-        let mut size = size_of::<libc::c_int>() as libc::socklen_t;
-        let (fd, place) = (self.fd.as_raw_fd(), (&raw mut value).cast());
-        // SAFETY: `place` is writable for `size` octets and both outlive the call.
-        check(unsafe {
-            libc::getsockopt(fd, libc::SOL_PACKET, libc::PACKET_FANOUT, place, &raw mut size)
-        })?;
-        Ok(value)
+        Ok(self.get::<1>(libc::SOL_PACKET, libc::PACKET_FANOUT)?[0].cast_signed())
+    }
+
+    /// Changes the receive buffer, in octets of kernel memory. What waits stays, also when it is more.
+    ///
+    /// # Errors
+    ///
+    /// What `setsockopt(2)` reports.
+    pub fn set_receive_buffer(&self, bytes: usize) -> io::Result<()> {
+        self.set_buffer(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, bytes)
+    }
+
+    /// Packets that the kernel dropped because the receive buffer was full, since the socket was
+    /// opened, modulo 2^32.
+    ///
+    /// # Errors
+    ///
+    /// What `getsockopt(2)` reports.
+    pub fn drops(&self) -> io::Result<u32> {
+        // SO_MEMINFO, sock_diag(7): nine counts, SK_MEMINFO_DROPS the last.
+        Ok(self.get::<9>(libc::SOL_SOCKET, libc::SO_MEMINFO)?[8])
+    }
+
+    /// Octets of kernel memory that wait in the receive buffer now.
+    ///
+    /// # Errors
+    ///
+    /// What `getsockopt(2)` reports.
+    pub fn receive_queued_bytes(&self) -> io::Result<usize> {
+        Ok(self.get::<9>(libc::SOL_SOCKET, libc::SO_MEMINFO)?[0] as usize)
     }
 }
 

@@ -26,6 +26,8 @@ pub struct Packet<'a> {
     /// Hardware address of the station whose frame it was; `None` where that is no station's: not six
     /// octets, a group's, all 0.
     pub source_mac: Option<[u8; 6]>,
+    /// When the kernel received it, nanoseconds since 1970.
+    pub kernel_wall_ns: Option<u64>,
     /// The kernel vouches for the transport checksum: it was checked, or it was never computed
     /// because the packet has not left the machine. Otherwise whoever reads it must check.
     pub is_checksum_settled: bool,
@@ -46,7 +48,8 @@ pub struct PacketRecvBatch {
 
 impl Default for PacketRecvBatch {
     fn default() -> Self {
-        let slots = Slots::new(SLOTS, SLOT_BYTES, control::AUXDATA_BYTES, link_address(0, [0; 6]));
+        let slots =
+            Slots::new(SLOTS, SLOT_BYTES, control::TIMED_AUXDATA_BYTES, link_address(0, [0; 6]));
         Self { slots, len: 0, truncated: 0 }
     }
 }
@@ -70,15 +73,23 @@ impl PacketRecvBatch {
     /// The packets of the last call in order of arrival, without those longer than a slot.
     pub fn iter(&self) -> impl Iterator<Item = Packet<'_>> {
         (0..self.len).filter_map(|slot| {
-            let status = control::packet_status(self.slots.control(slot)).unwrap_or(0);
+            let beside = control::parse(self.slots.control(slot));
+            let status = beside.packet_status.unwrap_or(0);
             let from = self.slots.name(slot);
             Some(Packet {
                 octets: self.slots.octets(slot, 0, self.slots.received_len(slot)?),
                 interface: from.sll_ifindex.cast_unsigned(),
                 source_mac: station_of(from),
+                kernel_wall_ns: beside.kernel_wall_ns,
                 is_checksum_settled: status & (CHECKSUM_PENDING | CHECKSUM_SEEN) != 0,
             })
         })
+    }
+
+    /// Whether the last call filled every slot: more may wait.
+    #[must_use]
+    pub const fn is_full(&self) -> bool {
+        self.len == SLOTS
     }
 
     /// Packets that were longer than a slot and therefore left out, since construction.
