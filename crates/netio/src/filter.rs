@@ -320,19 +320,50 @@ fn udp_program(broadcasts: Broadcasts<'_>) -> Steps {
 ///
 /// # Errors
 ///
-/// What `setsockopt(2)` reports.
+/// What `setsockopt(2)` reports; the socket then takes nothing.
 pub fn set_unicast(socket: &PacketSocket, port: u16, unicast: Unicast<'_>) -> io::Result<()> {
-    let program = on_link_to(port, Some(unicast));
-    attach(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
+    // Never without a filter: the socket would take all that the interface receives.
+    replace(socket, &on_link_to(port, Some(unicast)))
+        .inspect_err(|_| drop(replace(socket, &nothing())))
 }
 
 /// Says which broadcasts `socket` takes from now on, and which unicast datagrams it leaves.
 ///
 /// # Errors
 ///
-/// What `setsockopt(2)` reports.
+/// What `setsockopt(2)` reports; ENOMEM when the filter alone has more than `net.core.optmem_max` octets,
+/// and then the socket has none and takes everything.
 pub fn set_broadcasts(socket: &UdpSocket, broadcasts: Broadcasts<'_>) -> io::Result<()> {
-    attach(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &udp_program(broadcasts))
+    replace(socket, &udp_program(broadcasts))
+}
+
+/// Makes `program` the filter of `socket`, in place of another. The kernel counts both until the other
+/// one is gone, so where it has no room for two, the socket is without for a moment.
+fn replace(socket: &impl AsFd, program: &[libc::sock_filter]) -> io::Result<()> {
+    let attach = || attach(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, program);
+    attach().or_else(|error| {
+        if error.raw_os_error() != Some(libc::ENOMEM) {
+            return Err(error);
+        }
+        detach(socket);
+        attach()
+    })
+}
+
+/// Takes the filter of `socket` away; there may be none.
+fn detach(socket: &impl AsFd) {
+    let (fd, value) = (socket.as_fd().as_raw_fd(), 0 as libc::c_int);
+    let size = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: `value` is readable for `size` octets during the call.
+    unsafe {
+        libc::setsockopt(
+            fd,
+            libc::SOL_SOCKET,
+            libc::SO_DETACH_FILTER,
+            (&raw const value).cast(),
+            size,
+        );
+    }
 }
 
 /// Has `socket` drop whatever comes from now on: its port is taken, which is all that it is for.

@@ -1,7 +1,7 @@
 //! Opening and closing doors to match a plan, whatever is open already.
 
 use std::io::ErrorKind;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use dhcp_engine::InterfaceNames;
@@ -11,7 +11,7 @@ use netio::steer::{self, Beginning, Key};
 use netio::{NetError, PacketOptions, PacketSocket, UdpOptions, UdpSocket};
 
 use super::plan::Plan;
-use super::{Door, Doors, Kind, Place, Socket};
+use super::{Device, Door, Doors, Kind, Place, Socket};
 use crate::service::v4::{CLIENT_OFFSET, RELAY_OFFSET};
 
 /// Kernel memory for replies on their way out.
@@ -97,7 +97,7 @@ impl Keeper {
                 Err(problem) => opening.problems.push(problem),
             }
         }
-        opening.problems.extend(self.share(plan).err());
+        opening.problems.extend(self.share(plan));
         opening
     }
 
@@ -193,44 +193,86 @@ impl Keeper {
     }
 
     /// Leaves broadcasts and what was sent to an own address by a client, not by a relay agent, to the
-    /// packet sockets where there are any, and lets one shard have each of the other broadcasts.
-    fn share(&self, plan: &Plan) -> Result<(), NetError> {
-        let shown = |place: &Place| format!("the messages at {place}");
-        let packets = self.open.iter().filter(|(place, _)| place.kind == Kind::Packet);
-        let mut left = Vec::new();
-        for (place, doors) in packets {
+    /// packet sockets where there are any, and lets one shard have each of the other broadcasts. On a
+    /// device where the kernel refuses a filter (ENOMEM by `net.core.optmem_max`), UDP sockets keep all
+    /// unicast messages. Returns what was refused.
+    fn share(&self, plan: &Plan) -> Vec<NetError> {
+        let mut problems = Vec::new();
+        let mut shared: Vec<&Option<Device>> = Vec::new();
+        for (place, _) in self.open.iter().filter(|(place, _)| place.kind == Kind::Packet) {
             // The kernel would hand over what it has joined as one datagram.
             let addresses = if self.sockets.coalesce { Vec::new() } else { plan.heard_at(place) };
-            let unicast = Unicast { addresses: &addresses, zero_offset: RELAY_OFFSET };
+            let device = &place.device;
+            // Packet sockets take what they are left before UDP sockets leave it.
+            let taken = self.take_unicast(device, &addresses);
+            let left = taken.and_then(|()| self.leave(device, Some(&addresses)));
+            if let Err(problem) = left {
+                problems.push(problem);
+                // Filters without addresses are short. All sockets of the device are gone through
+                // whichever refuse; a second error says nothing new.
+                self.leave(device, Some(&[])).ok();
+                self.take_unicast(device, &[]).ok();
+            }
+            shared.push(device);
+        }
+        for (place, _) in &self.open {
+            if !shared.contains(&&place.device) {
+                problems.extend(self.leave(&place.device, None).err());
+                shared.push(&place.device);
+            }
+        }
+        problems
+    }
+
+    /// Has the packet sockets of `device` take unicast messages of clients for `addresses`; the first
+    /// error, after all of them.
+    fn take_unicast(
+        &self,
+        device: &Option<Device>,
+        addresses: &[Ipv4Addr],
+    ) -> Result<(), NetError> {
+        let unicast = Unicast { addresses, zero_offset: RELAY_OFFSET };
+        let mut result = Ok(());
+        for (place, doors) in self.open.iter().filter(|(place, _)| place.device == *device) {
             for door in doors {
                 let Some(Socket::Packet(socket)) = &door.express else { continue };
-                filter::set_unicast(socket, self.sockets.port, unicast)
-                    .map_err(NetError::on("filter", shown(place)))?;
+                let set = filter::set_unicast(socket, self.sockets.port, unicast);
+                result = result.and(set.map_err(NetError::on("filter", messages_at(place))));
             }
-            left.push((&place.device, addresses));
         }
-        // Packet sockets take what they are left before UDP sockets leave it.
-        for (place, doors) in self.open.iter().filter(|(place, _)| place.address.is_ipv4()) {
-            let left = left.iter().find(|(device, _)| **device == place.device);
-            let unicast_left =
-                left.map(|(_, addresses)| Unicast { addresses, zero_offset: RELAY_OFFSET });
-            let of = u32::from(self.sockets.shards);
+        result
+    }
+
+    /// Has the UDP sockets of `device` leave broadcasts, and unicast messages of clients for
+    /// addresses, to the packet sockets, when there are addresses, be it none; the first error, after
+    /// all of them.
+    fn leave(
+        &self,
+        device: &Option<Device>,
+        addresses: Option<&[Ipv4Addr]>,
+    ) -> Result<(), NetError> {
+        let addresses_left = addresses.filter(|addresses| !addresses.is_empty());
+        let unicast_left =
+            addresses_left.map(|addresses| Unicast { addresses, zero_offset: RELAY_OFFSET });
+        let of = u32::from(self.sockets.shards);
+        let is_shared = |place: &Place| place.address.is_ipv4() && place.device == *device;
+        let mut result = Ok(());
+        for (place, doors) in self.open.iter().filter(|(place, _)| is_shared(place)) {
             for (index, door) in (0..).zip(doors) {
-                let Socket::Udp(socket) = &door.socket else { continue };
                 // What is read first has a number that no such datagram has.
-                let express = match &door.express {
-                    Some(Socket::Udp(express)) => Some((express, of)),
-                    _ => None,
-                };
-                for (socket, index) in [Some((socket, index)), express].into_iter().flatten() {
+                for (socket, index) in [(Some(&door.socket), index), (door.express.as_ref(), of)] {
+                    let Some(Socket::Udp(socket)) = socket else { continue };
                     let share = Some(Share { payload_offset: CLIENT_OFFSET, index, of });
-                    let broadcasts = Broadcasts { are_left: left.is_some(), unicast_left, share };
-                    filter::set_broadcasts(socket, broadcasts)
-                        .map_err(NetError::on("filter", shown(place)))?;
+                    let are_left = addresses.is_some();
+                    let set = filter::set_broadcasts(
+                        socket,
+                        Broadcasts { are_left, unicast_left, share },
+                    );
+                    result = result.and(set.map_err(NetError::on("filter", messages_at(place))));
                 }
             }
         }
-        Ok(())
+        result
     }
 
     /// Whether a door reaches interface `index`.
@@ -257,6 +299,10 @@ fn pairs(first: impl Iterator<Item = Socket>, express: impl Iterator<Item = Sock
     first.zip(express.map(Some)).collect()
 }
 
+fn messages_at(place: &Place) -> String {
+    format!("the messages at {place}")
+}
+
 /// Whether `problem` is that duplicate address detection has not ended (RFC 4862 §5.4): the address
 /// is the interface's, or it would not be planned for, and yet cannot be bound to.
 fn is_tentative(place: &Place, problem: &NetError) -> bool {
@@ -266,104 +312,4 @@ fn is_tentative(place: &Place, problem: &NetError) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::net::{Ipv4Addr, Ipv6Addr};
-
-    use dhcp_lease::v4::V4;
-    use dhcp_lease::v6::V6;
-    use netio::{PollFd, RecvBatch};
-
-    use super::*;
-    use crate::doors::STANDING_BYTES;
-    use crate::service::Service;
-
-    /// What arrives at the first and at the express sockets of a place with two shards.
-    fn lanes(address: IpAddr, steering: Steering, sent: &[Vec<u8>]) -> [Vec<Vec<u8>>; 2] {
-        let place = Place { kind: Kind::Udp, device: None, address };
-        // Another program may take a port that was free.
-        let opened = (0..100).find_map(|_| {
-            let free = std::net::UdpSocket::bind((address, 0)).unwrap();
-            let port = free.local_addr().unwrap().port();
-            drop(free);
-            let keeper = Keeper::new(Sockets {
-                port,
-                shards: 2,
-                steering,
-                coalesce: false,
-                receive_buffer_bytes: STANDING_BYTES,
-            });
-            let pairs = keeper.open_one(&place).ok()?;
-            Some((port, keeper, pairs))
-        });
-        let (port, keeper, pairs) = opened.unwrap();
-        assert!(keeper.open_one(&place).is_err(), "the port is somebody's");
-        let sender = std::net::UdpSocket::bind((address, 0)).unwrap();
-        for message in sent {
-            sender.send_to(message, (address, port)).unwrap();
-        }
-        let lane = |of: fn(&Pair) -> &Socket| {
-            let udp = |pair| match of(pair) {
-                Socket::Udp(socket) => socket,
-                Socket::Packet(_) => unreachable!("the place is of UDP"),
-            };
-            pairs.iter().map(udp).collect::<Vec<_>>()
-        };
-        let lanes = [lane(|(socket, _)| socket), lane(|(_, express)| express.as_ref().unwrap())];
-        let mut seen = [Vec::new(), Vec::new()];
-        while seen[0].len() + seen[1].len() < sent.len() {
-            let mut fds: Vec<_> = lanes.iter().flatten().map(|&s| PollFd::readable(s)).collect();
-            assert!(netio::poll(&mut fds, Some(300_000_000_000)).unwrap() > 0, "some are missing");
-            for (sockets, seen) in lanes.iter().zip(&mut seen) {
-                for &socket in sockets {
-                    let mut batch = RecvBatch::default();
-                    batch.receive(socket).unwrap();
-                    seen.extend(batch.iter().map(|datagram| datagram.octets.to_vec()));
-                }
-            }
-        }
-        seen
-    }
-
-    fn v4(client: u8, kind: u8) -> Vec<u8> {
-        let mut message = vec![0; 236];
-        (message[0], message[33]) = (1, client);
-        message.extend([99, 130, 83, 99, 53, 1, kind, 61, 1, client, 255]);
-        message
-    }
-
-    fn v6(client: u8, kind: u8) -> Vec<u8> {
-        vec![kind, 0, 0, client, 0, 1, 0, 1, client]
-    }
-
-    fn relayed(client: u8, message: &[u8]) -> Vec<u8> {
-        let mut relayed = vec![12, 0];
-        relayed.extend([0; 31]);
-        relayed.push(client);
-        relayed.extend([0, 18, 0, 4, 101, 116, 104, 48, 0, 9, 0, message.len() as u8]);
-        relayed.extend(message);
-        relayed
-    }
-
-    #[test]
-    fn what_goes_on_with_an_exchange_of_dhcpv4_has_a_socket_of_its_own() {
-        let sent: Vec<_> = (0..40).map(|n| v4(n, [1, 3, 7, 8][usize::from(n % 4)])).collect();
-        let [first, express] = lanes(Ipv4Addr::LOCALHOST.into(), V4::STEERING, &sent);
-        assert_eq!((first.len(), express.len()), (10, 30));
-        assert!(first.iter().all(|message| message[242] == 1));
-    }
-
-    #[test]
-    fn what_goes_on_with_an_exchange_of_dhcpv6_has_a_socket_of_its_own() {
-        let kinds = [1, 3, 5, 11];
-        let sent: Vec<_> = (0..40)
-            .map(|n| {
-                let once = relayed(n, &v6(n, kinds[usize::from(n % 4)]));
-                if n < 20 { once } else { relayed(n, &once) }
-            })
-            .collect();
-        let [first, express] = lanes(Ipv6Addr::LOCALHOST.into(), V6::STEERING, &sent);
-        assert_eq!((first.len(), express.len()), (10, 30));
-        let is_solicit = |message: &Vec<u8>| message[message.len() - 9] == 1;
-        assert!(first.iter().all(is_solicit));
-    }
-}
+mod tests;
