@@ -322,7 +322,7 @@ fn parameters_go_past_the_relay_when_the_client_says_where_it_is() {
         .option(option::RELAY_AGENT_INFORMATION, &information)
         .option(option::HOST_NAME, b"host");
     let replies = server.send_to(0, &inform.clone().from(address(77)).octets());
-    assert_eq!(replies[0].0, Destination::Client("10.0.0.77:68".parse().unwrap()));
+    assert_eq!(replies[0].0, Destination::PastRelay("10.0.0.77:68".parse().unwrap()));
     let ack = Message::parse(&replies[0].1).unwrap();
     assert_eq!((ack.giaddr(), ack.hops()), (Ipv4Addr::UNSPECIFIED, 0));
     assert_eq!(ack.ciaddr(), address(77));

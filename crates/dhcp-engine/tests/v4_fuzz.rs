@@ -87,7 +87,9 @@ fn ingress(random: &mut Random) -> Ingress {
 fn check_destination(destination: Destination, reply: &Message<'_>) {
     match destination {
         Destination::Relay(to) => assert_eq!(*to.ip(), reply.giaddr()),
-        Destination::Client(to) => assert!(!to.ip().is_unspecified()),
+        Destination::Client(to) | Destination::PastRelay(to) => {
+            assert!(!to.ip().is_unspecified() && reply.giaddr().is_unspecified());
+        }
         Destination::Hardware { mac, address } => {
             assert_eq!(reply.flags() & 0x8000, 0);
             assert_eq!((&mac[..], *address.ip()), (reply.chaddr(), reply.yiaddr()));

@@ -265,7 +265,7 @@ fn a_declined_address_rests_until_its_probation_ends() {
 fn inform_gets_parameters_and_no_lease() {
     let mut server = Server::new(SMALL);
     let replies = server.send_to(0, &Build::new(MessageType::Inform, 1).from(address(77)).octets());
-    assert_eq!(replies[0].0, Destination::Client("10.0.0.77:68".parse().unwrap()));
+    assert_eq!(replies[0].0, Destination::PastRelay("10.0.0.77:68".parse().unwrap()));
     let ack = Message::parse(&replies[0].1).unwrap();
     assert_eq!(ack.message_type(), Some(MessageType::Ack));
     assert!(ack.yiaddr().is_unspecified());

@@ -295,6 +295,12 @@ impl<'d> Replies<'d> {
         Some(batch)
     }
 
+    /// Whether a packet socket reaches the interface of `ingress`; the one that the message came
+    /// through may have been closed.
+    fn has_packet_door(&self, ingress: v4::Ingress) -> bool {
+        ingress.interface != 0 && self.door(Kind::Packet, Way::from(ingress)).is_some()
+    }
+
     /// Sends to a station of the link, in a frame made here or, where there is no packet socket, by
     /// broadcast.
     fn on_link(
@@ -304,7 +310,7 @@ impl<'d> Replies<'d> {
         ingress: v4::Ingress,
         octets: &[u8],
     ) -> bool {
-        if ingress.interface != 0 && self.door(Kind::Packet, Way::from(ingress)).is_some() {
+        if self.has_packet_door(ingress) {
             return self.through_packet(mac, address, ingress, octets);
         }
         let everyone = SocketAddrV4::new(Ipv4Addr::BROADCAST, address.port());
@@ -337,11 +343,15 @@ impl Transmit<V4> for Replies<'_> {
             _ if to_source => {
                 self.through_udp(ingress.source.into(), source, Way::from(ingress), octets)
             }
-            Destination::Relay(to) | Destination::Client(to) => {
+            Destination::Relay(to) | Destination::Client(to) | Destination::PastRelay(to) => {
                 let to = SocketAddrV4::new(*to.ip(), port(to.port()));
+                let is_past_relay = matches!(destination, Destination::PastRelay(_));
+                let fits = octets.len() <= SLOT_BYTES && self.has_packet_door(ingress);
                 match ingress.mac {
                     // As Kea does: no ARP, which not every link and client answers, and no route.
-                    Some(mac) if !is_routed => self.on_link(mac, to, ingress, octets),
+                    Some(mac) if fits && !is_routed && !is_past_relay => {
+                        self.through_packet(mac, to, ingress, octets)
+                    }
                     _ => self.through_udp(to.into(), source, Way::from(ingress), octets),
                 }
             }
@@ -391,5 +401,49 @@ const fn is_link_local(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(_) => false,
         IpAddr::V6(address) => address.is_unicast_link_local(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use netio::{RecvBatch, UdpOptions, UdpSocket};
+
+    use super::*;
+    use crate::doors::Place;
+    use crate::latency::Latencies;
+
+    #[test]
+    fn where_the_packet_socket_is_gone_an_address_is_answered_by_udp() {
+        let open = || UdpSocket::open(&UdpOptions::at((Ipv4Addr::LOCALHOST, 0))).unwrap();
+        let (socket, peer) = (Socket::Udp(open()), open());
+        let SocketAddr::V4(to) = peer.local_address().unwrap() else { unreachable!() };
+        let place = Place { kind: Kind::Udp, device: None, address: Ipv4Addr::LOCALHOST.into() };
+        let doors = [Arc::new(Door { id: 1, place, socket, express: None, shard: (0, 1) })];
+        let mut batches = Batches::new(false);
+        batches.follow(&doors);
+        let mut stopwatch = Stopwatch::new(Arc::new(Latencies::of::<V4>()));
+        let (addressing, names) = (Addressing::default(), InterfaceNames::new([]));
+        let mut replies = Replies::new(&doors, &mut batches, addressing, &mut stopwatch, &names);
+        let nowhere = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 68);
+        // It came through a packet socket of another number on the loopback interface.
+        let ingress = v4::Ingress {
+            interface: 1,
+            mac: Some([2, 0, 0, 0, 0, 1]),
+            ..v4::Ingress::routed(nowhere, Ipv4Addr::LOCALHOST)
+        };
+        let destinations = [Destination::Client, Destination::Relay, Destination::PastRelay];
+        for (destination, text) in destinations.into_iter().zip([b"1", b"2", b"3"]) {
+            assert!(Transmit::<V4>::transmit(&mut replies, destination(to), ingress, text));
+        }
+        assert_eq!(replies.flush(), 0, "none is given up");
+        let mut batch = RecvBatch::default();
+        let mut seen = Vec::new();
+        while seen.len() < 3 {
+            let mut fds = [PollFd::readable(&peer)];
+            assert!(netio::poll(&mut fds, Some(300_000_000_000)).unwrap() > 0, "{seen:?}");
+            batch.receive(&peer).unwrap();
+            seen.extend(batch.iter().map(|datagram| datagram.octets.to_vec()));
+        }
+        assert_eq!(seen, [b"1", b"2", b"3"]);
     }
 }

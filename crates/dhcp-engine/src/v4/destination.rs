@@ -22,6 +22,9 @@ pub enum Destination {
     Relay(SocketAddrV4),
     /// To the client at an address that it already has.
     Client(SocketAddrV4),
+    /// To the client at an address that it already has, past the relay agent that the message came
+    /// through: the hardware address of the message's frame is not the client's.
+    PastRelay(SocketAddrV4),
     /// To the client at the address that it is given with this reply. Nobody answers for that
     /// address yet, so the frame must name the hardware address.
     Hardware {
@@ -57,7 +60,10 @@ impl Destination {
             return Self::Broadcast;
         }
         if !client.is_unspecified() {
-            return to_client(client);
+            return match to_client(client) {
+                Self::Client(to) if !relay.is_unspecified() => Self::PastRelay(to),
+                direct => direct,
+            };
         }
         if is_inform {
             return to_client(*ingress.source.ip());

@@ -84,7 +84,7 @@ fn sent(narrator: Narrator<'_>, destination: Destination, reply: &Message<'_>) {
     narrator.say(PACKET_SEND, || {
         let to = match destination {
             Destination::Relay(to) => format!("relay agent {to}"),
-            Destination::Client(to) => to.to_string(),
+            Destination::Client(to) | Destination::PastRelay(to) => to.to_string(),
             Destination::Hardware { mac, address } => format!("{address} at {}", hex(mac)),
             Destination::Broadcast => "everybody on the link".to_owned(),
         };

@@ -71,8 +71,7 @@ impl Case {
         match self.kind {
             DISCOVER | DECLINE => !self.has_ciaddr,
             RELEASE => self.has_ciaddr,
-            // An ACK goes past the relay agent, by UDP to where the routing table says.
-            INFORM => self.has_ciaddr && self.giaddr.is_unspecified(),
+            INFORM => self.has_ciaddr,
             _ => true,
         }
     }
@@ -128,7 +127,8 @@ impl Case {
         let to_client = |address| (self.station(), SocketAddrV4::new(address, 68));
         match self.kind {
             RELEASE | DECLINE => None,
-            INFORM => Some(to_client(self.address())),
+            // It goes past the relay agent, by UDP: the client's hardware address is not the frame's.
+            INFORM => Some((self.client(), SocketAddrV4::new(self.address(), 68))),
             _ if !self.giaddr.is_unspecified() => {
                 Some((self.station(), SocketAddrV4::new(RELAY, 67)))
             }
@@ -219,6 +219,12 @@ fn a_client_that_answers_no_arp_is_answered_once_however_it_asks() {
     ));
     let mac = link.opened_at_server(|| interface::named(SERVER_END).unwrap().mac.unwrap());
     let cases = Case::all(MacAddress(mac));
+    for case in cases.iter().filter(|case| case.kind == INFORM && case.giaddr == RELAY) {
+        let (address, client) = (case.address(), case.client());
+        link.ip_at_server(&format!(
+            "neigh add {address} lladdr {client} dev {SERVER_END} nud permanent"
+        ));
+    }
     for shards in [1, 3] {
         let folder = TempFolder::new("direct-no-arp");
         let server = server(&link, &folder, &format!(r#""shards": {shards}"#), &cases);
