@@ -237,7 +237,8 @@ impl Keeper {
             for door in doors {
                 let Some(Socket::Packet(socket)) = &door.express else { continue };
                 let set = filter::set_unicast(socket, self.sockets.port, unicast);
-                result = result.and(set.map_err(NetError::on("filter", messages_at(place))));
+                let set = set.map_err(NetError::on("filter", messages_at(place)));
+                result = result.and(set);
             }
         }
         result
@@ -268,7 +269,8 @@ impl Keeper {
                         socket,
                         Broadcasts { are_left, unicast_left, share },
                     );
-                    result = result.and(set.map_err(NetError::on("filter", messages_at(place))));
+                    let set = set.map_err(NetError::on("filter", messages_at(place)));
+                    result = result.and(set);
                 }
             }
         }
