@@ -27,7 +27,7 @@ pub(crate) struct Listening {
 /// The ways of listening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Manner {
-    /// IPv4 with packet sockets, for clients without an address.
+    /// IPv4 with packet sockets, for clients on the link.
     Raw4,
     /// IPv4 without.
     Udp4,

@@ -56,7 +56,7 @@ fn list() -> Result<Vec<interface::Interface>, ServerError> {
 pub(crate) enum Socket {
     /// For whoever has an address.
     Udp(UdpSocket),
-    /// For stations on the link that have none.
+    /// For stations on the link.
     Packet(PacketSocket),
 }
 
@@ -145,7 +145,7 @@ impl fmt::Display for Place {
             None => f.write_str("all interfaces")?,
         }
         match self.kind {
-            Kind::Packet => f.write_str(" for clients without an address"),
+            Kind::Packet => f.write_str(" for clients on the link"),
             Kind::Udp if self.address.is_unspecified() => Ok(()),
             Kind::Udp | Kind::Group => write!(f, ", {}", self.address),
         }

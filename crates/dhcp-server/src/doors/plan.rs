@@ -253,7 +253,7 @@ mod tests {
         plan.places.iter().map(ToString::to_string).collect()
     }
 
-    const DIRECT: &str = "eth0 for clients without an address";
+    const DIRECT: &str = "eth0 for clients on the link";
 
     #[test]
     fn names_and_addresses_get_doors_of_both_kinds() {
@@ -303,7 +303,7 @@ mod tests {
     fn everywhere_is_one_door_of_each_kind_whatever_else_is_named() {
         let entries = vec![named("eth9", None), InterfaceSelection::All];
         let raw = plan(&config(SocketType::Raw, entries.clone()), &machine());
-        let direct = "all interfaces for clients without an address";
+        let direct = "all interfaces for clients on the link";
         assert_eq!(places(&raw), [direct, "all interfaces"]);
         assert!(raw.missing.is_empty());
         let udp = plan(&config(SocketType::Udp, entries), &machine());
