@@ -1,7 +1,7 @@
 //! Sequences played on two daemons at once.
 
 use std::net::Ipv4Addr;
-use std::time::Duration;
+use std::time::Instant;
 
 use base::Random;
 use scenario::{Family, Subject};
@@ -12,6 +12,7 @@ use super::known::Known;
 use super::leases;
 use super::reply::{self, Fields};
 use super::value::Learned;
+use crate::common::PATIENCE;
 use crate::subjects::process::{Daemon, Make, Setup};
 
 /// Sequences that share two daemons.
@@ -19,9 +20,6 @@ pub(super) const SEQUENCES: usize = 100;
 
 /// Messages that are on their way at a time, which a socket's buffer has room for.
 const BURST: usize = 32;
-
-/// A daemon on a busy machine answers later than this only when something is wrong with it.
-const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
 /// What came of a sequence.
 #[derive(Clone, Debug)]
@@ -73,6 +71,8 @@ impl Difference {
 
 /// What a daemon was sent in a sequence, what it answered, and its leases in the end.
 pub(super) struct Played {
+    /// How long the daemon took for all sequences, whole seconds.
+    took_s: u64,
     sent: Vec<String>,
     answers: Vec<Option<Fields>>,
     leases: Vec<Fields>,
@@ -133,6 +133,8 @@ impl Comparison {
     /// Returns the first thing in which the two differ that is not known.
     fn first(&self, ours: &Played, theirs: &Played) -> Option<Signature> {
         let answers = ours.answers.iter().zip(&theirs.answers);
+        // What is left of a lease depends on how long ago the daemon gave it.
+        let slack_s = ours.took_s.max(theirs.took_s) + 1;
         for (sent, (ours, theirs)) in ours.sent.iter().zip(answers) {
             let text = match (ours, theirs) {
                 (None, None) => continue,
@@ -140,7 +142,7 @@ impl Comparison {
                 (None, Some(theirs)) => format!("{sent}: silence, Kea {}", reply::name(theirs)),
                 (Some(ours), Some(theirs)) => {
                     let [name, other] = [ours, theirs].map(reply::name);
-                    let mut differing = reply::differing(ours, theirs);
+                    let mut differing = reply::differing(ours, theirs, slack_s);
                     differing.retain(|field| !self.known.has_field(self.kea, field, ours));
                     let value = |name: &String| {
                         let shown =
@@ -214,8 +216,9 @@ fn configuration(globals: &Value, sequences: &[Value]) -> String {
 fn play(make: Make, globals: &Value, sequences: &[Value]) -> Result<Vec<Played>, String> {
     let config = configuration(globals, sequences);
     let setup = Setup { family: Family::V4, config: &config, has_commands: true, persists: false };
-    let mut daemon = Daemon::start(make, setup, 0, ANSWER_LIMIT)?;
+    let mut daemon = Daemon::start(make, setup, 0, PATIENCE)?;
     let mut clients: Vec<Vec<Learned>> = (0..sequences.len()).map(clients_of).collect();
+    let begin = Instant::now();
     let mut sent: Vec<Vec<String>> = vec![Vec::new(); sequences.len()];
     let mut played: Vec<Vec<Option<Fields>>> = vec![Vec::new(); sequences.len()];
     let steps = |sequence: &Value| sequence["steps"].as_array().map_or(0, Vec::len);
@@ -256,6 +259,7 @@ fn play(make: Make, globals: &Value, sequences: &[Value]) -> Result<Vec<Played>,
     let played = played.into_iter().zip(sent).enumerate();
     Ok(played
         .map(|(index, (answers, sent))| Played {
+            took_s: begin.elapsed().as_secs(),
             sent,
             answers,
             leases: std::mem::take(&mut leases[index]),

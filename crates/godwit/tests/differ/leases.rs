@@ -10,9 +10,6 @@ use super::reply::Fields;
 /// Asks for all leases.
 pub(super) const COMMAND: &str = r#"{ "command": "lease4-get-all" }"#;
 
-/// How long a lifetime may differ, as in replies.
-const LIFETIME_SLACK_S: u64 = 3;
-
 /// Returns the leases of each of `count` sequences, whose subnets have two identifiers each.
 ///
 /// # Errors
@@ -52,7 +49,7 @@ pub(super) fn signature(ours: &[Fields], theirs: &[Fields]) -> Option<Signature>
         let mut names: Vec<&String> = ours.keys().chain(theirs.keys()).collect();
         names.sort();
         names.dedup();
-        names.retain(|name| !is_alike(name, ours.get(*name), theirs.get(*name)));
+        names.retain(|name| ours.get(*name) != theirs.get(*name));
         if !names.is_empty() {
             let value = |name: &&String| {
                 let shown = |lease: &Fields| lease.get(*name).map_or("none", |v| v).to_owned();
@@ -65,14 +62,4 @@ pub(super) fn signature(ours: &[Fields], theirs: &[Fields]) -> Option<Signature>
         }
     }
     None
-}
-
-fn is_alike(name: &str, ours: Option<&String>, theirs: Option<&String>) -> bool {
-    let seconds = |text: Option<&String>| text?.parse::<u64>().ok();
-    match (seconds(ours), seconds(theirs)) {
-        (Some(ours), Some(theirs)) if name == "valid-lft" => {
-            ours.abs_diff(theirs) <= LIFETIME_SLACK_S
-        }
-        _ => ours == theirs,
-    }
 }

@@ -147,25 +147,24 @@ pub(super) fn sent_name(message: &[u8], was_offered: bool) -> String {
     format!("{name} {state}")
 }
 
-/// How long a lifetime may differ: the daemons look at their clocks a moment apart.
-const LIFETIME_SLACK_S: u64 = 3;
-
-/// Returns the names of the fields in which two replies differ.
-pub(super) fn differing(ours: &Fields, theirs: &Fields) -> Vec<String> {
+/// Returns the names of the fields in which two replies differ; lifetimes may by `slack_s`.
+pub(super) fn differing(ours: &Fields, theirs: &Fields, slack_s: u64) -> Vec<String> {
     let names = ours.keys().chain(theirs.keys());
-    let mut differing: Vec<String> =
-        names.filter(|name| !is_alike(name, ours.get(*name), theirs.get(*name))).cloned().collect();
+    let mut differing: Vec<String> = names
+        .filter(|name| !is_alike(name, ours.get(*name), theirs.get(*name), slack_s))
+        .cloned()
+        .collect();
     differing.sort();
     differing.dedup();
     differing
 }
 
-fn is_alike(name: &str, ours: Option<&String>, theirs: Option<&String>) -> bool {
+fn is_alike(name: &str, ours: Option<&String>, theirs: Option<&String>, slack_s: u64) -> bool {
     if ours == theirs {
         return true;
     }
     let is_lifetime = ["option 51", "option 58", "option 59"].contains(&name);
     let seconds = |text: Option<&String>| u64::from_str_radix(text?, 16).ok();
     let (Some(ours), Some(theirs)) = (seconds(ours), seconds(theirs)) else { return false };
-    is_lifetime && ours.abs_diff(theirs) <= LIFETIME_SLACK_S
+    is_lifetime && ours.abs_diff(theirs) <= slack_s
 }
