@@ -5,7 +5,7 @@ use core::net::{IpAddr, Ipv4Addr};
 
 use crate::common::{accepted, accepted6, check_marked, problems, problems6};
 use dhcp_config::{
-    Allocator, AuthenticatedClient, ControlSocket, Dhcp4, Dhcp6, ExtendedInfoChecks,
+    Allocator, AuthenticatedClient, CharacterSet, ControlSocket, Dhcp4, Dhcp6, ExtendedInfoChecks,
     GodwitHostsDatabases, Hook, IdentifierKind, LeaseDatabase, MacSource, NameKeys, OnFail,
     ReplaceName, ReservationModes, Secret, SqlDatabase, SqlKind, SqlTls, SslMode, TlsFiles,
 };
@@ -349,7 +349,7 @@ fn what_is_inactive_is_told_once() {
         (r#""dhcp-ddns": { "enable-updates": true }"#, "ddns"),
         (r#""dhcp-ddns": { "enable-updates": false, "qualifying-suffix": "a" }"#, "ddns"),
         (r#""ddns-override-no-update": true"#, "ddns"),
-        (r#""hostname-char-replacement": "x""#, "ddns"),
+        (r#""dhcp-ddns": { "enable-updates": false, "hostname-char-replacement": "x" }"#, "ddns"),
         (r#""dhcp4o6-port": 6767"#, "dhcp4o6"),
         (
             r#""subnet4": [ { "id": 1, "subnet": "10.0.0.0/8", "4o6-subnet": "2001:db8::/32" } ]"#,
@@ -359,11 +359,9 @@ fn what_is_inactive_is_told_once() {
     ] {
         assert_eq!(inactive(text), [feature], "{text}");
     }
-    let message = "warning updating and shaping names for the Domain Name System are not active \
-                   in this version of godwit";
+    let message = "warning updating the Domain Name System is not active in this version of godwit";
     let pool = r#""pool": "10.0.0.0/24", "ddns-override-no-update": true"#;
-    let subnet =
-        format!(r#""subnet": "10.0.0.0/8", "hostname-char-set": "x", "pools": [ {{ {pool} }} ]"#);
+    let subnet = format!(r#""subnet": "10.0.0.0/8", "pools": [ {{ {pool} }} ]"#);
     let text = format!(
         r#""ddns-override-client-update": ^true, "subnet4": [ {{ "id": 1, {subnet} }} ],
         "dhcp-ddns": {{ "enable-updates": true }}"#
@@ -374,7 +372,8 @@ fn what_is_inactive_is_told_once() {
 #[test]
 fn what_shapes_names_is_inherited() {
     let config = dhcp4(
-        r#""ddns-qualifying-suffix": "a", "ddns-generated-prefix": "p", "subnet4": [ { "id": 1,
+        r#""ddns-qualifying-suffix": "a", "ddns-generated-prefix": "p",
+         "hostname-char-replacement": "-", "subnet4": [ { "id": 1,
          "subnet": "10.0.0.0/8", "ddns-replace-client-name": "when-not-present",
          "pools": [ { "pool": "10.0.0.0/24", "ddns-qualifying-suffix": "" } ] } ]"#,
     );
@@ -384,10 +383,30 @@ fn what_shapes_names_is_inherited() {
         replace: Some(ReplaceName::WhenNotPresent),
         generated_prefix: Some("p".to_owned()),
         qualifying_suffix: Some("a".to_owned()),
+        character_set: Some(CharacterSet::default()),
+        character_replacement: Some("-".to_owned()),
     };
     assert_eq!(subnet.names, expected);
     let own = NameKeys { qualifying_suffix: Some(String::new()), ..NameKeys::default() };
     assert_eq!(subnet.pools[0].names, own);
+}
+
+#[test]
+fn characters_that_do_not_count_are_told_of() {
+    let text = r#""hostname-char-replacement": ^"$1", "subnet4": [ { "id": 1,
+        "subnet": "10.0.0.0/8", "hostname-char-replacement": "$&$$", "pools": [ {
+        "pool": "10.0.0.0/24", "hostname-char-set": ^"x", "hostname-char-replacement": ^"y" } ] } ]"#;
+    let expected = [
+        "warning `hostname-char-replacement` names a group of `hostname-char-set`",
+        "warning `hostname-char-set` does not count in a pool",
+        "warning `hostname-char-replacement` does not count in a pool",
+    ];
+    global(text, &expected);
+    global6(
+        r#""hostname-char-set": ^"(.{99}){99999}""#,
+        &["error `hostname-char-set` is not a \
+        regular expression: it needs an automaton above a mebibyte, or nests too deeply"],
+    );
 }
 
 #[test]

@@ -6,7 +6,9 @@ use core::net::IpAddr;
 
 use base::host_name::HOST_NAME_MAX;
 use dhcp_config::{NameKeys, ReplaceName};
+use dhcp_wire::name::read_text;
 
+use crate::name_characters::{NameCharacters, NameOctets};
 use crate::omission::Omission;
 
 /// What a scope says of its clients' names.
@@ -18,6 +20,8 @@ pub struct NameTerms {
     pub generated_prefix: Box<str>,
     /// What completes names; empty when nothing does.
     pub suffix: Box<str>,
+    /// What is replaced in the names that clients give.
+    pub characters: NameCharacters,
 }
 
 impl Default for NameTerms {
@@ -34,6 +38,10 @@ impl NameTerms {
             replace: keys.replace.unwrap_or_default(),
             generated_prefix: keys.generated_prefix.as_deref().unwrap_or("myhost").into(),
             suffix: keys.qualifying_suffix.as_deref().unwrap_or_default().into(),
+            characters: NameCharacters::new(
+                keys.character_set.clone().unwrap_or_default(),
+                keys.character_replacement.as_deref().unwrap_or_default(),
+            ),
         }
     }
 
@@ -106,19 +114,6 @@ impl Write for Dashes<'_> {
     }
 }
 
-/// Appends a letter of a client's name as Kea does with `hostname-char-set` as it is by default:
-/// lower case, nothing but letters, digits, dots and hyphens.
-pub(crate) fn push_clean(name: &mut String, octet: u8) {
-    if octet.is_ascii_alphanumeric() || matches!(octet, b'-' | b'.') {
-        name.push(char::from(octet.to_ascii_lowercase()));
-    }
-}
-
-/// Whether there is something in front of each dot.
-pub(crate) fn has_labels(name: &str) -> bool {
-    !name.is_empty() && !name.starts_with('.') && !name.contains("..")
-}
-
 /// Lets `name` end in a dot, if there is room for one.
 pub(crate) fn end_in_dot(name: &mut String) {
     if !name.ends_with('.') && name.len() < HOST_NAME_MAX {
@@ -126,10 +121,16 @@ pub(crate) fn end_in_dot(name: &mut String) {
     }
 }
 
-/// The labels of a name as they are on the wire: at most 63 octets each, no empty ones.
-pub(crate) fn labels(name: &str) -> impl Iterator<Item = &[u8]> {
-    let labels = name.split('.').filter(|label| !label.is_empty());
-    labels.map(|label| &label.as_bytes()[..label.len().min(63)])
+/// Gives the labels of a name to `take` as they are on the wire: at most 63 octets each, no empty
+/// ones, with `\X` and `\DDD` replaced by what they stand for.
+pub(crate) fn labels(name: &str, mut take: impl FnMut(&[u8])) {
+    let mut octets = NameOctets::new();
+    let is_name = read_text(name.bytes(), |octet| octets.push(&[octet]));
+    let octets = if is_name { octets.get() } else { Some(name.as_bytes()) };
+    let labels = octets.unwrap_or_default().split(|&octet| octet == b'.');
+    for label in labels.filter(|label| !label.is_empty()) {
+        take(&label[..label.len().min(63)]);
+    }
 }
 
 #[cfg(test)]
@@ -202,8 +203,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_between_dots_is_told() {
-        assert!(has_labels("a.b.") && has_labels("a"));
-        assert!(!has_labels("") && !has_labels(".") && !has_labels(".a") && !has_labels("a..b"));
+    fn labels_are_on_the_wire_what_their_escapes_stand_for() {
+        for (name, expected) in [
+            ("foo.example.", &["foo", "example"][..]),
+            (r"a\032b.c\@d.", &["a b", "c@d"]),
+            (".", &[]),
+            ("", &[]),
+            (r"a\", &[r"a\"]),
+            ("a..b", &["a", "b"]),
+        ] {
+            let mut found = Vec::new();
+            labels(name, |label| found.push(String::from_utf8(label.to_vec()).unwrap()));
+            assert_eq!(found, expected, "{name}");
+        }
     }
 }

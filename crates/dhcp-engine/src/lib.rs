@@ -18,6 +18,7 @@ pub mod in_flight;
 pub mod interfaces;
 mod json_text;
 pub mod links;
+pub mod name_characters;
 pub mod omission;
 pub mod options;
 pub mod outbox;

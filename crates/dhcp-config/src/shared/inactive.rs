@@ -64,12 +64,9 @@ pub(crate) static UNKNOWN_HOOK: Feature = Feature::dangerous(
     "a hook library that Kea does not ship is",
     "what it does would not be done",
 );
-/// Updates of the Domain Name System, and names that are made for it.
-pub(crate) static DDNS: Feature = Feature::harmless(
-    "ddns",
-    "updating and shaping names for the Domain Name System are",
-    "no name is registered, and clients keep the names that they send",
-);
+/// Updates of the Domain Name System.
+pub(crate) static DDNS: Feature =
+    Feature::harmless("ddns", "updating the Domain Name System is", "no name is registered");
 /// DHCPv4 over DHCPv6 (RFC 7341).
 pub(crate) static DHCP4O6: Feature =
     Feature::harmless("dhcp4o6", "DHCPv4 over DHCPv6 is", "DHCPv4-query messages are not answered");

@@ -4,6 +4,7 @@
 //! told by it which names, examples and tables they use. What one family alone has stays in its
 //! own module.
 
+mod character_set;
 pub(crate) mod class_list;
 mod classes;
 mod control;
@@ -31,6 +32,7 @@ pub(crate) mod subnets;
 pub(crate) mod terms;
 mod types;
 
+pub use character_set::CharacterSet;
 pub use classes::*;
 pub use control::*;
 pub use names::{NameKeys, ReplaceName};

@@ -7,13 +7,10 @@ use core::net::IpAddr;
 use base::HostName;
 
 use super::family::Family;
-use super::{extended, godwit, inactive};
+use super::{CharacterSet, godwit, inactive};
 use crate::fields::{Fields, U32};
 use crate::json::Value;
 use crate::source::{At, Findings, Placed};
-
-/// Characters that Kea leaves out of names unless told otherwise.
-const CHARACTERS_LEFT_OUT: &str = "[^A-Za-z0-9.-]";
 
 /// What names that are made from addresses begin with.
 const GENERATED_PREFIX: &str = "myhost";
@@ -27,6 +24,10 @@ pub struct NameKeys {
     pub generated_prefix: Option<String>,
     /// `ddns-qualifying-suffix`.
     pub qualifying_suffix: Option<String>,
+    /// `hostname-char-set`.
+    pub character_set: Option<CharacterSet>,
+    /// `hostname-char-replacement`.
+    pub character_replacement: Option<String>,
 }
 
 impl NameKeys {
@@ -37,6 +38,10 @@ impl NameKeys {
             replace: self.replace.or(outer.replace),
             generated_prefix: self.generated_prefix.or_else(|| outer.generated_prefix.clone()),
             qualifying_suffix: self.qualifying_suffix.or_else(|| outer.qualifying_suffix.clone()),
+            character_set: self.character_set.or_else(|| outer.character_set.clone()),
+            character_replacement: self
+                .character_replacement
+                .or_else(|| outer.character_replacement.clone()),
         }
     }
 
@@ -47,6 +52,8 @@ impl NameKeys {
             replace: Some(ReplaceName::default()),
             generated_prefix: Some(GENERATED_PREFIX.to_owned()),
             qualifying_suffix: Some(String::new()),
+            character_set: Some(CharacterSet::default()),
+            character_replacement: Some(String::new()),
         })
     }
 }
@@ -101,6 +108,18 @@ pub(crate) fn read(fields: &mut Fields<'_>, findings: &mut Findings) -> NameKeys
     keys
 }
 
+/// Reads the keys of a pool. As in Kea the characters that are replaced are those of its subnet.
+pub(crate) fn read_of_pool(fields: &mut Fields<'_>, findings: &mut Findings) -> NameKeys {
+    let keys = read(fields, findings);
+    for key in ["hostname-char-set", "hostname-char-replacement"] {
+        if let Some(at) = fields.take(key).map(|entry| entry.value.at) {
+            let message = format!("`{key}` does not count in a pool");
+            findings.warn_help(at, message, "as in Kea, that of the pool's subnet counts");
+        }
+    }
+    NameKeys { character_set: None, character_replacement: None, ..keys }
+}
+
 /// Reads the keys of [`Keys`]. Those that differ from Kea's defaults and do not count ask for what is
 /// inactive; where they stood before Kea 1.8 none counts.
 fn shape(fields: &mut Fields<'_>, keys: &Keys, findings: &mut Findings) -> NameKeys {
@@ -127,14 +146,21 @@ fn shape(fields: &mut Fields<'_>, keys: &Keys, findings: &mut Findings) -> NameK
         text.filter(|text| text.value != default).map(|text| text.at)
     };
     asks.extend(differs(qualifying_suffix.filter(|_| !counts), ""));
-    asks.extend(differs(characters(fields, findings), CHARACTERS_LEFT_OUT));
-    asks.extend(differs(fields.text("hostname-char-replacement", findings), ""));
+    let character_set = characters(fields, findings);
+    let character_replacement = replacement(fields, findings);
+    if !counts {
+        let set = character_set.as_ref().filter(|set| set.value != CharacterSet::default());
+        asks.extend(set.map(|set| set.at));
+        asks.extend(differs(character_replacement, ""));
+    }
     asks.into_iter().for_each(|at| findings.inactive(at, &inactive::DDNS));
     let owned = |text: Option<Placed<&str>>| text.map(|text| text.value.to_owned());
     NameKeys {
         replace,
         generated_prefix: owned(generated_prefix),
         qualifying_suffix: owned(qualifying_suffix),
+        character_set: character_set.map(|set| set.value),
+        character_replacement: owned(character_replacement),
     }
 }
 
@@ -153,15 +179,29 @@ fn part_of_name<'v>(
     Some(text)
 }
 
-/// `hostname-char-set`, if it is a regular expression.
-fn characters<'v>(fields: &mut Fields<'v>, findings: &mut Findings) -> Option<Placed<&'v str>> {
+/// Reads `hostname-char-set`.
+fn characters(fields: &mut Fields<'_>, findings: &mut Findings) -> Option<Placed<CharacterSet>> {
     let text = fields.text("hostname-char-set", findings)?;
-    if let Err(reason) = extended::check(text.value.as_bytes()) {
-        let message = format!("`hostname-char-set` is not a regular expression: {reason}");
-        let help = "it is an extended one and matches what is left out of names, as \
-                    `[^A-Za-z0-9.-]` does";
-        findings.error_help(text.at, message, help);
-        return None;
+    match CharacterSet::new(text.value) {
+        Ok(value) => Some(Placed { value, at: text.at }),
+        Err(reason) => {
+            let message = format!("`hostname-char-set` is not a regular expression: {reason}");
+            let help = "it is an extended one and matches what is replaced in names, as \
+                        `[^A-Za-z0-9.-]` does";
+            findings.error_help(text.at, message, help);
+            None
+        }
+    }
+}
+
+/// Reads `hostname-char-replacement`.
+fn replacement<'v>(fields: &mut Fields<'v>, findings: &mut Findings) -> Option<Placed<&'v str>> {
+    let text = fields.text("hostname-char-replacement", findings)?;
+    let is_group = |pair: &[u8]| pair[0] == b'$' && matches!(pair[1], b'1'..=b'9');
+    if text.value.as_bytes().windows(2).any(is_group) {
+        let message = "`hostname-char-replacement` names a group of `hostname-char-set`";
+        let help = "nothing is put there; `$&` is the whole match, `$$` a dollar sign";
+        findings.warn_help(text.at, message, help);
     }
     Some(text)
 }

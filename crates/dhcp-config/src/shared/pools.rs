@@ -110,7 +110,7 @@ fn pool<F: Family>(item: &Value, findings: &mut Findings) -> Option<Placed<PoolO
     let pool_id = fields.u32("pool-id", findings).map_or(0, |id| id.value);
     let options = options::list::<F>(&mut fields, findings);
     let guards = class_list::guards(&mut fields, findings);
-    let names = names::read(&mut fields, findings);
+    let names = names::read_of_pool(&mut fields, findings);
     godwit::refuse_inside::<F>(fields.context(findings), findings);
     other_keys::finish(fields, F::ELSEWHERE, findings);
     let text = text?;

@@ -28,11 +28,21 @@ enum Given {
     Nonsense,
     /// An empty one: it wants one.
     Empty,
-    /// Nothing is left of it once it is cleaned.
+    /// A host name (option 12).
+    HostName,
+    /// The labels of option 81, without the end of the name or with it.
+    Labels { is_partial: bool },
+}
+
+/// Name of a client after its characters were replaced.
+enum Cleaned {
+    /// Nothing is left of it, or what is left is no name.
     Lost,
-    /// One without its end, which a suffix may complete.
+    /// The root alone: the client wants a name.
+    Root,
+    /// A name without its end, which a suffix may complete.
     Partial,
-    /// A whole one.
+    /// A whole name.
     Whole,
 }
 
@@ -48,7 +58,10 @@ struct Answer {
 #[derive(Debug, Default)]
 pub(super) struct ClientName {
     given: Given,
-    /// The cleaned name that the client gives.
+    /// The name that the client gives: a host name as it was sent, or labels in lower case, a dot
+    /// behind each.
+    raw: Vec<u8>,
+    /// The same name after its characters were replaced where the client was last named.
     own: String,
     /// What it is called where it was last asked for.
     text: String,
@@ -65,7 +78,7 @@ pub(super) struct ClientName {
 impl ClientName {
     /// Forgets the client before, and reads what `message` says.
     pub(super) fn begin(&mut self, message: &Message<'_>) {
-        self.own.clear();
+        self.raw.clear();
         self.text.clear();
         self.is_answered = false;
         self.omission = None;
@@ -85,19 +98,14 @@ impl ClientName {
         let overridden = if fqdn.asks_for_entry() { FLAG_O } else { 0 };
         let form = if fqdn.is_in_labels() { FLAG_E } else { 0 };
         self.fqdn = Some(Answer { flags: FLAG_N | overridden | form, codes: fqdn.codes });
-        let own = &mut self.own;
-        if !fqdn.read_name(|octet| client_name::push_clean(own, octet)) {
+        let raw = &mut self.raw;
+        if !fqdn.read_name(|octet| raw.push(octet.to_ascii_lowercase())) {
             return Given::Nonsense;
         }
-        match () {
-            () if fqdn.name.is_empty() => Given::Empty,
-            () if !client_name::has_labels(own) => Given::Lost,
-            () if fqdn.is_partial() => {
-                own.pop();
-                Given::Partial
-            }
-            () => Given::Whole,
+        if fqdn.name.is_empty() {
+            return Given::Empty;
         }
+        Given::Labels { is_partial: fqdn.is_partial() }
     }
 
     fn read_host_name(&mut self, message: &Message<'_>) -> Given {
@@ -113,13 +121,28 @@ impl ClientName {
         if trimmed().eq(*b".") || trimmed().eq(*b"@") {
             return Given::Empty;
         }
-        trimmed().for_each(|octet| client_name::push_clean(&mut self.own, octet));
-        match &*self.own {
-            "" => Given::Lost,
-            "." => Given::Empty,
-            own if !read_text(own.bytes(), |_| ()) => Given::Nonsense,
-            own if own.strip_suffix('.').unwrap_or(own).contains('.') => Given::Whole,
-            _ => Given::Partial,
+        self.raw.extend(trimmed());
+        Given::HostName
+    }
+
+    /// Replaces what `terms` say in the name that the client gives.
+    fn clean(&mut self, terms: &NameTerms) -> Cleaned {
+        let own = &mut self.own;
+        if let Given::Labels { is_partial } = self.given {
+            return match terms.characters.clean_labels(&self.raw, is_partial, own) {
+                false => Cleaned::Lost,
+                true if is_partial => Cleaned::Partial,
+                true => Cleaned::Whole,
+            };
+        }
+        if !terms.characters.clean_host_name(&self.raw, own) {
+            return Cleaned::Lost;
+        }
+        match &**own {
+            "." => Cleaned::Root,
+            own if !read_text(own.bytes(), |_| ()) => Cleaned::Lost,
+            own if own.strip_suffix('.').unwrap_or(own).contains('.') => Cleaned::Whole,
+            _ => Cleaned::Partial,
         }
     }
 
@@ -138,11 +161,17 @@ impl ClientName {
         self.omission = None;
         self.text.clear();
         let ends_in_dot = self.fqdn.is_some();
+        let cleaned = match self.given {
+            Given::HostName | Given::Labels { .. } if reserved.is_empty() => self.clean(terms),
+            _ => Cleaned::Lost,
+        };
         let is_replaced = match self.given {
             Given::Nothing => terms.replaces_missing(),
             Given::Nonsense => false,
             Given::Empty => true,
-            Given::Lost | Given::Partial | Given::Whole => terms.replaces_given(),
+            Given::HostName | Given::Labels { .. } => {
+                terms.replaces_given() || matches!(cleaned, Cleaned::Root)
+            }
         };
         self.is_answered = true;
         self.is_generated = reserved.is_empty() && is_replaced;
@@ -154,15 +183,13 @@ impl ClientName {
             self.omission = terms.generate(IpAddr::V4(address), &mut self.text);
             self.end(ends_in_dot);
         } else {
-            match self.given {
-                Given::Nothing | Given::Nonsense | Given::Empty | Given::Lost => {
-                    self.is_answered = false;
-                }
-                Given::Partial => {
+            match cleaned {
+                Cleaned::Lost | Cleaned::Root => self.is_answered = false,
+                Cleaned::Partial => {
                     self.text.push_str(&self.own);
                     self.complete(terms, ends_in_dot);
                 }
-                Given::Whole => self.text.push_str(&self.own),
+                Cleaned::Whole => self.text.push_str(&self.own),
             }
         }
         if ends_in_dot {
@@ -236,10 +263,10 @@ impl ClientName {
         if flags & FLAG_E == 0 {
             push(self.text.as_bytes());
         } else {
-            for label in client_name::labels(&self.text) {
+            client_name::labels(&self.text, |label| {
                 push(&[label.len() as u8]);
                 push(label);
-            }
+            });
             push(&[0]);
         }
         writer.option(option::CLIENT_FQDN, &octets[..len]);

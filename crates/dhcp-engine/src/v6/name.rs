@@ -7,6 +7,7 @@ use core::net::{IpAddr, Ipv6Addr};
 use dhcp_wire::v6::{ClientFqdn, MessageWriter, option};
 
 use crate::client_name::{self, NameTerms};
+use crate::name_characters::NameOctets;
 use crate::omission::{Omission, Omissions};
 
 /// The server decides otherwise than the client wants (RFC 4704 §4.1).
@@ -35,14 +36,15 @@ pub(super) fn make(
         name.push_str(reserved);
         complete(terms, name, omissions);
     } else if !fqdn.name.is_empty() && !terms.replaces_given() {
-        let is_name = fqdn.read_name(|octet| client_name::push_clean(name, octet));
-        if !is_name || !client_name::has_labels(name) {
+        let mut raw = NameOctets::new();
+        let is_name = fqdn.read_name(|octet| raw.push(&[octet.to_ascii_lowercase()]));
+        let raw = raw.get().filter(|_| is_name).unwrap_or_default();
+        if !terms.characters.clean_labels(raw, fqdn.is_partial(), name) {
             // Nothing is left of it: no answer about it either, as in Kea.
             name.clear();
             return None;
         }
         if fqdn.is_partial() {
-            name.pop();
             complete(terms, name, omissions);
         }
     }
@@ -76,9 +78,9 @@ fn note(omission: Option<Omission>, omissions: &mut Omissions) {
 pub(super) fn put(flags: u8, name: &str, writer: &mut MessageWriter<'_>) {
     let mark = writer.begin(option::CLIENT_FQDN);
     writer.octets(&[flags]);
-    for label in client_name::labels(name) {
+    client_name::labels(name, |label| {
         writer.octets(&[label.len() as u8]).octets(label);
-    }
+    });
     if !name.is_empty() {
         writer.octets(&[0]);
     }

@@ -1,0 +1,274 @@
+//! Characters of the names that clients give, replaced as `hostname-char-set` and
+//! `hostname-char-replacement` say (Kea reference §5.9), octet by octet.
+
+use core::ops::Range;
+
+use base::host_name::HOST_NAME_MAX;
+use dhcp_config::CharacterSet;
+use dhcp_wire::name::read_text;
+
+/// What a scope replaces in names, and by what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameCharacters {
+    set: CharacterSet,
+    replacement: Box<[Piece]>,
+}
+
+/// Part of what is put in the place of a match.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    Text(Box<[u8]>),
+    /// The match itself.
+    Match,
+    /// The text in front of the match.
+    Before,
+    /// The text behind the match.
+    After,
+}
+
+impl NameCharacters {
+    /// Compiles a set with its replacement, in which Kea's library takes `$&` or `$0` for the match,
+    /// `` $` `` and `$'` for what is in front of it and behind it, and `$$` for a dollar sign. Groups
+    /// (`$1`) are not kept: nothing is put there.
+    #[must_use]
+    pub fn new(set: CharacterSet, replacement: &str) -> Self {
+        Self { set, replacement: pieces(replacement.as_bytes()) }
+    }
+
+    /// Replaces characters in each of the labels of `raw`, which has a dot behind each. Leaves the name
+    /// as text in `name`: with `\X` and `\DDD` for what is no plain character, without its final dot
+    /// when `is_partial`. False when nothing is left or what is left is no name.
+    pub(crate) fn clean_labels(&self, raw: &[u8], is_partial: bool, name: &mut String) -> bool {
+        name.clear();
+        let mut cleaned = NameOctets::new();
+        if self.set.is_empty() {
+            raw.iter().for_each(|&octet| push_escaped(octet, &mut cleaned));
+        } else {
+            for (at, label) in raw.split(|&octet| octet == b'.').enumerate() {
+                if at > 0 {
+                    cleaned.push(b".");
+                }
+                self.replace(label, &mut cleaned);
+            }
+        }
+        let Some(mut octets) = cleaned.get() else { return false };
+        if octets == b"." && !self.set.is_empty() {
+            return false;
+        }
+        if is_partial {
+            octets = octets.strip_suffix(b".").unwrap_or(octets);
+        }
+        let mut text = NameOctets::new();
+        if !read_text(octets.iter().copied(), |octet| push_escaped(octet, &mut text)) {
+            return false;
+        }
+        let Some(octets) = text.get() else { return false };
+        let octets = octets.strip_suffix(b".").filter(|_| is_partial).unwrap_or(octets);
+        push_text(octets, name);
+        true
+    }
+
+    /// Replaces characters in the host name `raw` and leaves it in `name`, in lower case. False when
+    /// nothing is left, or more than a name has room for.
+    pub(crate) fn clean_host_name(&self, raw: &[u8], name: &mut String) -> bool {
+        name.clear();
+        let mut cleaned = NameOctets::new();
+        self.replace(raw, &mut cleaned);
+        let Some(octets) = cleaned.get() else { return false };
+        push_text(octets, name);
+        name.make_ascii_lowercase();
+        !name.is_empty()
+    }
+
+    /// Appends `text` to `target` with the replacement for each match, empty matches included.
+    fn replace(&self, text: &[u8], target: &mut NameOctets) {
+        let (mut from, mut copied) = (0, 0);
+        while let Some(found) = self.set.find(text, from) {
+            target.push(text.get(copied..found.start).unwrap_or_default());
+            self.put_replacement(text, &found, target);
+            copied = found.end;
+            from = if found.is_empty() { found.end + 1 } else { found.end };
+        }
+        target.push(text.get(copied..).unwrap_or_default());
+    }
+
+    fn put_replacement(&self, text: &[u8], found: &Range<usize>, target: &mut NameOctets) {
+        for piece in &self.replacement {
+            target.push(match piece {
+                Piece::Text(octets) => octets,
+                Piece::Match => text.get(found.clone()).unwrap_or_default(),
+                Piece::Before => text.get(..found.start).unwrap_or_default(),
+                Piece::After => text.get(found.end..).unwrap_or_default(),
+            });
+        }
+    }
+}
+
+/// Takes a replacement apart.
+fn pieces(replacement: &[u8]) -> Box<[Piece]> {
+    let mut pieces = Vec::new();
+    let mut text = Vec::new();
+    let mut rest = replacement;
+    while let Some((&octet, behind)) = rest.split_first() {
+        rest = behind;
+        let next = rest.first().copied().filter(|_| octet == b'$');
+        let piece = match next {
+            Some(b'&') => Piece::Match,
+            Some(b'`') => Piece::Before,
+            Some(b'\'') => Piece::After,
+            Some(b'$') => Piece::Text(b"$".as_slice().into()),
+            Some(digit @ b'0'..=b'9') => {
+                // A second digit belongs to the number.
+                let second = rest.get(1).copied().filter(u8::is_ascii_digit);
+                rest = rest.get(usize::from(second.is_some())..).unwrap_or_default();
+                let is_match = digit == b'0' && second.is_none_or(|second| second == b'0');
+                if is_match { Piece::Match } else { Piece::Text(Box::default()) }
+            }
+            _ => {
+                text.push(octet);
+                continue;
+            }
+        };
+        rest = rest.get(1..).unwrap_or_default();
+        if !text.is_empty() {
+            pieces.push(Piece::Text(core::mem::take(&mut text).into()));
+        }
+        pieces.push(piece);
+    }
+    if !text.is_empty() {
+        pieces.push(Piece::Text(text.into()));
+    }
+    pieces.into()
+}
+
+/// Appends an octet of a name to its text (RFC 1035 §5.1). Dots separate labels.
+fn push_escaped(octet: u8, text: &mut NameOctets) {
+    match octet {
+        b'"' | b'(' | b')' | b';' | b'\\' | b'@' | b'$' => text.push(&[b'\\', octet]),
+        b'!'..=b'~' => text.push(&[octet]),
+        _ => {
+            let [hundreds, tens, ones] = [octet / 100, octet / 10 % 10, octet % 10];
+            text.push(&[b'\\', b'0' + hundreds, b'0' + tens, b'0' + ones]);
+        }
+    }
+}
+
+/// Appends what leases can keep: zeros and octets that are not UTF-8 are left out.
+fn push_text(octets: &[u8], name: &mut String) {
+    for chunk in octets.utf8_chunks() {
+        name.extend(chunk.valid().chars().filter(|&letter| letter != '\0'));
+    }
+}
+
+/// Octets of a name, as many as one may have.
+pub(crate) struct NameOctets {
+    octets: [u8; HOST_NAME_MAX],
+    len: usize,
+    is_too_long: bool,
+}
+
+impl NameOctets {
+    pub(crate) const fn new() -> Self {
+        Self { octets: [0; HOST_NAME_MAX], len: 0, is_too_long: false }
+    }
+
+    /// Appends octets. Those that have no room are left out.
+    pub(crate) fn push(&mut self, octets: &[u8]) {
+        match self.octets.get_mut(self.len..self.len + octets.len()) {
+            Some(target) => {
+                target.copy_from_slice(octets);
+                self.len += octets.len();
+            }
+            None => self.is_too_long = true,
+        }
+    }
+
+    /// The octets, unless some had no room.
+    pub(crate) fn get(&self) -> Option<&[u8]> {
+        self.octets.get(..self.len).filter(|_| !self.is_too_long)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn characters(set: &str, replacement: &str) -> NameCharacters {
+        NameCharacters::new(CharacterSet::new(set).expect("an expression"), replacement)
+    }
+
+    fn host_name(set: &str, replacement: &str, raw: &[u8]) -> Option<String> {
+        let mut name = "before".to_owned();
+        characters(set, replacement).clean_host_name(raw, &mut name).then_some(name)
+    }
+
+    fn labels(set: &str, replacement: &str, raw: &[u8], is_partial: bool) -> Option<String> {
+        let mut name = "before".to_owned();
+        characters(set, replacement).clean_labels(raw, is_partial, &mut name).then_some(name)
+    }
+
+    const KEA: &str = "[^A-Za-z0-9.-]";
+
+    #[test]
+    fn characters_of_host_names_are_replaced() {
+        for (set, replacement, raw, expected) in [
+            (KEA, "", &b"My_Host!"[..], Some("myhost")),
+            (KEA, "x", b"My_Host!", Some("myxhostx")),
+            (KEA, "x", "é".as_bytes(), Some("xx")),
+            (KEA, "", b"__", None),
+            ("[A-Z]", "", b"AbC", Some("b")),
+            ("_+", "-", b"a___b_c", Some("a-b-c")),
+            ("^_|_$", "", b"_a_b_", Some("a_b")),
+            ("x*", "-", b"axb", Some("-a--b-")),
+            ("", "x", b"A_b", Some("a_b")),
+            ("[^a-z]", "<$&$$$0$1$9>", b"a_", Some("a<_$_>")),
+            ("_", "$`$'", b"a_b", Some("aabb")),
+            ("_", "$", b"a_b", Some("a$b")),
+            ("_", "$x$", b"a_b", Some("a$x$b")),
+            ("q", "", "é\0\u{ff}".as_bytes(), Some("é\u{ff}")),
+            ("q", "", b"a\xff\xc3b", Some("ab")),
+        ] {
+            let name = host_name(set, replacement, raw);
+            assert_eq!(name.as_deref(), expected, "{set} {replacement} {raw:?}");
+        }
+        assert_eq!(host_name("a", "ab", &[b'a'; 127]).map(|name| name.len()), Some(254));
+        assert_eq!(host_name("a", "ab", &[b'a'; 128]), None);
+        assert_eq!(host_name("a", &"b".repeat(4096), &[b'a'; 255]), None);
+    }
+
+    #[test]
+    fn characters_of_labels_are_replaced_label_by_label() {
+        for (set, replacement, raw, is_partial, expected) in [
+            (KEA, "", &b"my_host.example."[..], false, Some("myhost.example.")),
+            (KEA, "x", b"my_host.ex!.", false, Some("myxhost.exx.")),
+            (KEA, "x", b"my_host.", true, Some("myxhost")),
+            ("^.", "", b"foo.bar.", false, Some("oo.ar.")),
+            ("[.]", "x", b"a.b.", false, Some("a.b.")),
+            ("o", ".", b"foo.", true, None),
+            ("f", "a.b", b"foo.", true, Some("a.boo")),
+            (KEA, "", b"_.", false, None),
+            (KEA, "", b"a._.b.", false, None),
+            (KEA, "", b"_.b.", false, None),
+            (KEA, "", b".", false, None),
+            ("q", "", b"a b.c@d.\xe9.", false, Some(r"a\032b.c\@d.\233.")),
+            ("q", "", br"a\b.", false, Some("ab.")),
+            ("q", "", br"a\1.", false, None),
+            ("", "x", br"a\b_c.", false, Some(r"a\\b_c.")),
+            ("", "x", b".", false, Some(".")),
+        ] {
+            let name = labels(set, replacement, raw, is_partial);
+            assert_eq!(name.as_deref(), expected, "{set} {replacement} {raw:?}");
+        }
+        let raw = [&[b'a'; 63][..], b"."].concat();
+        assert!(labels("b", "", &raw, false).is_some());
+        assert_eq!(labels("^", "b", &raw, false), None, "a label of 64 octets");
+        assert_eq!(
+            labels("", "", &[&[b' '; 63][..], b"."].concat(), true).map(|n| n.len()),
+            Some(252)
+        );
+        assert_eq!(
+            labels("", "", &[&[b' '; 63][..], b".b."].concat(), false).map(|n| n.len()),
+            Some(255)
+        );
+    }
+}
