@@ -7,7 +7,7 @@ use core::net::Ipv4Addr;
 use base::Now;
 use dhcp_lease::contract::text_hash;
 use dhcp_lease::v4::{Action, Facts, LeaseTerms, Occupancy, Owner, SlotView};
-use dhcp_lease::{INFINITE_LIFETIME_S, LeaseState};
+use dhcp_lease::{INFINITE_LIFETIME_S, Identity, LeaseState};
 
 use super::DropReason;
 use super::claim::{Claim, Place};
@@ -41,6 +41,7 @@ pub(super) enum Decision {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Proposed {
     Plain(Action<'static>),
+    Hold { deadline_ns: u64, subnet: SubnetIndex },
     Lease { valid_lifetime_s: u32, place: Place },
 }
 
@@ -48,6 +49,10 @@ impl Proposed {
     pub(super) fn with_texts<'t>(self, transaction: &'t Transaction<'_>) -> Action<'t> {
         match self {
             Self::Plain(action) => action,
+            Self::Hold { deadline_ns, subnet } => {
+                let subnet_id = transaction.snapshot.subnet(subnet).id;
+                Action::Hold { deadline_ns, subnet_id }
+            }
             Self::Lease { valid_lifetime_s, place } => Action::Lease(LeaseTerms {
                 valid_lifetime_s,
                 subnet_id: transaction.snapshot.subnet(place.subnet).id,
@@ -58,6 +63,20 @@ impl Proposed {
                 user_context: transaction.user_context(place.subnet),
             }),
         }
+    }
+
+    /// Returns the identity that the slot is changed for. It lacks the client identifier in a subnet
+    /// where that does not count, so that the lease is stored without, as in Kea.
+    pub(super) fn identity<'m>(&self, transaction: &Transaction<'m>) -> Identity<'m> {
+        let subnet = match self {
+            Self::Plain(_) => None,
+            Self::Hold { subnet, .. } => Some(*subnet),
+            Self::Lease { place, .. } => Some(place.subnet),
+        };
+        let counts =
+            subnet.is_none_or(|subnet| transaction.snapshot.subnet(subnet).match_client_id);
+        let identity = *transaction.identity();
+        Identity { client_id: identity.client_id.filter(|_| counts), ..identity }
     }
 }
 
@@ -171,10 +190,9 @@ impl Court<'_, '_> {
             return Decision::Reply(terms, slot.row_epoch);
         }
         let deadline_ns = self.now.mono_ns + self.transaction.snapshot.hold_ns;
-        let subnet_id = self.transaction.snapshot.subnet(place.subnet).id;
         Decision::Change {
             change_of: slot,
-            action: Proposed::Plain(Action::Hold { deadline_ns, subnet_id }),
+            action: Proposed::Hold { deadline_ns, subnet: place.subnet },
             gives_up: None,
             reply: Some(terms),
         }

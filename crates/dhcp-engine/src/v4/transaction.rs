@@ -22,7 +22,7 @@ use super::known::{self, FlexId, Known};
 use super::reply::{Reply, ReplyKind, Terms};
 use super::request::{self, Intent, Stage};
 use super::{DropReason, Ingress, Snapshot, relay_info, select};
-use crate::classify::{Classes, PacketView4};
+use crate::classify::{ClassSet, Classes, PacketView4};
 use crate::hosts::{HostBook, Identifiers};
 use crate::links::PoolPlace;
 use crate::omission::{Omission, bound};
@@ -141,6 +141,13 @@ enum Wish {
     Reserved,
 }
 
+/// Returns whether any open subnet of a link counts client identifiers: as in Kea clients are known by
+/// them then in all of them.
+fn counts_client_ids(snapshot: &Snapshot, subnet: SubnetIndex, classes: &ClassSet) -> bool {
+    let mut link = snapshot.neighbors(subnet).iter();
+    link.any(|&at| snapshot.subnet(at).match_client_id && snapshot.admits(at, classes))
+}
+
 impl<'m> Transaction<'m> {
     /// Opens the transaction of the message in `view`: what it wants, who asks, in which classes and
     /// with which hosts, which subnet it belongs to. `known` and `flex` are filled anew. When hosts
@@ -190,8 +197,8 @@ impl<'m> Transaction<'m> {
         if !is_placeless {
             known.locate((snapshot, hosts), &view, subnet, &identifiers)?;
         }
-        let match_client_id = subnet.is_none_or(|subnet| snapshot.subnet(subnet).match_client_id);
-        // Kea's leases have no client identifier where it does not count.
+        let match_client_id =
+            subnet.is_none_or(|subnet| counts_client_ids(snapshot, subnet, &known.classes));
         let client_id = client_id.filter(|_| match_client_id);
         let is_open = subnet.is_none_or(|subnet| snapshot.is_open(subnet));
         let mut transaction = Self {
@@ -407,8 +414,7 @@ impl<'m> Transaction<'m> {
         let Some((slot, place)) = found else { return Step::Done(Outcome::AwaitHosts) };
         self.preparing = Some(Preparing::Hold);
         let deadline_ns = now.mono_ns + self.snapshot.hold_ns;
-        let subnet_id = self.snapshot.subnet(place.subnet).id;
-        let hold = Proposed::Plain(Action::Hold { deadline_ns, subnet_id });
+        let hold = Proposed::Hold { deadline_ns, subnet: place.subnet };
         Step::Commit(self.changes(slot, hold, None))
     }
 
@@ -439,15 +445,16 @@ impl<'m> Transaction<'m> {
         proposed: Proposed,
         gives_up: Option<SlotView>,
     ) -> Changes<'_> {
-        let change = |slot: SlotView, action| Change {
-            identity: self.identity,
+        let change = |slot: SlotView, identity, action| Change {
+            identity,
             address: slot.address,
             expected_version: slot.version,
             action,
         };
-        let first = change(slot, proposed.with_texts(self));
+        let first = change(slot, proposed.identity(self), proposed.with_texts(self));
+        let release = |other| change(other, self.identity, Action::Release);
         match gives_up {
-            Some(other) => Changes { items: [first, change(other, Action::Release)], len: 2 },
+            Some(other) => Changes { items: [first, release(other)], len: 2 },
             None => Changes { items: [first, first], len: 1 },
         }
     }
