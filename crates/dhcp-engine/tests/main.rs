@@ -26,3 +26,4 @@ mod v6_links;
 mod v6_overlap;
 mod v6_registration;
 mod v6_transactions;
+mod v6_unreadable;

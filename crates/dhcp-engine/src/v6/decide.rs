@@ -3,6 +3,7 @@
 //! RFC 9915 §18.3; where it leaves a choice, Kea's is followed (reference §5.5, §5.15).
 
 use base::Now;
+use dhcp_lease::INFINITE_LIFETIME_S;
 use dhcp_lease::v6::{Action, Facts, IaKind, Occupancy, SlotView};
 use dhcp_wire::v6::{IaKind as WireKind, StatusCode};
 
@@ -25,6 +26,8 @@ pub(super) enum Decision {
     NeedCandidate,
     /// Run the message again after this epoch.
     Wait(u64),
+    /// The message gets no answer.
+    Drop(DropReason),
 }
 
 pub(super) fn decide(
@@ -59,6 +62,12 @@ pub(super) fn decide(
     if let Some(epoch) = choice.releasing(facts) {
         return Decision::Wait(epoch);
     }
+    // SOLICIT may lead to something else: the client has nothing to lose.
+    let asks_for_its_own =
+        matches!(transaction.intent, Intent::Request | Intent::Renew | Intent::Rebind);
+    if asks_for_its_own && names_unreadable(association, facts) {
+        return Decision::Drop(DropReason::LeaseRefused);
+    }
     match choice.best(facts) {
         Some((slot, place)) => Decision::Take(*slot, place),
         None => Decision::NeedCandidate,
@@ -88,6 +97,17 @@ fn give_up(facts: &Facts, action: Action<'static>) -> Decision {
         Some(slot) => Decision::Wait(slot.row_epoch),
         None => Decision::GiveUp(action),
     }
+}
+
+/// Returns whether the association names something that the store has a row for and cannot read: it
+/// may be the client's own, so a fault of the store is no reason to give the client something else.
+/// Leases that clients declined end.
+fn names_unreadable(association: &Association<'_>, facts: &Facts) -> bool {
+    let is_unreadable = |slot: &&SlotView| {
+        slot.occupancy == Occupancy::Declined && slot.valid_lifetime_s == INFINITE_LIFETIME_S
+    };
+    let mut unreadable = facts.asked.iter().flatten().filter(is_unreadable);
+    unreadable.any(|slot| association.named().any(|named| named == slot.address))
 }
 
 /// RFC 9915 §18.3.2: whether the client asks for an address that does not fit its link.

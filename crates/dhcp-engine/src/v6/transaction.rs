@@ -410,6 +410,7 @@ impl<'m> Transaction<'m> {
             self.gate_epoch = epochs.fold(self.gate_epoch, u64::max);
             match decide::decide(self, now, at, facts) {
                 Decision::Wait(epoch) => return Some(Outcome::Wait(epoch)),
+                Decision::Drop(reason) => return Some(Outcome::Drop(reason)),
                 Decision::Status(code) => self.conclude(at, AssociationResult::Status(code)),
                 Decision::Take(slot, place) => {
                     if let Some(association) = self.associations.get_mut(at) {

@@ -308,14 +308,16 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
         Ok(outcome)
     }
 
-    /// The lease that the database has of `address`; none when it cannot be asked for.
+    /// The lease that the database has of `address`. What it cannot say there occupies the address,
+    /// which is then leased to no one.
     fn look_at(&mut self, address: F::Address) -> Result<Option<F::Lease>, DatabaseError> {
         let (mut known, mut found) = (Vec::new(), Vec::new());
         let looked = self.database.look(&[], &[address], &mut known, &mut found);
         match looked {
             Err(error) => {
                 self.database.roll_back();
-                if error.fault == Fault::Data { Ok(None) } else { Err(error) }
+                let is_unreadable = error.fault == Fault::Data;
+                if is_unreadable { Ok(Some(F::blocked(address))) } else { Err(error) }
             }
             Ok(()) if self.database.take_unreadable().contains(&F::octets_of(address)) => {
                 Ok(Some(F::blocked(address)))

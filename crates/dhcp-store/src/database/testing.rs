@@ -17,11 +17,18 @@ pub struct FakeDatabase<F: Shared> {
     without_room: Mutex<BTreeSet<F::Address>>,
     /// Addresses whose rows no one sees, though they are there.
     hidden: Mutex<BTreeSet<F::Address>>,
+    /// Addresses whose rows cannot be read.
+    unreadable: Mutex<BTreeSet<F::Address>>,
 }
 
 impl<F: Shared> Default for FakeDatabase<F> {
     fn default() -> Self {
-        Self { leases: Mutex::default(), without_room: Mutex::default(), hidden: Mutex::default() }
+        Self {
+            leases: Mutex::default(),
+            without_room: Mutex::default(),
+            hidden: Mutex::default(),
+            unreadable: Mutex::default(),
+        }
     }
 }
 
@@ -39,6 +46,11 @@ impl<F: Shared> FakeDatabase<F> {
     /// The addresses whose rows keep others from being added, and are not found.
     pub fn hidden(&self) -> MutexGuard<'_, BTreeSet<F::Address>> {
         self.hidden.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The addresses whose rows the database fails to read when it is asked for them.
+    pub fn unreadable(&self) -> MutexGuard<'_, BTreeSet<F::Address>> {
+        self.unreadable.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn check(&self, leases: &[F::Lease]) -> Result<(), DatabaseError> {
@@ -173,6 +185,11 @@ impl<F: Shared> LeaseDatabase<F> for FakeConnection<F> {
         addresses: &[F::Address],
         found: &mut Vec<F::Lease>,
     ) -> Result<(), DatabaseError> {
+        let unreadable = self.database.unreadable();
+        if addresses.iter().any(|address| unreadable.contains(address)) {
+            let cause = "a value cannot be converted".to_owned();
+            return Err(DatabaseError { fault: Fault::Data, tried: "read leases", cause });
+        }
         let leases = self.database.leases();
         found.extend(addresses.iter().filter_map(|address| leases.get(address)).cloned());
         Ok(())

@@ -166,6 +166,25 @@ fn a_row_in_the_way_of_a_lease_is_no_lost_store() {
     a_row_that_is_in_the_way_is_no_loss::<V6>();
 }
 
+/// The database fails to read what it has of some addresses: they are leased to no one.
+fn a_row_that_is_not_read_is_no_free_address<F: Shared + Sample>() {
+    let database = Arc::<FakeDatabase<F>>::default();
+    let mut server = Server::start(&database, 1, 4);
+    let unreadable = [3, 17].map(|number| <F as Sample>::address(FIRST + number));
+    database.unreadable().extend(unreadable);
+    let expected = (0..BATCH).filter(|number| ![3, 17].contains(number));
+    assert_eq!(server.give(0), expected.map(|number| FIRST + number).collect::<Vec<_>>());
+    for address in unreadable {
+        assert_eq!(server.table.lease(address), Some(F::blocked(address)));
+    }
+}
+
+#[test]
+fn what_the_database_fails_to_read_is_leased_to_no_one() {
+    a_row_that_is_not_read_is_no_free_address::<V4>();
+    a_row_that_is_not_read_is_no_free_address::<V6>();
+}
+
 #[test]
 fn a_session_that_the_database_has_ended_costs_no_client_its_lease() {
     let database = Arc::<FakeDatabase<V4>>::default();
