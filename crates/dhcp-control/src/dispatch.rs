@@ -8,7 +8,7 @@ use crate::arguments::Request;
 use crate::backend::Backend;
 use crate::family::{Commanded, IpVersion};
 use crate::statistics::StatisticCommand;
-use crate::{classes, core, hosts, leases, stat, subnets};
+use crate::{classes, core, hosts, leases, other_family, stat, subnets};
 
 /// One command.
 pub(crate) struct Command<B> {
@@ -71,11 +71,30 @@ impl<B: Backend> Command<B> {
 
     /// Its name in the backend's family, when the backend has it.
     fn name_at(&self, backend: &B) -> Option<String> {
-        let version = B::Family::VERSION;
         let has_hook = self.hook.is_none_or(|hook| backend.hooks().contains(&hook));
-        let is_of_family = self.only.is_none_or(|only| only == version);
-        (has_hook && is_of_family)
-            .then(|| self.name.replace('#', if version == IpVersion::V4 { "4" } else { "6" }))
+        if has_hook { self.name_in(B::Family::VERSION) } else { None }
+    }
+
+    /// Its name in the other family, when a hook library brings it there too.
+    fn other_name_at(&self, backend: &B) -> Option<String> {
+        let hook = self.hook.filter(|hook| backend.hooks().contains(hook))?;
+        let names_family = self.name.contains(['#', '4', '6']);
+        let is_there = other_family::HOOKS.contains(&hook) && names_family;
+        if is_there { self.name_in(other::<B>()) } else { None }
+    }
+
+    /// Its name in the family `version`, when that has it.
+    fn name_in(&self, version: IpVersion) -> Option<String> {
+        let digit = if version == IpVersion::V4 { "4" } else { "6" };
+        self.only.is_none_or(|only| only == version).then(|| self.name.replace('#', digit))
+    }
+}
+
+/// The family that the backend is not of.
+fn other<B: Backend>() -> IpVersion {
+    match B::Family::VERSION {
+        IpVersion::V4 => IpVersion::V6,
+        IpVersion::V6 => IpVersion::V4,
     }
 }
 
@@ -92,8 +111,8 @@ fn commands<B: Backend>() -> Vec<Command<B>> {
 }
 
 fn list<B: Backend>(_request: &Request<'_>, backend: &mut B) -> Outcome {
-    let mut names: Vec<String> =
-        commands().iter().filter_map(|command| command.name_at(backend)).collect();
+    let names = |command: &Command<B>| [command.name_at(backend), command.other_name_at(backend)];
+    let mut names: Vec<String> = commands().iter().flat_map(names).flatten().collect();
     names.sort();
     Ok(Answer::with(names.into()))
 }
@@ -108,10 +127,13 @@ pub fn execute<B: Backend>(command: &Value, backend: &mut B) -> Executed {
             return Executed::Answer(Answer::error(text));
         }
     };
-    let found = commands()
-        .into_iter()
-        .find(|command| command.name_at(backend).as_deref() == Some(request.name));
-    Executed::Answer(match found.map(|command| command.run) {
+    let commands = commands();
+    let found =
+        commands.iter().find(|command| command.name_at(backend).as_deref() == Some(request.name));
+    let is_other =
+        |command: &Command<B>| command.other_name_at(backend).as_deref() == Some(request.name);
+    Executed::Answer(match found.map(|command| &command.run) {
+        None if commands.iter().any(is_other) => other_family::answer(request.name, other::<B>()),
         None => Answer::unsupported(request.name),
         Some(Run::Backend(run)) => run(&request, backend).unwrap_or_else(|early| early),
         Some(Run::Statistics(read)) => match read(&request) {

@@ -22,6 +22,7 @@ mod family;
 mod hosts;
 mod interfaces;
 mod leases;
+mod other_family;
 mod prometheus;
 mod secrets;
 mod service;

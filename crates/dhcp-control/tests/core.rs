@@ -51,15 +51,55 @@ fn commands_are_listed_with_those_of_the_configured_hook_libraries() {
     {
         assert!(all.iter().any(|known| known == name), "{name}");
     }
-    assert!(!all.iter().any(|name| name.contains("lease6")));
+    // As in Kea those of the other family are there, but for the commands that need no library.
+    for name in ["lease6-add", "lease6-bulk-apply", "subnet6-list", "stat-lease6-get"] {
+        assert!(all.iter().any(|known| known == name), "{name}");
+    }
+    assert!(!all.iter().any(|name| name == "subnet6-select-test"));
     server.hooks.clear();
     let few = names(&server.run(&json!({ "command": "list-commands" })));
     assert!(few.iter().all(|name| !name.starts_with("lease4")));
     assert_eq!(server.call("lease4-get-all", json!({}))["result"], 2);
     let six = names(&Fake::<V6>::with_subnets().run(&json!({ "command": "list-commands" })));
     assert!(six.iter().any(|name| name == "lease6-bulk-apply"));
-    assert!(!six.iter().any(|name| name.contains('4')), "{six:?}");
+    assert!(six.iter().any(|name| name == "lease4-get-by-client-id"));
+    assert!(!six.iter().any(|name| name == "subnet4-select-test"));
+    assert!(six.iter().chain(&all).all(|name| !name.contains("class6")));
     assert!(six.iter().all(|name| !name.contains('#')));
+}
+
+/// Answers to commands of the other family, results as Kea 3.0 gives them.
+#[test]
+fn commands_of_the_other_family_find_nothing() {
+    let (mut four, mut six) = (Fake::<V4>::with_subnets(), Fake::<V6>::with_subnets());
+    for (result, verb, text) in [
+        (3, "lease#-get", "Lease not found."),
+        (3, "lease#-get-all", "0 IPv# lease(s) found."),
+        (3, "lease#-get-page", "0 IPv# lease(s) found."),
+        (3, "lease#-get-by-hostname", "0 IPv# lease(s) found."),
+        (4, "lease#-add", "Invalid subnet-id: No IPv# subnet currently configured."),
+        (4, "lease#-update", "Invalid subnet-id: No IPv# subnet currently configured."),
+        (3, "lease#-del", "IPv# lease not found."),
+        (3, "lease#-wipe", "Deleted 0 IPv# lease(s) from subnet(s)"),
+        (3, "subnet#-list", "0 IPv# subnets found"),
+        (3, "subnet#-get", "No IPv# subnet found"),
+        (1, "subnet#-add", "this server has nothing of IPv#: `subnet#-add` changes nothing"),
+        (3, "network#-list", "0 IPv# networks found"),
+        (3, "network#-del", "No IPv# shared network found"),
+        (3, "stat-lease#-get", "stat-lease#-get: no matching data"),
+    ] {
+        let of = |digit: &str| (verb.replace('#', digit), text.replace('#', digit));
+        let (name, text) = of("6");
+        let answer = four.call(&name, json!({}));
+        assert_eq!((&answer["result"], &answer["text"]), (&json!(result), &json!(text)), "{name}");
+        let (name, text) = of("4");
+        let answer = six.call(&name, json!({}));
+        assert_eq!((&answer["result"], &answer["text"]), (&json!(result), &json!(text)), "{name}");
+    }
+    let bulk = four.call("lease6-bulk-apply", json!({ "leases": [] }));
+    assert_eq!(bulk["text"], "Bulk apply of 0 IPv6 leases completed.");
+    four.hooks.clear();
+    assert_eq!(four.call("lease6-get-all", json!({}))["result"], 2);
 }
 
 /// What both families answer alike.

@@ -159,11 +159,11 @@ fn every_command_of_the_servers_has_a_row() {
     assert_eq!(told.len(), count, "a command has two rows");
     let mut known = BTreeSet::new();
     for family in [4_u8, 6] {
-        let digit = family.to_string();
         let names = commands(family);
         assert!(names.len() >= 75, "DHCPv{family}: only {} commands", names.len());
-        let is_told =
-            |name: &String| told.iter().any(|row| row.replace('#', &digit) == name.as_str());
+        // Hook libraries bring the commands of both families.
+        let is_row = |row: &str, name: &str| ["4", "6"].iter().any(|f| row.replace('#', f) == name);
+        let is_told = |name: &String| told.iter().any(|row| is_row(row, name));
         let untold: Vec<_> = names.iter().filter(|name| !is_told(name)).collect();
         assert!(untold.is_empty(), "DHCPv{family}, without a row: {untold:?}");
         known.extend(names);
