@@ -175,3 +175,34 @@ fn leases_of_dhcpv6_are_written_where_a_command_says() {
     assert!(fs::read_to_string(&copy).expect("it was written").contains("\n2001:db8::9,"));
     server.stop();
 }
+
+#[test]
+fn leases_in_memory_may_be_written_to_the_lease_file_that_is_named() {
+    for persist in [true, false] {
+        let folder = TempFolder::new(&format!("written-{persist}"));
+        let (socket, file) = (folder.path().join("control"), folder.path().join("named.csv"));
+        fs::write(&file, format!("{HEAD}{}", row("127.1.0.9", 1))).expect("the folder is there");
+        let named = json!([{ "socket-type": "unix", "socket-name": socket }]);
+        let hooks = json!([{ "library": "libdhcp_lease_cmds.so" }]);
+        let further = format!("\"control-sockets\": {named}, \"hooks-libraries\": {hooks},");
+        let database = json!({ "type": "memfile", "name": file, "persist": persist });
+        let server =
+            ServerProcess::start(&written(folder.path(), &database, &further), folder.path());
+        let write = json!({ "command": "lease4-write", "arguments": { "filename": file } });
+        let answer = asked(&socket, &write);
+        assert_eq!(answer["result"] == 0, !persist, "{answer}");
+        server.stop();
+        // In memory there is no lease, and what the file had is kept beside it, as Kea does.
+        let is_backup = |name: &str| name.starts_with("named.csv.bak");
+        let names = fs::read_dir(folder.path()).expect("the folder is there");
+        let mut names = names.map(|entry| entry.expect("it can be read").file_name());
+        let backup = names.find(|name| is_backup(&name.to_string_lossy()));
+        assert_eq!(backup.is_some(), !persist);
+        if let Some(backup) = backup {
+            let text = fs::read_to_string(&file).expect("the file is there");
+            assert_eq!(text.lines().count(), 1, "{text}");
+            let kept = fs::read_to_string(folder.path().join(backup)).expect("it was kept");
+            assert!(kept.contains("127.1.0.9"), "{kept}");
+        }
+    }
+}

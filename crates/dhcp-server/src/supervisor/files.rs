@@ -55,6 +55,15 @@ pub(super) fn replace(
     renamed
 }
 
+/// Keeps what `path` has under its name with `.bak` and the process identifier, as Kea does. Nothing
+/// depends on it: [`replace`] leaves the old file or the new one.
+pub(super) fn keep_backup(path: &Path) {
+    let mut backup = path.as_os_str().to_owned();
+    backup.push(format!(".bak{}", std::process::id()));
+    fs::remove_file(&backup).ok();
+    fs::hard_link(path, &backup).ok();
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -16,6 +16,8 @@ use crate::service::{Common, Service};
 /// `.completed`, `.output`, `.pid` and `.lock` beside them, sockets `.lock`, logs `.1` and more.
 #[derive(Debug, Default)]
 pub(super) struct FilesInUse {
+    /// The lease file; `None` where leases are in memory only and the file is no one's.
+    lease_file: Option<PathBuf>,
     files: Vec<PathBuf>,
     /// The configuration file, which `config-write` may replace and nothing else.
     configuration: PathBuf,
@@ -24,8 +26,8 @@ pub(super) struct FilesInUse {
 impl FilesInUse {
     /// The files of a server with the configuration file `configuration` and what `common` names.
     pub(super) fn of<P: Service>(common: &Common<'_>, configuration: &Path) -> Self {
+        let lease_file = common.lease_database.persist.then(|| lease_file::<P>(common));
         let mut files = vec![
-            lease_file::<P>(common),
             pid_file::path(P::NAME, configuration),
             data_folder(common.data_directory).join(server_id::FILE),
         ];
@@ -39,15 +41,18 @@ impl FilesInUse {
             }
         }
         common.control_sockets.iter().for_each(|socket| of_socket(socket, &mut files));
-        Self { files, configuration: configuration.to_owned() }
+        Self { lease_file, files, configuration: configuration.to_owned() }
     }
 
-    /// Goes over to `files`. The lease file, the first of them, stays that of the start, which the
-    /// server goes on to use.
+    /// Goes over to `files`. The lease file stays that of the start, which the server goes on to use.
     pub(super) fn follow(&mut self, files: Self) {
-        let lease_file = self.files.drain(..1.min(self.files.len())).next();
-        *self = files;
-        self.files.splice(0..0, lease_file);
+        let lease_file = self.lease_file.take();
+        *self = Self { lease_file, ..files };
+    }
+
+    /// All files in use.
+    fn all(&self) -> impl Iterator<Item = &PathBuf> {
+        self.lease_file.iter().chain(&self.files)
     }
 
     /// Returns why leases must not be written to `path`, in words.
@@ -64,7 +69,7 @@ impl FilesInUse {
         if path.to_string_lossy().chars().any(char::is_control) {
             return Err(format!("`{}` has control characters", shown.to_string().escape_debug()));
         }
-        if let Some(used) = self.files.iter().find(|used| is_of(path, used)) {
+        if let Some(used) = self.all().find(|used| is_of(path, used)) {
             return Err(format!("{shown} is in use, or belongs to {}", used.display()));
         }
         let is_lock = path.extension().is_some_and(|suffix| suffix == "lock" || suffix == "pid");
@@ -82,7 +87,7 @@ impl FilesInUse {
             fs::metadata(used)
                 .is_ok_and(|used| (used.dev(), used.ino()) == (found.dev(), found.ino()))
         };
-        match self.files.iter().find(is_same) {
+        match self.all().find(is_same) {
             Some(used) => Err(format!("{shown} is the same file as {}", used.display())),
             None => Ok(()),
         }
@@ -156,8 +161,9 @@ mod tests {
         fs::hard_link(path("leases.csv"), path("linked.csv")).unwrap();
         symlink(path("leases.csv"), path("symbolic.csv")).unwrap();
         fs::write(path("theirs.csv.lock"), "").unwrap();
-        let files = vec![path("leases.csv"), path("ctl"), path("key.pem")];
-        let used = FilesInUse { files, configuration: path("own.conf") };
+        let files = vec![path("ctl"), path("key.pem")];
+        let lease_file = Some(path("leases.csv"));
+        let mut used = FilesInUse { lease_file, files, configuration: path("own.conf") };
         for name in ["free.conf", "new.conf", "leases.csv2", "other", "leases", "ctl2"] {
             assert_eq!(used.refuse(&path(name)), Ok(()), "{name}");
         }
@@ -185,6 +191,12 @@ mod tests {
         }
         assert_eq!(used.refuse(&path("own.conf")), Ok(()));
         assert!(used.refuse_leases(&path("own.conf")).is_err());
+        // A reload does not change where leases are.
+        used.follow(FilesInUse::default());
+        assert!(used.refuse_leases(&path("leases.csv")).is_err());
+        assert_eq!(used.refuse_leases(&path("ctl")), Ok(()));
+        used.lease_file = None;
+        assert_eq!(used.refuse_leases(&path("leases.csv")), Ok(()));
         fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -15,7 +15,7 @@ use dhcp_store::database::KeyOctets;
 use dhcp_store::memfile::{Columns, Format, rows_of_table};
 use netio::Clock;
 
-use super::files::{beside, replace};
+use super::files::{beside, keep_backup, replace};
 use super::in_use::FilesInUse;
 use crate::leases::{self, ServerStore, lease_file};
 use crate::service::{Common, Service};
@@ -181,6 +181,7 @@ impl<P: Service> Leases<P> for Administration<P> {
     fn write(&mut self, file: &str) -> Result<(), String> {
         let path = beside(&self.file, file.as_ref())?;
         self.in_use.refuse_leases(&path)?;
+        keep_backup(&path);
         let format = Format::of::<P>();
         let written = replace(&path, |target| {
             let mut header = Vec::new();
