@@ -237,7 +237,7 @@ pub(crate) const EXCEPTIONS: &[Exception] = &[
         "crates/dhcp-server/src/control/tests.rs::a_wrong_password_costs_nothing_and_opens_nothing",
     ),
     shown(
-        "46",
+        "6",
         "ip-reservations-unique",
         "G",
         "crates/dhcp-config/tests/reservations.rs::hosts_may_share_an_address_where_that_is_allowed",
