@@ -4,10 +4,12 @@ use std::net::Ipv4Addr;
 
 use crate::common::{accepted, accepted6, check_marked, problems, problems6};
 use dhcp_config::expression::{
-    Condition, Conversion, DEPTH_MAX, Field6, Form, PacketField, Path, Term, Text, Vocabulary,
-    parse_condition, parse_text,
+    Condition, Conversion, DEPTH_MAX, Field6, Form, PacketField, Path, Print, Term, Text,
+    Vocabulary, parse_condition, parse_text,
 };
-use dhcp_config::{ClassTest, Lifetime};
+use dhcp_config::{ClassTest, Field, Lifetime};
+
+const LIFETIME: Print = Print::Values { field: Field::U32, is_array: false };
 
 /// A family with two options that have names, `host-name` of characters, and one class.
 struct Words {
@@ -25,6 +27,10 @@ impl Vocabulary for Words {
 
     fn holds_characters(&self, code: u16) -> bool {
         code == 12
+    }
+
+    fn values(&self, code: u16) -> Option<(Field, bool)> {
+        (code == 51).then_some((Field::U32, false))
     }
 
     fn check_class(&mut self, name: &str) -> Result<(), String> {
@@ -120,7 +126,12 @@ fn terms_are_what_they_name() {
         ("option [ all ] . hex", false, option(&[61], Form::Octets)),
         ("option[host-name].hex", false, option(&[12], Form::Characters)),
         ("option[12].text", false, option(&[12], Form::Characters)),
-        ("option[61].text", false, option(&[61], Form::Printed)),
+        ("option[61].text", false, option(&[61], Form::Printed(Print::Octets))),
+        ("option[81].text", false, option(&[81], Form::Printed(Print::ClientFqdn4))),
+        ("option[39].text", true, option(&[39], Form::Printed(Print::ClientFqdn6))),
+        ("option[39].text", false, option(&[39], Form::Printed(Print::Octets))),
+        ("option[51].text", false, option(&[51], Form::Printed(LIFETIME))),
+        ("option[82].option[51].text", false, option(&[82, 51], Form::Printed(Print::Octets))),
         ("option[43].option[1].hex", false, option(&[43, 1], Form::Octets)),
         ("relay4[2].hex", false, option(&[82, 2], Form::Octets)),
         ("relay4[6].hex", false, option(&[82, 6], Form::Characters)),

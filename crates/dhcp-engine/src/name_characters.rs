@@ -143,12 +143,18 @@ fn pieces(replacement: &[u8]) -> Box<[Piece]> {
 
 /// Appends an octet of a name to its text (RFC 1035 §5.1). Dots separate labels.
 fn push_escaped(octet: u8, text: &mut NameOctets) {
+    let (escaped, len) = escaped(octet);
+    text.push(&escaped[..len]);
+}
+
+/// The text of an octet of a name, and its length. A dot ends a label.
+pub(crate) fn escaped(octet: u8) -> ([u8; 4], usize) {
     match octet {
-        b'"' | b'(' | b')' | b';' | b'\\' | b'@' | b'$' => text.push(&[b'\\', octet]),
-        b'!'..=b'~' => text.push(&[octet]),
+        b'"' | b'(' | b')' | b';' | b'\\' | b'@' | b'$' => ([b'\\', octet, 0, 0], 2),
+        b'!'..=b'~' => ([octet, 0, 0, 0], 1),
         _ => {
             let [hundreds, tens, ones] = [octet / 100, octet / 10 % 10, octet % 10];
-            text.push(&[b'\\', b'0' + hundreds, b'0' + tens, b'0' + ones]);
+            ([b'\\', b'0' + hundreds, b'0' + tens, b'0' + ones], 4)
         }
     }
 }

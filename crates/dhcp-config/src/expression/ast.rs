@@ -2,6 +2,7 @@
 //! the depth of its brackets (see [`DEPTH_MAX`](super::DEPTH_MAX)) and walking it may recurse.
 
 use super::Pattern;
+use crate::shared::options::Field;
 
 /// What is true or false of a message: a `test`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -174,9 +175,28 @@ pub enum Form {
     /// Those of an option of characters: zeros at the end do not count, and one without anything
     /// else counts as not sent, as in Kea.
     Characters,
-    /// `.text` of an option that is not of characters: `type=061, len=004: 01:02:03:04`, as Kea
-    /// prints binary ones. What Kea prints of numbers, addresses and records is not imitated.
-    Printed,
+    /// `.text` of an option that is not of characters, as Kea prints it.
+    Printed(Print),
+}
+
+/// Text that Kea makes of an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Print {
+    /// `type=061, len=004: 01:02:03:04`, with the characters behind it when all can be printed: of
+    /// binary options, and here also of records, tuples, vendors' options and associations, which Kea
+    /// prints otherwise.
+    Octets,
+    /// `type=051, len=004: 3600 (uint32)`: numbers, addresses, booleans or a name.
+    Values {
+        /// Type of the values.
+        field: Field,
+        /// Whether there may be several.
+        is_array: bool,
+    },
+    /// DHCPv4 option 81: flags and name.
+    ClientFqdn4,
+    /// DHCPv6 option 39: flags and name.
+    ClientFqdn6,
 }
 
 /// `pkt.`

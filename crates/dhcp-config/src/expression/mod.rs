@@ -14,9 +14,11 @@ mod lexer;
 mod parser;
 mod pattern;
 
-pub use ast::{Condition, Conversion, Field4, Field6, Form, PacketField, Path, Term, Text};
+pub use ast::{Condition, Conversion, Field4, Field6, Form, PacketField, Path, Print, Term, Text};
 pub use parser::{parse_condition, parse_text};
 pub use pattern::Pattern;
+
+use crate::shared::options::Field;
 
 /// How deep brackets, functions and `not` may nest: a file of somebody else must not exhaust the
 /// stack.
@@ -39,6 +41,12 @@ pub trait Vocabulary {
     fn option_code(&self, name: &str) -> Option<u16>;
     /// Whether an option of the family's own space holds characters.
     fn holds_characters(&self, code: u16) -> bool;
+    /// Type of the values of an option of the family's own space that has values of one type, and
+    /// whether there may be several; `None` of any other.
+    fn values(&self, code: u16) -> Option<(Field, bool)> {
+        let _ = code;
+        None
+    }
     /// Whether `member` may name this class; asked for each, in order.
     ///
     /// # Errors

@@ -168,6 +168,16 @@ impl<F: Classified> Vocabulary for Known<'_, F> {
         definition.is_some_and(|found| !found.array && *found.fields == [Field::Text])
     }
 
+    fn values(&self, code: u16) -> Option<(Field, bool)> {
+        // Kea applies definitions of private options of DHCPv4 after classification only.
+        if F::CLASS_CODES.iter().any(|codes| codes.contains(&code)) {
+            return None;
+        }
+        let definition = self.definitions.find::<F>(F::SPACE, Key::Code(code))?;
+        let [field] = *definition.fields else { return None };
+        definition.encapsulates.is_none().then_some((field, definition.array))
+    }
+
     fn check_class(&mut self, name: &str) -> Result<(), String> {
         let begins = |prefix: &&str| name.len() > prefix.len() && name.starts_with(*prefix);
         if BUILT_IN.contains(&name) || PREFIXES.iter().any(begins) {

@@ -17,6 +17,7 @@ mod form;
 mod guard;
 mod names;
 mod pass;
+mod printed;
 mod program;
 mod set;
 mod texts;

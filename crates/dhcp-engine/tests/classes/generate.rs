@@ -4,7 +4,7 @@
 use base::Random;
 use dhcp_config::ClassTest;
 use dhcp_config::expression::{
-    Condition, Conversion, Field4, Field6, Form, PacketField, Path, Pattern, Term, Text,
+    Condition, Conversion, Field4, Field6, Form, PacketField, Path, Pattern, Print, Term, Text,
 };
 
 use super::Class;
@@ -229,7 +229,7 @@ impl<'p> Generator<'p> {
         let form = if characters {
             Form::Characters
         } else if self.random.chance(1, 8) {
-            Form::Printed
+            Form::Printed(Print::Octets)
         } else {
             Form::Octets
         };
@@ -266,7 +266,7 @@ impl<'p> Generator<'p> {
             _ => self.option(),
         };
         if let Term::Option(path) | Term::Vendor { path: Some(path), .. } = &mut term
-            && path.form == Form::Printed
+            && path.form == Form::Printed(Print::Octets)
         {
             path.form = Form::Octets;
         }

@@ -86,7 +86,7 @@ fn spell_term(term: &Term, exists: bool) -> String {
         let codes: String = codes.collect();
         let end = match path.form {
             _ if exists => "exists",
-            Form::Printed => "text",
+            Form::Printed(_) => "text",
             Form::Octets | Form::Characters => "hex",
         };
         format!("{start}{codes}.{end}").trim_start_matches('.').to_owned()

@@ -1,12 +1,16 @@
 //! What messages have: options, fields, what relay agents and vendors add.
 
 use super::{Condition, Node, Parser, Text, Token, error};
-use crate::expression::{ExpressionError, Field4, Field6, Form, PacketField, Path, Term};
+use crate::expression::{ExpressionError, Field4, Field6, Form, PacketField, Path, Print, Term};
 
 /// The option of the relay agent in DHCPv4 (RFC 3046).
 const RELAY_AGENT_INFORMATION: u16 = 82;
 /// Sub-options of it that hold characters.
 const RELAY_CHARACTERS: [u16; 4] = [6, 14, 15, 17];
+/// The option with the name of a DHCPv4 client (RFC 4702).
+const CLIENT_FQDN_4: u16 = 81;
+/// The option with the name of a DHCPv6 client (RFC 4704).
+const CLIENT_FQDN_6: u16 = 39;
 /// Relay levels that Kea can name, from either end.
 const LEVELS_MAX: i64 = 32;
 
@@ -143,7 +147,7 @@ impl Parser<'_> {
         let characters = self.holds_characters(&codes);
         let form = match asked {
             _ if characters => Form::Characters,
-            Asked::Text => Form::Printed,
+            Asked::Text => Form::Printed(self.printed(&codes)),
             Asked::Exists | Asked::Octets => Form::Octets,
         };
         let term = term(Path { codes, form });
@@ -160,6 +164,19 @@ impl Parser<'_> {
                 RELAY_CHARACTERS.contains(&code)
             }
             _ => false,
+        }
+    }
+
+    /// Returns how Kea prints the option at the end of `codes`.
+    fn printed(&self, codes: &[u16]) -> Print {
+        let [code] = *codes else { return Print::Octets };
+        match code {
+            CLIENT_FQDN_4 if !self.vocabulary.is_v6() => Print::ClientFqdn4,
+            CLIENT_FQDN_6 if self.vocabulary.is_v6() => Print::ClientFqdn6,
+            code => self
+                .vocabulary
+                .values(code)
+                .map_or(Print::Octets, |(field, is_array)| Print::Values { field, is_array }),
         }
     }
 
@@ -219,7 +236,8 @@ impl Parser<'_> {
         self.chain(codes, true, |path| {
             let form = match path.form {
                 Form::Characters => Form::Octets,
-                form => form,
+                Form::Printed(_) => Form::Printed(Print::Octets),
+                form @ Form::Octets => form,
             };
             Term::Vendor { enterprise, path: Some(Path { form, ..path }) }
         })

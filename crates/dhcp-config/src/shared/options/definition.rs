@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 /// Type of one field of an option.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Field {
     /// Octets; the rest of the option.
     Binary,
