@@ -42,6 +42,16 @@ pub trait Backend {
     /// # Errors
     /// The old configuration goes on, unless the failure says otherwise.
     fn apply(&mut self, document: Value) -> Result<(), ApplyFailure>;
+    /// Uses a whole configuration as [`Self::apply`] does, in place of the one before: the history of
+    /// the statistics of subnets ends ([`Statistics::restart_subnets`]).
+    ///
+    /// [`Statistics::restart_subnets`]: crate::statistics::Statistics::restart_subnets
+    ///
+    /// # Errors
+    /// As [`Self::apply`].
+    fn replace(&mut self, document: Value) -> Result<(), ApplyFailure> {
+        self.apply(document)
+    }
     /// Changes a reservation of the subnet `subnet_id`, or with 0 a global one, at its position in
     /// [`Self::configuration`], as [`Self::apply`] of all that would. A server with many of them
     /// does better than this.

@@ -154,6 +154,40 @@ fn a_subnet_is_the_sum_of_its_pools_and_gone_when_it_is_gone() {
     assert_eq!(statistics.get("subnet[6].total-nas").unwrap()[0][0], u64::MAX);
 }
 
+/// A subnet with one pool that so many leases were given from in all, and as many are now.
+fn leased(count: u64) -> Counts {
+    let leases = LeaseCounts { assigned: count, cumulative_assigned: count, ..Default::default() };
+    let pools = vec![PoolCounts { id: 2, total: 100, leases }];
+    let events = vec![("v4-lease-reuses", count)];
+    let subnet = SubnetCounts { id: 5, pools, events, ..SubnetCounts::default() };
+    Counts { server: vec![("pkt4-received", count)], subnets: vec![subnet] }
+}
+
+#[test]
+fn a_new_configuration_ends_the_history_of_subnets() {
+    let mut statistics = Statistics::new(IpVersion::V4);
+    for second in 1..4 {
+        statistics.sample(second * SECOND, &leased(second));
+    }
+    statistics.restart_subnets();
+    for (name, expected) in [
+        ("subnet[5].assigned-addresses", &[3][..]),
+        ("subnet[5].total-addresses", &[100]),
+        ("subnet[5].cumulative-assigned-addresses", &[0]),
+        ("subnet[5].pool[2].assigned-addresses", &[3]),
+        ("subnet[5].pool[2].cumulative-assigned-addresses", &[0]),
+        // What counts messages goes on, and so does the whole server.
+        ("subnet[5].v4-lease-reuses", &[3, 2, 1]),
+        ("cumulative-assigned-addresses", &[3, 2, 1]),
+        ("pkt4-received", &[3, 2, 1]),
+    ] {
+        assert_eq!(values(&statistics, name), expected, "{name}");
+    }
+    statistics.sample(5 * SECOND, &leased(5));
+    assert_eq!(values(&statistics, "subnet[5].assigned-addresses"), [5, 3]);
+    assert_eq!(values(&statistics, "subnet[5].cumulative-assigned-addresses"), [2, 0]);
+}
+
 #[test]
 fn defaults_hold_for_statistics_that_are_new() {
     let mut statistics = Statistics::new(IpVersion::V4);

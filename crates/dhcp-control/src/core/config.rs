@@ -30,7 +30,7 @@ pub(super) fn hash<B: Backend>(_request: &Request<'_>, backend: &mut B) -> Outco
 pub(super) fn set<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
     let mut document = document::<B::Family>(request)?.clone();
     restore_secrets(&mut document, backend.configuration());
-    backend.apply(document).map_err(configuration_refused)?;
+    backend.replace(document).map_err(configuration_refused)?;
     Ok(applied(backend))
 }
 

@@ -86,6 +86,19 @@ impl Statistics {
         observations.truncate(at);
     }
 
+    /// Ends the history of the leases of all subnets and pools, as Kea does with a new configuration:
+    /// each statistic has one sample, and what only grows counts from 0.
+    pub fn restart_subnets(&mut self) {
+        let (wall_us, limit) = (self.wall_us, self.default_limit);
+        for (name, seen) in &mut self.observations {
+            if name.scope != Scope::Global && names::is_of_leases(name.counted) {
+                let grows = ["cumulative-", "reclaimed-"];
+                let from_zero = grows.iter().any(|prefix| name.counted.starts_with(prefix));
+                seen.restart(wall_us, limit, from_zero);
+            }
+        }
+    }
+
     /// The samples of `name`, newest first; `None` when there is no such statistic.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Value> {

@@ -88,6 +88,12 @@ pub(super) const PDS: LeaseNames = LeaseNames {
     cumulative: "cumulative-assigned-pds",
 };
 
+/// Returns whether a statistic of a subnet counts leases or addresses, not messages.
+pub(super) fn is_of_leases(counted: &str) -> bool {
+    const ENDS: [&str; 4] = ["-addresses", "-nas", "-pds", "-leases"];
+    ENDS.iter().any(|end| counted.ends_with(end))
+}
+
 /// Names that a server of `version` always shows, with 0 where nothing was counted.
 #[must_use]
 pub fn always_shown(version: IpVersion) -> &'static [&'static str] {

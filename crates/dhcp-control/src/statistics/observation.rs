@@ -58,6 +58,15 @@ impl Observation {
         self.samples.push_front(Sample { value: 0, wall_us });
     }
 
+    /// Its history ends, as of a statistic that Kea deletes and adds again: what it counts starts at
+    /// 0 if `from_zero`, else it goes on with its value.
+    pub(super) fn restart(&mut self, wall_us: u64, limit: Limit, from_zero: bool) {
+        *self = Self::new(self.raw, wall_us, limit);
+        if from_zero {
+            self.reset(wall_us);
+        }
+    }
+
     /// It is gone until it changes, and counts from here then.
     pub(super) fn remove(&mut self) {
         self.offset = self.raw;

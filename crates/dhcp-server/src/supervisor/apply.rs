@@ -55,7 +55,9 @@ impl<P: Service> Supervisor<P> {
                 other => ApplyFailure::Refused(other.to_string()),
             },
         )?;
-        self.use_checked(checked)
+        self.use_checked(checked)?;
+        self.tell_statistics(Work::Restart);
+        Ok(())
     }
 
     pub(super) fn use_document(&mut self, document: &Value) -> Result<(), ApplyFailure> {

@@ -13,6 +13,7 @@ use dhcp_control::{
 use netio::Clock;
 use serde_json::Value;
 
+use super::statistics::Work;
 use super::{Supervisor, wake};
 use crate::leases::Leases;
 use crate::service::{Outline, Service};
@@ -56,6 +57,12 @@ impl<P: Service> Backend for Supervisor<P> {
 
     fn apply(&mut self, document: Value) -> Result<(), ApplyFailure> {
         self.use_document(&document)
+    }
+
+    fn replace(&mut self, document: Value) -> Result<(), ApplyFailure> {
+        self.use_document(&document)?;
+        self.tell_statistics(Work::Restart);
+        Ok(())
     }
 
     fn change_host(

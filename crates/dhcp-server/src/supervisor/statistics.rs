@@ -40,6 +40,8 @@ pub(super) enum Work {
     /// A configuration is in force: its subnets, how many samples it wants kept and for how many
     /// seconds.
     Follow(Arc<[Outline]>, (u32, u32)),
+    /// That configuration takes the place of the one before: the history of subnets ends.
+    Restart,
 }
 
 /// The running thread.
@@ -106,6 +108,10 @@ fn tell<P: Service>(todo: &Receiver<Work>, mut tally: Tally<P>, mut statistics: 
             Ok(Work::Follow(outlines, (count, age_s))) => {
                 tally.outlines = outlines;
                 statistics.set_default_limits(count, age_s);
+            }
+            Ok(Work::Restart) => {
+                sample(&mut statistics, &tally);
+                statistics.restart_subnets();
             }
             Err(RecvTimeoutError::Timeout) => {
                 sample(&mut statistics, &tally);
