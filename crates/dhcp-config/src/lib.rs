@@ -215,7 +215,8 @@ fn parse<T>(
     let mut findings = Findings::by(reading.policy.clone());
     let root = json::parse(name, text, resolver, &mut sources, &mut findings);
     let read = root.and_then(|mut root| {
-        let config = if reading.is_lenient && !findings.has_errors() {
+        let is_lenient = reading.is_lenient || godwit::is_lenient(&root);
+        let config = if is_lenient && !findings.has_errors() {
             lenient::read(&mut root, &mut findings, read_root)
         } else {
             read_root(&root, &mut findings)

@@ -2,7 +2,8 @@
 
 use crate::common::{Files, accepted, lines};
 use dhcp_config::{
-    Checked, Dhcp4, NoIncludes, Problem, parse_dhcp4_lenient, parse_dhcp6_lenient, render,
+    Checked, Dhcp4, NoIncludes, Problem, parse_dhcp4, parse_dhcp4_lenient, parse_dhcp6_lenient,
+    render,
 };
 
 fn lenient(text: &str) -> Result<Checked<Dhcp4>, Vec<Problem>> {
@@ -66,6 +67,27 @@ fn what_is_right_is_read_as_ever() {
     let strict = accepted(&format!("{{ \"Dhcp4\": {{ {text} }} }}"));
     assert_eq!(checked.config, strict.config);
     assert_eq!(lines(&checked.warnings), lines(&strict.warnings));
+}
+
+#[test]
+fn the_configuration_itself_may_have_what_is_wrong_left_out() {
+    let (bad, good) = (r#"{ "id": 1, "subnet": "x" }"#, r#"{ "id": 2, "subnet": "10.0.0.0/24" }"#);
+    let parsed = |context: &str| {
+        let text = format!(
+            r#"{{ "Dhcp4": {{ "user-context": {context}, "subnet4": [ {bad}, {good} ] }} }}"#
+        );
+        parse_dhcp4("t", &text, &mut NoIncludes)
+    };
+    let checked = parsed(r#"{ "godwit": { "lenient": true } }"#).expect("one subnet is left");
+    assert_eq!(ids(&checked), [2]);
+    assert!(lines(&checked.warnings)[0].contains("subnet x is left out"), "{:?}", checked.warnings);
+    for context in [
+        r#"{ "godwit": { "lenient": false } }"#,
+        r#"{ "godwit": { "lenient": 1 } }"#,
+        r#"{ "lenient": true }"#,
+    ] {
+        parsed(context).expect_err(context);
+    }
 }
 
 #[test]

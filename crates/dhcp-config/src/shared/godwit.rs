@@ -61,9 +61,20 @@ pub(crate) fn read(context: Option<&Value>, findings: &mut Findings) -> GodwitSe
     if let Some(entry) = fields.take("hosts-databases") {
         settings.hosts_databases = hosts_databases(&entry.value, findings);
     }
+    // [`is_lenient`] has read its value.
+    fields.boolean("lenient", findings);
     fields.octets("comment", findings);
     fields.finish(findings);
     settings
+}
+
+/// Returns whether the configuration `root` has itself served without what is wrong of it:
+/// `user-context.godwit.lenient` of its global scope.
+pub(crate) fn is_lenient(root: &Value) -> bool {
+    let top = member(root, "Dhcp4").or_else(|| member(root, "Dhcp6"));
+    let context = top.and_then(|top| member(top, "user-context"));
+    let flag = context.and_then(inside).and_then(|settings| member(settings, "lenient"));
+    flag.is_some_and(|flag| flag.kind == Kind::Bool(true))
 }
 
 /// Reads what is remembered of reservations in databases.
@@ -132,8 +143,13 @@ pub(crate) fn refuse_inside<F: Family>(context: Option<&Value>, findings: &mut F
 
 /// The value of `godwit` in a context.
 fn inside(context: &Value) -> Option<&Value> {
-    match &context.kind {
-        Kind::Map(entries) => entries.iter().find(|e| *e.key == *"godwit").map(|e| &e.value),
+    member(context, "godwit")
+}
+
+/// The value of `key` in a map.
+fn member<'v>(map: &'v Value, key: &str) -> Option<&'v Value> {
+    match &map.kind {
+        Kind::Map(entries) => entries.iter().find(|e| *e.key == *key).map(|e| &e.value),
         _ => None,
     }
 }
