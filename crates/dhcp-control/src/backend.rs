@@ -342,6 +342,8 @@ pub struct Status {
     pub socket_errors: Vec<String>,
     /// Whether it is being tried again.
     pub retries_sockets: bool,
+    /// Path of the lease file; `None` without one.
+    pub lease_file: Option<String>,
     /// Size of the lease file, in bytes; `None` without one.
     pub lease_file_bytes: Option<u64>,
 }

@@ -39,6 +39,11 @@ impl ServiceState {
         *kept = deadline.or(*kept);
     }
 
+    /// Disables the service as a user's command without a period does.
+    pub fn disable_for_user(&mut self, now: Now) {
+        self.disable(now, USER, None);
+    }
+
     /// `origin` wants the service enabled.
     pub fn enable(&mut self, origin: u32) {
         self.disabled.remove(&origin);

@@ -28,9 +28,10 @@ mod supervisor;
 mod transmit;
 mod version;
 
+pub use dhcp_control::IpVersion;
 pub use doors::{missing_dhcp4, missing_dhcp6};
 pub use error::ServerError;
 pub use log::counted;
 pub use reload::{Extent, Files, Terms, read_dhcp4, read_dhcp6};
 pub use server::{Settings, run_dhcp4, run_dhcp6};
-pub use version::{build_report, extended_version};
+pub use version::{KEA_LEVEL, build_report, extended_version};

@@ -3,7 +3,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use dhcp_config::{Enforcement, Folders, SecurityPolicy};
@@ -74,6 +74,18 @@ pub(crate) fn of(configuration: &Path, is_unrestricted: bool) -> SecurityPolicy 
         scripts: SCRIPTS.folders(None),
         legal_log: LEGAL_LOG.folders(None),
     }
+}
+
+/// Makes the folders of Kea's that are missing, as its packages do. Returns those that were made; one
+/// that cannot be made is told of by what needs it.
+pub(crate) fn make_folders() -> Vec<PathBuf> {
+    let folders = [DATA, LOGS, SOCKETS, PID_FILES].map(KeaFolder::path);
+    folders.into_iter().filter(|folder| !folder.exists() && make(folder).is_ok()).collect()
+}
+
+/// Makes `folder` and those around it that are missing.
+fn make(folder: &Path) -> std::io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(SOCKETS_MODE).create(folder)
 }
 
 /// The folders that a server with the configuration file `configuration` writes to by the rules.

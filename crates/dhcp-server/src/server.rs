@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use dhcp_config::{Checked, Durability};
+use dhcp_config::{Checked, Durability, ExpiredLeases, LeaseChecks};
 use dhcp_engine::shard::Shard;
 use dhcp_engine::{InFlight, Transmit, reclaim};
 use dhcp_lease::LeaseTable;
@@ -48,8 +48,22 @@ pub struct Settings {
     pub is_verbose: bool,
     /// Terms on which configurations are read.
     pub terms: Terms,
+    /// Whether the server serves nobody, ends no lease and checks none as it loads them (Kea's `-R`).
+    pub is_repairing: bool,
     /// Inactive features whose absence is accepted although it is dangerous, by name.
     pub accept_inactive: Vec<String>,
+}
+
+impl Settings {
+    /// Returns how leases end: as `configured`, or not at all in repair mode.
+    pub(crate) fn expired(&self, configured: &ExpiredLeases) -> ExpiredLeases {
+        let mut expired = configured.clone();
+        if self.is_repairing {
+            expired.reclaim_timer_wait_s = 0;
+            expired.flush_reclaimed_timer_wait_s = 0;
+        }
+        expired
+    }
 }
 
 /// Clients that may be in flight without the registry growing.
@@ -79,10 +93,14 @@ where
 {
     netio::process::restrict_umask();
     panics::install();
+    let made = policy::make_folders();
     // While there is one thread.
     let restricted = restrict(settings);
     log::start(P::NAME);
-    warn_of_privileges(P::NAME, settings.terms.is_unrestricted);
+    warn_of_flags(P::NAME, settings);
+    for folder in made {
+        tracing::info!(target: DAEMON, "made the folder {}, which was not there", folder.display());
+    }
     for reason in restricted.into_iter().filter_map(Result::err) {
         tracing::warn!(target: DAEMON, "the server is less confined than it could be: {reason}");
     }
@@ -110,12 +128,19 @@ fn restrict(settings: &Settings) -> [Result<(), String>; 3] {
 }
 
 /// Logs what Kea 3 warns of whenever it starts.
-fn warn_of_privileges(name: &str, is_unrestricted: bool) {
+fn warn_of_flags(name: &str, settings: &Settings) {
     if netio::process::is_root() {
         let id = "DHCPX_ROOT_USER_SECURITY_WARNING";
         tracing::warn!(target: DAEMON, id, "kea-{name} running as root user!");
     }
-    if is_unrestricted {
+    if settings.is_repairing {
+        tracing::warn!(
+            target: DAEMON,
+            id = "DHCPX_CB_REPAIR_MODE_ENABLED",
+            "repair mode (-R): nobody is served and no lease ends"
+        );
+    }
+    if settings.terms.is_unrestricted {
         tracing::warn!(
             target: DAEMON,
             id = "DHCPX_SECURITY_CHECKS_DISABLED",
@@ -146,16 +171,16 @@ where
     let constants = P::constants(&checked.config)?;
     let table = Arc::new(LeaseTable::new(unpredictable_seed()));
     table.begin(Clock::now());
-    reclaim::follow(&table, common.expired);
+    reclaim::follow(&table, &settings.expired(common.expired));
     let snapshot = P::compile(&checked.config, &constants, &table);
     let wakers = wakers(shards)?;
-    let leases = open_leases::<P>(&checked.config, &table, &snapshot, &wakers)?;
+    let leases = open_leases::<P>(&checked.config, settings, (&table, &snapshot), &wakers)?;
     let hosts = open_hosts::<P>(&checked, &wakers)?;
     let (control, inbox) = ControlThread::start()?;
     control.configure(common.control_sockets.to_vec()).map_err(ServerError::Control)?;
     let shared = Arc::new(Shared {
         stop: AtomicBool::new(false),
-        is_disabled: AtomicBool::new(false),
+        is_disabled: AtomicBool::new(settings.is_repairing),
         snapshot: Published::new(Arc::clone(&snapshot), usize::from(shards)),
         doors: tending.published(),
         table: Arc::clone(&table),
@@ -273,12 +298,15 @@ fn wakers(shards: u16) -> Result<Vec<Arc<Waker>>, ServerError> {
 
 fn open_leases<P: Service>(
     config: &P::Config,
-    table: &Arc<LeaseTable<P>>,
-    snapshot: &P::Snapshot,
+    settings: &Settings,
+    (table, snapshot): (&Arc<LeaseTable<P>>, &P::Snapshot),
     wakers: &[Arc<Waker>],
 ) -> Result<Leases<P>, ServerError> {
     let to_wake = wakers.to_vec();
-    let common = P::shared(config);
+    let mut common = P::shared(config);
+    if settings.is_repairing {
+        common.lease_checks = LeaseChecks::None;
+    }
     Leases::open(&common, table, snapshot, wakers.len(), move |shard| to_wake[shard].wake())
 }
 
@@ -308,4 +336,30 @@ fn unpredictable_seed() -> u64 {
 
 fn system(tried: &'static str) -> impl FnOnce(std::io::Error) -> ServerError {
     move |cause| ServerError::System { tried, cause }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_lease_ends_in_repair_mode() {
+        let mut settings = Settings {
+            configuration: PathBuf::new(),
+            port: 67,
+            client_port: None,
+            to_source: false,
+            is_verbose: false,
+            terms: Terms::default(),
+            is_repairing: false,
+            accept_inactive: Vec::new(),
+        };
+        let configured = ExpiredLeases::default();
+        assert_eq!(settings.expired(&configured), configured);
+        settings.is_repairing = true;
+        let repairing = settings.expired(&configured);
+        let timers = (repairing.reclaim_timer_wait_s, repairing.flush_reclaimed_timer_wait_s);
+        assert_eq!(timers, (0, 0));
+        assert_eq!(repairing.hold_reclaimed_s, configured.hold_reclaimed_s);
+    }
 }

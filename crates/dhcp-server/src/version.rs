@@ -1,20 +1,36 @@
-//! What the server tells of itself.
+//! What the server tells of itself. Programs that manage Kea go by its version, so the version here
+//! is a level of Kea's (`docs/design/027-kea-level.md`), and this server's own number stands behind it.
 
-/// The number alone.
-pub(crate) const NUMBER: &str = env!("CARGO_PKG_VERSION");
+use dhcp_control::IpVersion;
 
-/// The version, and what this server is, in several lines.
+/// Version of this server.
+const OWN: &str = env!("CARGO_PKG_VERSION");
+
+/// Version of Kea that programs may take this server for: the one that runs beside it in tests.
+pub const KEA_LEVEL: &str = "3.0.3";
+
+/// Returns the level of Kea, this server's own version and its lease backends, in several lines.
 #[must_use]
-pub fn extended_version() -> String {
-    format!("{NUMBER}\ngodwit {NUMBER}\nleases: memfile")
+pub fn extended_version(family: IpVersion) -> String {
+    // Numbers of the columns of lease files, as Kea counts them.
+    let columns = match family {
+        IpVersion::V4 => "3.0",
+        IpVersion::V6 => "5.0",
+    };
+    format!(
+        "{KEA_LEVEL} (godwit {OWN}, compatible with Kea {KEA_LEVEL})\npremium: no\nlinked with:\n\
+         - rustls with ring\nlease backends:\n- Memfile backend {columns}\n- MySQL backend\n\
+         - PostgreSQL backend\n- SQLite backend"
+    )
 }
 
-/// How the server was built, in several lines.
+/// Returns how the server was built, in several lines.
 #[must_use]
 pub fn build_report() -> String {
     let profile = if cfg!(debug_assertions) { "with assertions" } else { "optimized" };
     format!(
-        "godwit {NUMBER}\ntarget: {} {}\nbuild: {profile}\nleases: memfile\n\
+        "godwit {OWN}\ncompatible with: Kea {KEA_LEVEL}\ntarget: {} {}\nbuild: {profile}\n\
+         leases: memfile, mysql, postgresql, sqlite\n\
          control sockets: unix, http, https (rustls with ring)\n",
         std::env::consts::ARCH,
         std::env::consts::OS

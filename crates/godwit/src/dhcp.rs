@@ -36,10 +36,10 @@ pub(crate) struct Args {
     /// Log what was counted every ten seconds
     #[arg(short = 'd')]
     pub(crate) debug: bool,
-    /// Print the version and end
+    /// Print the version of Kea that this server is compatible with, and end
     #[arg(short = 'v')]
     pub(crate) version: bool,
-    /// Print the version and what it was built from, and end
+    /// Print that version, this server's own and its lease backends, and end
     #[arg(short = 'V')]
     pub(crate) extended_version: bool,
     /// Print how it was built and end
@@ -49,6 +49,14 @@ pub(crate) struct Args {
     /// HTTP without authentication, secrets in clear text
     #[arg(short = 'X')]
     pub(crate) unrestricted: bool,
+    /// End when a command has changed the configuration in part and failed. This server always does,
+    /// so the flag changes nothing
+    #[arg(short = 'F')]
+    pub(crate) exit_on_failure: bool,
+    /// Repair mode: commands are carried out, nobody is served, no lease ends, and none is checked as
+    /// it is loaded
+    #[arg(short = 'R')]
+    pub(crate) repair: bool,
     /// Accepted for Kea's sake: how many messages are logged as verbose is up to `loggers`
     #[arg(short = 's', hide = true)]
     pub(crate) silent: bool,
@@ -67,6 +75,14 @@ impl Server {
             Self::Dhcp4 => 67,
             Self::Dhcp6 => 547,
         }
+    }
+
+    fn extended_version(self) -> String {
+        let family = match self {
+            Self::Dhcp4 => dhcp_server::IpVersion::V4,
+            Self::Dhcp6 => dhcp_server::IpVersion::V6,
+        };
+        format!("{}\n", dhcp_server::extended_version(family))
     }
 
     fn serve(self, settings: &Settings) -> Result<(), ServerError> {
@@ -104,8 +120,8 @@ struct Findings {
 /// Runs what the flags ask for.
 pub(crate) fn run(server: Server, args: &Args) -> ExitCode {
     let asked = match (args.check.as_ref().or(args.test.as_ref()), &args.config) {
-        _ if args.version => told(&format!("{}\n", env!("CARGO_PKG_VERSION"))),
-        _ if args.extended_version => told(&format!("{}\n", dhcp_server::extended_version())),
+        _ if args.version => told(&format!("{}\n", dhcp_server::KEA_LEVEL)),
+        _ if args.extended_version => told(&server.extended_version()),
         _ if args.build_report => told(&dhcp_server::build_report()),
         (Some(path), _) => check(server, path, terms(args)),
         (None, Some(path)) => server.serve(&settings(server, args, path.clone())),
@@ -136,6 +152,7 @@ fn settings(server: Server, args: &Args, configuration: PathBuf) -> Settings {
         to_source: std::env::var_os(TO_SOURCE_VARIABLE).is_some(),
         is_verbose: args.debug,
         terms: terms(args),
+        is_repairing: args.repair,
         accept_inactive: args.accept_inactive.clone(),
     }
 }

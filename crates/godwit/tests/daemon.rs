@@ -19,6 +19,7 @@ fn refused(arguments: &[&str], config: &Path) -> Output {
 fn refused_with_files_in(folder: &Path, arguments: &[&str], config: &Path) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
     common::confine(&mut command, folder);
+    command.env("KEA_DHCP_DATA_DIR", config.parent().expect("it lies in a folder"));
     run_bounded(command.arg("dhcp4").args(arguments).arg(config).stdin(Stdio::null()))
 }
 
@@ -256,9 +257,9 @@ fn a_pid_file_tells_who_serves_and_keeps_another_server_away() {
     }
     // Without the folder there is none, and that is all.
     let mut wrapper = Command::new("env");
-    wrapper.arg("KEA_PIDFILE_DIR=/nonexistent");
+    wrapper.arg("KEA_PIDFILE_DIR=/proc/nowhere");
     let server = ServerProcess::start_under(wrapper, "dhcp4", &config, folder.path());
-    server.wait_for("there is no PID file /nonexistent/dhcp4.kea-dhcp4.pid");
+    server.wait_for("there is no PID file /proc/nowhere/dhcp4.kea-dhcp4.pid");
     server.stop();
 }
 

@@ -18,6 +18,10 @@ fn configuration(folder: &Path) -> PathBuf {
 /// Runs the server by `wrapper` where it must refuse: its exit code and what it says.
 fn refused(mut wrapper: Command, flags: &[&str], config: &Path) -> (Option<i32>, String) {
     let binary = env!("CARGO_BIN_EXE_godwit");
+    let folder = config.parent().expect("it lies in a folder");
+    // Another server's PID file is in the folder itself.
+    wrapper.env("KEA_PIDFILE_DIR", folder.join("elsewhere"));
+    crate::common::confine(&mut wrapper, folder);
     let output: Output = run_bounded(wrapper.arg(binary).arg("dhcp6").args(flags).arg(config));
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
@@ -75,14 +79,14 @@ fn what_the_machine_refuses_is_one_clear_sentence() {
 
     let text = fs::read_to_string(&config).expect("it was written here");
     let folder_words = folder.path().display().to_string();
-    let elsewhere = text.replace(&folder_words, &format!("{folder_words}/missing"));
+    let elsewhere = text.replace(&folder_words, "/proc/missing");
     let elsewhere_config = folder.path().join("elsewhere.conf");
     fs::write(&elsewhere_config, elsewhere).expect("the folder can be written");
-    // Such a folder is the operator's business.
+    // Nobody can make such a folder.
     let mut data_folder = link.at_server();
-    data_folder.args(["env", &format!("KEA_DHCP_DATA_DIR={folder_words}/missing")]);
+    data_folder.args(["env", "KEA_DHCP_DATA_DIR=/proc/missing"]);
     let said = sentence(data_folder, &elsewhere_config);
-    assert!(said.contains("missing/kea-dhcp6-serverid"), "{said}");
+    assert!(said.contains("/proc/missing/kea-dhcp6-serverid"), "{said}");
 
     // Now that all is there it starts.
     let server =

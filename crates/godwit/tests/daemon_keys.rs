@@ -84,6 +84,7 @@ fn so_many_bad_rows_are_borne_and_no_more() {
             continue;
         }
         let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
+        crate::common::confine(&mut command, folder.path());
         command.args(["dhcp4", "-p", &free_port().to_string(), "-c"]).arg(&config);
         let output = run_bounded(command.stdin(Stdio::null()));
         assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));

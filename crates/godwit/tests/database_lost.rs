@@ -147,6 +147,7 @@ fn a_database_is_waited_for_without_end_when_the_server_is_to_continue() {
 /// `godwit dhcp4` that does not come up, or ends by itself.
 fn ended(config: &Path) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
+    crate::common::confine(&mut command, config.parent().expect("it lies in a folder"));
     run_bounded(command.args(["dhcp4", "-p", &free_port().to_string(), "-c"]).arg(config))
 }
 

@@ -250,6 +250,7 @@ fn a_hosts_database_without_tables_is_one_clear_sentence() {
     );
     fs::write(&config, text).expect("the test's folder can be written");
     let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
+    crate::common::confine(&mut command, config.parent().expect("it lies in a folder"));
     let port = free_port().to_string();
     let output = run_bounded(command.args(["dhcp4", "-p", &port, "-c"]).arg(&config));
     assert_eq!(output.status.code(), Some(1));

@@ -27,6 +27,7 @@ mod durability_trace;
 mod generator;
 mod hostile;
 mod hosts_databases;
+mod kea3;
 mod kea_manual;
 mod kea_switch;
 mod keys_matter;

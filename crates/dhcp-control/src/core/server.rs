@@ -6,7 +6,7 @@ use crate::answer::{Answer, Outcome, ResultCode};
 use crate::arguments::{Request, integer};
 use crate::backend::{Backend, Cleanup};
 use crate::document::root;
-use crate::family::Commanded;
+use crate::family::{Commanded, IpVersion};
 use crate::interfaces::Interface;
 use crate::service::{HA_REMOTE, USER};
 
@@ -42,7 +42,6 @@ pub(super) fn status<B: Backend>(_request: &Request<'_>, backend: &mut B) -> Out
         "uptime": status.uptime_s,
         "reload": status.since_reload_s,
         "multi-threading-enabled": is_threaded,
-        "extended-info-tables": false,
         "sockets": sockets,
         "dhcp-state": service,
     });
@@ -52,6 +51,12 @@ pub(super) fn status<B: Backend>(_request: &Request<'_>, backend: &mut B) -> Out
         shown["thread-pool-size"] = json!(threads);
         shown["packet-queue-size"] = json!(size);
         shown["packet-queue-statistics"] = json!(status.queue_means);
+    }
+    if B::Family::VERSION == IpVersion::V6 {
+        shown["extended-info-tables"] = json!(false);
+    }
+    if let Some(path) = status.lease_file {
+        shown["csv-lease-file"] = json!(path);
     }
     if let Some(bytes) = status.lease_file_bytes {
         shown["lease-file-size"] = json!(bytes);

@@ -103,7 +103,8 @@ impl<P: Service> Supervisor<P> {
         log::configure(new.loggers);
         let samples = new.samples;
         let listening = new.listening;
-        reclaim::follow(&self.parts.table, new.expired);
+        reclaim::follow(&self.parts.table, &self.settings.expired(new.expired));
+        self.disable_for_repair();
         let snapshot = P::compile(&checked.config, &self.parts.constants, &self.parts.table);
         self.parts.in_force = InForce::new(checked, Arc::clone(&snapshot));
         self.note_files();

@@ -41,8 +41,8 @@ impl<P: Service> Backend for Supervisor<P> {
 
     fn version(&self) -> Version {
         Version {
-            short: version::NUMBER.to_owned(),
-            extended: version::extended_version(),
+            short: version::KEA_LEVEL.to_owned(),
+            extended: version::extended_version(P::VERSION),
             build: version::build_report(),
         }
     }
@@ -134,6 +134,7 @@ impl<P: Service> Backend for Supervisor<P> {
             queue_means: [0.0; 3],
             socket_errors: self.parts.tending.problems().to_vec(),
             retries_sockets: self.parts.tending.is_retrying(),
+            lease_file: self.lease_file(),
             lease_file_bytes: self.tally.lease_file_bytes(),
         }
     }
@@ -191,6 +192,13 @@ impl<P: Service> Backend for Supervisor<P> {
 const QUEUE_SIZE: u32 = 64;
 
 impl<P: Service> Supervisor<P> {
+    /// Returns the path of the lease file, when leases are in one.
+    fn lease_file(&self) -> Option<String> {
+        let has_file = matches!(self.parts.leases, Leases::File(..));
+        let path = self.administration.in_use.lease_file().filter(|_| has_file)?;
+        Some(path.display().to_string())
+    }
+
     fn outline(&self, id: u32) -> Option<&Outline> {
         let outlines = &self.parts.in_force.outlines;
         let at = outlines.binary_search_by_key(&id, |outline| outline.facts.id).ok()?;

@@ -55,6 +55,11 @@ impl FilesInUse {
         self.lease_file.iter().chain(&self.files)
     }
 
+    /// Returns the lease file that the server was started with.
+    pub(super) fn lease_file(&self) -> Option<&Path> {
+        self.files.first().map(PathBuf::as_path)
+    }
+
     /// Returns why leases must not be written to `path`, in words.
     pub(super) fn refuse_leases(&self, path: &Path) -> Result<(), String> {
         if is_of(path, &self.configuration) {

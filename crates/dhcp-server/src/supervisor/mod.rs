@@ -126,7 +126,7 @@ impl<P: Service> Supervisor<P> {
             outlines: Arc::clone(&parts.in_force.outlines),
             lease_file: parts.leases.file_size(),
         };
-        Self {
+        let mut supervisor = Self {
             settings,
             shared,
             parts,
@@ -138,6 +138,15 @@ impl<P: Service> Supervisor<P> {
             started: Clock::now(),
             exit: None,
             failure: None,
+        };
+        supervisor.disable_for_repair();
+        supervisor
+    }
+
+    /// Disables the service in repair mode, as Kea does with each configuration.
+    fn disable_for_repair(&mut self) {
+        if self.settings.is_repairing {
+            self.service.disable_for_user(Clock::now());
         }
     }
 

@@ -54,13 +54,19 @@ impl Drop for TempFolder {
     }
 }
 
-/// Has a server keep its PID file, logs and control sockets in `folder`. Lease files may lie beside
-/// its configuration.
+/// Has a server keep its PID file, logs, control sockets and leases in `folder`, but for what
+/// `command` has elsewhere already.
 pub(crate) fn confine(command: &mut Command, folder: &Path) {
-    for name in
-        ["KEA_PIDFILE_DIR", "KEA_LOCKFILE_DIR", "KEA_LOG_FILE_DIR", "KEA_CONTROL_SOCKET_DIR"]
-    {
-        command.env(name, folder);
+    for name in [
+        "KEA_PIDFILE_DIR",
+        "KEA_LOCKFILE_DIR",
+        "KEA_LOG_FILE_DIR",
+        "KEA_CONTROL_SOCKET_DIR",
+        "KEA_DHCP_DATA_DIR",
+    ] {
+        if !command.get_envs().any(|(known, _)| known == name) {
+            command.env(name, folder);
+        }
     }
 }
 
@@ -160,6 +166,14 @@ impl ServerProcess {
     ) -> Self {
         let flags = ["-p", &ports[0].to_string(), "-P", &ports[1].to_string()];
         Self::launch(wrapper, name, &flags, ports, config, folder)
+    }
+
+    /// Starts the server called `name` (`dhcp4` or `dhcp6`) with further `flags`.
+    pub(crate) fn start_with(flags: &[&str], name: &str, config: &Path, folder: &Path) -> Self {
+        let ports = [free_port(), free_port()];
+        let [port, relay_port] = ports.map(|port| port.to_string());
+        let flags = [&["-p", &port, "-P", &relay_port], flags].concat();
+        Self::launch(Command::new("env"), name, &flags, ports, config, folder)
     }
 
     /// Starts the server called `name` (`dhcp4` or `dhcp6`) by `wrapper` on its standard port.

@@ -259,7 +259,7 @@ fn members(make: Make, places: &Places, setup: Setup<'_>, interface: &str) -> St
     if setup.family == Family::V6 {
         members += &format!(r#""data-directory": "{leases}","#);
     }
-    if make == Make::Kea3 {
+    if make == Make::Kea3 && !setup.config.contains("\"multi-threading\"") {
         // With several threads, as is its default, an answer is counted some time after it was sent.
         members += r#""multi-threading": { "enable-multi-threading": false },"#;
     }

@@ -1,0 +1,133 @@
+//! The version that programs take the server for, and its state.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use scenario::Family;
+use serde_json::{Value, json};
+use testbed::Debian13;
+
+use super::{answer, daemon};
+use crate::common::{TempFolder, has_debian_13};
+use crate::subjects::process::Make;
+
+/// Keys of `status-get` that Kea 3.0 does not have, and why Godwit does.
+const FURTHER_KEYS: [(&str, &str); 2] =
+    [("csv-lease-file", "later versions of Kea have it"), ("lease-file-size", "Godwit's own")];
+
+/// What the server of `family` of `make` prints with `flag`.
+fn printed(make: Make, family: Family, flag: &str) -> String {
+    let number = if family == Family::V4 { 4 } else { 6 };
+    let folder = TempFolder::new("version");
+    let mut command = match make {
+        Make::Godwit => {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
+            command.arg(format!("dhcp{number}"));
+            command
+        }
+        _ => {
+            let debian = Debian13::find().expect("it was looked for");
+            debian.command(folder.path(), &format!("kea-dhcp{number}")).to_command()
+        }
+    };
+    let output = command.arg(flag).output().expect("the server can be started");
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// The numbers of a version, such as `3.0.3`, at the begin of a text.
+fn numbers(text: &str) -> Vec<u32> {
+    let version = text.split([' ', '\n']).next().unwrap_or_default();
+    version.split('.').map(|number| number.parse().expect("numbers alone")).collect()
+}
+
+#[test]
+fn the_version_is_a_level_of_the_kea_that_runs_beside_it() {
+    if !has_debian_13() {
+        return;
+    }
+    for family in [Family::V4, Family::V6] {
+        let [short, long] = ["-v", "-V"].map(|flag| printed(Make::Godwit, family, flag));
+        let kea = printed(Make::Kea3, family, "-v");
+        let (ours, theirs) = (numbers(&short), numbers(&kea));
+        // A later repair of Kea's is no other level.
+        assert!(ours[..2] == theirs[..2] && ours <= theirs, "{short} {kea}");
+        let kea_long = printed(Make::Kea3, family, "-V");
+        for (text, version) in [(&long, &short), (&kea_long, &kea)] {
+            assert!(text.starts_with(&format!("{} (", version.trim_end())), "{text}");
+        }
+        let lease_backend = |text: &str| {
+            let line = text.lines().find(|line| line.starts_with("- Memfile backend "));
+            line.map(str::to_owned)
+        };
+        assert_eq!(lease_backend(&long), lease_backend(&kea_long));
+        assert!(long.contains(&format!("(godwit {}", env!("CARGO_PKG_VERSION"))), "{long}");
+        let shown =
+            answer(&mut daemon(Make::Godwit, family, ""), &json!({ "command": "version-get" }));
+        let expected = json!({
+            "result": 0, "text": short.trim_end(), "arguments": { "extended": long.trim_end() },
+        });
+        assert_eq!(shown, expected);
+    }
+}
+
+/// The keys of `value`, those of maps in it with a dot, with the names of their types.
+fn keys(value: &Value, above: &str, found: &mut BTreeSet<(String, &'static str)>) {
+    for (key, inner) in value.as_object().into_iter().flatten() {
+        let kind = match inner {
+            Value::Null => "null",
+            Value::Bool(_) => "boolean",
+            Value::Number(number) if number.is_f64() => "real",
+            Value::Number(_) => "integer",
+            Value::String(_) => "string",
+            Value::Array(_) => "list",
+            Value::Object(_) => "map",
+        };
+        found.insert((format!("{above}{key}"), kind));
+        keys(inner, &format!("{above}{key}."), found);
+    }
+}
+
+#[test]
+fn the_state_has_every_key_of_kea_3_and_no_other() {
+    if !has_debian_13() {
+        return;
+    }
+    for family in [Family::V4, Family::V6] {
+        for threads in ["false", "true, \"thread-pool-size\": 3, \"packet-queue-size\": 17"] {
+            let config =
+                format!("\"multi-threading\": {{ \"enable-multi-threading\": {threads} }}, ");
+            let state = |make| {
+                let mut daemon = daemon(make, family, &config);
+                let disable = answer(&mut daemon, &json!({ "command": "dhcp-disable" }));
+                assert_eq!(disable["result"], 0, "{disable}");
+                answer(&mut daemon, &json!({ "command": "status-get" }))
+            };
+            let (ours, kea) = (state(Make::Godwit), state(Make::Kea3));
+            let [mut own, mut theirs] = [BTreeSet::new(), BTreeSet::new()];
+            keys(&ours, "", &mut own);
+            keys(&kea, "", &mut theirs);
+            let further = |key: &str| {
+                let key = key.strip_prefix("arguments.").unwrap_or_default();
+                FURTHER_KEYS.iter().any(|(name, _)| *name == key)
+            };
+            theirs.retain(|(key, _)| !further(key));
+            own.retain(|(key, _)| !further(key));
+            assert_eq!(own, theirs, "{config}");
+            // What does not differ by nature is the same.
+            for key in [
+                "dhcp-state",
+                "extended-info-tables",
+                "multi-threading-enabled",
+                "packet-queue-size",
+                "packet-queue-statistics",
+                "sockets",
+                "thread-pool-size",
+            ] {
+                assert_eq!(ours["arguments"][key], kea["arguments"][key], "{key}: {config}");
+            }
+            let file = ours["arguments"]["csv-lease-file"].as_str().unwrap_or_default();
+            assert!(file.ends_with("/leases.csv"), "{file}");
+        }
+    }
+}
