@@ -139,11 +139,12 @@ fn a_document_has_what_kea_shows() {
     let checked = accepted(include_str!("data/config-get/dhcp4.conf"));
     let document = checked.document.to_json();
     let found = differences_from_kea(&document, include_str!("data/config-get/dhcp4.json"));
-    // Kea 3 has other keys for two of these and other defaults for two more.
+    // Kea 3 has other keys for three of these and other defaults for two more.
     let expected = [
         r#"/Dhcp4/control-socket: {"socket-name":"/run/kea/s4","socket-type":"unix"}, here absent"#,
         "/Dhcp4/ddns-use-conflict-resolution: true, here absent",
         "/Dhcp4/interfaces-config/re-detect: false, here true",
+        r#"/Dhcp4/loggers/0/output_options: [{"flush":true,"output":"stderr","pattern":""}], here absent"#,
         "/Dhcp4/multi-threading/enable-multi-threading: false, here true",
         "/Dhcp4/shared-networks/0/min-valid-lifetime: 4000, here absent",
     ];

@@ -107,6 +107,19 @@ static GLOBAL6: Table = LazyLock::new(|| {
     )
 });
 
+/// A client class of DHCPv4.
+static CLASS4: Table = LazyLock::new(|| {
+    table(
+        r#"{
+        "boot-file-name": "", "next-server": "0.0.0.0", "option-data": [], "option-def": [],
+        "server-hostname": ""
+    }"#,
+    )
+});
+
+/// A client class of DHCPv6.
+static CLASS6: Table = LazyLock::new(|| table(r#"{ "option-data": [] }"#));
+
 /// A shared network of DHCPv4.
 static NETWORK4: Table = LazyLock::new(|| {
     table(
@@ -196,6 +209,7 @@ pub(crate) static SHAPE4: Shape = Shape {
     space: "dhcp4",
     standard: standard::<V4>,
     global: [&GLOBAL, &GLOBAL4],
+    class: &CLASS4,
     network: &NETWORK4,
     subnet: &SUBNET4,
     lone_subnet: &LONE_SUBNET4,
@@ -211,6 +225,7 @@ pub(crate) static SHAPE6: Shape = Shape {
     space: "dhcp6",
     standard: standard::<V6>,
     global: [&GLOBAL, &GLOBAL6],
+    class: &CLASS6,
     network: &NETWORK6,
     subnet: &SUBNET6,
     lone_subnet: &LONE_SUBNET6,

@@ -35,11 +35,15 @@ static OPTION: Table = LazyLock::new(|| table(r#"{ "always-send": false, "never-
 static DEFINITION: Table = LazyLock::new(|| table(r#"{ "array": false, "encapsulate": "" }"#));
 static LOGGER: Table = LazyLock::new(|| table(r#"{ "severity": "INFO", "debuglevel": 0 }"#));
 static OUTPUT: Table = LazyLock::new(|| table(r#"{ "flush": true, "pattern": "" }"#));
+static OUTPUT_FILE: Table = LazyLock::new(|| table(r#"{ "maxsize": 10240000, "maxver": 1 }"#));
 static SOCKET: Table =
     LazyLock::new(|| table(r#"{ "socket-address": "127.0.0.1", "socket-port": 8000 }"#));
 
 /// The maps whose inside is the operator's own.
 const FREE: [&str; 2] = ["user-context", "parameters"];
+
+/// The key of a logger's outputs, as newer versions of Kea spell it.
+const OUTPUTS: &str = "output-options";
 
 /// What a family's documents look like.
 #[derive(Debug)]
@@ -54,6 +58,7 @@ pub(crate) struct Shape {
     standard: Standard,
     /// Keys of the global scope: those of both families, and its own.
     global: [&'static Table; 2],
+    class: &'static Table,
     network: &'static Table,
     subnet: &'static Table,
     /// A subnet that is no member of a network.
@@ -145,7 +150,7 @@ impl Shape {
         let named = Named::new(self.standard, self.space).with(global);
         self.complete_options(global, &named);
         for_each_map(global, "client-classes", |class| {
-            fill(class, &OPTIONS);
+            fill(class, self.class);
             let named = named.with(class);
             self.complete_options(class, &named);
         });
@@ -153,9 +158,10 @@ impl Shape {
         for_each_map(global, "control-sockets", complete_socket);
         for_each_map(global, "loggers", |logger| {
             fill(logger, &LOGGER);
-            for key in ["output-options", "output_options"] {
-                for_each_map(logger, key, |output| fill(output, &OUTPUT));
+            if let Some(outputs) = logger.remove("output_options") {
+                logger.insert(OUTPUTS.to_owned(), outputs);
             }
+            for_each_map(logger, OUTPUTS, complete_output);
         });
 
         let outer = self.inheritance(global);
@@ -310,6 +316,16 @@ fn complete_sender(ddns: &mut Map<String, Json>) {
         let server = ddns.get("server-ip").and_then(Json::as_str).unwrap_or_default();
         let sender = if server.contains(':') { "::" } else { "0.0.0.0" };
         ddns.insert("sender-ip".to_owned(), json!(sender));
+    }
+}
+
+fn complete_output(output: &mut Map<String, Json>) {
+    fill(output, &OUTPUT);
+    let is_file = output.get("output").and_then(Json::as_str).is_some_and(|name| {
+        !matches!(name, "stdout" | "stderr" | "syslog") && !name.starts_with("syslog:")
+    });
+    if is_file {
+        fill(output, &OUTPUT_FILE);
     }
 }
 

@@ -6,7 +6,7 @@ use super::counted;
 use crate::answer::{Answer, Outcome};
 use crate::arguments::{Fields, Request, integer};
 use crate::backend::Backend;
-use crate::document::{edit, items, prefix_of, root};
+use crate::document::{RESERVATIONS, edit, items, prefix_of, root};
 use crate::family::Commanded;
 
 /// The key of the networks.
@@ -36,7 +36,12 @@ pub(super) fn get<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome
         Some(network) => {
             let version = B::Family::VERSION.name();
             let text = format!("Info about {version} shared network '{name}' returned");
-            Ok(Answer::success(text).and(json!({ NETWORKS: [network] })))
+            let mut shown = network.clone();
+            let subnets = shown[B::Family::VERSION.subnets()].as_array_mut().into_iter().flatten();
+            for map in subnets.filter_map(Value::as_object_mut) {
+                map.remove(RESERVATIONS);
+            }
+            Ok(Answer::success(text).and(json!({ NETWORKS: [shown] })))
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What programs that manage Kea see of Godwit, beside Kea 3: its version, its state, and what its
 //! commands answer.
 
+mod commands;
 mod start;
 mod version;
 

@@ -1,0 +1,216 @@
+//! The same commands to Godwit and to Kea 3: every one that both list with arguments of each type, and
+//! those of `conformance/commands`. Result codes and the keys of `arguments` agree, or a verdict in
+//! `conformance/commands/verdicts.toml` says why not.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+use scenario::{Family, Verdict};
+use serde_json::{Value, json};
+
+use super::{answer, daemon};
+use crate::common::has_debian_13;
+use crate::subjects::process::{Daemon, Make};
+
+/// Hook libraries that bring commands.
+const LIBRARIES: [&str; 5] = ["class_cmds", "host_cmds", "lease_cmds", "stat_cmds", "subnet_cmds"];
+
+/// A difference, or a command that is not sent, with its verdict.
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    command: String,
+    /// Which command is not sent.
+    skipped: Option<Skipped>,
+    #[serde(default)]
+    differences: Vec<String>,
+    #[allow(dead_code, reason = "for readers of the file, whom it must be there for")]
+    verdict: Verdict,
+    note: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+enum Skipped {
+    #[serde(rename = "without arguments")]
+    WithoutArguments,
+}
+
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Verdicts {
+    verdict: Vec<Entry>,
+}
+
+fn conformance(name: &str) -> String {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../conformance/commands");
+    fs::read_to_string(folder.join(name)).expect("it is part of the repository")
+}
+
+/// Whether `text` is as `pattern` says, in which `*` stands for any characters.
+fn is_like(text: &str, pattern: &str) -> bool {
+    match pattern.split_once('*') {
+        None => text == pattern,
+        Some((begin, rest)) => text.strip_prefix(begin).is_some_and(|text| {
+            let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+            ends.into_iter().any(|at| is_like(&text[at..], rest))
+        }),
+    }
+}
+
+/// The members of a configuration with a subnet, a network with another, a reservation and a class.
+fn configuration(family: Family) -> String {
+    let libraries = LIBRARIES.map(|name| json!({ "library": format!("libdhcp_{name}.so") }));
+    let (own, other, host, further) = match family {
+        Family::V4 => (
+            json!({ "subnet": "10.0.0.0/24", "pools": [{ "pool": "10.0.0.10 - 10.0.0.20" }] }),
+            "10.0.1.0/24",
+            json!({ "hw-address": "01:02:03:04:05:06", "ip-address": "10.0.0.5" }),
+            json!({}),
+        ),
+        Family::V6 => (
+            json!({ "subnet": "2001:db8:1::/64",
+                    "pools": [{ "pool": "2001:db8:1::10 - 2001:db8:1::20" }] }),
+            "2001:db8:2::/64",
+            json!({ "duid": "01:02:03:04:05", "ip-addresses": ["2001:db8:1::5"] }),
+            json!({ "prefix": "2001:db8:f::", "prefix-len": 48, "delegated-len": 56 }),
+        ),
+    };
+    let (mut own, mut host) = (own, host);
+    host["hostname"] = json!("h");
+    own["id"] = json!(1);
+    own["reservations"] = json!([host]);
+    if family == Family::V6 {
+        own["pd-pools"] = json!([further]);
+    }
+    let key = if family == Family::V4 { "subnet4" } else { "subnet6" };
+    let network = json!({ "name": "n", key: [{ "id": 2, "subnet": other }] });
+    let class = json!({ "name": "a", "test": "member('KNOWN')" });
+    format!(
+        "\"multi-threading\": {{ \"enable-multi-threading\": false }}, \
+         \"hooks-libraries\": {}, \"client-classes\": {}, \"{key}\": {}, \"shared-networks\": {}",
+        json!(libraries),
+        json!([class]),
+        json!([own]),
+        json!([network])
+    )
+}
+
+/// The keys of `value`, those of maps in maps and lists behind a dot.
+fn keys(value: &Value, above: &str, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(map) => {
+            for (key, inner) in map {
+                found.insert(format!("{above}{key}"));
+                keys(inner, &format!("{above}{key}."), found);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| keys(item, above, found)),
+        _ => {}
+    }
+}
+
+/// What the two answers differ in.
+fn differences(ours: &Value, keas: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    if ours["result"] != keas["result"] {
+        found.push(format!("result {} {}", ours["result"], keas["result"]));
+    }
+    let [mut own, mut theirs] = [BTreeSet::new(), BTreeSet::new()];
+    keys(&ours["arguments"], "", &mut own);
+    keys(&keas["arguments"], "", &mut theirs);
+    found.extend(own.difference(&theirs).map(|key| format!("has {key}")));
+    found.extend(theirs.difference(&own).map(|key| format!("lacks {key}")));
+    found
+}
+
+/// What is sent: the commands that both daemons list, with arguments of each type, and those of the file.
+fn commands(family: Family, both: &mut [Daemon; 2], verdicts: &[Entry]) -> Vec<Value> {
+    let listed = both.each_mut().map(|daemon| {
+        let names = answer(daemon, &json!({ "command": "list-commands" }));
+        let names = names["arguments"].as_array().expect("a list").clone();
+        names.iter().map(|name| name.as_str().expect("a name").to_owned()).collect()
+    });
+    let [ours, keas]: [BTreeSet<String>; 2] = listed;
+    let (number, file) = match family {
+        Family::V4 => ("4", "dhcp4.jsonl"),
+        Family::V6 => ("6", "dhcp6.jsonl"),
+    };
+    // What Kea lists of this family is here; its libraries list the other family's, too.
+    let other = if family == Family::V4 { '6' } else { '4' };
+    let lacks = |name: &&String| !name.contains(other);
+    assert_eq!(keas.difference(&ours).filter(lacks).collect::<Vec<_>>(), [""; 0]);
+    let is_skipped = |name: &str| {
+        let is_it = |entry: &&Entry| entry.command.replace('#', number) == name;
+        verdicts.iter().filter(is_it).any(|entry| entry.skipped.is_some())
+    };
+    let mut sent = Vec::new();
+    for name in ours.intersection(&keas).filter(|name| *name != "shutdown") {
+        if !is_skipped(name) {
+            sent.push(json!({ "command": name }));
+        }
+        for arguments in [json!({}), json!([]), json!(7), json!({ "x": 1 })] {
+            sent.push(json!({ "command": name, "arguments": arguments }));
+        }
+    }
+    let lines = conformance(file);
+    sent.extend(lines.lines().map(|line| serde_json::from_str(line).expect("JSON in each line")));
+    // Statistics that are gone come back at another time in Kea.
+    sent.sort_by_key(|command| command["command"] == "statistic-remove-all");
+    sent.push(json!({ "command": "shutdown", "arguments": { "exit-value": "x" } }));
+    sent.push(json!({ "command": "shutdown" }));
+    sent
+}
+
+#[test]
+fn commands_are_answered_as_kea_3_answers_them() {
+    if !has_debian_13() {
+        return;
+    }
+    let Verdicts { verdict: verdicts } =
+        toml::from_str(&conformance("verdicts.toml")).unwrap_or_else(|error| panic!("{error}"));
+    assert!(verdicts.iter().all(|entry| !entry.note.is_empty()));
+    let mut used = BTreeSet::new();
+    let mut faults = Vec::new();
+    for family in [Family::V4, Family::V6] {
+        let number = if family == Family::V4 { "4" } else { "6" };
+        let config = configuration(family);
+        let mut both = [Make::Godwit, Make::Kea3].map(|make| daemon(make, family, &config));
+        let sent = commands(family, &mut both, &verdicts);
+        assert!(sent.len() > 300, "{}", sent.len());
+        for command in sent {
+            let [ours, keas] = both.each_mut().map(|daemon| answer(daemon, &command));
+            for difference in differences(&ours, &keas) {
+                let name = command["command"].as_str().unwrap_or_default();
+                let has_verdict = |(_, entry): &(usize, &Entry)| {
+                    entry.command.replace('#', number) == name
+                        && entry
+                            .differences
+                            .iter()
+                            .any(|pattern| is_like(&difference, &pattern.replace('#', number)))
+                };
+                match verdicts.iter().enumerate().find(has_verdict) {
+                    Some((at, _)) => drop(used.insert(at)),
+                    None => faults.push(format!("{command}: {difference}: {ours} {keas}")),
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+    let is_unused = |(at, entry): &(usize, &Entry)| entry.skipped.is_none() && !used.contains(at);
+    let unused: Vec<_> = verdicts.iter().enumerate().filter(is_unused).collect();
+    assert!(unused.is_empty(), "verdicts without a difference: {unused:?}");
+}
+
+#[test]
+fn patterns_stand_for_any_characters() {
+    for (text, pattern, is) in [
+        ("has a.b", "has a.b", true),
+        ("has a.b", "has a", false),
+        ("has subnet[1].v4-x-y", "has subnet[*].v4-x*", true),
+        ("has subnet[1].v4-x-y", "has *-z", false),
+        ("lacks x", "lacks *", true),
+    ] {
+        assert_eq!(is_like(text, pattern), is, "{text} {pattern}");
+    }
+}
