@@ -7,6 +7,7 @@
 mod busy;
 mod changed;
 mod child;
+mod clients;
 pub(crate) mod crash;
 mod debian;
 pub(crate) mod differ;
@@ -34,6 +35,7 @@ use std::time::Instant;
 use crate::tidy::{self, CrateSuite, Extent};
 use busy::BusyMachine;
 pub(crate) use busy::{WORD as BUSY_WORD, keep_busy};
+use clients::KeaClients;
 use debian::DebianRoot;
 use job::JobResult;
 use lints::RunningLints;
@@ -120,6 +122,7 @@ impl Session {
             ("TMPDIR", self.temporary.display().to_string()),
             ("GODWIT_DATABASE_TEMPLATES", self.temporary.join("databases").display().to_string()),
             (debian::VARIABLE, debian::path(&self.root).display().to_string()),
+            (clients::VARIABLE, clients::path(&self.root).display().to_string()),
             ("RUST_BACKTRACE", "1".to_owned()),
         ];
         if self.requires_tools {
@@ -239,12 +242,13 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool, String> {
     session.requires_tools = session.privilege.is_root() && !options.is_install_skipped;
     let mut run = Run { session, built: Built::default(), results: Vec::new() };
     let mut total = Tally::default();
-    let mut debian = None;
+    let (mut debian, mut clients) = (None, None);
     for suite in suites.iter().filter(|suite| is_once(suite)) {
         let tally = run.timed(suite.name(), |run| run.run_once(suite, options));
         total += tally;
         if matches!(suite, Suite::Setup) {
             debian = Some(DebianRoot::start(&run.session, !options.is_install_skipped));
+            clients = Some(KeaClients::start(&run.session, !options.is_install_skipped));
         }
         if tally.failed > 0 && matches!(suite, Suite::Build) {
             println!("{total}");
@@ -253,6 +257,9 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool, String> {
     }
     if let Some(debian) = debian {
         total += run.timed(debian::FOLDER, |_| debian.finish());
+    }
+    if let Some(clients) = clients {
+        total += run.timed(clients::FOLDER, |_| clients.finish());
     }
     let has_lints = suites.iter().any(|suite| matches!(suite, Suite::Lints));
     let mut lints = has_lints.then(|| RunningLints::start(&run.session));

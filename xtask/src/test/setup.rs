@@ -12,7 +12,7 @@ use super::privilege::Privilege;
 use super::tally::Tally;
 
 /// Debian packages by name, and what needs them.
-pub(crate) const PACKAGES: [(&str, &str); 38] = [
+pub(crate) const PACKAGES: [(&str, &str); 39] = [
     ("iproute2", "namespaces and virtual interfaces"),
     ("util-linux", "giving up privileges, placing processes"),
     ("procps", "looking at processes"),
@@ -20,6 +20,7 @@ pub(crate) const PACKAGES: [(&str, &str); 38] = [
     ("kea-dhcp6-server", "the same for DHCPv6"),
     ("kea-doc", "its examples, which ours has to accept"),
     ("kea-ctrl-agent", "kea-shell, which talks to control sockets"),
+    ("python3-venv", "clients of Kea by others, from PyPI"),
     ("curl", "the same over a path and over HTTPS"),
     ("openssl", "certificates for control sockets and databases"),
     ("prometheus", "promtool, which checks metrics"),

@@ -211,6 +211,7 @@ impl Shape {
         for pools in ["pools", "pd-pools"] {
             for_each_map(subnet, pools, |pool| {
                 renew_old_keys(pool);
+                spelling::spell_pool(pool);
                 fill(pool, &OPTIONS);
                 self.complete_options(pool, named);
             });

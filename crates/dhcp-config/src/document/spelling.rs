@@ -2,7 +2,7 @@
 //! them, options with code and name.
 
 use core::fmt::Write;
-use core::net::Ipv6Addr;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use serde_json::{Map, Value as Json, json};
 
@@ -116,6 +116,51 @@ pub(super) fn spell_reservation(reservation: &mut Map<String, Json>) {
     }
 }
 
+/// Spells the addresses of a pool as Kea does: as a prefix where they are one.
+pub(super) fn spell_pool(pool: &mut Map<String, Json>) {
+    respell(pool.get_mut("pool"), pool_text);
+}
+
+/// A pool's addresses in Kea's spelling; `None` for what is no pool.
+fn pool_text(given: &str) -> Option<String> {
+    let parse = |text: &str| text.trim().parse::<IpAddr>().ok();
+    let (first, last) = match given.split_once('/') {
+        Some((address, length)) => {
+            let (first, width) = bits(parse(address)?);
+            let length = length.trim().parse::<u32>().ok().filter(|&length| length <= width)?;
+            let host = u128::MAX.checked_shr(128 - width + length).unwrap_or(0);
+            (first & !host, first | host)
+        }
+        None => {
+            let (first, last) = given.split_once('-')?;
+            let ((first, width), (last, other)) = (bits(parse(first)?), bits(parse(last)?));
+            (width == other && first <= last).then_some((first, last))?
+        }
+    };
+    let is_v4 = parse(given.split(['/', '-']).next()?)?.is_ipv4();
+    let width = if is_v4 { 32 } else { 128 };
+    let text = |bits: u128| match is_v4 {
+        true => Ipv4Addr::from_bits(bits as u32).to_string(),
+        false => Ipv6Addr::from_bits(bits).to_string(),
+    };
+    // Ones where the addresses differ: those of a prefix's host part, and no others.
+    let host = first ^ last;
+    let is_prefix = host & host.wrapping_add(1) == 0 && first & host == 0;
+    let length = width - (u128::BITS - host.leading_zeros());
+    Some(match is_prefix {
+        true => format!("{}/{length}", text(first)),
+        false => format!("{}-{}", text(first), text(last)),
+    })
+}
+
+/// An address as a number, and how many bits that has.
+const fn bits(address: IpAddr) -> (u128, u32) {
+    match address {
+        IpAddr::V4(address) => (address.to_bits() as u128, 32),
+        IpAddr::V6(address) => (address.to_bits(), 128),
+    }
+}
+
 /// Replaces a text that `spell` knows to spell otherwise.
 fn respell(text: Option<&mut Json>, spell: impl FnOnce(&str) -> Option<String>) {
     if let Some(text) = text
@@ -135,4 +180,30 @@ fn digits(octets: &[u8], between: &str, case: fn(&char) -> char) -> String {
         write!(text, "{octet:02x}").expect("a string takes everything");
     }
     text.chars().map(|digit| case(&digit)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pools_are_spelled_as_kea_spells_them() {
+        for (given, spelled) in [
+            ("10.0.0.10 - 10.0.0.20", "10.0.0.10-10.0.0.20"),
+            ("10.0.0.0-10.0.0.15", "10.0.0.0/28"),
+            ("10.0.0.1 - 10.0.0.15", "10.0.0.1-10.0.0.15"),
+            ("10.0.0.8 - 10.0.0.23", "10.0.0.8-10.0.0.23"),
+            ("10.0.0.5-10.0.0.5", "10.0.0.5/32"),
+            ("10.0.0.5 / 24", "10.0.0.0/24"),
+            ("0.0.0.0-255.255.255.255", "0.0.0.0/0"),
+            ("2001:DB8::0:1 - 2001:db8::f", "2001:db8::1-2001:db8::f"),
+            ("2001:db8::/32", "2001:db8::/32"),
+            ("::/0", "::/0"),
+        ] {
+            assert_eq!(pool_text(given).as_deref(), Some(spelled), "{given}");
+        }
+        for odd in ["", "10.0.0.1", "10.0.0.2-10.0.0.1", "10.0.0.1-::1", "10.0.0.0/33", "::/129"] {
+            assert_eq!(pool_text(odd), None, "{odd}");
+        }
+    }
 }

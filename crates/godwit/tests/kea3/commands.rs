@@ -59,7 +59,7 @@ fn is_like(text: &str, pattern: &str) -> bool {
 }
 
 /// The members of a configuration with a subnet, a network with another, a reservation and a class.
-fn configuration(family: Family) -> String {
+pub(super) fn configuration(family: Family) -> String {
     let libraries = LIBRARIES.map(|name| json!({ "library": format!("libdhcp_{name}.so") }));
     let (own, other, host, further) = match family {
         Family::V4 => (

@@ -1,6 +1,7 @@
 //! What programs that manage Kea see of Godwit, beside Kea 3: its version, its state, and what its
 //! commands answer.
 
+mod clients;
 mod commands;
 mod start;
 mod version;
@@ -15,13 +16,14 @@ use serde_json::Value;
 use crate::common::PATIENCE;
 use crate::subjects::process::{Daemon, Make, Setup};
 
-/// Starts `make` with the members `config` and a control socket.
+/// Starts `make` with the members `config` and a control socket, unless these name some.
 fn daemon(make: Make, family: Family, config: &str) -> Daemon {
     // A DHCPv6 server of Kea has no identifier where loopback is the only interface.
     let identifier = r#""server-id": { "type": "EN", "enterprise-id": 1, "identifier": "0102" }, "#;
     let identifier = if family == Family::V6 { identifier } else { "" };
     let config = &format!("{identifier}{config}");
-    let setup = Setup { family, config, has_commands: true, persists: true };
+    let has_commands = !config.contains("\"control-sockets\"");
+    let setup = Setup { family, config, has_commands, persists: true };
     Daemon::start(make, setup, 0, PATIENCE).unwrap_or_else(|why| panic!("{make:?}: {why}"))
 }
 

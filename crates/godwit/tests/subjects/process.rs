@@ -96,8 +96,12 @@ impl Daemon {
             Family::V4 => (Ipv4Addr::LOCALHOST.into(), "lo/127.0.0.1"),
             Family::V6 => (Ipv6Addr::LOCALHOST.into(), "lo/::1"),
         };
-        let further = members(make, &Places::of(make, &folder), setup, interface);
-        let text = document(setup.family, setup.config, &further);
+        let places = Places::of(make, &folder);
+        let further = members(make, &places, setup, interface);
+        let config = setup.config.replace(SOCKETS_MARK, &places.sockets.display().to_string());
+        let text = document(setup.family, &config, &further);
+        let credentials = folder.path().join(CREDENTIALS);
+        fs::write(credentials, "user:password").map_err(|error| error.to_string())?;
         let text = with_libraries(make, text);
         fs::write(folder.path().join(CONFIGURATION), text).map_err(|error| error.to_string())?;
         let socket = UdpSocket::bind((address, 0)).map_err(|error| error.to_string())?;
@@ -164,7 +168,7 @@ impl Daemon {
         read("stderr") + &read("kea.log")
     }
 
-    fn control_path(&self) -> PathBuf {
+    pub(crate) fn control_path(&self) -> PathBuf {
         self.folder.path().join("control")
     }
 
@@ -189,6 +193,11 @@ fn with_libraries(make: Make, text: String) -> String {
         _ => text,
     }
 }
+
+/// Stands in a configuration for the folder of control sockets.
+pub(crate) const SOCKETS_MARK: &str = "@sockets@";
+/// A file in that folder with the user `user` and the password `password`.
+pub(crate) const CREDENTIALS: &str = "credentials";
 
 /// Name of the configuration in the daemon's folder.
 const CONFIGURATION: &str = "server.conf";

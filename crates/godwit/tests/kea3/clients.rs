@@ -1,0 +1,100 @@
+//! Clients of Kea by others, from PyPI: what `clients.py` has them call comes back from Godwit in the shape in
+//! which it comes back from Kea 3. `cargo xtask test setup` installs them.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use scenario::Family;
+use serde_json::json;
+
+use super::{commands, daemon};
+use crate::common::{free_port, has_debian_13, run_bounded};
+use crate::subjects::process::{CREDENTIALS, Make, SOCKETS_MARK};
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kea3/clients.py");
+
+/// The clients, each with the virtual environment that it is in.
+const CLIENTS: [(&str, &str); 4] = [
+    ("kea-exporter", "first"),
+    ("netbox-kea-ng", "first"),
+    ("pyisckea", "first"),
+    ("pykeadhcp", "second"),
+];
+
+/// Calls whose answers have more keys than those of Kea 3.0, or fewer: `commands.rs` compares them key
+/// by key.
+const COMPARED_ELSEWHERE: [&str; 4] =
+    ["config_get", "network4_get", "network6_get", "statistic_get_all"];
+
+/// The folder that has the clients: where the variable says, or in the build folder.
+fn folder() -> Option<PathBuf> {
+    let build = Path::new(env!("CARGO_TARGET_TMPDIR")).parent()?.join("kea-clients");
+    let folder = std::env::var_os("GODWIT_KEA_CLIENTS").map_or(build, PathBuf::from);
+    folder.join("packages").exists().then_some(folder)
+}
+
+/// What `clients.py` prints for `client` at a fresh daemon of `make`.
+fn printed(python: &Path, client: &str, make: Make, family: Family) -> Vec<String> {
+    let port = free_port();
+    let authentication = json!({
+        "type": "basic", "realm": "x", "directory": SOCKETS_MARK,
+        "clients": [{ "password-file": CREDENTIALS }],
+    });
+    let sockets = json!([
+        { "socket-type": "unix", "socket-name": format!("{SOCKETS_MARK}/control") },
+        { "socket-type": "http", "socket-address": "127.0.0.1", "socket-port": port,
+          "authentication": authentication },
+    ]);
+    let config = format!("\"control-sockets\": {sockets}, {}", commands::configuration(family));
+    let daemon = daemon(make, family, &config);
+    let mut command = Command::new(python);
+    command.args(["-B", SCRIPT, client, &format!("http://127.0.0.1:{port}"), "user", "password"]);
+    command.arg(daemon.control_path()).arg(if family == Family::V4 { "4" } else { "6" });
+    let output = run_bounded(&mut command);
+    let text = String::from_utf8(output.stdout).expect("text");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{client} {make:?}: {text}{said}");
+    text.lines().map(str::to_owned).collect()
+}
+
+/// What `client` prints that differs.
+fn differing(client: &str, ours: &[String], keas: &[String]) -> Vec<String> {
+    if client == "kea-exporter" {
+        // Statistics that it does not know, and those that Kea has later, are no loss.
+        let own: BTreeSet<_> = ours.iter().collect();
+        let metrics = keas.iter().filter(|line| line.starts_with("kea_"));
+        assert!(metrics.clone().count() > 20, "{keas:?}");
+        return metrics.filter(|line| !own.contains(line)).cloned().collect();
+    }
+    assert!(keas.iter().any(|line| !line.contains("raises")), "{keas:?}");
+    let name = |line: &str| line.split(':').next().unwrap_or_default().to_owned();
+    let names = |lines: &[String]| lines.iter().map(|line| name(line)).collect::<Vec<_>>();
+    assert_eq!(names(ours), names(keas));
+    let pairs = ours.iter().zip(keas);
+    let differ =
+        pairs.filter(|(own, kea)| own != kea && !COMPARED_ELSEWHERE.contains(&name(own).as_str()));
+    differ.map(|(own, kea)| format!("{own}\n    Kea: {kea}")).collect()
+}
+
+#[test]
+fn clients_by_others_get_what_kea_3_gives_them() {
+    if !has_debian_13() {
+        return;
+    }
+    let Some(folder) = folder() else {
+        println!("skipped: no clients of Kea from PyPI; `cargo xtask test setup` installs them");
+        return;
+    };
+    let mut faults = Vec::new();
+    for (client, environment) in CLIENTS {
+        let python = folder.join(environment).join("bin/python");
+        for family in [Family::V4, Family::V6] {
+            let [ours, keas] =
+                [Make::Godwit, Make::Kea3].map(|make| printed(&python, client, make, family));
+            let found = differing(client, &ours, &keas);
+            faults.extend(found.into_iter().map(|fault| format!("{client} {family:?}: {fault}")));
+        }
+    }
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
