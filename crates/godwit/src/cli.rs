@@ -10,6 +10,8 @@ use crate::advise;
 use crate::capacity;
 use crate::db;
 use crate::dhcp::{self, Server};
+use crate::kea_admin;
+use crate::kea_lfc;
 use crate::lab;
 use crate::netem;
 use crate::ubench;
@@ -44,6 +46,8 @@ enum Command {
     /// for.
     Dhcp6(dhcp::Args),
     Db(db::Args),
+    #[command(name = "kea-lfc")]
+    KeaLfc(kea_lfc::Args),
     Advise(advise::Args),
     Ubench(Box<ubench::Args>),
     Netem(Box<netem::Args>),
@@ -89,7 +93,12 @@ enum LoadProtocol {
 
 /// Runs the command line `words`, whose first one is the name that the binary was called by.
 pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let words = as_called(words.into_iter().collect());
+    let words: Vec<OsString> = words.into_iter().collect();
+    if kea_admin::is_version(&words) {
+        println!("{}", dhcp_server::KEA_LEVEL);
+        return ExitCode::SUCCESS;
+    }
+    let words = as_called(words);
     let after_command: Vec<String> =
         words.iter().skip(2).map(|word| word.to_string_lossy().into_owned()).collect();
     let parsed = Cli::command()
@@ -100,6 +109,7 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(Cli { command: Command::Dhcp4(args) }) => dhcp::run(Server::Dhcp4, &args),
         Ok(Cli { command: Command::Dhcp6(args) }) => dhcp::run(Server::Dhcp6, &args),
         Ok(Cli { command: Command::Db(args) }) => db::run(&args),
+        Ok(Cli { command: Command::KeaLfc(args) }) => kea_lfc::run(&args),
         Ok(Cli { command: Command::Advise(args) }) => advise::run(&args),
         Ok(Cli { command: Command::Ubench(args) }) => ubench::run(&args),
         Ok(Cli { command: Command::Netem(args) }) => netem::run(&args),
@@ -128,6 +138,11 @@ fn as_called(mut words: Vec<OsString>) -> Vec<OsString> {
     let command = match name.as_deref().and_then(|name| name.to_str()) {
         Some("kea-dhcp4") => "dhcp4",
         Some("kea-dhcp6") => "dhcp6",
+        Some("kea-lfc") => "kea-lfc",
+        Some("kea-admin") => {
+            kea_admin::translate(&mut words);
+            "db"
+        }
         Some("trafgen") => "trafgen",
         Some("ifpps") => "ifpps",
         Some("perfdhcp") => "perfdhcp",
@@ -162,6 +177,33 @@ mod tests {
         assert!(matches!(parse(line).unwrap().command, Command::Dhcp6(_)), "{line}");
         assert!(parse("kea-dhcp4").is_err());
         assert!(parse("godwit").is_err());
+    }
+
+    #[test]
+    fn links_named_as_keas_tools_take_their_words() {
+        let place = "-u kea -p secret -n leases -h 10.0.0.1 -P 5433 -d /usr/share/kea/scripts";
+        for line in [
+            format!("/usr/sbin/kea-admin db-init mysql {place}"),
+            format!("kea-admin db-version pgsql {place} -x --skip-ssl"),
+            format!("kea-admin db-upgrade pgsql {place}"),
+            format!("kea-admin lease-dump mysql {place} -4 -o leases.csv -y"),
+            format!("kea-admin lease-upload mysql {place} -6 --input leases.csv"),
+        ] {
+            assert!(matches!(parse(&line).unwrap().command, Command::Db(_)), "{line}");
+        }
+        let files = "-p x.pid -x x.2 -i x.1 -o x.output -f x.completed -c ignored";
+        let line = format!("/usr/sbin/kea-lfc -4 {files}");
+        assert!(matches!(parse(&line).unwrap().command, Command::KeaLfc(_)), "{line}");
+        for line in [
+            "kea-admin",
+            "kea-admin db-init",
+            "kea-admin db-init memfile",
+            "kea-admin init mysql",
+            &format!("kea-lfc {files}"),
+            "kea-lfc -6 -p x.pid",
+        ] {
+            assert_eq!(parse(line).unwrap_err().exit_code(), 2, "{line}");
+        }
     }
 
     #[test]

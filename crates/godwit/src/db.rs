@@ -111,6 +111,12 @@ struct Place {
     /// [default: verify-ca with a trust anchor]
     #[arg(long, value_name = "MODE", value_parser = ssl_mode)]
     ssl_mode: Option<SslMode>,
+    /// Folder of upgrade scripts; kea-admin's, the statements are built in here
+    #[arg(short = 'd', long, value_name = "FOLDER", hide = true)]
+    directory: Option<PathBuf>,
+    /// Arguments for the programs that kea-admin runs, which are not run here
+    #[arg(short = 'x', long, value_name = "ARGUMENTS", hide = true, allow_hyphen_values = true)]
+    extra: Vec<String>,
     /// Print help
     #[arg(long, action = ArgAction::Help)]
     help: Option<bool>,

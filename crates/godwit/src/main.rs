@@ -5,6 +5,8 @@ mod capacity;
 mod cli;
 mod db;
 mod dhcp;
+mod kea_admin;
+mod kea_lfc;
 mod lab;
 mod netem;
 mod signals;

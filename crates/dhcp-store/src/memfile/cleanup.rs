@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::columns::{Columns, Header};
-use super::format::Format;
+use super::format::{Format, Rows};
 use super::inspect::inspect;
 use super::load::{LoadError, LoadReport, Source};
 use super::watch::Companion;
@@ -74,6 +74,13 @@ impl From<LoadError> for CleanupError {
 }
 
 impl Cleanup {
+    /// Returns the clean-up of `files` in a program of its own, as Kea's is.
+    #[must_use]
+    pub fn alone<F: Rows>(storage: Arc<dyn Storage>, files: LeaseFiles) -> Self {
+        let format = Format::of::<F>();
+        Self { storage, files, format, max_row_errors: 0, companions: Vec::new() }
+    }
+
     /// Does it. Whenever the power fails in between, the files that remain load the same.
     ///
     /// # Errors

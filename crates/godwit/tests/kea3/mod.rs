@@ -4,6 +4,7 @@
 mod clients;
 mod commands;
 mod start;
+mod tools;
 mod version;
 
 use std::io::{Read, Write};

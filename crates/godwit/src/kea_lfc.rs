@@ -1,0 +1,133 @@
+//! `godwit kea-lfc`: Kea's clean-up of lease files, for scripts that call `kea-lfc`. The servers clean up by
+//! themselves.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use dhcp_lease::v4::V4;
+use dhcp_lease::v6::V6;
+use dhcp_store::memfile::{Cleaned, Cleanup, LeaseFiles};
+use dhcp_store::storage::DiskStorage;
+
+/// Clean up rotated lease files as Kea's kea-lfc does; the servers here do it by themselves
+///
+/// Of the previous file and the copy, a file with one row for each lease is made; it takes the place of the
+/// previous file. Exit codes: 0 done, 1 a file cannot be read or written or another clean-up of the files
+/// runs, 2 bad arguments.
+#[derive(Debug, clap::Args)]
+#[command(disable_version_flag = true, arg_required_else_help = true)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    family: Family,
+    /// File with the number of the process that cleans up
+    #[arg(short = 'p', value_name = "FILE", required_unless_present_any = ["version", "extended"])]
+    pid_file: Option<PathBuf>,
+    /// Previous lease file: what the last clean-up left
+    #[arg(short = 'x', value_name = "FILE", required_unless_present_any = ["version", "extended"])]
+    previous: Option<PathBuf>,
+    /// Copy of the lease file: its rows since then
+    #[arg(short = 'i', value_name = "FILE", required_unless_present_any = ["version", "extended"])]
+    copy: Option<PathBuf>,
+    /// File that the result is written to
+    #[arg(short = 'o', value_name = "FILE", required_unless_present_any = ["version", "extended"])]
+    output: Option<PathBuf>,
+    /// Name of the result once it is complete
+    #[arg(short = 'f', value_name = "FILE", required_unless_present_any = ["version", "extended"])]
+    finish: Option<PathBuf>,
+    /// Configuration file, which is not read, as Kea does not
+    #[arg(short = 'c', value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Print what is done
+    #[arg(short = 'd')]
+    verbose: bool,
+    /// Print the version of Kea that this program is compatible with, and end
+    #[arg(short = 'v')]
+    version: bool,
+    /// Print that version and this program's own, and end
+    #[arg(short = 'V')]
+    extended: bool,
+}
+
+#[derive(Debug, clap::Args)]
+#[group(multiple = false)]
+struct Family {
+    /// Leases of DHCPv4
+    #[arg(short = '4', id = "lfc4", required_unless_present_any = ["lfc6", "version", "extended"])]
+    is_v4: bool,
+    /// Leases of DHCPv6
+    #[arg(short = '6', id = "lfc6")]
+    is_v6: bool,
+}
+
+/// Does what the flags ask for.
+pub(crate) fn run(args: &Args) -> ExitCode {
+    let level = dhcp_server::KEA_LEVEL;
+    if args.version {
+        println!("{level}");
+        return ExitCode::SUCCESS;
+    }
+    if args.extended {
+        println!("{level} (godwit {})", env!("CARGO_PKG_VERSION"));
+        return ExitCode::SUCCESS;
+    }
+    match clean_up(args) {
+        Ok(cleaned) => {
+            for error in &cleaned.report.errors {
+                eprintln!("warning: {error}");
+            }
+            if args.verbose {
+                println!("wrote {} leases", cleaned.leases);
+            }
+            ExitCode::SUCCESS
+        }
+        Err(problem) => {
+            eprintln!("error: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn clean_up(args: &Args) -> Result<Cleaned, String> {
+    let path = |given: &Option<PathBuf>| given.clone().unwrap_or_default();
+    let files = LeaseFiles {
+        previous: path(&args.previous),
+        rotated: path(&args.copy),
+        scratch: path(&args.output),
+        completed: path(&args.finish),
+        ..LeaseFiles::new(&path(&args.previous))
+    };
+    if args.verbose {
+        let number = if args.family.is_v6 { 6 } else { 4 };
+        println!("DHCPv{number}: {} and {}", files.previous.display(), files.rotated.display());
+    }
+    let _pid_file = PidFile::claim(path(&args.pid_file))?;
+    let cleanup = match args.family.is_v6 {
+        true => Cleanup::alone::<V6>(Arc::new(DiskStorage), files),
+        false => Cleanup::alone::<V4>(Arc::new(DiskStorage), files),
+    };
+    cleanup.run().map_err(|error| error.to_string())
+}
+
+/// The file that keeps another clean-up of the same files away; it is gone with the value.
+struct PidFile(PathBuf);
+
+impl PidFile {
+    fn claim(path: PathBuf) -> Result<Self, String> {
+        let kept = fs::read_to_string(&path).unwrap_or_default();
+        let pid = kept.trim().parse::<u32>().ok().filter(|&pid| pid != std::process::id());
+        if let Some(pid) = pid.filter(|pid| Path::new(&format!("/proc/{pid}")).exists()) {
+            return Err(format!("process {pid} cleans up already, says {}", path.display()));
+        }
+        fs::write(&path, format!("{}\n", std::process::id()))
+            .map_err(|cause| format!("cannot write {}: {cause}", path.display()))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for PidFile {
+    fn drop(&mut self) {
+        fs::remove_file(&self.0).ok();
+    }
+}

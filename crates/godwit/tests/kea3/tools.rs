@@ -1,0 +1,137 @@
+//! Kea's tools by links of their names: what scripts of operators call does what Kea 3's programs do.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use testbed::Debian13;
+use testbed::debian::LEASES;
+
+use crate::common::{TempFolder, has_debian_13, run_bounded};
+
+const HEADER4: &str = "address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,fqdn_rev,\
+                       hostname,state,user_context,pool_id\n";
+const HEADER6: &str = "address,duid,valid_lifetime,expire,subnet_id,pref_lifetime,lease_type,iaid,\
+                       prefix_len,fqdn_fwd,fqdn_rev,hostname,hwaddr,state,user_context,hwtype,\
+                       hwaddr_source,pool_id\n";
+
+/// Runs the tool that the link `name` to this program is, in `folder`.
+fn ours(folder: &Path, name: &str, words: &[&str]) -> Output {
+    let link = folder.join(name);
+    if !link.exists() {
+        symlink(env!("CARGO_BIN_EXE_godwit"), &link).expect("the test's folder can be written");
+    }
+    run_bounded(Command::new("env").arg("-C").arg(folder).arg(link).args(words))
+}
+
+/// Runs Kea's tool with `folder` at the place of leases.
+fn keas(folder: &Path, name: &str, words: &[&str]) -> Output {
+    let debian = Debian13::find().expect("it was looked for");
+    let mut command = debian.command(folder, "sh").to_command();
+    // Kea's logs and lock files go where its sockets are, which is the same folder.
+    let script = format!("cd {LEASES} && KEA_LOCKFILE_DIR=none exec \"$@\"");
+    run_bounded(command.args(["-c", &script, "sh", name]).args(words))
+}
+
+/// The files of a clean-up in `folder` with what they hold.
+fn files(folder: &Path) -> BTreeMap<String, String> {
+    let names = ["x", "x.1", "x.2", "x.output", "x.completed", "x.pid"];
+    let read = |name: &str| Some((name.to_owned(), fs::read_to_string(folder.join(name)).ok()?));
+    names.into_iter().filter_map(read).collect()
+}
+
+fn rows(family: u8, numbers: &[(u32, u32)]) -> String {
+    let row = |&(number, lifetime): &(u32, u32)| {
+        let expire = 4_102_444_800_u32 + number;
+        match family {
+            4 => format!(
+                "10.0.0.{number},02:00:00:00:00:{number:02x},01:{number:02x},{lifetime},{expire},1,\
+                 0,0,host{number},0,,0\n"
+            ),
+            _ => format!(
+                "2001:db8::{number:x},00:03:00:01:{number:02x},{lifetime},{expire},1,0,0,{number},\
+                 128,0,0,host{number},,0,,,,0\n"
+            ),
+        }
+    };
+    let header = if family == 4 { HEADER4 } else { HEADER6 };
+    header.to_owned() + &numbers.iter().map(row).collect::<String>()
+}
+
+#[test]
+fn the_clean_up_of_lease_files_leaves_what_keas_leaves() {
+    if !has_debian_13() {
+        return;
+    }
+    for family in [4, 6] {
+        let before = rows(family, &[(9, 100), (3, 200), (7, 300)]);
+        // Renewed twice, deleted (a lifetime of 0), new.
+        let since = rows(family, &[(3, 250), (7, 0), (3, 260), (1, 400), (200, 500)]);
+        let cases: [&[(&str, &str)]; 5] = [
+            &[("x.2", &before), ("x.1", &since)],
+            &[("x.1", &since)],
+            &[("x.2", &before)],
+            &[("x.2", &before), ("x.1", &since), ("x.completed", &before)],
+            &[("x", &since), ("x.2", &before), ("x.1", &since), ("x.pid", "4000000\n")],
+        ];
+        for case in cases {
+            let flag = format!("-{family}");
+            let words = "-p x.pid -x x.2 -i x.1 -o x.output -f x.completed -c none.conf";
+            let words: Vec<&str> =
+                [&flag].map(String::as_str).into_iter().chain(words.split(' ')).collect();
+            let run = |tool: fn(&Path, &str, &[&str]) -> Output| {
+                let folder = TempFolder::new("lfc");
+                for (name, text) in case {
+                    fs::write(folder.path().join(name), text).expect("the folder can be written");
+                }
+                let output = tool(folder.path(), "kea-lfc", &words);
+                assert!(output.status.success(), "{case:?}: {output:?}");
+                files(folder.path())
+            };
+            assert_eq!(run(ours), run(keas), "{case:?}");
+        }
+    }
+}
+
+#[test]
+fn tables_are_made_and_looked_at_by_the_words_of_kea_admin() {
+    let folder = TempFolder::new("admin");
+    let file = folder.path().join("leases.db").display().to_string();
+    let admin = |words: &[&str]| ours(folder.path(), "kea-admin", words);
+    let place = ["sqlite", "-n", &file, "-d", "/usr/share/kea/scripts"];
+    let made = admin(&[&["db-init"], &place[..]].concat());
+    assert!(made.status.success(), "{made:?}");
+    assert_eq!(admin(&[&["db-version"], &place[..]].concat()).stdout, b"35.0\n");
+    let csv = folder.path().join("x.csv");
+    fs::write(&csv, rows(4, &[(1, 100), (2, 200)])).expect("the folder can be written");
+    let input = csv.display().to_string();
+    let uploaded = admin(&[&["lease-upload"], &place[..], &["-4", "-i", &input]].concat());
+    assert!(uploaded.status.success(), "{uploaded:?}");
+    let output = folder.path().join("y.csv");
+    let text = output.display().to_string();
+    assert!(admin(&[&["lease-dump"], &place[..], &["-4", "-o", &text]].concat()).status.success());
+    assert_eq!(fs::read_to_string(output).expect("it was written"), rows(4, &[(1, 100), (2, 200)]));
+    assert!(!admin(&[&["stats-recount"], &place[..]].concat()).status.success());
+}
+
+#[test]
+fn another_clean_up_is_kept_away_and_versions_are_keas() {
+    if !has_debian_13() {
+        return;
+    }
+    let folder = TempFolder::new("tools");
+    let path = folder.path();
+    for name in ["kea-lfc", "kea-admin"] {
+        let [own, kea] = [ours(path, name, &["-v"]), keas(path, name, &["-v"])];
+        assert_eq!((own.status, own.stdout), (kea.status, kea.stdout), "{name}");
+    }
+    fs::write(path.join("x.1"), rows(4, &[(1, 100)])).expect("the folder can be written");
+    fs::write(path.join("x.pid"), format!("{}\n", std::process::id())).expect("the same");
+    let words = "-4 -p x.pid -x x.2 -i x.1 -o x.output -f x.completed -c none.conf";
+    let output = ours(path, "kea-lfc", &words.split(' ').collect::<Vec<_>>());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("cleans up already"), "{output:?}");
+    assert!(path.join("x.1").exists() && !path.join("x.2").exists());
+}
