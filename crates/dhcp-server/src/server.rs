@@ -57,7 +57,7 @@ pub struct Settings {
 impl Settings {
     /// Returns how leases end: as `configured`, or not at all in repair mode.
     pub(crate) fn expired(&self, configured: &ExpiredLeases) -> ExpiredLeases {
-        let mut expired = configured.clone();
+        let mut expired = *configured;
         if self.is_repairing {
             expired.reclaim_timer_wait_s = 0;
             expired.flush_reclaimed_timer_wait_s = 0;

@@ -12,6 +12,7 @@ use crate::db;
 use crate::dhcp::{self, Server};
 use crate::kea_admin;
 use crate::kea_lfc;
+use crate::keactrl;
 use crate::lab;
 use crate::netem;
 use crate::ubench;
@@ -48,6 +49,7 @@ enum Command {
     Db(db::Args),
     #[command(name = "kea-lfc")]
     KeaLfc(kea_lfc::Args),
+    Keactrl(keactrl::Args),
     Advise(advise::Args),
     Ubench(Box<ubench::Args>),
     Netem(Box<netem::Args>),
@@ -110,6 +112,7 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(Cli { command: Command::Dhcp6(args) }) => dhcp::run(Server::Dhcp6, &args),
         Ok(Cli { command: Command::Db(args) }) => db::run(&args),
         Ok(Cli { command: Command::KeaLfc(args) }) => kea_lfc::run(&args),
+        Ok(Cli { command: Command::Keactrl(args) }) => keactrl::run(&args),
         Ok(Cli { command: Command::Advise(args) }) => advise::run(&args),
         Ok(Cli { command: Command::Ubench(args) }) => ubench::run(&args),
         Ok(Cli { command: Command::Netem(args) }) => netem::run(&args),
@@ -139,6 +142,7 @@ fn as_called(mut words: Vec<OsString>) -> Vec<OsString> {
         Some("kea-dhcp4") => "dhcp4",
         Some("kea-dhcp6") => "dhcp6",
         Some("kea-lfc") => "kea-lfc",
+        Some("keactrl") => "keactrl",
         Some("kea-admin") => {
             kea_admin::translate(&mut words);
             "db"
@@ -194,7 +198,15 @@ mod tests {
         let files = "-p x.pid -x x.2 -i x.1 -o x.output -f x.completed -c ignored";
         let line = format!("/usr/sbin/kea-lfc -4 {files}");
         assert!(matches!(parse(&line).unwrap().command, Command::KeaLfc(_)), "{line}");
+        for line in
+            ["keactrl start", "keactrl status -c x.conf -s dhcp4,dhcp6 -- -F -X", "keactrl -v"]
+        {
+            assert!(matches!(parse(line).unwrap().command, Command::Keactrl(_)), "{line}");
+        }
         for line in [
+            "keactrl",
+            "keactrl restart",
+            "keactrl stop -s netconf",
             "kea-admin",
             "kea-admin db-init",
             "kea-admin db-init memfile",

@@ -7,6 +7,7 @@ mod db;
 mod dhcp;
 mod kea_admin;
 mod kea_lfc;
+mod keactrl;
 mod lab;
 mod netem;
 mod signals;

@@ -6,10 +6,13 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use dhcp_server::KEA_LEVEL;
 use testbed::Debian13;
 use testbed::debian::LEASES;
 
-use crate::common::{TempFolder, has_debian_13, run_bounded};
+use crate::common::{
+    TempFolder, configuration, confine, free_port, has_debian_13, run_bounded, waited_until,
+};
 
 const HEADER4: &str = "address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,fqdn_rev,\
                        hostname,state,user_context,pool_id\n";
@@ -114,6 +117,75 @@ fn tables_are_made_and_looked_at_by_the_words_of_kea_admin() {
     assert!(admin(&[&["lease-dump"], &place[..], &["-4", "-o", &text]].concat()).status.success());
     assert_eq!(fs::read_to_string(output).expect("it was written"), rows(4, &[(1, 100), (2, 200)]));
     assert!(!admin(&[&["stats-recount"], &place[..]].concat()).status.success());
+}
+
+/// A folder with links, a configuration and a keactrl.conf; servers that run there end with it.
+struct Controlled(TempFolder);
+
+impl Controlled {
+    /// What `keactrl` prints, and with what it ends.
+    fn keactrl(&self, words: &[&str]) -> (bool, String) {
+        let path = self.0.path();
+        // A server that it starts has its output, which nobody can wait for the end of.
+        let file = fs::File::create(path.join("printed")).expect("the folder can be written");
+        let mut command = Command::new(path.join("keactrl"));
+        confine(&mut command, path);
+        command.args(&words[..1]).arg("-c").arg(path.join("keactrl.conf")).args(&words[1..]);
+        let both = [file.try_clone().expect("it is open"), file];
+        let [stdout, stderr] = both;
+        let status = command.stdout(stdout).stderr(stderr).status().expect("the link is there");
+        (status.success(), fs::read_to_string(path.join("printed")).expect("it was made"))
+    }
+}
+
+impl Drop for Controlled {
+    fn drop(&mut self) {
+        self.keactrl(&["stop"]);
+    }
+}
+
+#[test]
+fn servers_are_started_reloaded_and_stopped_by_keactrl() {
+    let folder = TempFolder::new("keactrl");
+    let config = configuration(folder.path(), "none", 1);
+    let path = folder.path().display();
+    for name in ["keactrl", "kea-dhcp4"] {
+        let link = folder.path().join(name);
+        symlink(env!("CARGO_BIN_EXE_godwit"), link).expect("the test's folder can be written");
+    }
+    let text = format!(
+        "prefix=\"{path}\"\nkea_dhcp4_config_file=${{prefix}}/dhcp4.conf\n\
+         kea_dhcp6_config_file=${{prefix}}/dhcp4.conf\nkea_dhcp_ddns_config_file=${{prefix}}/dhcp4.conf\n\
+         dhcp4_srv=\"${{prefix}}/kea-dhcp4\"\ndhcp6_srv=\"${{prefix}}/kea-dhcp6\"\n\
+         dhcp_ddns_srv=\"${{prefix}}/kea-dhcp-ddns\"\ndhcp4=yes\ndhcp6=no\ndhcp_ddns=no\n\
+         dhcp4_cli_options=\"-p {}\"\nkea_verbose=no\n",
+        free_port()
+    );
+    fs::write(folder.path().join("keactrl.conf"), text).expect("the folder can be written");
+    let log = folder.path().join("printed");
+    let there = Controlled(folder);
+    assert!(config.exists());
+    let (is_done, status) = there.keactrl(&["status"]);
+    assert!(is_done && status.starts_with("DHCPv4 server: inactive\nDHCPv6 server: inactive\n"));
+    assert!(there.keactrl(&["reload"]).1.contains("kea-dhcp4 isn't running."));
+    let (is_done, version) = there.keactrl(&["version", "-s", "dhcp4"]);
+    let expected = format!("keactrl: {KEA_LEVEL}\nkea-dhcp4: {KEA_LEVEL}\n");
+    assert!(is_done && version == expected, "{version}");
+    let (is_done, said) = there.keactrl(&["start", "-s", "all", "--", "-X"]);
+    assert!(is_done && said.contains("INFO/keactrl: Starting"), "{said}");
+    let has_logged =
+        |words: &str| waited_until(|| fs::read_to_string(&log).unwrap_or_default().contains(words));
+    assert!(has_logged("DHCP4_STARTED"), "{:?}", fs::read_to_string(&log));
+    let pid_file = there.0.path().join("dhcp4.kea-dhcp4.pid");
+    assert!(pid_file.exists());
+    assert!(there.keactrl(&["start"]).1.contains("kea-dhcp4 appears to be running"));
+    assert!(there.keactrl(&["status"]).1.starts_with("DHCPv4 server: active\n"));
+    assert!(there.keactrl(&["reload"]).1.contains("Reloading kea-dhcp4..."));
+    assert!(has_logged("DHCP4_CONFIG_COMPLETE"), "{:?}", fs::read_to_string(&log));
+    assert!(there.keactrl(&["stop", "-s", "dhcp6"]).1.contains("kea-dhcp6 isn't running."));
+    assert!(pid_file.exists());
+    assert!(there.keactrl(&["stop"]).1.contains("Stopping kea-dhcp4..."));
+    assert!(waited_until(|| !pid_file.exists()), "it ends");
 }
 
 #[test]

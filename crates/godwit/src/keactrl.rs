@@ -1,0 +1,275 @@
+//! `godwit keactrl`: starts, stops, reloads and looks at the DHCP servers that Kea's `keactrl.conf` names.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+/// Start, stop, reload or look at the servers of a keactrl.conf, as Kea's keactrl does
+///
+/// The servers are those that the file names (`dhcp4_srv`, `dhcp6_srv`, `dhcp_ddns_srv`).
+///
+/// Exit codes: 0 done, 1 a file is missing or wrong, 2 bad arguments.
+#[derive(Debug, clap::Args)]
+#[command(disable_version_flag = true, arg_required_else_help = true)]
+pub(crate) struct Args {
+    /// What is done with the servers
+    #[arg(value_enum, required_unless_present_any = ["level", "extended"])]
+    action: Option<Action>,
+    /// Read this keactrl.conf
+    #[arg(short = 'c', long = "ctrl-config", value_name = "FILE", default_value = CONFIGURATION)]
+    config: PathBuf,
+    /// Servers that are meant: all, dhcp4, dhcp6, dhcp_ddns
+    #[arg(short = 's', long = "server", value_name = "NAME", value_delimiter = ',')]
+    #[arg(default_value = "all", value_parser = ["all", "dhcp4", "dhcp6", "dhcp_ddns"])]
+    servers: Vec<String>,
+    /// Print the version of Kea that this program is compatible with, and end
+    #[arg(short = 'v', long = "version")]
+    level: bool,
+    /// Print that version and this program's own, and end
+    #[arg(short = 'V')]
+    extended: bool,
+    /// Options for the servers
+    #[arg(last = true, value_name = "OPTIONS")]
+    options: Vec<String>,
+}
+
+/// Where Kea's packages have the file.
+const CONFIGURATION: &str = "/etc/kea/keactrl.conf";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Action {
+    Start,
+    Stop,
+    Reload,
+    Status,
+    Version,
+}
+
+/// One of the servers.
+struct Server {
+    /// Its name in the file.
+    name: &'static str,
+    /// Name of its program.
+    program: &'static str,
+    /// Its name where its state is shown, and where its configuration file is.
+    titles: [&'static str; 2],
+}
+
+const SERVERS: [Server; 3] = [
+    Server { name: "dhcp4", program: "kea-dhcp4", titles: ["DHCPv4 server", "DHCPv4"] },
+    Server { name: "dhcp6", program: "kea-dhcp6", titles: ["DHCPv6 server", "DHCPv6"] },
+    Server { name: "dhcp_ddns", program: "kea-dhcp-ddns", titles: ["DHCP DDNS", "DHCP DDNS"] },
+];
+
+/// Does what the flags ask for.
+pub(crate) fn run(args: &Args) -> ExitCode {
+    let level = dhcp_server::KEA_LEVEL;
+    if args.level {
+        println!("{level}");
+        return ExitCode::SUCCESS;
+    }
+    let Some(action) = args.action.filter(|_| !args.extended) else {
+        println!("{level} (godwit {})", env!("CARGO_PKG_VERSION"));
+        return ExitCode::SUCCESS;
+    };
+    match act(action, args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            println!("ERROR/keactrl: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn act(action: Action, args: &Args) -> Result<(), String> {
+    let shown = args.config.display();
+    let text = fs::read_to_string(&args.config)
+        .map_err(|_| format!("keactrl configuration file doesn't exist in {shown}."))?;
+    let settings = read(&text);
+    if action == Action::Version {
+        println!("keactrl: {}", dhcp_server::KEA_LEVEL);
+    }
+    if action == Action::Status {
+        return status(&settings, &args.config);
+    }
+    for server in SERVERS {
+        let is_meant = |name: &String| name == "all" || name == server.name;
+        let is_on = setting(&settings, server.name)?.eq_ignore_ascii_case("yes");
+        // As in Kea, servers that are off are stopped and looked at all the same.
+        if !args.servers.iter().any(is_meant) || action == Action::Start && !is_on {
+            continue;
+        }
+        on_server(action, &server, &settings, &args.options)?;
+    }
+    Ok(())
+}
+
+/// Shows the state of each server and the files.
+fn status(settings: &Settings, own: &Path) -> Result<(), String> {
+    let mut configs = Vec::new();
+    for server in SERVERS {
+        let (_, config, pid_file) = files(&server, settings)?;
+        let state = if running(&pid_file).is_some() { "active" } else { "inactive" };
+        println!("{}: {state}", server.titles[0]);
+        configs.push((server.titles[1], config));
+    }
+    for (title, config) in &configs {
+        println!("Kea {title} configuration file: {config}");
+    }
+    println!("keactrl configuration file: {}", own.display());
+    match configs.iter().find(|(_, config)| !Path::new(config).is_file()) {
+        Some((_, config)) => Err(format!("Configuration file for Kea does not exist: {config}.")),
+        None => Ok(()),
+    }
+}
+
+/// The program of a server, its configuration file and its PID file.
+fn files<'s>(
+    server: &Server,
+    settings: &'s Settings,
+) -> Result<(&'s str, &'s str, PathBuf), String> {
+    let program = setting(settings, &format!("{}_srv", server.name))?;
+    let config = setting(settings, &format!("kea_{}_config_file", server.name))?;
+    let name = Path::new(program).file_name().and_then(OsStr::to_str).unwrap_or(server.program);
+    Ok((program, config, pid_file(Path::new(config), name)))
+}
+
+fn on_server(
+    action: Action,
+    server: &Server,
+    settings: &Settings,
+    options: &[String],
+) -> Result<(), String> {
+    let (program, config, pid_file) = files(server, settings)?;
+    let (name, pid) = (server.program, running(&pid_file));
+    match (action, pid) {
+        (Action::Start, Some(pid)) => {
+            let file = pid_file.display();
+            println!(
+                "INFO/keactrl: {name} appears to be running, see: PID {pid}, PID file: {file}."
+            );
+        }
+        (Action::Start, None) => {
+            let words = words(server, settings, options);
+            println!("INFO/keactrl: Starting {program} -c {config} {}", words.join(" "));
+            let mut command = Command::new(program);
+            command.arg("-c").arg(config).args(words).stdin(Stdio::null());
+            command.spawn().map_err(|cause| format!("cannot start {program}: {cause}"))?;
+        }
+        (Action::Stop | Action::Reload, None) => println!("INFO/keactrl: {name} isn't running."),
+        (Action::Stop, Some(pid)) => {
+            println!("INFO/keactrl: Stopping {name}...");
+            signal("TERM", pid)?;
+        }
+        (Action::Reload, Some(pid)) => {
+            println!("INFO/keactrl: Reloading {name}...");
+            signal("HUP", pid)?;
+        }
+        (Action::Status | Action::Version, _) => {
+            let output = Command::new(program).arg("-v").output();
+            let version = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+            let version = version.unwrap_or_else(|_| format!("unknown, {program} missing"));
+            println!("{name}: {}", version.trim_end());
+        }
+    }
+    Ok(())
+}
+
+/// The options of a server: those of the command line, and of the file those that are not among them.
+fn words(server: &Server, settings: &Settings, options: &[String]) -> Vec<String> {
+    let mut words = options.to_vec();
+    let is_verbose = settings.get("kea_verbose").is_some_and(|value| value == "yes");
+    if is_verbose && !words.iter().any(|word| word == "-d") {
+        words.insert(0, "-d".to_owned());
+    }
+    let own = settings.get(&format!("{}_cli_options", server.name)).cloned().unwrap_or_default();
+    for word in own.split_whitespace() {
+        if !words.iter().any(|known| known == word) {
+            words.push(word.to_owned());
+        }
+    }
+    words
+}
+
+/// The file with the number of the server `name` that has the configuration `config`.
+fn pid_file(config: &Path, name: &str) -> PathBuf {
+    let folder = std::env::var_os("KEA_PIDFILE_DIR").unwrap_or_else(|| "/run/kea".into());
+    let stem = config.file_stem().and_then(OsStr::to_str).unwrap_or_default();
+    Path::new(&folder).join(format!("{stem}.{name}.pid"))
+}
+
+/// The process that `pid_file` names, while it runs.
+fn running(pid_file: &Path) -> Option<u32> {
+    let pid = fs::read_to_string(pid_file).ok()?.trim().parse().ok()?;
+    Path::new(&format!("/proc/{pid}")).exists().then_some(pid)
+}
+
+fn signal(name: &str, pid: u32) -> Result<(), String> {
+    let sent = Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status();
+    match sent.is_ok_and(|status| status.success()) {
+        true => Ok(()),
+        false => Err(format!("could not send signal {name} to process {pid}.")),
+    }
+}
+
+/// The variables of a keactrl.conf.
+type Settings = BTreeMap<String, String>;
+
+/// Reads the assignments of a keactrl.conf, which the shell reads for Kea: of values in quotes or without,
+/// `$name` and `${name}` stand for variables before them.
+fn read(text: &str) -> Settings {
+    let mut settings = Settings::new();
+    for line in text.lines() {
+        let Some((name, value)) = line.trim().split_once('=') else { continue };
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if name.is_empty() || !name.chars().all(is_name) {
+            continue;
+        }
+        let value = match (value.strip_prefix('\''), value.strip_prefix('"')) {
+            (Some(plain), _) => plain.split('\'').next().unwrap_or_default().to_owned(),
+            (_, Some(quoted)) => expanded(quoted.split('"').next().unwrap_or_default(), &settings),
+            _ => expanded(value.split_whitespace().next().unwrap_or_default(), &settings),
+        };
+        settings.insert(name.to_owned(), value);
+    }
+    settings
+}
+
+fn expanded(value: &str, settings: &Settings) -> String {
+    let mut parts = value.split('$');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let (name, rest) = match part.strip_prefix('{').and_then(|part| part.split_once('}')) {
+            Some(found) => found,
+            None => part.split_at(part.find(|c| !is_name(c)).unwrap_or(part.len())),
+        };
+        text += settings.get(name).map_or("", String::as_str);
+        text += rest;
+    }
+    text
+}
+
+fn setting<'s>(settings: &'s Settings, name: &str) -> Result<&'s str, String> {
+    settings.get(name).map(String::as_str).ok_or_else(|| format!("{name} parameter not specified"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_is_read_as_the_shell_reads_it() {
+        let settings = read(
+            "# comment=1\nprefix=\"/usr\"\nexec_prefix=${prefix}\n  dhcp4_srv=\"$exec_prefix/sbin/kea-dhcp4\" # x\n\
+             dhcp4=yes # and\nname='$prefix'x\nodd name=1\ndhcp4_cli_options=\"-X -d\"\nkea_verbose=no\n",
+        );
+        assert_eq!(settings["dhcp4_srv"], "/usr/sbin/kea-dhcp4");
+        assert_eq!((&*settings["dhcp4"], &*settings["name"]), ("yes", "$prefix"));
+        assert!(!settings.contains_key("odd name") && !settings.contains_key("# comment"));
+        let options = ["-d".to_owned(), "-F".to_owned()];
+        assert_eq!(words(&SERVERS[0], &settings, &options), ["-d", "-F", "-X"]);
+    }
+}
