@@ -58,8 +58,8 @@ fn inner_scopes_win_key_by_key() {
     assert_eq!(seven.valid_lifetime, life(1600, 600, 1700));
     assert_eq!(eight.valid_lifetime, life(5400, 600, 9000));
     assert_eq!(nine.valid_lifetime, life(7200, 600, 9000));
-    // 3000 s would be above the valid lifetime of 1600 s.
-    assert_eq!(seven.preferred_lifetime, life(1000, 500, 4000));
+    // Though it is above the valid lifetime: that of a class may be longer.
+    assert_eq!(seven.preferred_lifetime, life(3000, 500, 4000));
     assert_eq!(eight.preferred_lifetime, life(700, 500, 4000));
     assert_eq!(nine.preferred_lifetime, life(3000, 500, 4000));
     assert_eq!((eight.renew_timer_s, eight.rebind_timer_s), (Some(100), Some(200)));
@@ -73,12 +73,12 @@ fn inner_scopes_win_key_by_key() {
 }
 
 #[test]
-fn a_preferred_lifetime_that_makes_no_sense_is_five_eighths_of_the_valid_one() {
+fn a_preferred_lifetime_above_the_valid_one_stays_as_it_is() {
     let config = shipped("edges.conf");
     let preferred: Vec<_> = config.subnets.iter().map(|s| (s.id, s.preferred_lifetime)).collect();
     let of = |id| preferred.iter().find(|subnet| subnet.0 == id).map(|subnet| subnet.1);
-    assert_eq!(of(4), Some(life(1875, 1875, 1875)));
-    assert_eq!(of(5), Some(life(4500, 4500, 4500)));
+    assert_eq!(of(4), Some(life(4000, 4000, 4000)));
+    assert_eq!(of(5), Some(life(0, 0, 0)));
     assert_eq!(of(6), Some(life(500, 10, 500)));
 }
 

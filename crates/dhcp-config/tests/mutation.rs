@@ -151,7 +151,6 @@ fn check_config6(config: &Dhcp6) {
     for subnet in &config.subnets {
         check_lifetime(subnet.valid_lifetime);
         check_lifetime(subnet.preferred_lifetime);
-        assert!(subnet.preferred_lifetime.default_s <= subnet.valid_lifetime.default_s);
         check_options(&subnet.options);
         assert!((0.0..1.0).contains(&subnet.cache_threshold));
         assert_eq!(masked(subnet.prefix), subnet.prefix.0);

@@ -49,11 +49,12 @@ impl Scope {
         }
     }
 
-    /// Preferred and valid lifetime that hold, checked.
+    /// Preferred and valid lifetime that hold, checked. A preferred lifetime that is above the valid one
+    /// stays so: a class may set a longer valid one.
     fn lifetimes(&self, own: Own, findings: &mut Findings) -> (Lifetime, Lifetime) {
         let valid = self.terms.valid.valid_lifetime(own.valid, findings);
         let part_s = five_eighths(valid.default_s);
-        let mut preferred = self.preferred.lifetime(own.preferred, PREFERRED, part_s, findings);
+        let preferred = self.preferred.lifetime(own.preferred, PREFERRED, part_s, findings);
         if self.preferred.is_unset() {
             // Kea 3 takes the part of what a client is granted.
             return (Lifetime { default_s: 0, min_s: 0, max_s: 0 }, valid);
@@ -71,11 +72,6 @@ impl Scope {
                 let help = format!("five eighths of `valid-lifetime`, {part_s} s, are used");
                 findings.warn_help(placed.at, message, help);
             }
-            preferred = Lifetime {
-                default_s: part_s,
-                min_s: self.preferred.min.map_or(part_s, |min| min.value.min(part_s)),
-                max_s: self.preferred.max.map_or(part_s, |max| max.value.max(part_s)),
-            };
         }
         (preferred, valid)
     }
