@@ -320,10 +320,15 @@ fn range<A: Address>((address, length): (A, u8)) -> (u128, u128) {
 
 /// When clients renew: T1 as it is set, else its part of the lifetime, else half of it, which is
 /// what clients do that are told nothing (RFC 2131 §4.4.5, RFC 9915 §14.2).
-fn t1_s(set_s: Option<u32>, lifetime_s: u32, part: Option<f64>) -> Option<f64> {
+fn t1_s(
+    (set_s, rebind_s): (Option<u32>, Option<u32>),
+    lifetime_s: u32,
+    part: Option<f64>,
+) -> Option<f64> {
     if lifetime_s == u32::MAX {
         return None;
     }
+    let set_s = set_s.filter(|&set_s| rebind_s.is_none_or(|rebind_s| set_s < rebind_s));
     let default_s = f64::from(lifetime_s) * part.unwrap_or(0.5);
     Some(set_s.filter(|&s| s > 0).map_or(default_s, f64::from).max(1.0))
 }
@@ -338,15 +343,20 @@ fn subnet4<'v>(view: View<'v>, network: Option<View<'v>>, subnet: &Subnet4) -> S
         hosts: hosts(&subnet.reservations, |r| r.reserved.address.into_iter().collect()),
         modes: subnet.reservation_modes,
         cache_threshold: subnet.cache_threshold,
-        t1_s: t1_s(subnet.renew_timer_s, subnet.valid_lifetime.default_s, part),
+        t1_s: t1_s(
+            (subnet.renew_timer_s, subnet.rebind_timer_s),
+            subnet.valid_lifetime.default_s,
+            part,
+        ),
     }
 }
 
 /// The preferred lifetime that a client of `subnet` gets which wishes for none, seconds.
 fn preferred_s(subnet: &Subnet6) -> u32 {
+    let valid_s = subnet.valid_lifetime.default_s;
     match subnet.preferred_lifetime.default_s {
-        0 => (u64::from(subnet.valid_lifetime.default_s) * 5 / 8) as u32,
-        preferred_s => preferred_s,
+        preferred_s if (1..=valid_s).contains(&preferred_s) => preferred_s,
+        _ => (u64::from(valid_s) * 5 / 8) as u32,
     }
 }
 
@@ -362,6 +372,6 @@ fn subnet6<'v>(view: View<'v>, network: Option<View<'v>>, subnet: &Subnet6) -> S
         hosts: hosts(&subnet.reservations, |r| r.reserved.addresses.clone()),
         modes: subnet.reservation_modes,
         cache_threshold: subnet.cache_threshold,
-        t1_s: t1_s(subnet.renew_timer_s, preferred_s(subnet), part),
+        t1_s: t1_s((subnet.renew_timer_s, subnet.rebind_timer_s), preferred_s(subnet), part),
     }
 }

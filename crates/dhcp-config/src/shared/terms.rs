@@ -102,7 +102,7 @@ pub(crate) struct TeeTimes {
     pub(crate) t1_percent: f64,
     /// T2 likewise.
     pub(crate) t2_percent: f64,
-    /// What comes of T1 and T2 that are equal.
+    /// What comes of a T1 that is not below T2.
     pub(crate) on_tie: &'static str,
     /// What comes of one that is not below the valid lifetime.
     pub(crate) on_late: &'static str,
@@ -195,7 +195,7 @@ impl<C: Copy + Ord> Terms<C> {
             self.check_percents(tee, findings);
         }
         Times {
-            renew_timer_s: self.renew.map(|placed| placed.value).filter(|&t1| self.leaves_in(t1)),
+            renew_timer_s: self.renew.map(|placed| placed.value),
             rebind_timer_s: self.rebind.map(|placed| placed.value),
             calculate_tee_times: calculate,
             t1_percent: self.t1_percent.map_or(tee.t1_percent, |placed| placed.value),
@@ -205,25 +205,18 @@ impl<C: Copy + Ord> Terms<C> {
         }
     }
 
-    /// Returns whether a `renew-timer` of `t1_s` is not above `rebind-timer`; as in Kea, one that
-    /// is is left out.
-    fn leaves_in(&self, t1_s: u32) -> bool {
-        self.rebind.is_none_or(|rebind| t1_s <= rebind.value)
-    }
-
     /// T1 before T2 before the end of the lease. As in Kea, all else is a warning.
     fn check_timers(&self, valid: Lifetime, tee: TeeTimes, findings: &mut Findings) {
         if let (Some(renew), Some(rebind)) = (self.renew, self.rebind)
             && renew.value >= rebind.value
         {
             let (t1, t2) = (renew.value, rebind.value);
-            if t1 > t2 {
-                let message = format!("`renew-timer` ({t1} s) is above `rebind-timer` ({t2} s)");
-                findings.warn_help(renew.at, message, "`renew-timer` is left out, as in Kea");
+            let message = if t1 > t2 {
+                format!("`renew-timer` ({t1} s) is above `rebind-timer` ({t2} s)")
             } else {
-                let message = format!("`renew-timer` and `rebind-timer` are both {t1} s");
-                findings.warn_help(renew.at, message, tee.on_tie);
-            }
+                format!("`renew-timer` and `rebind-timer` are both {t1} s")
+            };
+            findings.warn_help(renew.at, message, tee.on_tie);
         }
         let life = valid.default_s;
         for (key, timer) in [("renew-timer", self.renew), ("rebind-timer", self.rebind)] {
