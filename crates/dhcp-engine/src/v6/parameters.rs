@@ -79,9 +79,9 @@ fn scopes<'t>(
     around.host.into_iter().chain(pools).chain(outer).chain(classes).chain([&snapshot.options])
 }
 
-/// What relay agents supply of the codes that they may, where `is_ours` says that the server has
-/// nothing to say.
-fn put_supplied(
+/// Writes the options that relay agents supply, of the codes that they may, but for those of which
+/// `is_ours` says that the server has its own.
+pub(super) fn put_supplied(
     transaction: &Transaction<'_>,
     is_ours: impl Fn(u16) -> bool,
     writer: &mut MessageWriter<'_>,

@@ -2,7 +2,7 @@
 
 use core::net::Ipv6Addr;
 
-use dhcp_lease::v6::IaKind;
+use dhcp_lease::v6::{IaKind, Resource};
 use dhcp_wire::v6::{IaKind as WireKind, MessageType, MessageWriter, NoRoom, StatusCode, option};
 
 use super::association::{Association, AssociationResult, Grant, none_available};
@@ -84,7 +84,9 @@ pub(super) fn emit(transaction: &Transaction<'_>, buffer: &mut [u8]) -> Result<u
     {
         name::put(flags, transaction.buffers.name, &mut writer);
     }
-    if !matches!(transaction.intent, Intent::Release | Intent::Decline) {
+    if matches!(transaction.intent, Intent::Release | Intent::Decline) {
+        parameters::put_supplied(transaction, |_| false, &mut writer);
+    } else {
         parameters::put(transaction, &mut writer);
     }
     writer.finish()
@@ -116,10 +118,16 @@ fn put_association(
     if let Some(grant) = grant {
         put_grant(transaction, grant, writer);
     }
-    if transaction.intent.extends() && !transaction.client.is_rejected {
-        // RFC 9915 §18.3.4: what the client has and should give up.
+    let knows_link = transaction.client.subnet.is_some();
+    if transaction.intent.extends() && knows_link && !transaction.client.is_rejected {
+        // RFC 9915 §18.3.4: what the client has and should give up. A prefix of any address is a
+        // wish for its length.
         let kept = grant.map(|grant| grant.resource);
-        for resource in association.named().filter(|named| Some(*named) != kept) {
+        let is_lost = |named: &Resource| {
+            let is_wish = named.kind == IaKind::Prefix && named.address.is_unspecified();
+            Some(*named) != kept && !is_wish
+        };
+        for resource in association.named().filter(is_lost) {
             put_resource(resource, Lifetimes::default(), None, writer);
         }
         for &lost in association.taken_back.iter().flatten() {
@@ -154,7 +162,7 @@ fn excluded(transaction: &Transaction<'_>, grant: &Grant) -> Option<(Ipv6Addr, u
 }
 
 fn put_resource(
-    resource: dhcp_lease::v6::Resource,
+    resource: Resource,
     lifetimes: Lifetimes,
     excluded: Option<(Ipv6Addr, u8)>,
     writer: &mut MessageWriter<'_>,
