@@ -35,16 +35,25 @@ impl<'m> Transaction<'m> {
 
     fn grant(&mut self, now: Now, at: usize, slot: SlotView, place: Place) {
         let Some(association) = self.associations.get(at) else { return };
-        let limits = self.limits(place.subnet);
-        let is_short = self.is_nearly_full(&slot, place.subnet);
-        let limits = if is_short { limits.shortest(now, &slot) } else { limits };
-        let lifetimes = association.wished.granted(limits);
-        let grant = Grant { resource: slot.address, lifetimes, place };
         let is_running = slot.occupancy == Occupancy::Leased && slot.owner == Owner::Asking;
+        let is_asked_again = is_running && !slot.is_available(now) && !self.intent.extends();
+        let is_short = self.is_nearly_full(&slot, place.subnet);
+        let lifetimes = if is_asked_again && !is_short {
+            // As in Kea: a renewal alone makes lifetimes anew.
+            Lifetimes {
+                preferred_s: slot.detail.preferred_lifetime_s,
+                valid_s: slot.valid_lifetime_s,
+            }
+        } else {
+            let limits = self.limits(place.subnet);
+            let limits = if is_short { limits.shortest(now, &slot) } else { limits };
+            association.wished.granted(limits)
+        };
+        let grant = Grant { resource: slot.address, lifetimes, place };
         let mut is_repeated = false;
         let mut granted = grant;
         if self.intent == Intent::Solicit {
-            // A running lease needs no hold; the offer repeats what a renewal gives.
+            // A running lease needs no hold.
             if !is_running || slot.is_available(now) {
                 let deadline_ns = now.mono_ns + self.snapshot.hold_ns;
                 let subnet_id = self.snapshot.subnet(place.subnet).id;
