@@ -162,7 +162,7 @@ impl Transaction<'_> {
         }
         let selected = self.client.subnet?;
         let snapshot = self.snapshot;
-        let pool = snapshot.place(selected, resource).map(|place| place.pool);
+        let pool = snapshot.pool_around(selected, resource).map(|place| place.pool);
         let place = |subnet| Place { subnet, pool, is_reserved: true };
         let has =
             |host| self.client.book.get(host).addresses().any(|reserved| reserved == resource);

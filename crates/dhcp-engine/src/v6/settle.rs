@@ -66,7 +66,8 @@ impl<'m> Transaction<'m> {
         } else {
             self.buffers.changes.push(at, &slot, PlannedAction::Lease(grant));
         }
-        if !is_running && granted.resource.kind == IaKind::Address {
+        let is_from_pool = granted.resource.kind == IaKind::Address && !place.is_reserved;
+        if is_from_pool && !is_running {
             self.snapshot.preference.used(place.subnet);
         }
         if let Some(association) = self.associations.get_mut(at) {
@@ -85,11 +86,11 @@ impl<'m> Transaction<'m> {
         place: Place,
     ) -> Option<Lifetimes> {
         let text = &slot.text;
+        let context = self.context(place.subnet);
         let is_same = text.hostname == text_hash(self.buffers.name)
             && !text.fqdn_fwd
             && !text.fqdn_rev
-            && (self.buffers.context.is_empty()
-                || text.user_context == text_hash(self.buffers.context));
+            && (context.is_empty() || text.user_context == text_hash(context));
         let subnet = self.snapshot.subnet(place.subnet);
         lifetimes.left(now, slot, subnet).filter(|_| is_same)
     }
@@ -211,6 +212,12 @@ impl<'m> Transaction<'m> {
         }
     }
 
+    /// The user context of a lease from a subnet: what relay agents said, where it is kept.
+    fn context(&self, subnet: SubnetIndex) -> &str {
+        let is_kept = self.snapshot.subnet(subnet).stores_relay_info;
+        if is_kept { self.buffers.context } else { "" }
+    }
+
     /// The terms of a lease that `grant` stands for.
     fn terms(&self, grant: &Grant) -> LeaseTerms<'_> {
         let pool = grant.place.pool.map(|pool| self.snapshot.pool_terms(pool));
@@ -222,7 +229,7 @@ impl<'m> Transaction<'m> {
             fqdn_fwd: false,
             fqdn_rev: false,
             hostname: self.buffers.name,
-            user_context: self.buffers.context,
+            user_context: self.context(grant.place.subnet),
             hardware: self.client.hardware.0,
             hardware_source: self.client.hardware.1,
         }

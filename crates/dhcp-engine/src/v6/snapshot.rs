@@ -400,8 +400,9 @@ impl Snapshot {
         has_its_len.then_some(place)
     }
 
-    /// The same, whatever length the pool delegates.
-    fn pool_around(&self, subnet: SubnetIndex, resource: Resource) -> Option<PoolPlace> {
+    /// Returns the pool around `resource`, whatever length it delegates.
+    #[must_use]
+    pub fn pool_around(&self, subnet: SubnetIndex, resource: Resource) -> Option<PoolPlace> {
         let links = match resource.kind {
             IaKind::Address => &self.addresses,
             IaKind::Prefix => &self.prefixes,

@@ -126,7 +126,10 @@ impl<'m> Transaction<'m> {
         let subnet = client.subnet.map(|subnet| snapshot.subnet(subnet));
         let intent = Intent::of(&message, subnet.is_some_and(|subnet| subnet.allows_rapid_commit))?;
         buffers.context.clear();
-        if intent.commits_leases() && subnet.is_some_and(|subnet| subnet.stores_relay_info) {
+        // Which subnet of the link leases is not known yet.
+        let link = client.subnet.map_or(&[][..], |subnet| snapshot.link(subnet));
+        let stores_relay_info = link.iter().any(|&one| snapshot.subnet(one).stores_relay_info);
+        if intent.commits_leases() && stores_relay_info {
             relay_info::write(packet, buffers.context);
             if bound(buffers.context) {
                 buffers.omissions.note(Omission::RelayInfo);
