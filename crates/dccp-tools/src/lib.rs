@@ -10,6 +10,7 @@ mod blocking;
 pub mod conformance;
 pub mod debug;
 pub mod fairness;
+mod kernel;
 pub mod options;
 pub mod perf;
 pub mod pipe;

@@ -1,6 +1,6 @@
 //! Flags that every command has: what carries the packets and what a connection is like.
 
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, SocketAddrV6, ToSocketAddrs};
 use std::time::Duration;
 
 use clap::{Args as _, FromArgMatches as _, ValueEnum};
@@ -18,12 +18,35 @@ pub const PORT: u16 = 5_001;
 /// Packets that a queue without bound takes all the same.
 const QUEUE_LEN_MAX: usize = 1 << 16;
 
-/// What packets travel in.
+/// Values of `--carrier`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum CarrierName {
+pub enum CarrierArg {
     /// UDP (RFC 6773); no privilege needed
     Udp,
     /// IP protocol 33, as kernels with DCCP speak it; needs root or `CAP_NET_RAW`
+    Raw,
+    /// The kernel's own DCCP in the place of this program's, where it has one (Linux up to 6.15)
+    Kernel,
+}
+
+impl CarrierArg {
+    /// As on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Udp => CarrierName::Udp.name(),
+            Self::Raw => CarrierName::Raw.name(),
+            Self::Kernel => "kernel",
+        }
+    }
+}
+
+/// What the packets of the own stack travel in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CarrierName {
+    /// UDP (RFC 6773).
+    Udp,
+    /// IP protocol 33.
     Raw,
 }
 
@@ -54,6 +77,15 @@ impl Destination {
         ScopedAddress { address: self.peer.address, scope: self.scope }
     }
 
+    /// Its address and DCCP port as the kernel takes them.
+    #[must_use]
+    pub fn socket_address(self) -> SocketAddr {
+        match self.peer.address {
+            IpAddr::V4(v4) => SocketAddr::from((v4, self.peer.port)),
+            IpAddr::V6(v6) => SocketAddrV6::new(v6, self.peer.port, 0, self.scope).into(),
+        }
+    }
+
     /// What connections to it want.
     #[must_use]
     pub fn options(self) -> ConnectOptions {
@@ -69,7 +101,7 @@ pub struct LinkArgs {
     pub port: u16,
     /// What packets travel in [default: udp; of regression and fairness raw]
     #[arg(long, value_enum, value_name = "CARRIER")]
-    pub carrier: Option<CarrierName>,
+    pub carrier: Option<CarrierArg>,
     /// UDP port of the server
     #[arg(long, value_name = "PORT", default_value_t = UDP_PORT)]
     pub udp_port: u16,
@@ -180,8 +212,22 @@ impl LinkArgs {
 
     /// What packets travel in, where nothing else is said.
     #[must_use]
-    pub fn carrier(&self) -> CarrierName {
-        self.carrier.unwrap_or(CarrierName::Udp)
+    pub fn carrier(&self) -> CarrierArg {
+        self.carrier.unwrap_or(CarrierArg::Udp)
+    }
+
+    /// What packets of the own stack travel in, `default` where nothing else is said.
+    ///
+    /// # Errors
+    ///
+    /// When the flags ask for the kernel's DCCP, which the command cannot use.
+    pub fn own_carrier(&self, default: CarrierName) -> Result<CarrierName, ToolError> {
+        match self.carrier {
+            None => Ok(default),
+            Some(CarrierArg::Udp) => Ok(CarrierName::Udp),
+            Some(CarrierArg::Raw) => Ok(CarrierName::Raw),
+            Some(CarrierArg::Kernel) => Err(no_kernel()),
+        }
     }
 
     /// Congestion control of what this end sends, `default` unless asked for otherwise, and of what it
@@ -207,24 +253,36 @@ impl LinkArgs {
     }
 
     /// What the sockets of a server are like.
-    #[must_use]
-    pub fn server_carrier(&self) -> CarrierOptions {
-        let mut options = CarrierOptions::new(self.kind(self.udp_port));
+    ///
+    /// # Errors
+    ///
+    /// When the carrier is the kernel, whose sockets the caller does not use.
+    pub fn server_carrier(&self) -> Result<CarrierOptions, ToolError> {
+        let mut options = CarrierOptions::new(self.kind(self.udp_port)?);
         options.addresses.retain(|address| self.takes(*address));
-        options
+        Ok(options)
     }
 
     /// What the socket of a client is like.
-    #[must_use]
-    pub fn client_carrier(&self, peer: Peer) -> CarrierOptions {
-        CarrierOptions::towards(self.kind(0), peer.address)
+    ///
+    /// # Errors
+    ///
+    /// As [`LinkArgs::server_carrier`].
+    pub fn client_carrier(&self, peer: Peer) -> Result<CarrierOptions, ToolError> {
+        Ok(CarrierOptions::towards(self.kind(0)?, peer.address))
     }
 
-    fn kind(&self, udp_port: u16) -> CarrierKind {
-        match self.carrier() {
+    fn kind(&self, udp_port: u16) -> Result<CarrierKind, ToolError> {
+        Ok(match self.own_carrier(CarrierName::Udp)? {
             CarrierName::Udp => CarrierKind::Udp { port: udp_port },
             CarrierName::Raw => CarrierKind::Raw { answers_all_ports: false },
-        }
+        })
+    }
+
+    /// The error of a client that nobody answered in time.
+    pub(crate) fn silence(&self, to: Destination, timeout: Duration) -> ToolError {
+        let (address, door, seconds) = (to.address(), self.door(), timeout.as_secs_f64());
+        ToolError::Failed(format!("no answer from {address}, {door}, within {seconds} s"))
     }
 
     const fn takes(&self, address: IpAddr) -> bool {
@@ -253,10 +311,18 @@ impl LinkArgs {
     #[must_use]
     pub fn door(&self) -> String {
         match self.carrier() {
-            CarrierName::Udp => format!("DCCP port {} in UDP port {}", self.port, self.udp_port),
-            CarrierName::Raw => format!("DCCP port {} over IP", self.port),
+            CarrierArg::Udp => format!("DCCP port {} in UDP port {}", self.port, self.udp_port),
+            CarrierArg::Raw => format!("DCCP port {} over IP", self.port),
+            CarrierArg::Kernel => format!("DCCP port {} of the kernel", self.port),
         }
     }
+}
+
+/// The error of a command that makes its packets itself.
+fn no_kernel() -> ToolError {
+    let text = "--carrier kernel: this command needs the own stack, so take udp or raw; send, recv, \
+                ttcp and perf can use the kernel's";
+    ToolError::Usage(text.to_owned())
 }
 
 /// The first address of a host that is of a version of IP that was asked for.

@@ -59,7 +59,7 @@ pub fn send(args: &SendArgs) -> Result<Outcome, ToolError> {
     let Waited::Done(single) = Single::connect(&args.link, &args.host)? else {
         return Ok(Outcome::Interrupted);
     };
-    let max = single.connection().packet_bytes_max();
+    let max = single.packet_bytes_max()?;
     let len = args.len.map_or(max, usize::from);
     if len > max {
         let text = format!("-l {len}: the path takes datagrams of at most {max} octets");

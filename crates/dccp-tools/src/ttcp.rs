@@ -57,7 +57,7 @@ fn transmit(args: &Args, host: &str) -> Result<Outcome, ToolError> {
     let Waited::Done(single) = Single::connect(&args.link, host)? else {
         return Ok(Outcome::Interrupted);
     };
-    let max = single.connection().packet_bytes_max();
+    let max = single.packet_bytes_max()?;
     let asked = args.len.map_or(LEN, usize::from);
     let len = asked.min(max);
     say(&format!("ttcp-t: buflen={len}, nbuf={}, port={port}  dccp  -> {host}\n", args.count))?;
@@ -65,7 +65,7 @@ fn transmit(args: &Args, host: &str) -> Result<Outcome, ToolError> {
         say(&format!("ttcp-t: {asked} octets are more than the path takes, sending {len}\n"))?;
     }
     if args.verbose {
-        let (tx, rx) = single.connection().ccids();
+        let (tx, rx) = single.ccids()?;
         say(&format!(
             "ttcp-t: connected, maximum packet size {max}, tx_ccid {tx}, rx_ccid {rx}\n"
         ))?;
@@ -78,7 +78,7 @@ fn transmit(args: &Args, host: &str) -> Result<Outcome, ToolError> {
         let Waited::Done(()) = single.send(&pattern)? else { break };
         sent += 1;
     }
-    let figures = single.connection().sender_figures();
+    let figures = single.sender_figures();
     let is_interrupted = matches!(single.close()?, Waited::Interrupted) || sent < args.count;
     let run = Run { side: 't', bytes: sent * len as u64, calls: sent, started_ns, cpu_ns };
     run.print(args.verbose)?;
@@ -98,7 +98,7 @@ fn receive(args: &Args) -> Result<Outcome, ToolError> {
     said?;
     let Waited::Done(single) = accepted else { return Ok(Outcome::Interrupted) };
     if args.verbose {
-        let remote = single.connection().key().remote;
+        let remote = single.remote();
         say(&format!("ttcp-r: accept from {remote}\n"))?;
     }
     let (started_ns, cpu_ns) = (Clock::mono_ns(), Clock::process_cpu_ns());

@@ -1,5 +1,5 @@
-//! The edge to the Linux kernel: batched UDP and raw sockets, connections of TCP, packet and frame sockets,
-//! TUN devices, routes, interfaces, clocks, wake-ups, readiness, signals, processor placement, namespaces, the
+//! The edge to the Linux kernel: batched UDP and raw sockets, connections of TCP, sockets of the kernel's
+//! DCCP, packet and frame sockets, TUN devices, routes, interfaces, clocks, wake-ups, readiness, signals, processor placement, namespaces, the
 //! confinement of a process, the standard output and the screen. All unsafe code of the project lives here, each block with
 //! its argument; nothing here knows a protocol above UDP.
 //!
@@ -14,6 +14,7 @@ pub mod clock;
 pub mod confine;
 pub mod congestion;
 mod control;
+pub mod dccp;
 mod error;
 pub mod file;
 pub mod filter;
@@ -51,6 +52,7 @@ pub mod waker;
 pub mod watch;
 
 pub use clock::Clock;
+pub use dccp::{DccpOptions, DccpSocket};
 pub use error::NetError;
 pub use frame::{
     Frame, FrameReceiver, FrameRing, FrameRingReceiver, FrameSender, Promiscuity, RingSize,

@@ -95,7 +95,7 @@ pub fn run(args: &Args) -> Result<Ending, ToolError> {
         scope,
         port: peer.port,
         udp_port: peer.udp_port,
-        carrier: link.carrier(),
+        carrier: link.own_carrier(CarrierName::Udp)?,
     };
     let outcomes = judge(target, link.service_code, args.wait, &args.only, |outcome| {
         say(&report::line(outcome))
@@ -133,7 +133,7 @@ fn refuse_settings(link: &LinkArgs) -> Result<(), ToolError> {
 
 fn listen(args: &Args) -> Result<Ending, ToolError> {
     let link = &args.link;
-    let kind = match link.carrier() {
+    let kind = match link.own_carrier(CarrierName::Udp)? {
         CarrierName::Udp => CarrierKind::Udp { port: link.udp_port },
         CarrierName::Raw if args.bind.is_none() => {
             let text = "--listen over IP needs --bind ADDRESS: it answers for all DCCP ports of it";

@@ -144,7 +144,7 @@ pub fn run(args: &Args) -> Result<Outcome, ToolError> {
     let is_v6 = args.connection.v6;
     let stage = Stage::set(is_v6)?;
     let datagram_bytes = over_ip(DATAGRAM_BYTES, is_v6);
-    let carrier = args.connection.carrier.unwrap_or(CarrierName::Raw);
+    let carrier = args.connection.own_carrier(CarrierName::Raw)?;
     let ccids = args.connection.ccids(3);
     let seconds = args.time.as_secs_f64();
     if !args.json {

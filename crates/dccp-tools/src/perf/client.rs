@@ -37,7 +37,7 @@ pub(super) fn connect(
     wish: Wish,
     interval: Option<Duration>,
 ) -> Result<Session, ToolError> {
-    let mut driver = Driver::open(&args.link.client_carrier(to.peer), Limits::default())?;
+    let mut driver = Driver::open(&args.link.client_carrier(to.peer)?, Limits::default())?;
     let keys: Vec<_> = (0..args.parallel)
         .map(|_| driver.connect_with(to.peer, to.options(), config, &[]))
         .collect::<Result<_, LinkError>>()?;
@@ -108,18 +108,20 @@ fn explain(failure: Failure, to: Destination, args: &Args, config: &Config) -> T
             let cause = std::io::Error::from_raw_os_error(code);
             LinkError::Unreachable { peer, cause }.into()
         }
-        Failure::Silent => {
-            let seconds = config.connect_timeout_ns / 1_000_000_000;
-            let door = args.link.door();
-            let address = to.address();
-            ToolError::Failed(format!(
-                "no answer from {address}, {door}, within {seconds} s; is `godwit dccp perf -s` there?"
-            ))
-        }
+        Failure::Silent => nobody(args, to, config),
     }
 }
 
-fn judge(args: &Args, ended: &[FlowEnd]) -> Outcome {
+/// The error when nobody answered.
+pub(super) fn nobody(args: &Args, to: Destination, config: &Config) -> ToolError {
+    let seconds = config.connect_timeout_ns / 1_000_000_000;
+    let (address, door) = (to.address(), args.link.door());
+    ToolError::Failed(format!(
+        "no answer from {address}, {door}, within {seconds} s; is `godwit dccp perf -s` there?"
+    ))
+}
+
+pub(super) fn judge(args: &Args, ended: &[FlowEnd]) -> Outcome {
     let directions = || ended.iter().flat_map(|flow| &flow.directions);
     let is_enough = |rate: f64| match args.bandwidth {
         Some(asked) => rate >= asked as f64 * SHARE_ENOUGH,

@@ -1,8 +1,8 @@
 //! One connection of a measurement: what it sends, what it receives, and when it is over.
 
-use dccp::connection::{Connection, State};
 use dccp_link::LinkError;
 
+use super::conduit::Conduit;
 use super::figures::Incoming;
 use super::message::{Message, Order};
 use super::outgoing::Outgoing;
@@ -77,15 +77,11 @@ impl Flow {
     }
 
     /// Both ends agree: it begins.
-    pub(crate) fn connected(&mut self, now_ns: u64, cpu_ns: u64, connection: &Connection) {
+    pub(crate) fn connected(&mut self, now_ns: u64, cpu_ns: u64, connection: &impl Conduit) {
         self.started_ns = Some(now_ns);
         self.interval_ns = now_ns;
         self.heard_ns = now_ns;
-        let ccid = dccp::feature::number::CCID;
-        let features = connection.features();
-        let tx = features.value(dccp::feature::Feature::local(ccid));
-        let rx = features.value(dccp::feature::Feature::remote(ccid));
-        self.ccids = (tx as u8, rx as u8);
+        self.ccids = connection.ccids();
         if let Some(wish) = self.wish {
             let bytes_max = connection.data_bytes_max();
             self.outgoing = wish.forward.map(|order| {
@@ -112,7 +108,7 @@ impl Flow {
         now_ns: u64,
         cpu_ns: u64,
         datagram: &[u8],
-        connection: Option<&Connection>,
+        connection: Option<&impl Conduit>,
     ) {
         self.heard_ns = now_ns;
         match self.read(datagram) {
@@ -143,7 +139,12 @@ impl Flow {
     }
 
     /// Hands over what is due; how many datagrams.
-    pub(crate) fn feed(&mut self, now_ns: u64, cpu_ns: u64, connection: &mut Connection) -> usize {
+    pub(crate) fn feed(
+        &mut self,
+        now_ns: u64,
+        cpu_ns: u64,
+        connection: &mut impl Conduit,
+    ) -> usize {
         if self.started_ns.is_none() || self.closing_ns.is_some() {
             return 0;
         }
@@ -171,13 +172,13 @@ impl Flow {
     }
 
     /// Time passes: what is late is given up, what is over is closed, who is silent is left.
-    pub(crate) fn tick(&mut self, now_ns: u64, connection: &mut Connection) {
+    pub(crate) fn tick(&mut self, now_ns: u64, connection: &mut impl Conduit) {
         if let Some(outgoing) = &mut self.outgoing {
             outgoing.give_up_late(now_ns);
         }
         if let Some(at_ns) = self.closing_ns {
             // What was measured does not depend on the other end's answer.
-            let is_over = connection.state() == State::Closed || now_ns >= at_ns + CLOSING_NS;
+            let is_over = connection.is_closed() || now_ns >= at_ns + CLOSING_NS;
             self.is_gone |= is_over;
             return;
         }

@@ -1,12 +1,14 @@
 //! `godwit dccp perf`: throughput between two programs, in the manner of iperf.
 //!
 //! `message` is what they tell each other, `figures` what is counted, `outgoing` and `flow` one connection,
-//! `session` the loop of both sides, `client` one side, `search` many of its runs, `report` what is shown,
-//! `udp` the same without DCCP.
+//! `session` the loop of both sides, `client` one side, `search` many of its runs, `kernel` both sides over
+//! the kernel's DCCP, `report` what is shown, `udp` the same without DCCP.
 
 mod client;
+mod conduit;
 mod figures;
 mod flow;
+mod kernel;
 mod message;
 mod outgoing;
 mod report;
@@ -20,7 +22,7 @@ use std::time::Duration;
 use dccp_link::{Config, Driver, Limits};
 
 use crate::debug::Observer;
-use crate::options::LinkArgs;
+use crate::options::{CarrierArg, LinkArgs};
 use crate::probe::Recorder;
 use crate::units::{parse_rate, parse_sample_interval, parse_seconds};
 use crate::{Outcome, ToolError};
@@ -136,6 +138,9 @@ pub fn run(args: &Args) -> Result<Outcome, ToolError> {
         };
     }
     let mut config = args.link.config()?;
+    if args.link.carrier() == CarrierArg::Kernel {
+        return kernel::run(args, &config);
+    }
     if !args.link.sets("tx_qlen") {
         config.send_queue_len = QUEUE_LEN;
     }
@@ -194,7 +199,7 @@ impl Args {
 
 fn run_server(args: &Args, config: &Config) -> Result<Outcome, ToolError> {
     let recorder = args.recorder()?;
-    let mut driver = Driver::open(&args.link.server_carrier(), Limits::default())?;
+    let mut driver = Driver::open(&args.link.server_carrier()?, Limits::default())?;
     driver.listen(args.link.port, config, vec![config.service_code]);
     let mut session = Session::new(driver, args.output("server"), args.interval(), false)?;
     session.recorder = recorder;

@@ -1,8 +1,9 @@
 //! The sending side of a flow: when datagrams are due, which of them could be sent, and the end, which
 //! is repeated until the receiver has told what it read.
 
-use dccp::connection::{Connection, SendError};
+use dccp::connection::SendError;
 
+use super::conduit::Conduit;
 use super::figures::{Received, Sent, Step};
 use super::message::{Message, Order};
 
@@ -93,7 +94,12 @@ impl Outgoing {
     }
 
     /// Hands over what is due, as far as the queue takes it; how many datagrams.
-    pub(crate) fn feed(&mut self, now_ns: u64, cpu_ns: u64, connection: &mut Connection) -> usize {
+    pub(crate) fn feed(
+        &mut self,
+        now_ns: u64,
+        cpu_ns: u64,
+        connection: &mut impl Conduit,
+    ) -> usize {
         if self.state == State::Running {
             let count = self.feed_data(now_ns, connection);
             let is_behind =
@@ -110,9 +116,9 @@ impl Outgoing {
                 self.state = State::Unreported;
             } else if now_ns >= next_ns {
                 if self.is_plain {
-                    self.state = match connection.send_queue_len() {
-                        0 => State::Unreported,
-                        _ => State::Ending { next_ns: now_ns + QUEUE_NS, give_up_ns },
+                    self.state = match connection.has_queued() {
+                        false => State::Unreported,
+                        true => State::Ending { next_ns: now_ns + QUEUE_NS, give_up_ns },
                     };
                     return 0;
                 }
@@ -127,7 +133,7 @@ impl Outgoing {
         0
     }
 
-    fn feed_data(&mut self, now_ns: u64, connection: &mut Connection) -> usize {
+    fn feed_data(&mut self, now_ns: u64, connection: &mut impl Conduit) -> usize {
         let due = match self.bits_per_s {
             Some(rate) => self.due(rate, now_ns),
             None if now_ns < self.ends_ns => u64::MAX,
@@ -224,6 +230,11 @@ impl Outgoing {
             State::Reported(received) => Some(received),
             _ => None,
         }
+    }
+
+    /// Whether the queue did not take what was due.
+    pub(crate) const fn is_blocked(&self) -> bool {
+        self.is_blocked
     }
 
     pub(crate) const fn is_running(&self) -> bool {

@@ -122,7 +122,7 @@ impl Session {
             self.driver.with(&key, dccp::connection::Connection::abort);
             flow.ended(now_ns, None);
             if flow.started_ns.is_some() {
-                self.ended.push(end_of(&flow, &key, self.is_client, cpu_ns));
+                self.ended.push(end_by_key(&flow, &key, self.is_client, cpu_ns));
             }
         }
         self.driver.stage(now_ns);
@@ -278,7 +278,7 @@ impl Session {
             if let Some(flow) = self.flows.remove(&key)
                 && flow.started_ns.is_some()
             {
-                self.ended.push(end_of(&flow, &key, self.is_client, cpu_ns));
+                self.ended.push(end_by_key(&flow, &key, self.is_client, cpu_ns));
             }
         }
         self.driver.stage(now_ns);
@@ -288,7 +288,20 @@ impl Session {
 }
 
 /// A flow at its end, as both ends saw it.
-fn end_of(flow: &Flow, key: &Key, is_client: bool, cpu_ns: u64) -> FlowEnd {
+fn end_by_key(flow: &Flow, key: &Key, is_client: bool, cpu_ns: u64) -> FlowEnd {
+    let with_scope = |address| ScopedAddress { address, scope: key.scope };
+    let local = format!("{} port {}", with_scope(key.local), key.local_port);
+    let remote = format!("{} port {}", with_scope(key.remote), key.remote_port);
+    end_of(flow, [local, remote], is_client, cpu_ns)
+}
+
+/// The same between two addresses, the own one first.
+pub(super) fn end_of(
+    flow: &Flow,
+    [local, remote]: [String; 2],
+    is_client: bool,
+    cpu_ns: u64,
+) -> FlowEnd {
     let (here, there) = if is_client { ("client", "server") } else { ("server", "client") };
     let mut directions = Vec::new();
     if let Some(outgoing) = &flow.outgoing {
@@ -313,11 +326,10 @@ fn end_of(flow: &Flow, key: &Key, is_client: bool, cpu_ns: u64) -> FlowEnd {
             bits_per_s: Some(received.bits_per_s()),
         });
     }
-    let with_scope = |address| ScopedAddress { address, scope: key.scope };
     FlowEnd {
         flow: flow.id,
-        local: format!("{} port {}", with_scope(key.local), key.local_port),
-        remote: format!("{} port {}", with_scope(key.remote), key.remote_port),
+        local,
+        remote,
         directions,
         failure: flow.failure.clone(),
         is_plain: flow.is_plain,

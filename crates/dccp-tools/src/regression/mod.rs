@@ -115,7 +115,7 @@ impl Args {
         let plan = case::shipped();
         let is_tx_qlen_set = self.connection.sets("tx_qlen");
         let wrapping = Wrapping {
-            carrier: self.connection.carrier.unwrap_or_else(|| case::carrier_name(plan.carrier)),
+            carrier: self.connection.own_carrier(case::carrier_name(plan.carrier))?,
             is_v6: self.connection.v6,
             v4_bytes: plan.datagram_bytes,
         };

@@ -93,3 +93,37 @@ fn debug_tells_what_a_connection_does() {
     assert!(said.contains("connection] client: ") && said.contains("ccid] cwnd "), "{said}");
     server.end();
 }
+
+/// With the kernel's DCCP the commands work as with the own stack, and without it they say why not.
+#[test]
+fn a_kernel_without_dccp_is_named_and_other_commands_refuse_it() {
+    let protocols = std::fs::read_to_string("/proc/net/protocols").unwrap_or_default();
+    let failed = |words: &[&str], code: i32| {
+        let output = godwit(words).output().expect("it runs");
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {said}");
+        said
+    };
+    if !protocols.lines().any(|line| line.starts_with("DCCP")) {
+        for words in [
+            &["send", "127.0.0.1", "/dev/null"][..],
+            &["recv"],
+            &["ttcp", "-r"],
+            &["ttcp", "-t", "127.0.0.1"],
+            &["perf", "-s"],
+            &["perf", "-c", "127.0.0.1"],
+        ] {
+            let said = failed(&[words, &["--carrier", "kernel"]].concat(), 1);
+            assert!(said.contains("Linux has DCCP up to 6.15"), "{words:?}: {said}");
+        }
+    }
+    for words in [
+        &["conformance", "--target", "127.0.0.1"][..],
+        &["conformance", "--listen"],
+        &["perf", "-c", "127.0.0.1", "--search"],
+        &["perf", "-s", "--debug", "connection"],
+    ] {
+        let said = failed(&[words, &["--carrier", "kernel"]].concat(), 2);
+        assert!(said.contains("own stack"), "{words:?}: {said}");
+    }
+}

@@ -1,38 +1,44 @@
 //! One connection of a simple command, calls that wait, and signals that end them: SIGINT and SIGTERM are
 //! looked at before each call and while it waits, whether data flows or not.
 
-use std::cell::RefCell;
+mod kernel;
+mod own;
+
 use std::fs::File;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use dccp_link::{Connection, Endpoint, Limits, LinkError};
+use dccp_link::{LinkError, SenderFigures};
+use netio::PollFd;
 use netio::signal::Signals;
-use netio::{Clock, PollFd};
 
 use crate::ToolError;
-use crate::debug::Observer;
-use crate::options::LinkArgs;
+use crate::options::{CarrierArg, LinkArgs};
+use kernel::KernelEnd;
+use own::OwnEnd;
 
 /// A signal is noticed after this time.
 const LOOK: Duration = Duration::from_millis(200);
-/// How long the other end may take to answer a Close.
-const CLOSING: Duration = Duration::from_secs(5);
+/// How long the other end may take to answer a Close. Linux answers when its application has read what came
+/// before.
+const CLOSING: Duration = Duration::from_secs(60);
 /// Datagrams that wait for a reader, so that a pipe may be slow for a while.
 const RECEIVE_QUEUE_LEN: usize = 4_096;
 
 /// Octets that a pipe which can be written takes without waiting (`PIPE_BUF`, pipe(7)).
 const PIPE_BYTES: usize = 4_096;
 
-/// One connection of a command, and what it stands on.
+/// One connection of a command.
 pub(crate) struct Single {
-    /// `None` once it is closed.
-    connection: Option<Connection>,
-    /// `None` once it is gone.
-    endpoint: Option<Endpoint>,
+    end: End,
     signals: Signals,
-    observer: RefCell<Option<Observer>>,
+}
+
+/// The stack that a connection belongs to.
+enum End {
+    Own(OwnEnd),
+    Kernel(KernelEnd),
 }
 
 /// What a call that waits came to.
@@ -40,6 +46,15 @@ pub(crate) enum Waited<T> {
     Done(T),
     /// A signal asked to stop.
     Interrupted,
+}
+
+impl<T> Waited<T> {
+    fn map<U>(self, change: impl FnOnce(T) -> U) -> Waited<U> {
+        match self {
+            Self::Done(done) => Waited::Done(change(done)),
+            Self::Interrupted => Waited::Interrupted,
+        }
+    }
 }
 
 fn install() -> Result<Signals, ToolError> {
@@ -69,89 +84,57 @@ fn wait_for_file(signals: &Signals, file: PollFd<'_>) -> Result<bool, ToolError>
 impl Single {
     /// Connects to `host`.
     pub(crate) fn connect(link: &LinkArgs, host: &str) -> Result<Waited<Self>, ToolError> {
-        let (config, to) = (link.config()?, link.destination(host)?);
         let signals = install()?;
-        let endpoint = Endpoint::open(&link.client_carrier(to.peer), Limits::default())?;
-        let mut connecting = endpoint.begin_connect(to.peer, to.options(), &config)?;
-        let mut observer = Observer::new(&link.debug);
-        if let Some(observer) = &mut observer {
-            observer.begin(connecting.key());
-        }
-        loop {
-            let is_open = connecting.wait_within(LOOK.min(Duration::from_millis(20)));
-            if let Some(observer) = &mut observer {
-                let (now_ns, key) = (Clock::mono_ns(), connecting.key());
-                let changes = connecting.look(|core| observer.changes(now_ns, key, core));
-                eprint!("{}", changes.unwrap_or_default());
-            }
-            match is_open {
-                Ok(true) => break,
-                Ok(false) if is_stopped(&signals) => {
-                    endpoint.abort();
-                    return Ok(Waited::Interrupted);
-                }
-                Ok(false) => {}
-                Err(LinkError::TimedOut(timeout)) => {
-                    return Err(ToolError::Failed(format!(
-                        "no answer from {}, {}, within {} s",
-                        to.address(),
-                        link.door(),
-                        timeout.as_secs_f64()
-                    )));
-                }
-                Err(other) => return Err(other.into()),
-            }
-        }
-        let connection = connecting.into_connection();
-        Ok(Waited::Done(Self::new(connection, endpoint, signals, observer)))
+        let end = match link.carrier() {
+            CarrierArg::Kernel => KernelEnd::connect(link, host, &signals)?.map(End::Kernel),
+            _ => OwnEnd::connect(link, host, &signals)?.map(End::Own),
+        };
+        Ok(end.map(|end| Self { end, signals }))
     }
 
-    /// Waits for one connection and takes no more; `say` is told when it waits.
+    /// Waits for one connection and takes no more; `say` gets a sentence when it waits.
     pub(crate) fn accept(
         link: &LinkArgs,
         say: impl FnOnce(&str),
     ) -> Result<Waited<Self>, ToolError> {
         let signals = install()?;
-        let mut config = link.config()?;
-        config.receive_queue_len = RECEIVE_QUEUE_LEN;
-        let endpoint = Endpoint::open(&link.server_carrier(), Limits::default())?;
-        let listener = endpoint.listen(link.port, &config, vec![config.service_code], 1);
-        say(&format!("listening on {}", link.door()));
-        loop {
-            match listener.accept_within(LOOK) {
-                Ok(connection) => {
-                    drop(listener);
-                    let observer = Observer::new(&link.debug);
-                    return Ok(Waited::Done(Self::new(connection, endpoint, signals, observer)));
-                }
-                Err(LinkError::TimedOut(_)) if is_stopped(&signals) => {
-                    endpoint.abort();
-                    return Ok(Waited::Interrupted);
-                }
-                Err(LinkError::TimedOut(_)) => {}
-                Err(error) => return Err(error.into()),
-            }
+        let end = match link.carrier() {
+            CarrierArg::Kernel => KernelEnd::accept(link, &signals, say)?.map(End::Kernel),
+            _ => OwnEnd::accept(link, &signals, say)?.map(End::Own),
+        };
+        Ok(end.map(|end| Self { end, signals }))
+    }
+
+    /// Octets of data that a datagram may have.
+    pub(crate) fn packet_bytes_max(&self) -> Result<usize, ToolError> {
+        match &self.end {
+            End::Own(end) => Ok(end.connection().packet_bytes_max()),
+            End::Kernel(end) => Ok(end.packet_bytes_max()?),
         }
     }
 
-    fn new(
-        mut connection: Connection,
-        endpoint: Endpoint,
-        signals: Signals,
-        observer: Option<Observer>,
-    ) -> Self {
-        connection.set_send_timeout(Some(LOOK));
-        connection.set_receive_timeout(Some(LOOK));
-        let observer = RefCell::new(observer);
-        let (connection, endpoint) = (Some(connection), Some(endpoint));
-        let single = Self { connection, endpoint, signals, observer };
-        single.observe();
-        single
+    /// Congestion control of the data sent and received.
+    pub(crate) fn ccids(&self) -> Result<(u8, u8), ToolError> {
+        match &self.end {
+            End::Own(end) => Ok(end.connection().ccids()),
+            End::Kernel(end) => Ok(end.ccids()?),
+        }
     }
 
-    /// The connection.
-    pub(crate) fn connection(&self) -> &Connection {
-        self.connection.as_ref().expect("it stays until close() takes it")
+    /// What congestion control knows of the data sent; nothing of the kernel's.
+    pub(crate) fn sender_figures(&self) -> Option<SenderFigures> {
+        match &self.end {
+            End::Own(end) => end.connection().sender_figures(),
+            End::Kernel(_) => None,
+        }
+    }
+
+    /// The address of the other end.
+    pub(crate) fn remote(&self) -> String {
+        match &self.end {
+            End::Own(end) => end.connection().key().remote.to_string(),
+            End::Kernel(end) => end.remote().ip().to_canonical().to_string(),
+        }
     }
 
     /// Reads from `file` when there is something to read; 0 at its end.
@@ -202,7 +185,11 @@ impl Single {
             if self.is_interrupted() {
                 return Ok(Waited::Interrupted);
             }
-            match self.connection().send(datagram) {
+            let sent = match &self.end {
+                End::Own(end) => end.connection().send(datagram),
+                End::Kernel(end) => end.send(datagram, &self.signals),
+            };
+            match sent {
                 Ok(()) => return Ok(Waited::Done(())),
                 Err(LinkError::TimedOut(_)) => {}
                 Err(error) => return Err(error.into()),
@@ -217,7 +204,11 @@ impl Single {
             if self.is_interrupted() {
                 return Ok(Waited::Interrupted);
             }
-            match self.connection().receive_into(buffer) {
+            let received = match &self.end {
+                End::Own(end) => end.connection().receive_into(buffer),
+                End::Kernel(end) => end.receive(buffer, &self.signals),
+            };
+            match received {
                 Ok(is_there) => return Ok(Waited::Done(is_there)),
                 Err(LinkError::TimedOut(_)) => {}
                 Err(error) => return Err(error.into()),
@@ -225,12 +216,10 @@ impl Single {
         }
     }
 
-    /// Tells what the connection has done.
+    /// Prints what the connection has done.
     fn observe(&self) {
-        if let Some(observer) = &mut *self.observer.borrow_mut() {
-            let (now_ns, key) = (Clock::mono_ns(), self.connection().key());
-            let told = self.connection().look(|core| observer.changes(now_ns, key, core));
-            eprint!("{}", told.unwrap_or_default());
+        if let End::Own(end) = &self.end {
+            end.observe();
         }
     }
 
@@ -245,31 +234,21 @@ impl Single {
         if self.is_interrupted() {
             return Ok(Waited::Interrupted);
         }
-        if let Some(connection) = self.connection.take() {
-            connection.close();
+        match &mut self.end {
+            End::Own(end) => end.close(&self.signals),
+            End::Kernel(end) => end.close(&self.signals),
         }
-        let endpoint = self.endpoint.as_ref().expect("it stays until this value goes");
-        let deadline = Instant::now() + CLOSING;
-        while Instant::now() < deadline {
-            if endpoint.wait_closed(LOOK) {
-                return Ok(Waited::Done(()));
-            }
-            if self.is_interrupted() {
-                return Ok(Waited::Interrupted);
-            }
-        }
-        let seconds = CLOSING.as_secs();
-        Err(ToolError::Failed(format!("the other end has not closed within {seconds} s")))
     }
 }
 
 impl Drop for Single {
     /// After a signal nothing waits for the other end: it gets a Reset.
     fn drop(&mut self) {
-        if self.is_interrupted()
-            && let Some(endpoint) = self.endpoint.take()
-        {
-            endpoint.abort();
+        if self.is_interrupted() {
+            match &mut self.end {
+                End::Own(end) => end.abort(),
+                End::Kernel(end) => end.abort(),
+            }
         }
     }
 }

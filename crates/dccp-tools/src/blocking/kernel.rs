@@ -1,0 +1,189 @@
+//! A connection of the kernel's own DCCP.
+
+use std::cell::RefCell;
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use dccp_link::LinkError;
+use netio::signal::Signals;
+use netio::{DccpSocket, NetError, PollFd};
+
+use super::{CLOSING, LOOK, Waited, is_stopped};
+use crate::ToolError;
+use crate::kernel;
+use crate::options::LinkArgs;
+
+/// Time after which a full send queue is tried again; `poll(2)` does not know when there is room.
+const RETRY: Duration = Duration::from_millis(1);
+/// Octets of the longest datagram that IP carries.
+const DATAGRAM_BYTES_MAX: usize = 65_535;
+
+/// The connection.
+pub(super) struct KernelEnd {
+    /// `None` once it is closed.
+    socket: Option<DccpSocket>,
+    remote: SocketAddr,
+    /// Where the kernel writes a datagram.
+    received: RefCell<Vec<u8>>,
+}
+
+impl KernelEnd {
+    /// Connects to `host`.
+    pub(super) fn connect(
+        link: &LinkArgs,
+        host: &str,
+        signals: &Signals,
+    ) -> Result<Waited<Self>, ToolError> {
+        let (config, to) = (link.config()?, link.destination(host)?);
+        let remote = to.socket_address();
+        let socket = DccpSocket::connect(remote, &kernel::options(link, &config))
+            .map_err(|error| kernel::explain(error, to.peer))?;
+        let timeout = Duration::from_nanos(config.connect_timeout_ns);
+        let deadline = Instant::now() + timeout;
+        loop {
+            if is_stopped(signals) {
+                socket.abort();
+                return Ok(Waited::Interrupted);
+            }
+            let is_open = wait(PollFd::writable(&socket), signals, LOOK)?;
+            if let Some(cause) = socket.take_error().map_err(failed)? {
+                return Err(kernel::refusal(to.peer, cause).into());
+            }
+            if is_open {
+                return Ok(Waited::Done(Self::new(socket, remote)));
+            }
+            if Instant::now() >= deadline {
+                socket.abort();
+                return Err(link.silence(to, timeout));
+            }
+        }
+    }
+
+    /// Waits for one connection and takes no more; `say` gets a sentence when it waits.
+    pub(super) fn accept(
+        link: &LinkArgs,
+        signals: &Signals,
+        say: impl FnOnce(&str),
+    ) -> Result<Waited<Self>, ToolError> {
+        let listener = kernel::listen(link, &link.config()?, 1)?;
+        say(&format!("listening on {}", link.door()));
+        loop {
+            if is_stopped(signals) {
+                return Ok(Waited::Interrupted);
+            }
+            wait(PollFd::readable(&listener), signals, LOOK)?;
+            match listener.accept() {
+                Ok((socket, remote)) => {
+                    return Ok(Waited::Done(Self::new(socket, remote)));
+                }
+                Err(error) if is_nothing_yet(&error) => {}
+                Err(error) => {
+                    return Err(ToolError::Failed(format!("cannot take a connection: {error}")));
+                }
+            }
+        }
+    }
+
+    fn new(socket: DccpSocket, remote: SocketAddr) -> Self {
+        let received = RefCell::new(vec![0; DATAGRAM_BYTES_MAX]);
+        Self { socket: Some(socket), remote, received }
+    }
+
+    fn socket(&self) -> &DccpSocket {
+        self.socket.as_ref().expect("it stays until it is closed")
+    }
+
+    /// The address of the other end.
+    pub(super) const fn remote(&self) -> SocketAddr {
+        self.remote
+    }
+
+    /// Octets of data that a datagram may have.
+    pub(super) fn packet_bytes_max(&self) -> Result<usize, LinkError> {
+        self.socket().packet_bytes_max().map_err(failed)
+    }
+
+    /// Congestion control of the data sent and received.
+    pub(super) fn ccids(&self) -> Result<(u8, u8), LinkError> {
+        let socket = self.socket();
+        Ok((socket.tx_ccid().map_err(failed)?, socket.rx_ccid().map_err(failed)?))
+    }
+
+    /// Sends a datagram, or waits a little for room: [`LinkError::TimedOut`].
+    pub(super) fn send(&self, datagram: &[u8], signals: &Signals) -> Result<(), LinkError> {
+        match self.socket().send(datagram) {
+            Ok(()) => Ok(()),
+            Err(error) if is_nothing_yet(&error) => {
+                wait(PollFd::readable(signals), signals, RETRY)?;
+                Err(LinkError::TimedOut(RETRY))
+            }
+            Err(error) => Err(kernel::ended(error)),
+        }
+    }
+
+    /// Takes the next datagram into `buffer`, or waits for one: [`LinkError::TimedOut`]. False at the end.
+    pub(super) fn receive(
+        &self,
+        buffer: &mut Vec<u8>,
+        signals: &Signals,
+    ) -> Result<bool, LinkError> {
+        let socket = self.socket();
+        let mut received = self.received.borrow_mut();
+        match socket.receive(&mut received) {
+            Ok(len) => {
+                buffer.clear();
+                buffer.extend_from_slice(received.get(..len).unwrap_or_default());
+                Ok(len > 0 || !socket.has_ended().map_err(failed)?)
+            }
+            Err(error) if is_nothing_yet(&error) => {
+                wait(PollFd::readable(socket), signals, LOOK)?;
+                Err(LinkError::TimedOut(LOOK))
+            }
+            Err(error) => Err(kernel::ended(error)),
+        }
+    }
+
+    /// Sends what waits in the queue, unless a signal comes before, and closes. The kernel waits for the
+    /// other end.
+    pub(super) fn close(&mut self, signals: &Signals) -> Result<Waited<()>, ToolError> {
+        // A close gives up what CCID 2 cannot send at that moment, whatever SO_LINGER says.
+        let deadline = Instant::now() + CLOSING;
+        while self.socket().queued_bytes().map_err(failed)? > 0 {
+            if is_stopped(signals) {
+                return Ok(Waited::Interrupted);
+            }
+            if Instant::now() >= deadline {
+                let seconds = CLOSING.as_secs();
+                let text = format!("the other end has not taken all datagrams within {seconds} s");
+                return Err(ToolError::Failed(text));
+            }
+            wait(PollFd::readable(signals), signals, RETRY)?;
+        }
+        self.socket = None;
+        Ok(Waited::Done(()))
+    }
+
+    /// Resets the connection.
+    pub(super) fn abort(&mut self) {
+        if let Some(socket) = self.socket.take() {
+            socket.abort();
+        }
+    }
+}
+
+fn is_nothing_yet(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}
+
+fn failed(cause: std::io::Error) -> LinkError {
+    LinkError::Net(NetError::new("use", "a DCCP socket of the kernel", cause))
+}
+
+/// Waits for a socket, a signal or `time`; returns whether the socket is ready.
+fn wait(socket: PollFd<'_>, signals: &Signals, time: Duration) -> Result<bool, LinkError> {
+    let mut files = [socket, PollFd::readable(signals)];
+    netio::poll(&mut files, Some(time.as_nanos() as u64)).map_err(failed)?;
+    let [socket, _] = &files;
+    Ok(socket.is_readable() || socket.is_writable())
+}

@@ -1,0 +1,135 @@
+//! A connection of the own stack, with the thread that moves its packets.
+
+use std::cell::RefCell;
+use std::time::{Duration, Instant};
+
+use dccp_link::{Connection, Endpoint, Limits, LinkError};
+use netio::Clock;
+use netio::signal::Signals;
+
+use super::{CLOSING, LOOK, RECEIVE_QUEUE_LEN, Waited, is_stopped};
+use crate::ToolError;
+use crate::debug::Observer;
+use crate::options::LinkArgs;
+
+/// The connection, and what it stands on.
+pub(super) struct OwnEnd {
+    /// `None` once it is closed.
+    connection: Option<Connection>,
+    /// `None` once it is gone.
+    endpoint: Option<Endpoint>,
+    observer: RefCell<Option<Observer>>,
+}
+
+impl OwnEnd {
+    /// Connects to `host`.
+    pub(super) fn connect(
+        link: &LinkArgs,
+        host: &str,
+        signals: &Signals,
+    ) -> Result<Waited<Self>, ToolError> {
+        let (config, to) = (link.config()?, link.destination(host)?);
+        let endpoint = Endpoint::open(&link.client_carrier(to.peer)?, Limits::default())?;
+        let mut connecting = endpoint.begin_connect(to.peer, to.options(), &config)?;
+        let mut observer = Observer::new(&link.debug);
+        if let Some(observer) = &mut observer {
+            observer.begin(connecting.key());
+        }
+        loop {
+            let is_open = connecting.wait_within(LOOK.min(Duration::from_millis(20)));
+            if let Some(observer) = &mut observer {
+                let (now_ns, key) = (Clock::mono_ns(), connecting.key());
+                let changes = connecting.look(|core| observer.changes(now_ns, key, core));
+                eprint!("{}", changes.unwrap_or_default());
+            }
+            match is_open {
+                Ok(true) => break,
+                Ok(false) if is_stopped(signals) => {
+                    endpoint.abort();
+                    return Ok(Waited::Interrupted);
+                }
+                Ok(false) => {}
+                Err(LinkError::TimedOut(timeout)) => return Err(link.silence(to, timeout)),
+                Err(other) => return Err(other.into()),
+            }
+        }
+        Ok(Waited::Done(Self::new(connecting.into_connection(), endpoint, observer)))
+    }
+
+    /// Waits for one connection and takes no more; `say` gets a sentence when it waits.
+    pub(super) fn accept(
+        link: &LinkArgs,
+        signals: &Signals,
+        say: impl FnOnce(&str),
+    ) -> Result<Waited<Self>, ToolError> {
+        let mut config = link.config()?;
+        config.receive_queue_len = RECEIVE_QUEUE_LEN;
+        let endpoint = Endpoint::open(&link.server_carrier()?, Limits::default())?;
+        let listener = endpoint.listen(link.port, &config, vec![config.service_code], 1);
+        say(&format!("listening on {}", link.door()));
+        loop {
+            match listener.accept_within(LOOK) {
+                Ok(connection) => {
+                    drop(listener);
+                    let observer = Observer::new(&link.debug);
+                    return Ok(Waited::Done(Self::new(connection, endpoint, observer)));
+                }
+                Err(LinkError::TimedOut(_)) if is_stopped(signals) => {
+                    endpoint.abort();
+                    return Ok(Waited::Interrupted);
+                }
+                Err(LinkError::TimedOut(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn new(mut connection: Connection, endpoint: Endpoint, observer: Option<Observer>) -> Self {
+        connection.set_send_timeout(Some(LOOK));
+        connection.set_receive_timeout(Some(LOOK));
+        let observer = RefCell::new(observer);
+        let end = Self { connection: Some(connection), endpoint: Some(endpoint), observer };
+        end.observe();
+        end
+    }
+
+    /// The connection.
+    pub(super) fn connection(&self) -> &Connection {
+        self.connection.as_ref().expect("it stays until close() takes it")
+    }
+
+    /// Prints what the connection has done.
+    pub(super) fn observe(&self) {
+        if let Some(observer) = &mut *self.observer.borrow_mut() {
+            let (now_ns, key) = (Clock::mono_ns(), self.connection().key());
+            let changes = self.connection().look(|core| observer.changes(now_ns, key, core));
+            eprint!("{}", changes.unwrap_or_default());
+        }
+    }
+
+    /// Closes, and waits for the other end or a signal.
+    pub(super) fn close(&mut self, signals: &Signals) -> Result<Waited<()>, ToolError> {
+        if let Some(connection) = self.connection.take() {
+            connection.close();
+        }
+        let endpoint = self.endpoint.as_ref().expect("it stays until this value goes");
+        let deadline = Instant::now() + CLOSING;
+        while Instant::now() < deadline {
+            if endpoint.wait_closed(LOOK) {
+                return Ok(Waited::Done(()));
+            }
+            if is_stopped(signals) {
+                return Ok(Waited::Interrupted);
+            }
+        }
+        let seconds = CLOSING.as_secs();
+        Err(ToolError::Failed(format!("the other end has not closed within {seconds} s")))
+    }
+
+    /// Resets the connection and waits for nobody.
+    pub(super) fn abort(&mut self) {
+        if let Some(endpoint) = self.endpoint.take() {
+            endpoint.abort();
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The kernel's own DCCP as a carrier: its options, and its errors in the words of the own stack.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use dccp_link::{Config, LinkError, Peer, Reset, ResetCode};
+use netio::{DccpOptions, DccpSocket, NetError};
+
+use crate::ToolError;
+use crate::options::LinkArgs;
+
+/// What the flags ask of the kernel. What they do not name is left to it.
+pub(crate) fn options(link: &LinkArgs, config: &Config) -> DccpOptions {
+    let is_tx_asked = link.tx_ccid.or(link.ccid).is_some() || link.sets("tx_ccid");
+    let is_rx_asked = link.rx_ccid.or(link.ccid).is_some() || link.sets("rx_ccid");
+    let queue_len = u32::try_from(config.send_queue_len).unwrap_or(u32::MAX);
+    DccpOptions {
+        service_code: config.service_code.value(),
+        tx_ccids: if is_tx_asked { config.tx_ccids.clone() } else { Vec::new() },
+        rx_ccids: if is_rx_asked { config.rx_ccids.clone() } else { Vec::new() },
+        send_coverage: config.send_coverage,
+        minimum_coverage: config.minimum_coverage,
+        send_queue_len: link.sets("tx_qlen").then_some(queue_len),
+    }
+}
+
+/// Takes connections at the port and of the families that the flags name.
+///
+/// # Errors
+///
+/// What the kernel refused.
+pub(crate) fn listen(
+    link: &LinkArgs,
+    config: &Config,
+    backlog: u16,
+) -> Result<DccpSocket, ToolError> {
+    let options = options(link, config);
+    let listen = |address: IpAddr| {
+        let address = SocketAddr::new(address, link.port);
+        DccpSocket::listen(address, link.v6, backlog, &options)
+    };
+    let (v4, v6) = (Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into());
+    let listener = match (link.v4, link.v6) {
+        (true, _) => listen(v4),
+        (_, true) => listen(v6),
+        // A machine may have no IPv6.
+        _ => listen(v6).or_else(|_| listen(v4)),
+    };
+    listener.map_err(absence)
+}
+
+/// The error of a socket that cannot be opened, with help when this kernel has no DCCP.
+pub(crate) fn absence(error: NetError) -> ToolError {
+    if netio::dccp::is_absent(error.cause()) {
+        return ToolError::Failed(format!(
+            "{error}; Linux has DCCP up to 6.15, mostly as module dccp_ipv4; --carrier udp and raw need \
+             none"
+        ));
+    }
+    LinkError::Net(error).into()
+}
+
+/// The error of a client whose connection could not be begun.
+pub(crate) fn explain(error: NetError, peer: Peer) -> ToolError {
+    match reset_of(error.cause()) {
+        Some(reset) => LinkError::Refused { peer, reset }.into(),
+        None => absence(error),
+    }
+}
+
+/// The error of a client that was refused.
+pub(crate) fn refusal(peer: Peer, cause: io::Error) -> LinkError {
+    match reset_of(&cause) {
+        Some(reset) => LinkError::Refused { peer, reset },
+        None => LinkError::Unreachable { peer, cause },
+    }
+}
+
+/// The error of a connection that was open.
+pub(crate) fn ended(cause: io::Error) -> LinkError {
+    match (reset_of(&cause), cause.kind()) {
+        (Some(reset), _) => LinkError::Reset(reset),
+        (None, io::ErrorKind::NotConnected | io::ErrorKind::BrokenPipe) => LinkError::Closed,
+        (None, _) => LinkError::Net(NetError::new("use", "a DCCP socket of the kernel", cause)),
+    }
+}
+
+/// The Reset that an error number stands for. Its data stays in the kernel.
+fn reset_of(error: &io::Error) -> Option<Reset> {
+    let number = netio::dccp::reset_number(error)?;
+    Some(Reset::plain(ResetCode::from_number(number)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_keeps_its_choice_where_no_flag_asks() {
+        let link = LinkArgs::default();
+        let asked = options(&link, &link.config().unwrap());
+        assert_eq!((asked.tx_ccids, asked.rx_ccids, asked.send_queue_len), (vec![], vec![], None));
+        let link =
+            LinkArgs { ccid: Some(3), parameters: vec!["tx_qlen=9".into()], ..LinkArgs::default() };
+        let asked = options(&link, &link.config().unwrap());
+        assert_eq!((asked.tx_ccids, asked.rx_ccids), (vec![3], vec![3]));
+        assert_eq!(asked.send_queue_len, Some(9));
+    }
+}

@@ -1,0 +1,372 @@
+//! Sockets of the kernel's own DCCP, which Linux had from 2.6.14 to 6.15
+//! (`Documentation/networking/dccp.rst` of its source). They never block.
+#![allow(unsafe_code, reason = "socket, bind, connect, listen, accept, socket options")]
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use crate::name::{NAME_BYTES, Name};
+use crate::{NetError, check};
+
+/// Seconds that a close waits for the send queue to become empty, at most (`SO_LINGER`, `socket(7)`).
+const LINGER_S: libc::c_int = 5;
+/// Receive buffer wanted, in octets of kernel memory: thousands of datagrams. The kernel drops what a
+/// reader is too slow for, and its congestion controls do not slow the sender down before.
+const RECEIVE_BUFFER_BYTES: libc::c_int = 8 << 20;
+
+/// Properties of a connection that the kernel is asked for before it exists.
+#[derive(Clone, Debug, Default)]
+pub struct DccpOptions {
+    /// The service code (RFC 4340 §8.1.2).
+    pub service_code: u32,
+    /// Congestion controls for the data sent, the most wanted first; the kernel's choice when empty.
+    pub tx_ccids: Vec<u8>,
+    /// The same for the data received.
+    pub rx_ccids: Vec<u8>,
+    /// Checksum coverage of the data sent (RFC 4340 §9.2), 0 to 15.
+    pub send_coverage: u8,
+    /// The least coverage of the data received (RFC 4340 §9.2.1), 0 to 15.
+    pub minimum_coverage: u8,
+    /// Datagrams that may wait to be sent; the kernel's number when absent, no bound when 0.
+    pub send_queue_len: Option<u32>,
+}
+
+/// A non-blocking DCCP socket: a listener, or one end of a connection. Closing it sends what waits in
+/// its queue first, for five seconds at most.
+#[derive(Debug)]
+pub struct DccpSocket {
+    fd: OwnedFd,
+}
+
+impl DccpSocket {
+    /// Opens a socket of the family of `address`.
+    ///
+    /// # Errors
+    ///
+    /// Which step failed on what. `ESOCKTNOSUPPORT` or `EPROTONOSUPPORT`: this kernel has no DCCP
+    /// ([`is_absent`]).
+    fn open(address: SocketAddr, options: &DccpOptions) -> Result<Self, NetError> {
+        let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+        let kind = libc::SOCK_DCCP | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        // SAFETY: no pointers; the result is checked.
+        let raw = check(unsafe { libc::socket(family, kind, libc::IPPROTO_DCCP) })
+            .map_err(NetError::on("open", "a DCCP socket of the kernel"))?;
+        // SAFETY: `raw` was just opened and belongs to nobody else.
+        let socket = Self { fd: unsafe { OwnedFd::from_raw_fd(raw) } };
+        socket.configure(options)?;
+        Ok(socket)
+    }
+
+    fn configure(&self, options: &DccpOptions) -> Result<(), NetError> {
+        let number = |value: u32| value.to_ne_bytes().to_vec();
+        let mut wanted = vec![(
+            libc::DCCP_SOCKOPT_SERVICE,
+            "DCCP_SOCKOPT_SERVICE",
+            options.service_code.to_be_bytes().to_vec(),
+        )];
+        let ccids = [
+            (libc::DCCP_SOCKOPT_TX_CCID, "DCCP_SOCKOPT_TX_CCID", &options.tx_ccids),
+            (libc::DCCP_SOCKOPT_RX_CCID, "DCCP_SOCKOPT_RX_CCID", &options.rx_ccids),
+        ];
+        for (option, name, value) in ccids.into_iter().filter(|(_, _, value)| !value.is_empty()) {
+            wanted.push((option, name, value.clone()));
+        }
+        let coverages = [
+            (libc::DCCP_SOCKOPT_SEND_CSCOV, "DCCP_SOCKOPT_SEND_CSCOV", options.send_coverage),
+            (libc::DCCP_SOCKOPT_RECV_CSCOV, "DCCP_SOCKOPT_RECV_CSCOV", options.minimum_coverage),
+        ];
+        for (option, name, value) in coverages.into_iter().filter(|(_, _, value)| *value > 0) {
+            wanted.push((option, name, number(value.into())));
+        }
+        if let Some(len) = options.send_queue_len {
+            let name = "DCCP_SOCKOPT_QPOLICY_TXQLEN";
+            wanted.push((libc::DCCP_SOCKOPT_QPOLICY_TXQLEN, name, number(len)));
+        }
+        for (option, name, value) in wanted {
+            self.set(libc::SOL_DCCP, option, &value).map_err(NetError::on("set", name))?;
+        }
+        let bytes = RECEIVE_BUFFER_BYTES.to_ne_bytes();
+        self.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &bytes)
+            .or_else(|_| self.set(libc::SOL_SOCKET, libc::SO_RCVBUF, &bytes))
+            .map_err(NetError::on("set", "SO_RCVBUF"))?;
+        self.set_linger(LINGER_S).map_err(NetError::on("set", "SO_LINGER"))
+    }
+
+    /// Sets how long a close waits for the send queue; with 0 it resets the connection.
+    fn set_linger(&self, seconds: libc::c_int) -> io::Result<()> {
+        // `struct linger`: whether it counts, and the time.
+        let value = [1_i32, seconds].map(i32::to_ne_bytes);
+        self.set(libc::SOL_SOCKET, libc::SO_LINGER, value.as_flattened())
+    }
+
+    /// Begins to connect to `server`. The connection is open once the socket can be written to and
+    /// [`DccpSocket::take_error`] has nothing to report.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel refused at once.
+    pub fn connect(server: SocketAddr, options: &DccpOptions) -> Result<Self, NetError> {
+        let socket = Self::open(server, options)?;
+        let name = Name::of(server);
+        let fd = socket.fd.as_raw_fd();
+        // SAFETY: `name` has NAME_BYTES octets, laid out as its family's sockaddr, and outlives the call.
+        match check(unsafe { libc::connect(fd, (&raw const name).cast(), NAME_BYTES) }) {
+            Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => {
+                Err(NetError::new("connect to", server.to_string(), error))
+            }
+            Ok(_) | Err(_) => Ok(socket),
+        }
+    }
+
+    /// Takes connections at `address`, as many as `backlog` at a time. At the unspecified address of
+    /// IPv6 it takes IPv4 as well, unless `is_v6_only`.
+    ///
+    /// # Errors
+    ///
+    /// Which step failed on what.
+    pub fn listen(
+        address: SocketAddr,
+        is_v6_only: bool,
+        backlog: u16,
+        options: &DccpOptions,
+    ) -> Result<Self, NetError> {
+        let socket = Self::open(address, options)?;
+        let yes = 1_i32.to_ne_bytes();
+        socket
+            .set(libc::SOL_SOCKET, libc::SO_REUSEADDR, &yes)
+            .map_err(NetError::on("set", "SO_REUSEADDR"))?;
+        if address.is_ipv6() {
+            let value = i32::from(is_v6_only).to_ne_bytes();
+            socket
+                .set(libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, &value)
+                .map_err(NetError::on("set", "IPV6_V6ONLY"))?;
+        }
+        let name = Name::of(address);
+        let fd = socket.fd.as_raw_fd();
+        let subject = || format!("a DCCP socket at {address}");
+        // SAFETY: as in `connect`.
+        check(unsafe { libc::bind(fd, (&raw const name).cast(), NAME_BYTES) })
+            .map_err(|error| NetError::new("bind", subject(), error))?;
+        // SAFETY: no pointers; the result is checked.
+        check(unsafe { libc::listen(fd, backlog.into()) })
+            .map_err(|error| NetError::new("listen at", subject(), error))?;
+        Ok(socket)
+    }
+
+    /// Takes one of the connections that wait, with the address of its other end.
+    ///
+    /// # Errors
+    ///
+    /// `WouldBlock` when none waits; what the kernel says.
+    pub fn accept(&self) -> io::Result<(Self, SocketAddr)> {
+        let (mut name, mut len) = (Name::EMPTY, NAME_BYTES);
+        let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        let fd = self.fd.as_raw_fd();
+        // SAFETY: `name` has `len` writable octets; both outlive the call.
+        let raw = unsafe { libc::accept4(fd, (&raw mut name).cast(), &raw mut len, flags) };
+        let raw = check(raw)?;
+        // SAFETY: `raw` was just opened and belongs to nobody else.
+        Ok((Self { fd: unsafe { OwnedFd::from_raw_fd(raw) } }, name.address()))
+    }
+
+    /// Takes the error that waits at the socket, such as the reason for which a connection was refused.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be asked.
+    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+        let code = self.number(libc::SOL_SOCKET, libc::SO_ERROR)?;
+        Ok((code != 0).then(|| io::Error::from_raw_os_error(code)))
+    }
+
+    /// Sends a datagram.
+    ///
+    /// # Errors
+    ///
+    /// `WouldBlock` while the send queue is full, which `poll(2)` does not know: such a socket is
+    /// writable. How the connection ended.
+    pub fn send(&self, datagram: &[u8]) -> io::Result<()> {
+        let (fd, len) = (self.fd.as_raw_fd(), datagram.len());
+        // SAFETY: `datagram` is readable for `len` octets during the call.
+        let sent = unsafe { libc::send(fd, datagram.as_ptr().cast(), len, libc::MSG_NOSIGNAL) };
+        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// Takes the next datagram; returns the octets of `buffer` that it fills, without those that have no
+    /// room. 0 is an empty datagram or, when [`DccpSocket::has_ended`], the end.
+    ///
+    /// # Errors
+    ///
+    /// `WouldBlock` when there is none; how the connection ended.
+    pub fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        let (fd, len) = (self.fd.as_raw_fd(), buffer.len());
+        // SAFETY: `buffer` is writable for `len` octets during the call.
+        let got = unsafe { libc::recv(fd, buffer.as_mut_ptr().cast(), len, 0) };
+        usize::try_from(got).map_err(|_| io::Error::last_os_error())
+    }
+
+    /// Returns whether the other end has closed, so that nothing follows what waits to be received.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel cannot be asked.
+    pub fn has_ended(&self) -> io::Result<bool> {
+        let ends = libc::POLLRDHUP | libc::POLLHUP | libc::POLLERR;
+        let mut poll = libc::pollfd { fd: self.fd.as_raw_fd(), events: ends, revents: 0 };
+        // SAFETY: `poll` is one entry that outlives the call.
+        check(unsafe { libc::poll(&raw mut poll, 1, 0) })?;
+        Ok(poll.revents & ends != 0)
+    }
+
+    /// Octets of data that a datagram may have now (RFC 4340 §14).
+    ///
+    /// # Errors
+    ///
+    /// When the kernel does not say.
+    pub fn packet_bytes_max(&self) -> io::Result<usize> {
+        let bytes = self.number(libc::SOL_DCCP, libc::DCCP_SOCKOPT_GET_CUR_MPS)?;
+        Ok(usize::try_from(bytes).unwrap_or(0))
+    }
+
+    /// Octets of kernel memory that datagrams take which wait to be sent (`SIOCOUTQ`).
+    ///
+    /// # Errors
+    ///
+    /// When the kernel does not say.
+    pub fn queued_bytes(&self) -> io::Result<usize> {
+        let mut bytes: libc::c_int = 0;
+        // SAFETY: the request writes one int, which outlives the call.
+        check(unsafe { libc::ioctl(self.fd.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) })?;
+        Ok(usize::try_from(bytes).unwrap_or(0))
+    }
+
+    /// The own address and port.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel does not say.
+    pub fn local_address(&self) -> io::Result<SocketAddr> {
+        let (mut name, mut len) = (Name::EMPTY, NAME_BYTES);
+        let fd = self.fd.as_raw_fd();
+        // SAFETY: `name` has `len` writable octets; both outlive the call.
+        check(unsafe { libc::getsockname(fd, (&raw mut name).cast(), &raw mut len) })?;
+        Ok(name.address())
+    }
+
+    /// Congestion control of the data sent.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel does not say: before the connection is open.
+    pub fn tx_ccid(&self) -> io::Result<u8> {
+        self.number(libc::SOL_DCCP, libc::DCCP_SOCKOPT_TX_CCID).map(|ccid| ccid as u8)
+    }
+
+    /// The same of the data received.
+    ///
+    /// # Errors
+    ///
+    /// As [`DccpSocket::tx_ccid`].
+    pub fn rx_ccid(&self) -> io::Result<u8> {
+        self.number(libc::SOL_DCCP, libc::DCCP_SOCKOPT_RX_CCID).map(|ccid| ccid as u8)
+    }
+
+    /// Resets the connection at once.
+    pub fn abort(self) {
+        // Where the kernel does not take that, closing still ends the connection.
+        drop(self.set_linger(0));
+    }
+
+    fn set(&self, level: libc::c_int, option: libc::c_int, value: &[u8]) -> io::Result<()> {
+        let len = value.len() as libc::socklen_t;
+        let fd = self.fd.as_raw_fd();
+        // SAFETY: `value` is readable for `len` octets during the call.
+        check(unsafe { libc::setsockopt(fd, level, option, value.as_ptr().cast(), len) }).map(drop)
+    }
+
+    fn number(&self, level: libc::c_int, option: libc::c_int) -> io::Result<libc::c_int> {
+        let mut value: libc::c_int = 0;
+        let mut len = size_of::<libc::c_int>() as libc::socklen_t;
+        let fd = self.fd.as_raw_fd();
+        // SAFETY: `value` is writable for `len` octets; both outlive the call.
+        let got =
+            unsafe { libc::getsockopt(fd, level, option, (&raw mut value).cast(), &raw mut len) };
+        check(got).map(|_| value)
+    }
+}
+
+impl AsFd for DccpSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Returns whether an error says that this kernel has no DCCP: it is newer than Linux 6.15, was built
+/// without it, or may not load the module.
+#[must_use]
+pub fn is_absent(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ESOCKTNOSUPPORT | libc::EPROTONOSUPPORT))
+}
+
+/// Returns the code of the Reset (RFC 4340 §5.6) for which Linux gives an error number
+/// (`dccp_reset_code_convert` of its source). Codes 3 and 7 have one number.
+#[must_use]
+pub fn reset_number(error: &io::Error) -> Option<u8> {
+    match error.raw_os_error()? {
+        libc::ECONNRESET => Some(2),
+        libc::ECONNREFUSED => Some(3),
+        libc::ENOMSG => Some(4),
+        libc::EILSEQ => Some(5),
+        libc::EOPNOTSUPP => Some(6),
+        libc::EBADRQC => Some(8),
+        libc::EUSERS => Some(9),
+        libc::EBADR => Some(10),
+        libc::EDQUOT => Some(11),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{PollFd, poll};
+
+    const LONG_NS: u64 = 60_000_000_000;
+
+    #[test]
+    fn an_error_number_is_that_of_the_reset_that_came() {
+        for (error, reset) in
+            [(libc::EBADRQC, Some(8)), (libc::ECONNREFUSED, Some(3)), (libc::EHOSTUNREACH, None)]
+        {
+            assert_eq!(reset_number(&io::Error::from_raw_os_error(error)), reset);
+        }
+    }
+
+    /// Whether a datagram travels depends on the kernel below; the tests with a kernel that has DCCP are
+    /// those of the commands.
+    #[test]
+    fn a_connection_is_made_or_the_kernel_has_none() {
+        let options = DccpOptions { service_code: 42, ..DccpOptions::default() };
+        let address = SocketAddr::from(([127, 0, 0, 1], 5_009));
+        let listener = match DccpSocket::listen(address, false, 1, &options) {
+            Ok(listener) => listener,
+            Err(error) => {
+                assert!(is_absent(error.cause()), "{error}");
+                assert!(error.to_string().starts_with("cannot open a DCCP socket of the kernel"));
+                return;
+            }
+        };
+        let client = DccpSocket::connect(address, &options).unwrap();
+        poll(&mut [PollFd::readable(&listener)], Some(LONG_NS)).unwrap();
+        let (server, _) = listener.accept().unwrap();
+        client.send(b"over the kernel").unwrap();
+        poll(&mut [PollFd::readable(&server)], Some(LONG_NS)).unwrap();
+        let mut buffer = [0; 100];
+        let len = server.receive(&mut buffer).unwrap();
+        assert_eq!(&buffer[..len], b"over the kernel");
+        drop(client);
+        poll(&mut [PollFd::readable(&server)], Some(LONG_NS)).unwrap();
+        assert!(server.has_ended().unwrap());
+    }
+}
