@@ -55,10 +55,18 @@ impl Buckets {
         !core::mem::replace(&mut self.complements[bucket], !head)
     }
 
-    /// The first slot of each bucket.
+    /// The buckets that have a slot, each with its first.
     #[cfg(test)]
-    fn heads(&self) -> impl Iterator<Item = u32> {
-        self.complements.iter().map(|complement| !complement)
+    fn heads(&self) -> impl Iterator<Item = (usize, u32)> {
+        // Almost all are empty, and are so by the word of bits that says where something hangs.
+        let words =
+            self.complements.chunks(64).enumerate().filter(|(_, of_word)| *of_word != [0; 64]);
+        words.flat_map(|(word, of_word)| {
+            let buckets = (word * 64..).zip(of_word);
+            buckets
+                .filter(|&(_, &complement)| complement != 0)
+                .map(|(bucket, &head)| (bucket, !head))
+        })
     }
 }
 
@@ -364,10 +372,7 @@ impl<F: Leased> Deadlines<F> {
                 if queue.head == NOTHING { u64::MAX } else { (queue.key)(slots.get(queue.head)) };
             assert_eq!(queue.first_key, first_key);
         }
-        for (bucket, head) in self.buckets.heads().enumerate() {
-            if head == NOTHING {
-                continue;
-            }
+        for (bucket, head) in self.buckets.heads() {
             assert_ne!(self.hung[bucket / 64] & (1 << (bucket % 64)), 0);
             count += walk(END | bucket as u32, head, None);
         }
