@@ -1,5 +1,5 @@
 //! Automation of the repository: `cargo xtask tidy`, `cargo xtask test`, `cargo xtask crash`,
-//! `cargo xtask hostile`, `cargo xtask differ` and `cargo xtask pages`.
+//! `cargo xtask hostile`, `cargo xtask differ`, `cargo xtask dccp-linux` and `cargo xtask pages`.
 
 mod test;
 mod tidy;
@@ -37,6 +37,12 @@ usage: cargo xtask tidy [--fast] [--root FOLDER]
            --count    how many sequences in each suite (100000)
            --seed     where they are drawn from (1)
            --only     one suite
+       cargo xtask dccp-linux [--rounds N] [--seed S] [--only SUITE]
+           our DCCP and that of Linux 6.1 in a virtual machine, of which `cargo xtask test` has a
+           few cells
+           --rounds   how often the whole matrix is played (3)
+           --seed     where what is random is drawn from (1)
+           --only     one suite
        cargo xtask pages FOLDER
            every page below the folder, a lab's results say, looked at in headless Chromium: what
            is cut off, empty, out of place or no number";
@@ -58,6 +64,7 @@ fn main() -> ExitCode {
         ["crash", rest @ ..] => long_command(&test::crash::SUITES, rest),
         ["hostile", rest @ ..] => long_command(&test::hostile::SUITES, rest),
         ["differ", rest @ ..] => long_command(&test::differ::SUITES, rest),
+        ["dccp-linux", rest @ ..] => long_command(&test::dccp_linux::SUITES, rest),
         ["pages", folder] => {
             test::pages::run(workspace_root(), Path::new(folder)).map_err(Refusal::Failed)
         }

@@ -4,9 +4,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
+use super::debian::FolderMaking;
 use super::tally::Tally;
 use super::{Session, build_folder, child};
 
@@ -32,25 +32,11 @@ python3 -m venv "$1"
 "$1/bin/pip" install -q --disable-pip-version-check --no-input --retries 2 $2
 "#;
 
-/// The making of the folder, under way.
-#[derive(Debug)]
-pub(crate) struct KeaClients {
-    made: JoinHandle<Result<Tally, String>>,
-}
-
-impl KeaClients {
-    /// Begins to make the folder, unless there is one of the same packages.
-    pub(crate) fn start(session: &Session, may_install: bool) -> Self {
-        let (folder, log) = (path(&session.root), session.log(FOLDER));
-        let marker = session.marker.clone();
-        let made = std::thread::spawn(move || make(&folder, may_install, &marker, &log));
-        Self { made }
-    }
-
-    /// Waits until it is made.
-    pub(crate) fn finish(self) -> Result<Tally, String> {
-        self.made.join().unwrap_or_else(|_| Err("making it panicked".to_owned()))
-    }
+/// Begins to make the folder, unless there is one of the same packages.
+pub(crate) fn start(session: &Session, may_install: bool) -> FolderMaking {
+    let (folder, log) = (path(&session.root), session.log(FOLDER));
+    let marker = session.marker.clone();
+    FolderMaking::start(move || make(&folder, may_install, &marker, &log))
 }
 
 /// The packages, as the file names them.

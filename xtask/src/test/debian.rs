@@ -42,26 +42,30 @@ printf '%s\n' "$packages" >packages
 mv "$root.new" "$root"
 "#;
 
-/// The making of the root folder, under way.
+/// The making of a folder in the build folder, under way.
 #[derive(Debug)]
-pub(crate) struct DebianRoot {
+pub(crate) struct FolderMaking {
     made: JoinHandle<Result<Tally, String>>,
 }
 
-impl DebianRoot {
-    /// Begins to make the root folder, unless there is one of the same packages.
-    pub(crate) fn start(session: &Session, may_install: bool) -> Self {
-        let root = path(&session.root);
-        let (marker, log) = (session.marker.clone(), session.log(FOLDER));
-        let privilege = session.privilege;
-        let made = std::thread::spawn(move || make(&root, may_install, privilege, &marker, &log));
-        Self { made }
+impl FolderMaking {
+    /// Begins with `make` beside the caller.
+    pub(super) fn start(make: impl FnOnce() -> Result<Tally, String> + Send + 'static) -> Self {
+        Self { made: std::thread::spawn(make) }
     }
 
     /// Waits until it is made.
     pub(crate) fn finish(self) -> Result<Tally, String> {
         self.made.join().unwrap_or_else(|_| Err("making it panicked".to_owned()))
     }
+}
+
+/// Begins to make the root folder, unless there is one of the same packages.
+pub(crate) fn start(session: &Session, may_install: bool) -> FolderMaking {
+    let root = path(&session.root);
+    let (marker, log) = (session.marker.clone(), session.log(FOLDER));
+    let privilege = session.privilege;
+    FolderMaking::start(move || make(&root, may_install, privilege, &marker, &log))
 }
 
 fn make(

@@ -9,12 +9,14 @@ mod changed;
 mod child;
 mod clients;
 pub(crate) mod crash;
+pub(crate) mod dccp_linux;
 mod debian;
 pub(crate) mod differ;
 pub(crate) mod hostile;
 mod job;
 mod leftovers;
 mod lints;
+mod linux;
 pub(crate) mod long;
 mod main_job;
 pub(crate) mod pages;
@@ -35,8 +37,6 @@ use std::time::Instant;
 use crate::tidy::{self, CrateSuite, Extent};
 use busy::BusyMachine;
 pub(crate) use busy::{WORD as BUSY_WORD, keep_busy};
-use clients::KeaClients;
-use debian::DebianRoot;
 use job::JobResult;
 use lints::RunningLints;
 use main_job::As;
@@ -123,6 +123,7 @@ impl Session {
             ("GODWIT_DATABASE_TEMPLATES", self.temporary.join("databases").display().to_string()),
             (debian::VARIABLE, debian::path(&self.root).display().to_string()),
             (clients::VARIABLE, clients::path(&self.root).display().to_string()),
+            (linux::VARIABLE, linux::path(&self.root).display().to_string()),
             ("RUST_BACKTRACE", "1".to_owned()),
         ];
         if self.requires_tools {
@@ -242,24 +243,23 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool, String> {
     session.requires_tools = session.privilege.is_root() && !options.is_install_skipped;
     let mut run = Run { session, built: Built::default(), results: Vec::new() };
     let mut total = Tally::default();
-    let (mut debian, mut clients) = (None, None);
+    let mut folders = Vec::new();
     for suite in suites.iter().filter(|suite| is_once(suite)) {
         let tally = run.timed(suite.name(), |run| run.run_once(suite, options));
         total += tally;
         if matches!(suite, Suite::Setup) {
-            debian = Some(DebianRoot::start(&run.session, !options.is_install_skipped));
-            clients = Some(KeaClients::start(&run.session, !options.is_install_skipped));
+            let may_install = !options.is_install_skipped;
+            folders.push((debian::FOLDER, debian::start(&run.session, may_install)));
+            folders.push((clients::FOLDER, clients::start(&run.session, may_install)));
+            folders.push((linux::FOLDER, linux::start(&run.session, may_install)));
         }
         if tally.failed > 0 && matches!(suite, Suite::Build) {
             println!("{total}");
             return Ok(false);
         }
     }
-    if let Some(debian) = debian {
-        total += run.timed(debian::FOLDER, |_| debian.finish());
-    }
-    if let Some(clients) = clients {
-        total += run.timed(clients::FOLDER, |_| clients.finish());
+    for (name, folder) in folders {
+        total += run.timed(name, |_| folder.finish());
     }
     let has_lints = suites.iter().any(|suite| matches!(suite, Suite::Lints));
     let mut lints = has_lints.then(|| RunningLints::start(&run.session));

@@ -12,7 +12,7 @@ use super::privilege::Privilege;
 use super::tally::Tally;
 
 /// Debian packages by name, and what needs them.
-pub(crate) const PACKAGES: [(&str, &str); 39] = [
+pub(crate) const PACKAGES: [(&str, &str); 42] = [
     ("iproute2", "namespaces and virtual interfaces"),
     ("util-linux", "giving up privileges, placing processes"),
     ("procps", "looking at processes"),
@@ -52,6 +52,9 @@ pub(crate) const PACKAGES: [(&str, &str); 39] = [
     ("chromium", "the report as a browser shows it"),
     ("mmdebstrap", "a root folder of Debian 13, for Kea 3"),
     ("poppler-utils", "the report as it prints"),
+    ("qemu-system-x86", "a virtual machine with Linux's DCCP"),
+    ("kmod", "its modules"),
+    ("cpio", "its root file system"),
 ];
 
 /// Asked by packages before they start a service; 101 forbids it (Debian policy, invoke-rc.d).

@@ -3,6 +3,7 @@
 mod flags;
 mod interrupts;
 mod link_local;
+mod linux;
 mod plain;
 mod searches;
 mod stages;

@@ -1,0 +1,197 @@
+//! A virtual machine with a Linux that has DCCP, at the other end of an interface in a namespace of the
+//! test's own.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use crate::common::link::{inside, ip};
+use crate::common::namespaces::Namespaces;
+use crate::common::{TempFolder, is_root, require};
+
+/// Names the folder with kernel and root file system in place of `target/linux-dccp`.
+const VARIABLE: &str = "GODWIT_LINUX_DCCP";
+const FOLDER: &str = "linux-dccp";
+/// Addresses of this end; those of the machine end in 2.
+pub(super) const HOST: [&str; 2] = ["10.33.0.1", "fd33::1"];
+/// Addresses of the machine.
+pub(super) const GUEST: [&str; 2] = ["10.33.0.2", "fd33::2"];
+const HOST_MAC: &str = "02:67:77:33:00:01";
+const GUEST_MAC: &str = "02:67:77:33:00:02";
+const TAP: &str = "tap0";
+
+/// The machine; it ends with the value.
+pub(super) struct Machine {
+    qemu: Child,
+    commands: ChildStdin,
+    answers: BufReader<ChildStdout>,
+    pub(super) folder: TempFolder,
+    namespace: Namespaces<1>,
+}
+
+impl Machine {
+    /// Starts the machine with `godwit` in `/godwit` and the files of `files` (name and contents) in its
+    /// root; `None`, said, where that is not possible.
+    pub(super) fn start(files: &[(&str, &[u8])]) -> Option<Self> {
+        if !(is_root() && require(&["ip", "qemu-system-x86_64", "cpio", "ldd"])) {
+            return None;
+        }
+        let made = made()?;
+        let folder = TempFolder::new("linux-dccp");
+        let initrd = root_files(&made, folder.path(), files);
+        let namespace = Namespaces::<1>::make();
+        join(&namespace[0]);
+        let mut command = inside(&namespace[0]);
+        command
+            .args(["qemu-system-x86_64", "-M", "pc,accel=tcg", "-cpu", "max", "-m", "512"])
+            .args(["-nodefaults", "-display", "none", "-no-reboot"])
+            .arg("-kernel")
+            .arg(made.join("vmlinuz"))
+            .arg("-initrd")
+            .arg(initrd)
+            .args(["-append", "console=ttyS0 quiet panic=-1 net.ifnames=0 random.trust_cpu=on"])
+            .args(["-netdev", &format!("tap,id=net,ifname={TAP},script=no,downscript=no")])
+            .args(["-device", &format!("virtio-net-pci,netdev=net,mac={GUEST_MAC}")])
+            .args(["-serial", &format!("file:{}", folder.path().join("console").display())])
+            .args(["-chardev", "stdio,id=commands,signal=off", "-serial", "chardev:commands"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
+        let mut qemu = command.spawn().expect("qemu starts");
+        let commands = qemu.stdin.take().expect("it is piped");
+        let mut answers = BufReader::new(qemu.stdout.take().expect("it is piped"));
+        let mut line = String::new();
+        while !line.starts_with("ready ") {
+            line.clear();
+            let length = answers.read_line(&mut line).expect("it is text");
+            assert!(length > 0, "the machine does not start: {}", console(folder.path()));
+        }
+        Some(Self { qemu, commands, answers, folder, namespace })
+    }
+
+    /// Runs a command in the machine and returns what it printed.
+    pub(super) fn run(&mut self, command: &str) -> String {
+        let (code, printed) = self.attempt(command);
+        assert_eq!(code, 0, "{command}: {printed}");
+        printed
+    }
+
+    /// The same of a command that may fail, with its exit code.
+    pub(super) fn attempt(&mut self, command: &str) -> (i32, String) {
+        writeln!(self.commands, "{command}").expect("the machine runs");
+        let mut printed = String::new();
+        loop {
+            let mut line = String::new();
+            let length = self.answers.read_line(&mut line).expect("it is text");
+            assert!(length > 0, "the machine ended: {}", console(self.folder.path()));
+            if let Some(code) = line.trim_end().strip_prefix("exit ") {
+                return (code.parse().expect("a number"), printed);
+            }
+            printed += &line.replace('\r', "");
+        }
+    }
+
+    /// Starts a command that goes on in the machine; what it prints goes to `/tmp/{name}`. It has
+    /// printed `first` when this returns.
+    pub(super) fn begin(&mut self, name: &str, command: &str, first: &str) {
+        self.run(&format!(
+            "rm -f /tmp/{name}.code; ({command} >/tmp/{name} 2>&1; echo $? >/tmp/{name}.code) & \
+             until grep -q '{first}' /tmp/{name} || test -s /tmp/{name}.code; do sleep 0.1; done"
+        ));
+    }
+
+    /// Waits until a command that [`Machine::begin`] started has ended; its exit code and what it printed.
+    pub(super) fn end(&mut self, name: &str) -> (i32, String) {
+        self.attempt(&format!(
+            "until test -s /tmp/{name}.code; do sleep 0.1; done; cat /tmp/{name}; \
+             exit $(cat /tmp/{name}.code)"
+        ))
+    }
+
+    /// The octets of a file of the machine.
+    pub(super) fn read(&mut self, path: &str) -> Vec<u8> {
+        let place = self.folder.path().join("read");
+        let text = self.run(&format!("gzip -c {path} | base64"));
+        std::fs::write(&place, text).expect("there is room");
+        let script = format!("base64 -d {} | gzip -dc", place.display());
+        let output = Command::new("sh").args(["-c", &script]).output().expect("sh runs");
+        assert!(output.status.success(), "{output:?}");
+        output.stdout
+    }
+
+    /// A command that runs what its arguments say on this end of the machine's interface.
+    pub(super) fn here(&self) -> Command {
+        inside(&self.namespace[0])
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        // Without it nothing is left to end.
+        self.qemu.kill().ok();
+        self.qemu.wait().ok();
+    }
+}
+
+/// The folder that `cargo xtask test` made.
+fn made() -> Option<PathBuf> {
+    let named = std::env::var_os(VARIABLE).map(PathBuf::from);
+    let build = std::env::var_os("CARGO_TARGET_DIR").map(|folder| Path::new(&folder).join(FOLDER));
+    let own = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name(FOLDER);
+    let found = named.into_iter().chain(build).chain([own]).find(|f| f.join("made-of").exists());
+    let reason = "no virtual machine with Linux's DCCP; `cargo xtask test setup` makes it";
+    assert!(found.is_some() || std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "{reason}");
+    if found.is_none() {
+        println!("skipped: {reason}");
+    }
+    found
+}
+
+/// Makes the root file system of the machine: the one that was made, the binary with its libraries, and
+/// `files`.
+fn root_files(made: &Path, folder: &Path, files: &[(&str, &[u8])]) -> PathBuf {
+    let root = folder.join("root");
+    std::fs::create_dir(&root).expect("it is ours");
+    for (name, contents) in files {
+        std::fs::write(root.join(name), contents).expect("there is room");
+    }
+    let initrd = folder.join("initrd");
+    let script = format!(
+        "set -e; cd {root}; cp {binary} godwit; strip godwit 2>/dev/null || true; \
+         for library in $(ldd godwit | grep -o '/[^ ]*'); do install -D $library .$library; done; \
+         (cat {made}/initrd; find . | cpio -o -H newc --quiet | gzip -1) >{initrd}",
+        root = root.display(),
+        binary = env!("CARGO_BIN_EXE_godwit"),
+        made = made.display(),
+        initrd = initrd.display()
+    );
+    let output = Command::new("sh").args(["-c", &script]).output().expect("sh runs");
+    assert!(output.status.success(), "{output:?}");
+    std::fs::remove_dir_all(root).expect("it is ours");
+    initrd
+}
+
+/// Makes this end of the interface.
+fn join(namespace: &str) {
+    let [v4, v6] = HOST;
+    for words in [
+        format!("tuntap add dev {TAP} mode tap"),
+        format!("link set {TAP} address {HOST_MAC}"),
+        format!("link set {TAP} up"),
+        format!("addr add {v4}/24 dev {TAP}"),
+        format!("addr add {v6}/64 dev {TAP} nodad"),
+        "link set lo up".to_owned(),
+    ] {
+        ip(&format!("-n {namespace} {words}"));
+    }
+    for address in GUEST {
+        ip(&format!(
+            "-n {namespace} neigh replace {address} lladdr {GUEST_MAC} dev {TAP} nud permanent"
+        ));
+    }
+}
+
+fn console(folder: &Path) -> String {
+    std::io::read_to_string(File::open(folder.join("console")).expect("qemu made it"))
+        .unwrap_or_default()
+}

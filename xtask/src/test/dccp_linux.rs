@@ -1,0 +1,20 @@
+//! The suites of `cargo xtask dccp-linux`: DCCP between the own stack and that of Linux.
+
+use std::time::Duration;
+
+use super::long::{LongSuites, Suite};
+
+pub(crate) const SUITES: LongSuites = LongSuites {
+    command: "dccp-linux",
+    count_flag: "--rounds",
+    count_default: 3,
+    count_variables: &["GODWIT_DCCP_LINUX_ROUNDS"],
+    seed_variables: &["GODWIT_SIM_SEED"],
+    // A round is 36 cells, each of some seconds in a machine without hardware support.
+    case_limit: Duration::from_secs(1800),
+    suites: &[Suite {
+        name: "matrix",
+        package: "godwit",
+        tests: &["dccp::linux::datagrams_travel_to_and_from_the_kernel"],
+    }],
+};

@@ -1,0 +1,85 @@
+//! A virtual machine with the last Linux of Debian 12, which still has DCCP: its kernel and root file
+//! system, made once in the build folder from Debian's packages. Tests start it with QEMU.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use super::debian::FolderMaking;
+use super::privilege::Privilege;
+use super::tally::Tally;
+use super::{Session, build_folder, child};
+
+/// Name of the folder in the build folder.
+pub(crate) const FOLDER: &str = "linux-dccp";
+/// The environment variable by which tests find it.
+pub(crate) const VARIABLE: &str = "GODWIT_LINUX_DCCP";
+
+/// Modules of the kernel that the machine loads.
+const MODULES: &str =
+    "virtio_pci virtio_net dccp_ipv4 dccp_ipv6 sch_netem sch_ingress ifb act_mirred cls_u32";
+/// Programs of this machine that are copied into it.
+const PROGRAMS: &str = "ip tc";
+/// The script that makes it, and the first process of the machine.
+const SCRIPT: &str = include_str!("linux/make.sh");
+const INIT: &str = include_str!("linux/init.sh");
+/// Time that it may take: 10 s on an idle machine beside its mirror.
+const LIMIT: Duration = Duration::from_secs(900);
+
+/// Begins to make the folder, unless there is one of the same contents.
+pub(crate) fn start(session: &Session, may_install: bool) -> FolderMaking {
+    let (folder, privilege) = (path(&session.root), session.privilege);
+    let (marker, log) = (session.marker.clone(), session.log(FOLDER));
+    let init = session.temporary.join("linux-init");
+    FolderMaking::start(move || {
+        let written = fs::write(&init, INIT);
+        written.map_err(|error| format!("cannot write {}: {error}", init.display()))?;
+        make(&folder, may_install, privilege, &init, &marker, &log)
+    })
+}
+
+fn make(
+    folder: &Path,
+    may_install: bool,
+    privilege: Privilege,
+    init: &Path,
+    marker: &str,
+    log: &Path,
+) -> Result<Tally, String> {
+    if is_current(folder, init) {
+        return Ok(Tally::one(true));
+    }
+    let reason = if !may_install {
+        "told not to install"
+    } else if !privilege.is_root() {
+        "that needs root or passwordless sudo"
+    } else {
+        let mut command = privilege.command("sh", &[]);
+        command.args(["-c", SCRIPT, FOLDER]).args([folder, init]).args([MODULES, PROGRAMS]);
+        let end = child::run(&mut command, marker, log, LIMIT)?;
+        if !end.is_success() {
+            println!("    making it: {}; {}", end.describe(), log.display());
+            print!("{}", child::last_lines(log, 20));
+        }
+        return Ok(Tally::one(end.is_success()));
+    };
+    println!(
+        "    no virtual machine with Linux's DCCP is made, {reason}; tests that need it are left out"
+    );
+    Ok(Tally::left_out(1))
+}
+
+/// Returns whether `folder` was made of this init, these modules and programs.
+fn is_current(folder: &Path, init: &Path) -> bool {
+    let made_of = fs::read_to_string(folder.join("made-of")).unwrap_or_default();
+    let sum = Command::new("cksum").arg(init).output().map(|output| output.stdout);
+    let sum = String::from_utf8_lossy(&sum.unwrap_or_default()).into_owned();
+    let sum: Vec<&str> = sum.split_whitespace().take(2).collect();
+    made_of == format!("{}\n{MODULES} {PROGRAMS}\n", sum.join(" "))
+}
+
+/// Returns the path of the folder in the build folder of `root`.
+pub(crate) fn path(root: &Path) -> PathBuf {
+    build_folder(root).join(FOLDER)
+}
