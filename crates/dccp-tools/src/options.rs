@@ -320,8 +320,8 @@ impl LinkArgs {
 
 /// The error of a command that makes its packets itself.
 fn no_kernel() -> ToolError {
-    let text = "--carrier kernel: this command needs the own stack, so take udp or raw; send, recv, \
-                ttcp and perf can use the kernel's";
+    let text = "--carrier kernel: this command needs the own stack, so take udp or raw; send, recv, ttcp, \
+                perf and conformance --listen can use the kernel's";
     ToolError::Usage(text.to_owned())
 }
 

@@ -13,8 +13,8 @@ pub(crate) const SUITES: LongSuites = LongSuites {
     // A round is 36 cells, each of some seconds in a machine without hardware support.
     case_limit: Duration::from_secs(1800),
     suites: &[Suite {
-        name: "matrix",
+        name: "linux-6.1",
         package: "godwit",
-        tests: &["dccp::linux::datagrams_travel_to_and_from_the_kernel"],
+        tests: &["dccp::linux::our_dccp_and_that_of_linux_work_together"],
     }],
 };

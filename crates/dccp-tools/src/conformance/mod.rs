@@ -9,6 +9,7 @@
 mod answer;
 mod bench;
 mod cases;
+mod kernel_responder;
 mod peer;
 mod report;
 mod responder;
@@ -22,11 +23,12 @@ use std::time::Duration;
 use dccp_link::{CarrierKind, Config, ScopedAddress, ServiceCode};
 use netio::signal::Signals;
 
-use crate::options::{CarrierName, Destination, LinkArgs};
+use crate::options::{CarrierArg, CarrierName, Destination, LinkArgs};
 use crate::units::parse_seconds;
 use crate::{Outcome as Ending, ToolError, say};
 use bench::Bench;
 use cases::{Case, Scope};
+use kernel_responder::KernelResponder;
 use peer::Peer;
 use verdict::Stop;
 
@@ -133,6 +135,9 @@ fn refuse_settings(link: &LinkArgs) -> Result<(), ToolError> {
 
 fn listen(args: &Args) -> Result<Ending, ToolError> {
     let link = &args.link;
+    if link.carrier() == CarrierArg::Kernel {
+        return listen_by_kernel(args);
+    }
     let kind = match link.own_carrier(CarrierName::Udp)? {
         CarrierName::Udp => CarrierKind::Udp { port: link.udp_port },
         CarrierName::Raw if args.bind.is_none() => {
@@ -157,6 +162,25 @@ fn listen(args: &Args) -> Result<Ending, ToolError> {
     };
     say(&format!("Listening on {door} for {}\n", link.service_code))?;
     responder.serve(signals.stop())?;
+    Ok(Ending::Interrupted)
+}
+
+/// The same over the kernel's sockets.
+fn listen_by_kernel(args: &Args) -> Result<Ending, ToolError> {
+    let refused = [
+        (args.bind.is_some(), "--bind"),
+        (args.init_cookies, "--init-cookies"),
+        (!args.link.debug.is_empty(), "--debug"),
+    ];
+    if let Some((_, flag)) = refused.into_iter().find(|(is_given, _)| *is_given) {
+        let text = format!("{flag} needs the own stack: --carrier kernel has the kernel's alone");
+        return Err(ToolError::Usage(text));
+    }
+    let mut responder = KernelResponder::open(&args.link, &args.link.config()?)?;
+    let signals = Signals::install()
+        .map_err(|error| ToolError::Failed(format!("cannot install signal handlers: {error}")))?;
+    say(&format!("Listening on {} for {}\n", args.link.door(), args.link.service_code))?;
+    responder.serve(signals.stop(), &signals)?;
     Ok(Ending::Interrupted)
 }
 

@@ -108,6 +108,7 @@ fn a_kernel_without_dccp_is_named_and_other_commands_refuse_it() {
         for words in [
             &["send", "127.0.0.1", "/dev/null"][..],
             &["recv"],
+            &["conformance", "--listen"],
             &["ttcp", "-r"],
             &["ttcp", "-t", "127.0.0.1"],
             &["perf", "-s"],
@@ -119,7 +120,7 @@ fn a_kernel_without_dccp_is_named_and_other_commands_refuse_it() {
     }
     for words in [
         &["conformance", "--target", "127.0.0.1"][..],
-        &["conformance", "--listen"],
+        &["conformance", "--listen", "--bind", "127.0.0.1"],
         &["perf", "-c", "127.0.0.1", "--search"],
         &["perf", "-s", "--debug", "connection"],
     ] {

@@ -44,6 +44,8 @@ impl Machine {
         join(&namespace[0]);
         let mut command = inside(&namespace[0]);
         command
+            // It ends with this process, however that ends.
+            .args(["setpriv", "--pdeathsig", "KILL"])
             .args(["qemu-system-x86_64", "-M", "pc,accel=tcg", "-cpu", "max", "-m", "512"])
             .args(["-nodefaults", "-display", "none", "-no-reboot"])
             .arg("-kernel")

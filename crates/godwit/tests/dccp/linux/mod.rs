@@ -1,9 +1,10 @@
 //! Our DCCP with that of Linux 6.1, in a virtual machine: the own stack over IP at this end, the kernel's
 //! sockets at the other. The same binary runs at both, there with `--carrier kernel`.
 //!
-//! A sample of the cells is part of the test command. `cargo xtask dccp-linux` plays all of them;
+//! One machine serves all parts. A sample of the cells is part of the test command. `cargo xtask dccp-linux` plays all of them;
 //! `GODWIT_DCCP_LINUX_ROUNDS` says how often, `GODWIT_SIM_SEED` which cells the sample has.
 
+mod conformance;
 mod machine;
 
 use std::fmt;
@@ -223,8 +224,18 @@ fn machine() -> Option<Machine> {
 }
 
 #[test]
-fn datagrams_travel_to_and_from_the_kernel() {
+fn our_dccp_and_that_of_linux_work_together() {
     let Some(mut machine) = machine() else { return };
+    datagrams_travel_both_ways(&mut machine);
+    for device in ["eth0", "ifb0"] {
+        machine.run(&format!("/bin/tc qdisc replace dev {device} root pfifo"));
+    }
+    refusals_have_the_same_reason_at_both_ends(&mut machine);
+    perf_counts_the_same_at_both_ends(&mut machine);
+    conformance::the_verdict_of_each_case_is_known(&mut machine);
+}
+
+fn datagrams_travel_both_ways(machine: &mut Machine) {
     let rounds = from_environment("GODWIT_DCCP_LINUX_ROUNDS", 0);
     let mut chosen = cells();
     if rounds == 0 {
@@ -237,7 +248,7 @@ fn datagrams_travel_to_and_from_the_kernel() {
     }
     for round in 0..rounds.max(1) {
         for cell in &chosen {
-            let received = play(&mut machine, *cell);
+            let received = play(machine, *cell);
             println!("dccp-linux: round {round}, {cell}: {} of {DATAGRAMS}", received.len());
             check(*cell, &received);
         }
@@ -245,9 +256,7 @@ fn datagrams_travel_to_and_from_the_kernel() {
 }
 
 /// What one end says of a connection that is refused, ours first or the kernel's.
-#[test]
-fn refusals_have_the_same_reason_at_both_ends() {
-    let Some(mut machine) = machine() else { return };
+fn refusals_have_the_same_reason_at_both_ends(machine: &mut Machine) {
     let [host, guest] = [HOST[0], GUEST[0]];
     let said = |output: Output| {
         assert_eq!(output.status.code(), Some(1), "{output:?}");
@@ -256,22 +265,22 @@ fn refusals_have_the_same_reason_at_both_ends() {
 
     // Nobody listens, or for another service.
     let words = format!("dccp send {guest} /dev/null --carrier raw");
-    let closed = said(ours(&machine, &words).output().expect("the binary runs"));
+    let closed = said(ours(machine, &words).output().expect("the binary runs"));
     assert!(closed.contains("Reset code 3"), "{closed}");
     let command = "/godwit dccp recv /tmp/got --carrier kernel --service-code SC:ABCD --ccid 2";
     machine.begin("recv", command, "listening");
-    let service = said(ours(&machine, &words).output().expect("the binary runs"));
+    let service = said(ours(machine, &words).output().expect("the binary runs"));
     assert!(service.contains("Reset code 8"), "{service}");
     // Another CCID than the only one there: either end ends it, and the message names the feature.
     let words = format!("{words} --service-code SC:ABCD --ccid 3");
-    let ccid = said(ours(&machine, &words).output().expect("the binary runs"));
+    let ccid = said(ours(machine, &words).output().expect("the binary runs"));
     assert!(ccid.contains("CCID"), "{ccid}");
     machine.run("kill $(pidof godwit)");
     machine.end("recv");
 
     // The same from there: the kernel keeps what is behind the code.
     let listening = "dccp recv /dev/null --carrier raw --service-code SC:ABCD";
-    let receiver = Receiver::start(&machine, listening);
+    let receiver = Receiver::start(machine, listening);
     let command = format!("/godwit dccp send {host} /sent --carrier kernel");
     let (code, service) = machine.attempt(&command);
     assert_eq!(code, 1, "{service}");
@@ -283,21 +292,19 @@ fn refusals_have_the_same_reason_at_both_ends() {
 }
 
 /// What both ends count of one run of `perf` agrees, whichever of them is the kernel.
-#[test]
-fn perf_counts_the_same_over_both_stacks() {
-    let Some(mut machine) = machine() else { return };
+fn perf_counts_the_same_at_both_ends(machine: &mut Machine) {
     let words = "-t 2 -b 400k -l 500 --json";
     for ccid in [2, 3] {
         let server = format!("dccp perf -s -1 --json --ccid {ccid}");
         machine.begin("perf", &format!("/godwit {server} --carrier kernel"), "listening");
         let command = format!("dccp perf -c {} {words} --carrier raw --ccid {ccid}", GUEST[0]);
-        let client = ours(&machine, &command).output().expect("the binary runs");
+        let client = ours(machine, &command).output().expect("the binary runs");
         let (code, printed) = machine.end("perf");
         assert_eq!((client.status.code(), code), (Some(0), 0), "{client:?}; {printed}");
         let start = printed.find('{').unwrap_or_else(|| panic!("no document in {printed}"));
         agree(&client.stdout, &printed.as_bytes()[start..], ccid);
 
-        let receiver = Receiver::start(&machine, &format!("{server} --carrier raw"));
+        let receiver = Receiver::start(machine, &format!("{server} --carrier raw"));
         let command =
             format!("/godwit dccp perf -c {} {words} --carrier kernel --ccid {ccid}", HOST[0]);
         let (code, printed) = machine.attempt(&command);

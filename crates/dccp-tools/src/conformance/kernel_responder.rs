@@ -1,0 +1,112 @@
+//! The target of the suite over the kernel's own DCCP: what is judged then is the kernel.
+
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use dccp_link::Config;
+use netio::signal::Signals;
+use netio::{DccpOptions, DccpSocket, PollFd};
+
+use super::bench::{CLOSE_COMMAND, CONNECT_COMMAND};
+use crate::ToolError;
+use crate::kernel;
+use crate::options::LinkArgs;
+
+/// A request to stop is noticed after this time.
+const LOOK_NS: u64 = 100_000_000;
+/// Connections at a time; the tester has one or two.
+const CONNECTIONS_MAX: usize = 1_024;
+/// Octets of the longest datagram that IP carries.
+const DATAGRAM_BYTES_MAX: usize = 65_535;
+
+/// A listener that the suite can be pointed at.
+pub(super) struct KernelResponder {
+    listener: DccpSocket,
+    options: DccpOptions,
+    connections: Vec<Answering>,
+    buffer: Vec<u8>,
+}
+
+/// A connection whose datagrams are sent back.
+struct Answering {
+    socket: DccpSocket,
+    remote: SocketAddr,
+}
+
+impl KernelResponder {
+    /// Listens at the port of the flags, for their service.
+    pub(super) fn open(link: &LinkArgs, config: &Config) -> Result<Self, ToolError> {
+        Ok(Self {
+            listener: kernel::listen(link, config, u16::MAX)?,
+            options: kernel::options(link, config),
+            connections: Vec::new(),
+            buffer: vec![0; DATAGRAM_BYTES_MAX],
+        })
+    }
+
+    /// Answers until `stop` is set.
+    pub(super) fn serve(&mut self, stop: &AtomicBool, signals: &Signals) -> Result<(), ToolError> {
+        while !stop.load(Ordering::Acquire) {
+            let sockets = self.connections.iter().map(|answering| &answering.socket);
+            let mut files: Vec<_> = sockets.chain([&self.listener]).map(PollFd::readable).collect();
+            files.push(PollFd::readable(signals));
+            netio::poll(&mut files, Some(LOOK_NS))
+                .map_err(|error| ToolError::from(kernel::ended(error)))?;
+            self.accept();
+            let mut connect = Vec::new();
+            let (buffer, options) = (&mut self.buffer, &self.options);
+            self.connections.retain_mut(|answering| answering.answer(buffer, &mut connect));
+            for remote in connect {
+                // Without a route there is nobody to tell.
+                if let Ok(socket) = DccpSocket::connect(remote, options) {
+                    self.connections.push(Answering { socket, remote });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn accept(&mut self) {
+        while self.connections.len() < CONNECTIONS_MAX {
+            match self.listener.accept() {
+                Ok((socket, remote)) => self.connections.push(Answering { socket, remote }),
+                // None waits, or it ended before it was taken: the next wait knows.
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+impl Answering {
+    /// Sends back what came; false when the connection is over. Where the tester wants a connection is
+    /// added to `connect`.
+    fn answer(&mut self, buffer: &mut [u8], connect: &mut Vec<SocketAddr>) -> bool {
+        loop {
+            let len = match self.socket.receive(buffer) {
+                Ok(0) if self.socket.has_ended().unwrap_or(true) => return false,
+                Ok(len) => len,
+                Err(error) => {
+                    return matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted);
+                }
+            };
+            let datagram = buffer.get(..len).unwrap_or_default();
+            if datagram == CLOSE_COMMAND {
+                return false;
+            }
+            match datagram.strip_prefix(CONNECT_COMMAND) {
+                Some(ports) => connect.extend(self.place(ports)),
+                // An echo that finds the queue full is lost, as on the network.
+                None => drop(self.socket.send(datagram)),
+            }
+        }
+    }
+
+    /// Where the tester wants a connection: at its own address. The UDP port is of another carrier.
+    fn place(&self, ports: &[u8]) -> Option<SocketAddr> {
+        let port = std::str::from_utf8(ports).ok()?.split(' ').nth(1)?.parse().ok()?;
+        let mut place = self.remote;
+        place.set_port(port);
+        Some(place)
+    }
+}
