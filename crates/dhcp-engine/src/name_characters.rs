@@ -52,8 +52,14 @@ impl NameCharacters {
             }
         }
         let Some(mut octets) = cleaned.get() else { return false };
-        if octets == b"." && !self.set.is_empty() {
-            return false;
+        if !self.set.is_empty() {
+            if octets == b"." {
+                return false;
+            }
+            // As in Kea a name does not begin with blanks.
+            let is_blank = |octet: &u8| matches!(octet, b' ' | b'\t' | b'\n');
+            let first = octets.iter().position(|octet| !is_blank(octet));
+            octets = octets.get(first.unwrap_or(octets.len())..).unwrap_or_default();
         }
         if is_partial {
             octets = octets.strip_suffix(b".").unwrap_or(octets);
@@ -257,6 +263,9 @@ mod tests {
             (KEA, "", b"_.b.", false, None),
             (KEA, "", b".", false, None),
             ("q", "", b"a b.c@d.\xe9.", false, Some(r"a\032b.c\@d.\233.")),
+            ("q", "", b" \ta b.", false, Some(r"a\032b.")),
+            ("q", "", b"  ", true, None),
+            ("", "", b" a.", false, Some(r"\032a.")),
             ("q", "", br"a\b.", false, Some("ab.")),
             ("q", "", br"a\1.", false, None),
             ("", "x", br"a\b_c.", false, Some(r"a\\b_c.")),
