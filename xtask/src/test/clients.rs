@@ -22,7 +22,7 @@ const ENVIRONMENTS: [(&str, &str); 2] = [
 ];
 /// File that the folder has once it is complete: the packages.
 const PACKAGES_FILE: &str = "packages";
-/// Time that it may take: half a minute on an idle machine.
+/// Time that it may take: a minute on an idle machine.
 const LIMIT: Duration = Duration::from_secs(900);
 
 /// Makes the virtual environment `$1` with the packages `$2`.
