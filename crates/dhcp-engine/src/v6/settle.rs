@@ -147,11 +147,12 @@ impl<'m> Transaction<'m> {
         chosen.find(|(slot, _)| slot.address.kind == IaKind::Address)
     }
 
-    /// What clients are called where the client's address is, else in the subnet of its link.
+    /// What clients are called where the client's address is, else where its prefix is from, else in
+    /// the subnet of its link.
     pub(super) fn name_terms(&self) -> &'m NameTerms {
         let snapshot = self.snapshot;
         let place = self.chosen_address().map(|(_, place)| (place.subnet, place.pool));
-        let place = place.or_else(|| self.client.subnet.map(|subnet| (subnet, None)));
+        let place = place.or_else(|| self.served_subnet().map(|subnet| (subnet, None)));
         place.map_or(&snapshot.default_names, |(subnet, pool)| snapshot.names(subnet, pool))
     }
 
