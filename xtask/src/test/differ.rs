@@ -12,9 +12,16 @@ pub(crate) const SUITES: LongSuites = LongSuites {
     count_variables: &["GODWIT_DIFFER_SEQUENCES"],
     seed_variables: &["GODWIT_SIM_SEED"],
     case_limit: Duration::from_millis(500),
-    suites: &[Suite {
-        name: "dhcp4-kea-3",
-        package: "godwit",
-        tests: &["differ::what_dhcpv4_differs_in_from_kea_3_has_a_verdict"],
-    }],
+    suites: &[
+        Suite {
+            name: "dhcp4-kea-3",
+            package: "godwit",
+            tests: &["differ::what_dhcpv4_differs_in_from_kea_3_has_a_verdict"],
+        },
+        Suite {
+            name: "dhcp6-kea-3",
+            package: "godwit",
+            tests: &["differ::what_dhcpv6_differs_in_from_kea_3_has_a_verdict"],
+        },
+    ],
 };

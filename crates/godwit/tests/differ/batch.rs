@@ -1,17 +1,16 @@
 //! Sequences played on two daemons at once.
 
-use std::net::Ipv4Addr;
 use std::time::Instant;
 
 use base::Random;
 use scenario::{Family, Subject};
 use serde_json::{Value, json};
 
-use super::generate::{self, CLIENTS};
-use super::known::Known;
+use super::choices::CLIENTS;
+use super::known::{Differing, Known};
 use super::leases;
-use super::reply::{self, Fields};
-use super::value::Learned;
+use super::protocol::Protocol;
+use super::value::{self, Fields, Learned};
 use crate::common::PATIENCE;
 use crate::subjects::process::{Daemon, Make, Setup};
 
@@ -20,6 +19,9 @@ pub(super) const SEQUENCES: usize = 100;
 
 /// Messages that are on their way at a time, which a socket's buffer has room for.
 const BURST: usize = 32;
+
+/// Ends the signatures of sequences in a shared network.
+const IN_A_NETWORK: &str = ", in a shared network";
 
 /// What came of a sequence.
 #[derive(Clone, Debug)]
@@ -30,8 +32,9 @@ pub(super) enum Outcome {
     Refused(String),
 }
 
-/// Godwit, a version of Kea, and what is known of it.
+/// Godwit and a version of Kea with a protocol, and the differences that are known.
 pub(super) struct Comparison {
+    pub(super) protocol: &'static dyn Protocol,
     pub(super) kea: Make,
     pub(super) known: Known,
 }
@@ -82,9 +85,9 @@ impl Comparison {
     /// Returns the sequences of `seed` in which the two differ. Nearly all must have been played.
     pub(super) fn differences(&self, seed: u64) -> Vec<Difference> {
         let mut random = Random::from_seed(seed);
-        let globals = generate::globals(&mut random);
+        let globals = self.protocol.globals(&mut random);
         let sequences: Vec<Value> =
-            (0..SEQUENCES).map(|_| generate::sequence(&mut random)).collect();
+            (0..SEQUENCES).map(|_| self.protocol.sequence(&mut random)).collect();
         let outcomes = self.outcomes(&globals, &sequences);
         let refused: Vec<&String> = outcomes
             .iter()
@@ -105,13 +108,19 @@ impl Comparison {
     /// Plays `sequences` on both; the first difference of each.
     pub(super) fn outcomes(&self, globals: &Value, sequences: &[Value]) -> Vec<Outcome> {
         let (ours, theirs) = std::thread::scope(|scope| {
-            let ours = scope.spawn(|| play(Make::Godwit, globals, sequences));
-            let theirs = play(self.kea, globals, sequences);
+            let ours = scope.spawn(|| self.play(Make::Godwit, globals, sequences));
+            let theirs = self.play(self.kea, globals, sequences);
             (ours.join().expect("playing does not panic"), theirs)
         });
         if let (Ok(ours), Ok(theirs)) = (&ours, &theirs) {
-            let pairs = ours.iter().zip(theirs);
-            let found = pairs.map(|(ours, theirs)| self.first(ours, theirs));
+            let pairs = ours.iter().zip(theirs).zip(sequences);
+            let found = pairs.map(|((ours, theirs), sequence)| {
+                let mut signature = self.first(ours, theirs)?;
+                if !sequence["scope"][self.subnets_key()].is_null() {
+                    signature.text += IN_A_NETWORK;
+                }
+                Some(signature)
+            });
             return found.map(|found| found.map_or(Outcome::Alike, Outcome::Differs)).collect();
         }
         if sequences.len() > 1 {
@@ -135,140 +144,213 @@ impl Comparison {
         let answers = ours.answers.iter().zip(&theirs.answers);
         // What is left of a lease depends on how long ago the daemon gave it.
         let slack_s = ours.took_s.max(theirs.took_s) + 1;
-        for (sent, (ours, theirs)) in ours.sent.iter().zip(answers) {
-            let text = match (ours, theirs) {
-                (None, None) => continue,
-                (Some(ours), None) => format!("{sent}: {}, Kea is silent", reply::name(ours)),
-                (None, Some(theirs)) => format!("{sent}: silence, Kea {}", reply::name(theirs)),
-                (Some(ours), Some(theirs)) => {
-                    let [name, other] = [ours, theirs].map(reply::name);
-                    let mut differing = reply::differing(ours, theirs, slack_s);
-                    differing.retain(|field| !self.known.has_field(self.kea, field, ours));
-                    let value = |name: &String| {
-                        let shown =
-                            |fields: &Fields| fields.get(name).map_or("none", |v| v).to_owned();
-                        format!("{name}: {}, Kea {}", shown(ours), shown(theirs))
-                    };
-                    let values = differing.iter().map(value).collect();
-                    let text = if name != other {
-                        format!("{sent}: {name}, Kea {other}")
-                    } else if differing.is_empty() {
-                        continue;
-                    } else if differing.iter().any(|field| field == "yiaddr") {
-                        format!("{sent}: {name} of another address")
-                    } else {
-                        format!("{sent}: {name} differs in {}", differing.join(", "))
-                    };
-                    return Some(Signature { text, values });
-                }
-            };
-            return Some(Signature::new(text));
-        }
-        leases::signature(&ours.leases, &theirs.leases)
-    }
-}
-
-/// Address of the relay agent of the link whose client ends a burst.
-const LAST_RELAY: Ipv4Addr = Ipv4Addr::new(10, 255, 255, 1);
-
-/// Returns the texts of `value` with the addresses of sequence `index` in the place of its marks.
-pub(super) fn placed(value: &Value, index: usize) -> Value {
-    let [high, low] = [index / 250, index % 250];
-    let mut text = value.to_string().replace("@.", &format!("10.{high}.{low}."));
-    for client in 1..=CLIENTS {
-        let mac = format!("02:00:{high:02x}:{low:02x}:00:{client:02x}");
-        text = text.replace(&format!("@mac{client}"), &mac);
-    }
-    text = text.replace("@net", &format!("net{index}"));
-    serde_json::from_str(&text).expect("the marks are inside of texts")
-}
-
-/// Returns the configuration of a daemon: the globals with all scopes.
-fn configuration(globals: &Value, sequences: &[Value]) -> String {
-    let mut subnets = vec![json!({
-        "id": 9_999,
-        "subnet": "10.255.255.0/24",
-        "pools": [{ "pool": "10.255.255.9 - 10.255.255.9" }],
-    })];
-    let mut networks = Vec::new();
-    for (index, sequence) in sequences.iter().enumerate() {
-        let mut scope = placed(&sequence["scope"], index);
-        if let Some(members) = scope.get_mut("subnet4").and_then(Value::as_array_mut) {
-            for (number, subnet) in members.iter_mut().enumerate() {
-                subnet["id"] = json!(2 * index + number + 1);
+        let gist = |reply: &Fields| self.protocol.reply_gist(reply);
+        let found = ours.sent.iter().zip(answers).find_map(|(sent, answers)| match answers {
+            (None, None) => None,
+            (Some(ours), None) => {
+                Some(Signature::new(format!("{sent}: {}, Kea is silent", gist(ours))))
             }
-            networks.push(scope);
+            (None, Some(theirs)) => {
+                Some(Signature::new(format!("{sent}: silence, Kea {}", gist(theirs))))
+            }
+            (Some(ours), Some(theirs)) => self.unlike(sent, ours, theirs, slack_s),
+        });
+        found.or_else(|| leases::signature(&self.known, &ours.leases, &theirs.leases))
+    }
+
+    /// Returns what is different in two replies to the message `sent`.
+    fn unlike(
+        &self,
+        sent: &str,
+        ours: &Fields,
+        theirs: &Fields,
+        slack_s: u64,
+    ) -> Option<Signature> {
+        let [name, other] = [ours, theirs].map(|reply| self.protocol.reply_name(reply));
+        let lifetimes = self.protocol.lifetime_fields();
+        let mut differing = value::differing(ours, theirs, |field, ours, theirs| {
+            lifetimes.contains(&field) && value::are_close(ours, theirs, slack_s)
+        });
+        differing
+            .retain(|field| !self.known.has_field(Differing { field, sent, reply: &name, ours }));
+        let is_other_lease = |field: &String| {
+            self.protocol.leased_fields().contains(&field.as_str())
+                && ours.contains_key(field)
+                && theirs.contains_key(field)
+        };
+        let [gist, other_gist] = [ours, theirs].map(|reply| self.protocol.reply_gist(reply));
+        let is_told = |field: &String| {
+            let told = [self.protocol.status_fields(), self.protocol.leased_fields()];
+            told.iter().any(|fields| fields.contains(&field.as_str()))
+        };
+        let text = if name != other {
+            format!("{sent}: {name}, Kea {other}")
+        } else if differing.is_empty() {
+            return None;
+        } else if gist != other_gist && differing.iter().any(is_told) {
+            format!("{sent}: {gist}, Kea {other_gist}")
+        } else if differing.iter().any(is_other_lease) {
+            format!("{sent}: {name} of another address")
         } else {
-            scope["id"] = json!(2 * index + 1);
-            subnets.push(scope);
+            format!("{sent}: {name} differs in {}", differing.join(", "))
+        };
+        Some(Signature { text, values: value::values(ours, theirs, &differing) })
+    }
+
+    /// Returns the key of the list of subnets, in a configuration and in a shared network.
+    fn subnets_key(&self) -> &'static str {
+        match self.protocol.family() {
+            Family::V4 => "subnet4",
+            Family::V6 => "subnet6",
         }
     }
-    let mut config = globals.clone();
-    config["subnet4"] = Value::Array(subnets);
-    config["shared-networks"] = Value::Array(networks);
-    config["hooks-libraries"] = json!([{ "library": "libdhcp_lease_cmds.so" }]);
-    let text = config.to_string();
-    // The map's members alone: the daemon's own come beside them.
-    text.trim_start_matches('{').strip_suffix('}').unwrap_or_default().to_owned()
-}
 
-/// Plays `sequences` on one daemon, all first messages, then all second ones.
-fn play(make: Make, globals: &Value, sequences: &[Value]) -> Result<Vec<Played>, String> {
-    let config = configuration(globals, sequences);
-    let setup = Setup { family: Family::V4, config: &config, has_commands: true, persists: false };
-    let mut daemon = Daemon::start(make, setup, 0, PATIENCE)?;
-    let mut clients: Vec<Vec<Learned>> = (0..sequences.len()).map(clients_of).collect();
-    let begin = Instant::now();
-    let mut sent: Vec<Vec<String>> = vec![Vec::new(); sequences.len()];
-    let mut played: Vec<Vec<Option<Fields>>> = vec![Vec::new(); sequences.len()];
-    let steps = |sequence: &Value| sequence["steps"].as_array().map_or(0, Vec::len);
-    let rounds = sequences.iter().map(steps).max().unwrap_or_default();
-    for round in 0..rounds {
-        let here: Vec<usize> =
-            (0..sequences.len()).filter(|&i| round < steps(&sequences[i])).collect();
-        for burst in here.chunks(BURST) {
-            let message = |&index: &usize| {
-                let step = &sequences[index]["steps"][round];
-                let relay = placed(&sequences[index]["relay"], index);
-                let relay = relay.as_str().and_then(|text| text.parse().ok());
-                let learned = &clients[index][client_of(step)];
-                let relay = relay.unwrap_or(Ipv4Addr::UNSPECIFIED);
-                reply::message(step, relay, xid(round, index), learned)
-            };
-            let messages: Vec<Vec<u8>> = burst.iter().map(message).collect();
-            let replies = answers(&daemon, &messages, xid(round, burst[0]) | LAST_BIT)?;
-            for (&index, message) in burst.iter().zip(&messages) {
-                let client = client_of(&sequences[index]["steps"][round]);
-                let was_offered = clients[index][client].contains_key("address");
-                sent[index].push(reply::sent_name(message, was_offered));
-                let own =
-                    replies.iter().filter(|reply| reply::xid(reply) == Some(xid(round, index)));
-                let own: Vec<&Vec<u8>> = own.collect();
-                let mut fields = own.first().map(|reply| reply::fields(reply));
-                if let Some(fields) = &mut fields {
-                    if own.len() > 1 {
-                        fields.insert("replies".to_owned(), own.len().to_string());
-                    }
-                    reply::learn(fields, &mut clients[index][client]);
+    /// Returns `value` with what sequence `index` has in the place of its marks.
+    fn placed(&self, value: &Value, index: usize) -> Value {
+        let marks = self.protocol.marks(index);
+        let text = marks
+            .iter()
+            .fold(value.to_string(), |text, (mark, own)| text.replace(mark.as_str(), own));
+        serde_json::from_str(&text).expect("the marks are inside of texts")
+    }
+
+    /// Returns the configuration of a daemon: the globals with all scopes.
+    fn configuration(&self, globals: &Value, sequences: &[Value]) -> String {
+        let key = self.subnets_key();
+        let mut config = globals.clone();
+        for (name, member) in self.protocol.base().as_object().into_iter().flatten() {
+            config[name] = member.clone();
+        }
+        let mut networks = Vec::new();
+        for (index, sequence) in sequences.iter().enumerate() {
+            let mut scope = self.placed(&sequence["scope"], index);
+            if let Some(members) = scope.get_mut(key).and_then(Value::as_array_mut) {
+                for (number, subnet) in members.iter_mut().enumerate() {
+                    subnet["id"] = json!(2 * index + number + 1);
                 }
-                played[index].push(fields);
+                networks.push(scope);
+            } else {
+                scope["id"] = json!(2 * index + 1);
+                config[key].as_array_mut().expect("the last link's subnet is there").push(scope);
             }
         }
+        config["shared-networks"] = Value::Array(networks);
+        config["hooks-libraries"] = json!([{ "library": "libdhcp_lease_cmds.so" }]);
+        let text = config.to_string();
+        // The map's members alone: the daemon's own come beside them.
+        text.trim_start_matches('{').strip_suffix('}').unwrap_or_default().to_owned()
     }
-    let mut leases = leases::by_sequence(&daemon.command(leases::COMMAND)?, sequences.len())?;
-    let played = played.into_iter().zip(sent).enumerate();
-    Ok(played
-        .map(|(index, (answers, sent))| Played {
-            took_s: begin.elapsed().as_secs(),
-            sent,
-            answers,
-            leases: std::mem::take(&mut leases[index]),
-        })
-        .collect())
+
+    /// Plays `sequences` on one daemon, all first messages, then all second ones.
+    fn play(
+        &self,
+        make: Make,
+        globals: &Value,
+        sequences: &[Value],
+    ) -> Result<Vec<Played>, String> {
+        let config = self.configuration(globals, sequences);
+        let family = self.protocol.family();
+        let setup = Setup { family, config: &config, has_commands: true, persists: false };
+        let mut daemon = Daemon::start(make, setup, 0, PATIENCE)?;
+        let begin = Instant::now();
+        let mut players: Vec<Player<'_>> = sequences
+            .iter()
+            .enumerate()
+            .map(|(index, sequence)| Player {
+                index,
+                steps: sequence["steps"].as_array().map_or(&[], Vec::as_slice),
+                relay: self.placed(&sequence["relay"], index),
+                clients: self.protocol.clients(index),
+                sent: Vec::new(),
+                answers: Vec::new(),
+            })
+            .collect();
+        let rounds = players.iter().map(|player| player.steps.len()).max().unwrap_or_default();
+        for round in 0..rounds {
+            let mut here: Vec<&mut Player<'_>> =
+                players.iter_mut().filter(|player| round < player.steps.len()).collect();
+            for burst in here.chunks_mut(BURST) {
+                self.play_burst(&daemon, round, burst)?;
+            }
+        }
+        let command = match family {
+            Family::V4 => r#"{ "command": "lease4-get-all" }"#,
+            Family::V6 => r#"{ "command": "lease6-get-all" }"#,
+        };
+        let leases = leases::by_sequence(&daemon.command(command)?, sequences.len())?;
+        let took_s = begin.elapsed().as_secs();
+        let played = players.into_iter().zip(leases).map(|(player, leases)| {
+            let Player { sent, answers, .. } = player;
+            Played { took_s, sent, answers, leases }
+        });
+        Ok(played.collect())
+    }
+
+    /// Sends the messages of some sequences, number `round` of each, and takes the replies.
+    fn play_burst(
+        &self,
+        daemon: &Daemon,
+        round: usize,
+        burst: &mut [&mut Player<'_>],
+    ) -> Result<(), String> {
+        let protocol = self.protocol;
+        let message = |player: &&mut Player<'_>| {
+            let step = &player.steps[round];
+            let learned = &player.clients[client_of(step)];
+            protocol.message(step, &player.relay, xid(round, player.index), learned)
+        };
+        let messages: Vec<Vec<u8>> = burst.iter().map(message).collect();
+        let last = burst.first().map_or(0, |player| xid(round, player.index)) | LAST_BIT;
+        let replies = self.replies(daemon, &messages, last)?;
+        for (player, message) in burst.iter_mut().zip(&messages) {
+            let own_xid = Some(xid(round, player.index));
+            let own: Vec<&Vec<u8>> =
+                replies.iter().filter(|reply| protocol.xid(reply) == own_xid).collect();
+            let learned = &mut player.clients[client_of(&player.steps[round])];
+            player.sent.push(protocol.sent_name(message, learned));
+            let fields = own.first().map(|reply| {
+                protocol.learn(reply, learned);
+                let mut fields = protocol.fields(reply);
+                if own.len() > 1 {
+                    fields.insert("replies".to_owned(), own.len().to_string());
+                }
+                fields
+            });
+            player.answers.push(fields);
+        }
+        Ok(())
+    }
+
+    /// Returns the replies to `messages`. A client on a link of its own looks for a server after
+    /// them, so the offer to it says that all were read. Then it asks for its lease, whose answer has
+    /// to wait for a commit as others may: there are no more replies after that one.
+    fn replies(
+        &self,
+        daemon: &Daemon,
+        messages: &[Vec<u8>],
+        xid: u32,
+    ) -> Result<Vec<Vec<u8>>, String> {
+        let last = self.protocol.last_messages(xid);
+        let is_last = |answer: &[u8]| self.protocol.xid(answer) == Some(xid);
+        let told = |error: String| format!("{error}\n{}", daemon.log());
+        let mut replies = daemon.exchange_all(messages, &last[0], &is_last).map_err(told)?;
+        replies.extend(daemon.exchange_all(&[], &last[1], &is_last).map_err(told)?);
+        Ok(replies)
+    }
+}
+
+/// A sequence on its way through a daemon.
+struct Player<'s> {
+    index: usize,
+    steps: &'s [Value],
+    relay: Value,
+    clients: Vec<Learned>,
+    sent: Vec<String>,
+    answers: Vec<Option<Fields>>,
 }
 
 /// Tells the transaction ids of the messages that end a burst.
-const LAST_BIT: u32 = 0x8000_0000;
+const LAST_BIT: u32 = 0x80_0000;
 
 fn xid(round: usize, index: usize) -> u32 {
     (round as u32 + 1) << 16 | index as u32
@@ -276,30 +358,4 @@ fn xid(round: usize, index: usize) -> u32 {
 
 fn client_of(step: &Value) -> usize {
     (step["client"].as_u64().unwrap_or(1).clamp(1, CLIENTS) - 1) as usize
-}
-
-/// Returns what the clients of sequence `index` know at the start.
-fn clients_of(index: usize) -> Vec<Learned> {
-    let [high, low] = [(index / 250) as u8, (index % 250) as u8];
-    let client = |number: u64| {
-        let mac = vec![2, 0, high, low, 0, number as u8];
-        Learned::from([("mac", mac), ("net", vec![10, high, low])])
-    };
-    (1..=CLIENTS).map(client).collect()
-}
-
-/// Returns the replies to `messages`. A client on a link of its own discovers after them, so its offer
-/// says that all were read. Then it asks for its lease, whose answer has to wait for a commit as others
-/// may: there are no more replies after that one.
-fn answers(daemon: &Daemon, messages: &[Vec<u8>], xid: u32) -> Result<Vec<Vec<u8>>, String> {
-    let message = |kind: u8, options: Value| {
-        let step = json!({ "type": kind, "mac": "0200ffff0001", "options": options });
-        reply::message(&step, LAST_RELAY, xid, &Learned::new())
-    };
-    let last = [message(1, json!([])), message(3, json!([[50, "0affff09"], [54, "7f000001"]]))];
-    let is_last = |answer: &[u8]| reply::xid(answer) == Some(xid);
-    let told = |error: String| format!("{error}\n{}", daemon.log());
-    let mut replies = daemon.exchange_all(messages, &last[0], &is_last).map_err(told)?;
-    replies.extend(daemon.exchange_all(&[], &last[1], &is_last).map_err(told)?);
-    Ok(replies)
 }

@@ -3,21 +3,25 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use scenario::Verdict;
+use scenario::{Family, Verdict};
 
-use super::reply::{self, Fields};
+use super::value::Fields;
 use crate::subjects::process::Make;
 
-/// A difference with its verdict: one of a whole exchange, or of a field of some replies.
+/// A difference with its verdict: one of a whole exchange, or of a field of some replies or leases.
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
-    /// The messages and fields that differ.
+    /// The family in which the two differ.
+    family: Family,
+    /// The messages and fields that differ; a `*` stands for any text.
     signature: Option<String>,
-    /// The type of the replies, with `field`.
+    /// The type of the replies, with `field`; `lease` for a field of leases.
     reply: Option<String>,
     /// The field that differs.
     field: Option<String>,
+    /// The beginning of the name of the message that the reply answers, with `reply`.
+    sent: Option<String>,
     /// Fields of Godwit's reply, each with digits that it must contain.
     #[serde(default)]
     holds: BTreeMap<String, String>,
@@ -37,42 +41,68 @@ struct File {
     difference: Vec<Entry>,
 }
 
-/// The file's entries.
+/// A field that differs, and where it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Differing<'a> {
+    /// Name of the field.
+    pub(super) field: &'a str,
+    /// Name of the message that was sent; nothing for leases.
+    pub(super) sent: &'a str,
+    /// Name of the reply, or `lease`.
+    pub(super) reply: &'a str,
+    /// Godwit's reply or lease.
+    pub(super) ours: &'a Fields,
+}
+
+/// The entries of the file for a family and a version of Kea.
 pub(super) struct Known(Vec<Entry>);
 
 impl Known {
     /// Reads the file.
-    pub(super) fn read() -> Self {
+    pub(super) fn read(family: Family, kea: Make) -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance");
         let text = std::fs::read_to_string(root.join("differences.toml")).expect("it is there");
-        let file: File = toml::from_str(&text).unwrap_or_else(|error| panic!("{error}"));
+        let mut file: File = toml::from_str(&text).unwrap_or_else(|error| panic!("{error}"));
         let is_whole = |entry: &Entry| {
             let is_one = entry.signature.is_some() != entry.field.is_some();
-            is_one && entry.reply.is_some() == entry.field.is_some() && !entry.note.is_empty()
+            let has_reply = entry.reply.is_some() == entry.field.is_some();
+            let has_terms = entry.field.is_some() || entry.sent.is_none();
+            is_one && has_reply && has_terms && !entry.note.is_empty()
         };
         assert!(file.difference.iter().all(is_whole), "{file:?}");
+        let version = if kea == Make::Kea3 { "3.0" } else { "2.2" };
+        file.difference
+            .retain(|entry| entry.family == family && entry.kea.iter().any(|kea| kea == version));
         Self(file.difference)
     }
 
-    /// Returns whether `signature` has a verdict for `kea`.
-    pub(super) fn has(&self, kea: Make, signature: &str) -> bool {
-        self.of(kea).any(|entry| entry.signature.as_deref() == Some(signature))
+    /// Returns whether `signature` has a verdict.
+    pub(super) fn has(&self, signature: &str) -> bool {
+        let patterns = self.0.iter().filter_map(|entry| entry.signature.as_deref());
+        patterns.into_iter().any(|pattern| is_like(signature, pattern))
     }
 
-    /// Returns whether a difference in `field` of `reply`, Godwit's, has one.
-    pub(super) fn has_field(&self, kea: Make, field: &str, reply: &Fields) -> bool {
-        self.of(kea).any(|entry| {
+    /// Returns whether a difference in a field has one.
+    pub(super) fn has_field(&self, differing: Differing<'_>) -> bool {
+        let Differing { field, sent, reply, ours } = differing;
+        self.0.iter().any(|entry| {
             let holds = |(name, digits): (&String, &String)| {
-                reply.get(name).is_some_and(|value| value.contains(digits.as_str()))
+                ours.get(name).is_some_and(|value| value.contains(digits.as_str()))
             };
             entry.field.as_deref() == Some(field)
-                && entry.reply == Some(reply::name(reply))
+                && entry.reply.as_deref() == Some(reply)
+                && entry.sent.as_deref().is_none_or(|begin| sent.starts_with(begin))
                 && entry.holds.iter().all(holds)
         })
     }
+}
 
-    fn of(&self, kea: Make) -> impl Iterator<Item = &Entry> {
-        let version = if kea == Make::Kea3 { "3.0" } else { "2.2" };
-        self.0.iter().filter(move |entry| entry.kea.iter().any(|kea| kea == version))
+/// Returns whether `text` is like `pattern`, in which each `*` stands for any text.
+fn is_like(text: &str, pattern: &str) -> bool {
+    match pattern.split_once('*') {
+        None => text == pattern,
+        Some((begin, rest)) => text.strip_prefix(begin).is_some_and(|text| {
+            text.char_indices().any(|(at, _)| is_like(&text[at..], rest)) || is_like("", rest)
+        }),
     }
 }

@@ -5,10 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::batch::Signature;
-use super::reply::Fields;
-
-/// Asks for all leases.
-pub(super) const COMMAND: &str = r#"{ "command": "lease4-get-all" }"#;
+use super::known::{Differing, Known};
+use super::value::{self, Fields};
 
 /// Returns the leases of each of `count` sequences, whose subnets have two identifiers each.
 ///
@@ -31,32 +29,31 @@ pub(super) fn by_sequence(answer: &str, count: usize) -> Result<Vec<Vec<Fields>>
     Ok(leases)
 }
 
-/// Returns the first thing in which the leases of a sequence differ.
-pub(super) fn signature(ours: &[Fields], theirs: &[Fields]) -> Option<Signature> {
+/// Returns the first thing in which the leases of a sequence differ that is not known.
+pub(super) fn signature(known: &Known, ours: &[Fields], theirs: &[Fields]) -> Option<Signature> {
     let by_address = |leases: &[Fields]| -> BTreeMap<String, Fields> {
-        leases.iter().map(|lease| (lease["ip-address"].clone(), lease.clone())).collect()
+        let key = |lease: &Fields| {
+            let parts = ["ip-address", "prefix-len", "type"];
+            parts.map(|name| lease.get(name).cloned().unwrap_or_default()).join(" ")
+        };
+        leases.iter().map(|lease| (key(lease), lease.clone())).collect()
+    };
+    let of_state = |who: &str, lease: &Fields| {
+        let kind = lease.get("type").map(|kind| kind.trim_matches('"')).unwrap_or_default();
+        let state = lease.get("state").map(String::as_str).unwrap_or_default();
+        let text = format!("leases: only {who} has one of state {state} {kind}");
+        Some(Signature::new(text.trim_end().to_owned()))
     };
     let (ours, theirs) = (by_address(ours), by_address(theirs));
-    if let Some(lease) = ours.iter().find(|(address, _)| !theirs.contains_key(*address)) {
-        let text = format!("leases: only Godwit has one of state {}", lease.1["state"]);
-        return Some(Signature::new(text));
+    if let Some((_, lease)) = ours.iter().find(|(address, _)| !theirs.contains_key(*address)) {
+        return of_state("Godwit", lease);
     }
     for (address, theirs) in &theirs {
-        let Some(ours) = ours.get(address) else {
-            let text = format!("leases: only Kea has one of state {}", theirs["state"]);
-            return Some(Signature::new(text));
-        };
-        let mut names: Vec<&String> = ours.keys().chain(theirs.keys()).collect();
-        names.sort();
-        names.dedup();
-        names.retain(|name| ours.get(*name) != theirs.get(*name));
+        let Some(ours) = ours.get(address) else { return of_state("Kea", theirs) };
+        let mut names = value::differing(ours, theirs, |_, _, _| false);
+        names.retain(|field| !known.has_field(Differing { field, sent: "", reply: "lease", ours }));
         if !names.is_empty() {
-            let value = |name: &&String| {
-                let shown = |lease: &Fields| lease.get(*name).map_or("none", |v| v).to_owned();
-                format!("{name}: {}, Kea {}", shown(ours), shown(theirs))
-            };
-            let values = names.iter().map(value).collect();
-            let names: Vec<&str> = names.into_iter().map(String::as_str).collect();
+            let values = value::values(ours, theirs, &names);
             let text = format!("leases: one differs in {}", names.join(", "));
             return Some(Signature { text, values });
         }

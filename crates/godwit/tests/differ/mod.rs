@@ -2,20 +2,23 @@
 //! own, and whatever the two answer differently.
 //!
 //! A sequence is a subnet or a shared network and some messages of a few clients through its relay
-//! agent. [`batch::SEQUENCES`] sequences share two daemons: no sequence can see another's subnet. What the
+//! agents. [`batch::SEQUENCES`] sequences share two daemons: no sequence can see another's subnet. What the
 //! daemons answered in the messages' order is compared field by field, and in the end the leases.
 //! A difference is reduced to the smallest input that shows it. Its signature (the messages and
 //! fields that differ) has to be in `conformance/differences.toml`, with a verdict.
 //!
 //! `GODWIT_DIFFER_SEQUENCES` says how many sequences, `GODWIT_SIM_SEED` where they are drawn from;
-//! `cargo xtask differ` sets both.
+//! `cargo xtask differ` sets both. `GODWIT_DIFFER_REDUCED` is how many differences are reduced, which
+//! takes a minute or so each, and `GODWIT_DIFFER_ONLY` is a part of the signatures that count.
 
 mod batch;
-mod generate;
+mod choices;
 mod known;
 mod leases;
-mod reply;
+mod protocol;
 mod shrink;
+mod v4;
+mod v6;
 mod value;
 
 use std::collections::BTreeMap;
@@ -27,21 +30,31 @@ use crate::crash::from_environment;
 use crate::subjects::process::Make;
 use batch::{Comparison, Difference, SEQUENCES};
 use known::Known;
+use protocol::Protocol;
 
 /// Sequences in the test command.
 const SAMPLE: u64 = 200;
+/// Differences that are reduced unless the environment says another number.
+const REDUCED_MAX: u64 = 8;
 
 #[test]
 fn what_dhcpv4_differs_in_from_kea_3_has_a_verdict() {
     if common::has_debian_13() {
-        assert_verdicts(Make::Kea3);
+        assert_verdicts(&v4::V4, Make::Kea3);
     }
 }
 
-fn assert_verdicts(kea: Make) {
+#[test]
+fn what_dhcpv6_differs_in_from_kea_3_has_a_verdict() {
+    if common::has_debian_13() {
+        assert_verdicts(&v6::V6, Make::Kea3);
+    }
+}
+
+fn assert_verdicts(protocol: &'static dyn Protocol, kea: Make) {
     let count = from_environment("GODWIT_DIFFER_SEQUENCES", SAMPLE);
     let first = from_environment("GODWIT_SIM_SEED", 1);
-    let comparison = Comparison { kea, known: Known::read() };
+    let comparison = Comparison { protocol, kea, known: Known::read(protocol.family(), kea) };
     let mut found: BTreeMap<String, (u64, Difference)> = BTreeMap::new();
     for seed in first..first + count.div_ceil(SEQUENCES as u64) {
         for difference in comparison.differences(seed) {
@@ -52,16 +65,23 @@ fn assert_verdicts(kea: Make) {
     let differing: u64 = found.values().map(|(times, _)| times).sum();
     println!("differ: {count} sequences, {differing} differ, {} signatures", found.len());
     let mut faults = String::new();
+    let only = std::env::var("GODWIT_DIFFER_ONLY").unwrap_or_default();
+    found.retain(|signature, _| signature.contains(&only) && !comparison.known.has(signature));
     for (signature, (times, difference)) in &found {
-        if !comparison.known.has(kea, signature) {
-            println!("{signature} ({times} times): {:?}", difference.signature.values);
+        println!("{signature} ({times} times): {:?}", difference.signature.values);
+    }
+    let mut to_reduce = from_environment("GODWIT_DIFFER_REDUCED", REDUCED_MAX);
+    for (signature, (times, difference)) in &found {
+        writeln!(faults, "{signature} ({times} times), seed {}:", difference.seed).unwrap();
+        if to_reduce > 0 {
+            to_reduce -= 1;
             let smallest = shrink::smallest(&comparison, difference);
-            writeln!(faults, "{signature} ({times} times), seed {}:", difference.seed).unwrap();
-            writeln!(faults, "{}", smallest).unwrap();
+            println!("{signature}: {smallest}");
+            writeln!(faults, "{smallest}").unwrap();
         }
     }
     let report = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let name = format!("{kea:?}-differ.txt").to_lowercase();
+    let name = format!("{kea:?}-{:?}-differ.txt", protocol.family()).to_lowercase();
     std::fs::write(report.join(&name), &faults).unwrap();
     assert!(faults.is_empty(), "{}\n{faults}", report.join(name).display());
 }

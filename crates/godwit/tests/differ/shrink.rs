@@ -27,10 +27,10 @@ pub(super) fn smallest(comparison: &Comparison, difference: &Difference) -> Valu
 }
 
 /// Leaves out of `whole` what `is_shown` can do without: for each of its candidates it says whether they
-/// still show the difference. Halves are left out first, then quarters, and so on.
+/// still show the difference. All is left out first, then halves, quarters, and so on.
 fn smaller(whole: &Value, is_shown: impl Fn(&[Value]) -> Vec<bool>) -> Value {
     let mut smallest = whole.clone();
-    let mut size = paths(&smallest).len().div_ceil(2);
+    let mut size = paths(&smallest).len();
     for _ in 0..ROUNDS_MAX {
         let paths = paths(&smallest);
         // Later elements go first, since those after an element move up.

@@ -1,9 +1,12 @@
-//! Octets as the JSON of a sequence has them: hexadecimal text, or the name of what a client learned.
+//! Octets as the JSON of a sequence has them, and fields of messages as text that can be compared.
 
 use std::collections::BTreeMap;
 
 /// What a client has learned from replies, by name.
 pub(super) type Learned = BTreeMap<&'static str, Vec<u8>>;
+
+/// A message's or lease's fields by name, as text that can be compared.
+pub(super) type Fields = BTreeMap<String, String>;
 
 /// Returns the octets that `text` stands for: hexadecimal digits with names of what was learned
 /// among them, as `3d07$mac`. A name that nothing was learned for leaves nothing.
@@ -27,4 +30,42 @@ pub(super) fn octets(text: &str, learned: &Learned) -> Vec<u8> {
 /// Returns hexadecimal digits of `octets`.
 pub(super) fn hex(octets: &[u8]) -> String {
     octets.iter().map(|octet| format!("{octet:02x}")).collect()
+}
+
+/// Returns the names of the fields that `is_alike` does not hold for.
+pub(super) fn differing(
+    ours: &Fields,
+    theirs: &Fields,
+    is_alike: impl Fn(&str, Option<&String>, Option<&String>) -> bool,
+) -> Vec<String> {
+    let names = ours.keys().chain(theirs.keys());
+    let is_different = |name: &&String| {
+        let [ours, theirs] = [ours, theirs].map(|fields| fields.get(*name));
+        ours != theirs && !is_alike(name, ours, theirs)
+    };
+    let mut differing: Vec<String> = names.filter(is_different).cloned().collect();
+    differing.sort();
+    differing.dedup();
+    differing
+}
+
+/// Returns whether two texts have the same hexadecimal numbers, but for `slack_s` each. Zero is like
+/// nothing else, since it ends a lease.
+pub(super) fn are_close(ours: Option<&String>, theirs: Option<&String>, slack_s: u64) -> bool {
+    let numbers = |text: Option<&String>| -> Option<Vec<u64>> {
+        let parts = text?.split(|c: char| !c.is_ascii_hexdigit()).filter(|part| !part.is_empty());
+        parts.map(|part| u64::from_str_radix(part, 16).ok()).collect()
+    };
+    let (Some(ours), Some(theirs)) = (numbers(ours), numbers(theirs)) else { return false };
+    let is_close = |(ours, theirs): (&u64, &u64)| {
+        ours == theirs || (ours.min(theirs) > &0 && ours.abs_diff(*theirs) <= slack_s)
+    };
+    ours.len() == theirs.len() && ours.iter().zip(&theirs).all(is_close)
+}
+
+/// Returns what both have in the fields `names`.
+pub(super) fn values(ours: &Fields, theirs: &Fields, names: &[String]) -> Vec<String> {
+    let shown = |fields: &Fields, name: &String| fields.get(name).map_or("none", |v| v).to_owned();
+    let value = |name| format!("{name}: {}, Kea {}", shown(ours, name), shown(theirs, name));
+    names.iter().map(value).collect()
 }

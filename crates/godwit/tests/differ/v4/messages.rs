@@ -5,13 +5,10 @@ use std::net::Ipv4Addr;
 
 use serde_json::Value;
 
-use super::value::{Learned, hex, octets};
+use super::super::value::{Fields, Learned, hex, octets};
 
 /// Length of the fixed fields with the magic cookie (RFC 2131 §2, §3).
 const HEADER_LEN: usize = 240;
-
-/// A reply's fields by name, as text that can be compared.
-pub(super) type Fields = BTreeMap<String, String>;
 
 /// Returns the octets of the message of `step` under `xid`, sent by way of the relay agent `relay`.
 pub(super) fn message(step: &Value, relay: Ipv4Addr, xid: u32, learned: &Learned) -> Vec<u8> {
@@ -145,26 +142,4 @@ pub(super) fn sent_name(message: &[u8], was_offered: bool) -> String {
         (_, _, false) => "naming no address",
     };
     format!("{name} {state}")
-}
-
-/// Returns the names of the fields in which two replies differ; lifetimes may by `slack_s`.
-pub(super) fn differing(ours: &Fields, theirs: &Fields, slack_s: u64) -> Vec<String> {
-    let names = ours.keys().chain(theirs.keys());
-    let mut differing: Vec<String> = names
-        .filter(|name| !is_alike(name, ours.get(*name), theirs.get(*name), slack_s))
-        .cloned()
-        .collect();
-    differing.sort();
-    differing.dedup();
-    differing
-}
-
-fn is_alike(name: &str, ours: Option<&String>, theirs: Option<&String>, slack_s: u64) -> bool {
-    if ours == theirs {
-        return true;
-    }
-    let is_lifetime = ["option 51", "option 58", "option 59"].contains(&name);
-    let seconds = |text: Option<&String>| u64::from_str_radix(text?, 16).ok();
-    let (Some(ours), Some(theirs)) = (seconds(ours), seconds(theirs)) else { return false };
-    is_lifetime && ours.abs_diff(theirs) <= slack_s
 }

@@ -1,33 +1,9 @@
-//! Random sequences for DHCPv4. A sequence does not say which subnet it has: `@.` in its texts stands
-//! for the first three numbers of its addresses, `@mac1` for the hardware address of client 1, and
-//! `$net` in octets for those three numbers.
+//! Random sequences for DHCPv4.
 
 use base::Random;
 use serde_json::{Map, Value, json};
 
-/// Clients of a sequence.
-pub(super) const CLIENTS: u64 = 3;
-
-/// Messages of a sequence, at most.
-pub(super) const STEPS_MAX: u64 = 8;
-
-fn pick<'a, T>(random: &mut Random, items: &'a [T]) -> &'a T {
-    random.pick(items).expect("no list of choices is empty")
-}
-
-/// Adds some of `choices` to `map`, each with a chance of one in `chance`.
-fn add_some(
-    random: &mut Random,
-    map: &mut Map<String, Value>,
-    chance: u64,
-    choices: &[(&str, Value)],
-) {
-    for (key, value) in choices {
-        if !map.contains_key(*key) && random.chance(1, chance) {
-            map.insert((*key).to_owned(), value.clone());
-        }
-    }
-}
+use super::super::choices::{CLIENTS, STEPS_MAX, add_lifetimes, add_some, pick, some_options};
 
 /// Returns what all sequences of a batch share: the classes, and globals at random.
 pub(super) fn globals(random: &mut Random) -> Value {
@@ -71,17 +47,6 @@ pub(super) fn globals(random: &mut Random) -> Value {
     Value::Object(globals)
 }
 
-/// Adds a valid lifetime of `valid_s` to some maps, with bounds to some of those.
-fn lifetimes(random: &mut Random, map: &mut Map<String, Value>, valid_s: u64) {
-    if random.chance(1, 5) {
-        map.insert("valid-lifetime".to_owned(), json!(valid_s));
-        if random.chance(1, 2) {
-            map.insert("min-valid-lifetime".to_owned(), json!(valid_s / 2));
-            map.insert("max-valid-lifetime".to_owned(), json!(valid_s * 2));
-        }
-    }
-}
-
 fn class_members(random: &mut Random, class: &mut Map<String, Value>) {
     if random.chance(1, 2) {
         class.insert("option-data".to_owned(), Value::Array(options(random)));
@@ -96,7 +61,7 @@ fn class_members(random: &mut Random, class: &mut Map<String, Value>) {
             ("boot-file-name", json!("class.boot")),
         ],
     );
-    lifetimes(random, class, 3600);
+    add_lifetimes(random, class, "valid", 3600);
 }
 
 /// Some `option-data`.
@@ -121,15 +86,7 @@ fn options(random: &mut Random) -> Vec<Value> {
         json!({ "name": "auto-config", "data": "0" }),
         json!({ "name": "classless-static-route", "data": "10.0.0.0/8 - 192.0.2.1" }),
     ];
-    let mut chosen: Vec<Value> = Vec::new();
-    for entry in &menu {
-        let is_there =
-            |other: &Value| other["name"] == entry["name"] && entry.get("name").is_some();
-        if random.chance(1, 6) && !chosen.iter().any(is_there) {
-            chosen.push(entry.clone());
-        }
-    }
-    chosen
+    some_options(random, &menu)
 }
 
 /// Returns a sequence: its scope (a subnet, or a shared network), its relay agent's address, and its steps.
@@ -213,7 +170,7 @@ fn subnet(random: &mut Random, first: u64, length: u64) -> Value {
             ("relay", json!({ "ip-addresses": ["@.1"] })),
         ],
     );
-    lifetimes(random, map, 2000);
+    add_lifetimes(random, map, "valid", 2000);
     // The subnets of a network have to agree in it.
     if length == 24 {
         add_some(random, map, 7, &[("authoritative", json!(true))]);

@@ -1,0 +1,59 @@
+//! Random choices for configurations of either family.
+
+use base::Random;
+use serde_json::{Map, Value, json};
+
+/// Clients of a sequence.
+pub(super) const CLIENTS: u64 = 3;
+
+/// Messages of a sequence, at most.
+pub(super) const STEPS_MAX: u64 = 8;
+
+/// Returns one of `items`.
+pub(super) fn pick<'a, T>(random: &mut Random, items: &'a [T]) -> &'a T {
+    random.pick(items).expect("no list of choices is empty")
+}
+
+/// Adds some of `choices` to `map`, each with a chance of one in `chance`.
+pub(super) fn add_some(
+    random: &mut Random,
+    map: &mut Map<String, Value>,
+    chance: u64,
+    choices: &[(&str, Value)],
+) {
+    for (key, value) in choices {
+        if !map.contains_key(*key) && random.chance(1, chance) {
+            map.insert((*key).to_owned(), value.clone());
+        }
+    }
+}
+
+/// Returns some of the `option-data` in `menu`; of those with one name at most one.
+pub(super) fn some_options(random: &mut Random, menu: &[Value]) -> Vec<Value> {
+    let mut chosen: Vec<Value> = Vec::new();
+    for entry in menu {
+        let is_there =
+            |other: &Value| other["name"] == entry["name"] && entry.get("name").is_some();
+        if random.chance(1, 6) && !chosen.iter().any(is_there) {
+            chosen.push(entry.clone());
+        }
+    }
+    chosen
+}
+
+/// Adds a lifetime of `seconds` to some maps, with bounds to some of those; `kind` is `valid` or
+/// `preferred`.
+pub(super) fn add_lifetimes(
+    random: &mut Random,
+    map: &mut Map<String, Value>,
+    kind: &str,
+    seconds: u64,
+) {
+    if random.chance(1, 5) {
+        map.insert(format!("{kind}-lifetime"), json!(seconds));
+        if random.chance(1, 2) {
+            map.insert(format!("min-{kind}-lifetime"), json!(seconds / 2));
+            map.insert(format!("max-{kind}-lifetime"), json!(seconds * 2));
+        }
+    }
+}

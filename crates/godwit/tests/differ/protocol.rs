@@ -1,0 +1,71 @@
+//! What the families have of their own: configurations, messages, and how replies are read.
+
+use base::Random;
+use scenario::Family;
+use serde_json::Value;
+
+use super::value::{Fields, Learned};
+
+/// The protocol of a family.
+///
+/// A sequence does not say where it is played. Its texts have marks such as `@mac1`, which stand for
+/// values of the sequence's own; octets are hexadecimal digits with names such as `$net`, which stand
+/// for what a client knows.
+pub(super) trait Protocol: Sync {
+    /// Returns the family.
+    fn family(&self) -> Family;
+
+    /// Returns what all sequences of a batch share: the classes, and globals at random.
+    fn globals(&self, random: &mut Random) -> Value;
+
+    /// Returns a sequence: its `scope` (a subnet, or a shared network), its `relay`, and its `steps`.
+    fn sequence(&self, random: &mut Random) -> Value;
+
+    /// Returns the marks of texts, each with what sequence `index` has in its place.
+    fn marks(&self, index: usize) -> Vec<(String, String)>;
+
+    /// Returns what every configuration has: the link whose client ends a burst, among the subnets.
+    fn base(&self) -> Value;
+
+    /// Returns what the clients of sequence `index` know at the start.
+    fn clients(&self, index: usize) -> Vec<Learned>;
+
+    /// Returns the octets of the message of `step` under transaction id `xid` by way of `relay`.
+    fn message(&self, step: &Value, relay: &Value, xid: u32, learned: &Learned) -> Vec<u8>;
+
+    /// Returns the two messages that end a burst: the client of the last link looks for a server,
+    /// and asks for its lease.
+    fn last_messages(&self, xid: u32) -> [Vec<u8>; 2];
+
+    /// Returns the transaction id of a message, of 24 bits at most.
+    fn xid(&self, message: &[u8]) -> Option<u32>;
+
+    /// Returns the fields of a message; one that cannot be read has a single field.
+    fn fields(&self, message: &[u8]) -> Fields;
+
+    /// Adds what the client of a reply knows from then on.
+    fn learn(&self, reply: &[u8], learned: &mut Learned);
+
+    /// Returns the name of a client's message with what distinguishes it; `learned` is what its client
+    /// knew before.
+    fn sent_name(&self, message: &[u8], learned: &Learned) -> String;
+
+    /// Returns the name of the type of a reply.
+    fn reply_name(&self, reply: &Fields) -> String;
+
+    /// Returns the name of the type of a reply with what it says on the whole.
+    fn reply_gist(&self, reply: &Fields) -> String {
+        self.reply_name(reply)
+    }
+
+    /// Returns the fields with status codes.
+    fn status_fields(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Returns the fields that hold what is leased.
+    fn leased_fields(&self) -> &'static [&'static str];
+
+    /// Returns the fields that hold lifetimes, as hexadecimal numbers.
+    fn lifetime_fields(&self) -> &'static [&'static str];
+}

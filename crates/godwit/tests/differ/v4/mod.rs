@@ -1,0 +1,106 @@
+//! DHCPv4: a sequence has the addresses 10.x.y.0/24. `@.` in its texts stands for their first three
+//! numbers, `@mac1` for the hardware address of client 1, `@net` for the name of a network, and `$net`
+//! in octets for those three numbers.
+
+mod generate;
+mod messages;
+
+use std::net::Ipv4Addr;
+
+use base::Random;
+use scenario::Family;
+use serde_json::{Value, json};
+
+use super::choices::CLIENTS;
+use super::protocol::Protocol;
+use super::value::{Fields, Learned};
+
+/// DHCPv4 through relay agents.
+pub(super) struct V4;
+
+/// Address of the relay agent of the link whose client ends a burst.
+const LAST_RELAY: Ipv4Addr = Ipv4Addr::new(10, 255, 255, 1);
+
+impl Protocol for V4 {
+    fn family(&self) -> Family {
+        Family::V4
+    }
+
+    fn globals(&self, random: &mut Random) -> Value {
+        generate::globals(random)
+    }
+
+    fn sequence(&self, random: &mut Random) -> Value {
+        generate::sequence(random)
+    }
+
+    fn marks(&self, index: usize) -> Vec<(String, String)> {
+        let [high, low] = [index / 250, index % 250];
+        let mac = |client: u64| {
+            (format!("@mac{client}"), format!("02:00:{high:02x}:{low:02x}:00:{client:02x}"))
+        };
+        let own = [
+            ("@.".to_owned(), format!("10.{high}.{low}.")),
+            ("@net".to_owned(), format!("net{index}")),
+        ];
+        own.into_iter().chain((1..=CLIENTS).map(mac)).collect()
+    }
+
+    fn base(&self) -> Value {
+        json!({ "subnet4": [{
+            "id": 9_999,
+            "subnet": "10.255.255.0/24",
+            "pools": [{ "pool": "10.255.255.9 - 10.255.255.9" }],
+        }] })
+    }
+
+    fn clients(&self, index: usize) -> Vec<Learned> {
+        let [high, low] = [(index / 250) as u8, (index % 250) as u8];
+        let client = |number: u64| {
+            let mac = vec![2, 0, high, low, 0, number as u8];
+            Learned::from([("mac", mac), ("net", vec![10, high, low])])
+        };
+        (1..=CLIENTS).map(client).collect()
+    }
+
+    fn message(&self, step: &Value, relay: &Value, xid: u32, learned: &Learned) -> Vec<u8> {
+        let relay = relay.as_str().and_then(|text| text.parse().ok());
+        messages::message(step, relay.unwrap_or(Ipv4Addr::UNSPECIFIED), xid, learned)
+    }
+
+    fn last_messages(&self, xid: u32) -> [Vec<u8>; 2] {
+        let message = |kind: u8, options: Value| {
+            let step = json!({ "type": kind, "mac": "0200ffff0001", "options": options });
+            messages::message(&step, LAST_RELAY, xid, &Learned::new())
+        };
+        [message(1, json!([])), message(3, json!([[50, "0affff09"], [54, "7f000001"]]))]
+    }
+
+    fn xid(&self, message: &[u8]) -> Option<u32> {
+        messages::xid(message)
+    }
+
+    fn fields(&self, message: &[u8]) -> Fields {
+        messages::fields(message)
+    }
+
+    fn learn(&self, reply: &[u8], learned: &mut Learned) {
+        messages::learn(&messages::fields(reply), learned);
+    }
+
+    fn sent_name(&self, message: &[u8], learned: &Learned) -> String {
+        messages::sent_name(message, learned.contains_key("address"))
+    }
+
+    fn reply_name(&self, reply: &Fields) -> String {
+        messages::name(reply)
+    }
+
+    fn leased_fields(&self) -> &'static [&'static str] {
+        &["yiaddr"]
+    }
+
+    fn lifetime_fields(&self) -> &'static [&'static str] {
+        &["option 51", "option 58", "option 59"]
+    }
+}

@@ -1,0 +1,151 @@
+//! DHCPv6: a sequence has the prefix 2001:db8:x::/48. `@:` in its texts stands for the beginning of its
+//! addresses, `@mac1` and `@duid1` for identifiers of client 1, `@net` for a name, and `@id` for the
+//! digits of that name. In octets `$net` stands for the six of the prefix, `$mac` and `$duid` for the
+//! client's identifiers, `$server` for the server's, and `$naa` or `$pdb` for the address of the
+//! client's first IA_NA or the prefix of its second IA_PD.
+
+mod fields;
+mod generate;
+mod messages;
+mod steps;
+
+use base::Random;
+use scenario::Family;
+use serde_json::{Value, json};
+
+use super::choices::CLIENTS;
+use super::protocol::Protocol;
+use super::value::{Fields, Learned, hex};
+
+/// DHCPv6 through relay agents.
+pub(super) struct V6;
+
+/// Begins the link-layer addresses of clients (locally administered).
+fn mac(index: usize, client: u64) -> Vec<u8> {
+    let [.., high, low] = index.to_be_bytes();
+    vec![2, 0, high, low, 0, client as u8]
+}
+
+/// Returns the DUID of a client: each of a sequence has one of another type (RFC 9915 §11).
+fn duid(index: usize, client: u64) -> Vec<u8> {
+    let begin: &[u8] = match client {
+        1 => &[0, 3, 0, 1],
+        2 => &[0, 1, 0, 1, 0x2d, 0, 0, 0],
+        _ => &[0, 2, 0, 0, 0x7e, 0xd9],
+    };
+    [begin, &mac(index, client)].concat()
+}
+
+impl Protocol for V6 {
+    fn family(&self) -> Family {
+        Family::V6
+    }
+
+    fn globals(&self, random: &mut Random) -> Value {
+        generate::globals(random)
+    }
+
+    fn sequence(&self, random: &mut Random) -> Value {
+        generate::sequence(random)
+    }
+
+    fn marks(&self, index: usize) -> Vec<(String, String)> {
+        let name = format!("net{index}");
+        let own = [
+            ("@:".to_owned(), format!("2001:db8:{:x}:", index + 1)),
+            ("@id".to_owned(), hex(name.as_bytes())),
+            ("@net".to_owned(), name),
+        ];
+        let colons = |octets: &[u8]| {
+            let pairs: Vec<String> = octets.iter().map(|octet| format!("{octet:02x}")).collect();
+            pairs.join(":")
+        };
+        let clients = (1..=CLIENTS).flat_map(|client| {
+            [
+                (format!("@mac{client}"), colons(&mac(index, client))),
+                (format!("@duid{client}"), colons(&duid(index, client))),
+            ]
+        });
+        own.into_iter().chain(clients).collect()
+    }
+
+    fn base(&self) -> Value {
+        // Kea repeats a lease only when a second has ended since it was given: not the same in each run.
+        json!({
+            "cache-threshold": 0.0,
+            "server-id": { "type": "EN", "enterprise-id": 32473, "identifier": "0102030405060708",
+                           "persist": false },
+            "subnet6": [{
+                "id": 9_999,
+                "subnet": "2001:db8:fff0::/64",
+                "pools": [{ "pool": "2001:db8:fff0::9 - 2001:db8:fff0::9" }],
+            }],
+        })
+    }
+
+    fn clients(&self, index: usize) -> Vec<Learned> {
+        let [.., high, low] = (index + 1).to_be_bytes();
+        let client = |number: u64| {
+            Learned::from([
+                ("mac", mac(index, number)),
+                ("duid", duid(index, number)),
+                ("net", vec![0x20, 1, 0xd, 0xb8, high, low]),
+            ])
+        };
+        (1..=CLIENTS).map(client).collect()
+    }
+
+    fn message(&self, step: &Value, relay: &Value, xid: u32, learned: &Learned) -> Vec<u8> {
+        messages::message(step, relay, xid, learned)
+    }
+
+    fn last_messages(&self, xid: u32) -> [Vec<u8>; 2] {
+        let relay = json!([{ "link": "2001:db8:fff0::1" }]);
+        let learned = Learned::from([("duid", vec![0, 3, 0, 1, 2, 0, 0xff, 0xff, 0, 1])]);
+        // The server's identifier is that of the configuration.
+        [(1, json!([])), (3, json!([[2, "000200007ed90102030405060708"]]))].map(
+            |(kind, options)| {
+                let step = json!({
+                    "type": kind, "ias": [{ "kind": "na", "iaid": 1 }], "options": options,
+                });
+                messages::message(&step, &relay, xid, &learned)
+            },
+        )
+    }
+
+    fn xid(&self, message: &[u8]) -> Option<u32> {
+        fields::xid(message)
+    }
+
+    fn fields(&self, message: &[u8]) -> Fields {
+        fields::fields(message)
+    }
+
+    fn learn(&self, reply: &[u8], learned: &mut Learned) {
+        messages::learn(reply, learned);
+    }
+
+    fn sent_name(&self, message: &[u8], learned: &Learned) -> String {
+        messages::sent_name(message, learned)
+    }
+
+    fn reply_name(&self, reply: &Fields) -> String {
+        messages::type_name(reply)
+    }
+
+    fn reply_gist(&self, reply: &Fields) -> String {
+        messages::gist(reply)
+    }
+
+    fn status_fields(&self) -> &'static [&'static str] {
+        &messages::STATUSES
+    }
+
+    fn leased_fields(&self) -> &'static [&'static str] {
+        &messages::LEASED_FIELDS
+    }
+
+    fn lifetime_fields(&self) -> &'static [&'static str] {
+        &["na t1", "na t2", "na lifetimes", "pd t1", "pd t2", "pd lifetimes"]
+    }
+}
