@@ -1,5 +1,5 @@
 //! What the server tells of itself. Programs that manage Kea go by its version, so the version here
-//! is a level of Kea's (`docs/design/027-kea-level.md`), and this server's own number stands behind it.
+//! is a level of Kea's (`docs/design/025-kea-level.md`), and this server's own number stands behind it.
 
 use dhcp_control::IpVersion;
 
