@@ -55,9 +55,9 @@ impl FilesInUse {
         self.lease_file.iter().chain(&self.files)
     }
 
-    /// Returns the lease file that the server was started with.
+    /// Returns the lease file that the server was started with; `None` where it keeps none.
     pub(super) fn lease_file(&self) -> Option<&Path> {
-        self.files.first().map(PathBuf::as_path)
+        self.lease_file.as_deref()
     }
 
     /// Returns why leases must not be written to `path`, in words.
