@@ -6,8 +6,12 @@ PATH=$PATH:/usr/sbin:/sbin
 rm -rf --one-file-system "$folder" "$folder.new"
 mkdir -p "$folder.new/packages" "$folder.new/files/bin" "$folder.new/files/lib"
 cd "$folder.new/packages"
-image=$(apt-cache depends linux-image-cloud-amd64 | sed -n 's/^ *Depends: //p' | head -n 1)
-apt-get -q download "$image" busybox-static
+fetch() {
+    image=$(apt-cache depends linux-image-cloud-amd64 | sed -n 's/^ *Depends: //p' | head -n 1)
+    [ -n "$image" ] && apt-get -q download "$image" busybox-static
+}
+# The machine's lists of packages may be missing or old.
+fetch || { apt-get -q update && fetch; }
 for package in *.deb; do dpkg -x "$package" unpacked; done
 version=$(ls unpacked/lib/modules)
 depmod -b unpacked "$version"
