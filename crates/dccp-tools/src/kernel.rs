@@ -9,7 +9,7 @@ use netio::{DccpOptions, DccpSocket, NetError};
 use crate::ToolError;
 use crate::options::LinkArgs;
 
-/// What the flags ask of the kernel. What they do not name is left to it.
+/// Returns the socket options that the flags ask for. The kernel chooses the rest.
 pub(crate) fn options(link: &LinkArgs, config: &Config) -> DccpOptions {
     let is_tx_asked = link.tx_ccid.or(link.ccid).is_some() || link.sets("tx_ccid");
     let is_rx_asked = link.rx_ccid.or(link.ccid).is_some() || link.sets("rx_ccid");
@@ -28,7 +28,7 @@ pub(crate) fn options(link: &LinkArgs, config: &Config) -> DccpOptions {
 ///
 /// # Errors
 ///
-/// What the kernel refused.
+/// When the kernel refuses the socket, the address or the port.
 pub(crate) fn listen(
     link: &LinkArgs,
     config: &Config,

@@ -41,7 +41,7 @@ impl CarrierArg {
     }
 }
 
-/// What the packets of the own stack travel in.
+/// Carrier of the own stack's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CarrierName {
     /// UDP (RFC 6773).
@@ -216,7 +216,7 @@ impl LinkArgs {
         self.carrier.unwrap_or(CarrierArg::Udp)
     }
 
-    /// What packets of the own stack travel in, `default` where nothing else is said.
+    /// Returns the carrier of the own stack's packets, `default` where no flag names one.
     ///
     /// # Errors
     ///

@@ -121,7 +121,7 @@ impl Single {
         }
     }
 
-    /// What congestion control knows of the data sent; nothing of the kernel's.
+    /// Returns figures of congestion control of the data sent; `None` over the kernel's sockets.
     pub(crate) fn sender_figures(&self) -> Option<SenderFigures> {
         match &self.end {
             End::Own(end) => end.connection().sender_figures(),

@@ -165,7 +165,7 @@ fn listen(args: &Args) -> Result<Ending, ToolError> {
     Ok(Ending::Interrupted)
 }
 
-/// The same over the kernel's sockets.
+/// Listens over the kernel's sockets and answers until a signal comes.
 fn listen_by_kernel(args: &Args) -> Result<Ending, ToolError> {
     let refused = [
         (args.bind.is_some(), "--bind"),

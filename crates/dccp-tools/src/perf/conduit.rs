@@ -1,4 +1,4 @@
-//! What a measurement needs of a connection, whichever stack it belongs to.
+//! The part of a connection that a measurement uses, of the own stack or of the kernel.
 
 use dccp::connection::{Connection, SendError, State};
 use dccp::feature::{Feature, number};
@@ -18,13 +18,13 @@ pub(crate) trait Conduit {
     /// Why it was not taken.
     fn send(&mut self, datagram: &[u8], priority: u32) -> Result<(), SendError>;
 
-    /// Whether datagrams wait to be sent.
+    /// Returns whether datagrams wait to be sent.
     fn has_queued(&self) -> bool;
 
     /// The round-trip time, where it is known.
     fn rtt_ns(&self) -> Option<u64>;
 
-    /// Whether both ends have closed.
+    /// Returns whether both ends have closed.
     fn is_closed(&self) -> bool;
 
     /// Closes.

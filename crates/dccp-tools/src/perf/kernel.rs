@@ -31,9 +31,9 @@ const DATAGRAM_BYTES_MAX: usize = 65_535;
 struct KernelConduit {
     /// `None` once it is closed.
     socket: Option<DccpSocket>,
-    /// What the kernel said when it was open.
+    /// Congestion control of the data sent and received, as agreed in the handshake.
     ccids: (u8, u8),
-    /// The last that the kernel said.
+    /// Octets of data that a datagram may have, as of the start.
     data_bytes_max: usize,
 }
 
@@ -112,11 +112,11 @@ struct KernelSession {
     buffer: Vec<u8>,
 }
 
-/// Does what the flags ask for.
+/// Runs the side that the flags name.
 ///
 /// # Errors
 ///
-/// What made it impossible.
+/// When a flag needs the own stack, or the kernel refuses a socket or a connection.
 pub(super) fn run(args: &Args, config: &Config) -> Result<Outcome, ToolError> {
     let refused = [
         (args.search, "--search"),

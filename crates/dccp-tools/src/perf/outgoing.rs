@@ -232,7 +232,7 @@ impl Outgoing {
         }
     }
 
-    /// Whether the queue did not take what was due.
+    /// Returns whether the queue was full when a datagram was due.
     pub(crate) const fn is_blocked(&self) -> bool {
         self.is_blocked
     }

@@ -295,7 +295,7 @@ fn end_by_key(flow: &Flow, key: &Key, is_client: bool, cpu_ns: u64) -> FlowEnd {
     end_of(flow, [local, remote], is_client, cpu_ns)
 }
 
-/// The same between two addresses, the own one first.
+/// Makes the summary of a flow between two addresses, the own one first.
 pub(super) fn end_of(
     flow: &Flow,
     [local, remote]: [String; 2],
