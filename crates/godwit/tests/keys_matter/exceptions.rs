@@ -85,7 +85,7 @@ pub(crate) const EXCEPTIONS: &[Exception] = &[
     shown(
         "6",
         "interface",
-        "N S",
+        "N",
         "crates/dhcp-engine/tests/v6_links.rs::\
          a_client_on_the_link_is_found_by_its_interface_and_answered_there",
     ),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use base::Now;
 use base::time::{NS_PER_MS, NS_PER_S};
 use dhcp_config::{ExpiredLeases, NoIncludes};
-use dhcp_engine::{InFlight, Protocol, Shard, Transmit, reclaim};
+use dhcp_engine::{InFlight, InterfaceNames, Protocol, Shard, Transmit, reclaim};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::{IaKind, Resource, V6};
 use dhcp_lease::{LeaseState, LeaseTable, Leased, MemoryStore};
@@ -18,6 +18,8 @@ use super::document;
 
 /// What it takes to reclaim a lease, in virtual time.
 const RECLAIM_NS: u64 = NS_PER_MS;
+/// Index of the interface `lo`, by which clients and relay agents come.
+const LOOPBACK: u32 = 1;
 /// The server's identifier in DHCPv6.
 const SERVER_DUID: [u8; 10] = [0, 3, 0, 1, 2, 0, 0, 0, 0, 99];
 
@@ -60,7 +62,7 @@ impl Rig for V6 {
     const INGRESS: Self::Ingress = dhcp_engine::v6::Ingress {
         source: SocketAddrV6::new(Ipv6Addr::LOCALHOST, 547, 0, 0),
         local: Ipv6Addr::LOCALHOST,
-        interface: 0,
+        interface: LOOPBACK,
         is_multicast: false,
         door: 0,
     };
@@ -120,7 +122,8 @@ impl<P: Rig> Engine<P> {
         reclaim::follow(&table, &expired);
         let snapshot = Arc::new(snapshot);
         let store = MemoryStore::new(Arc::clone(&table));
-        let shard = Shard::new(store, snapshot, Arc::new(InFlight::new(7, 64)));
+        let mut shard = Shard::new(store, snapshot, Arc::new(InFlight::new(7, 64)));
+        shard.set_interfaces(Arc::new(InterfaceNames::new([(LOOPBACK, "lo")])));
         let now = Now { mono_ns: NS_PER_S, wall_us: 1_700_000_000_000_000 };
         Ok(Self { family: scenario.family, now, table, shard })
     }
