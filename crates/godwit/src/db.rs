@@ -224,14 +224,19 @@ fn dump<F: Stored>(place: &Place, path: &Path) -> Result<(), String> {
 
 fn upload<F: Stored>(place: &Place, path: &Path) -> Result<(), String> {
     let mut database = open(place, false)?;
-    let (count, report) = transfer::upload::<F>(&mut database, path).map_err(moved)?;
-    for error in &report.errors {
-        eprintln!("warning: {error}");
+    let uploaded = transfer::upload::<F>(&mut database, path).map_err(moved)?;
+    for problem in uploaded.file.errors.iter().map(ToString::to_string).chain(uploaded.refusals) {
+        eprintln!("warning: {problem}");
     }
-    println!("wrote {count} leases of {} to the database", path.display());
-    match report.bad_rows {
-        0 => Ok(()),
-        count => Err(format!("{count} rows of {} are no leases", path.display())),
+    println!("wrote {} leases of {} to the database", uploaded.leases, path.display());
+    match (uploaded.file.bad_rows, uploaded.refused) {
+        (0, 0) => Ok(()),
+        (0, refused) => Err(format!("the database refused {refused} leases of {}", path.display())),
+        (bad, 0) => Err(format!("{bad} rows of {} are no leases", path.display())),
+        (bad, refused) => Err(format!(
+            "{bad} rows of {} are no leases, and the database refused {refused} leases",
+            path.display()
+        )),
     }
 }
 

@@ -8,11 +8,14 @@ use super::database::{Database, Loaded};
 use super::error::SqlError;
 use super::row::{Layout, Stored};
 use super::schema::Schema;
+use crate::database::Fault;
 use crate::memfile::{Columns, Format, LoadReport, OpenError, encode_row, load_file, newest};
 use crate::storage::DiskStorage;
 
 /// Leases written in one transaction.
 const UPLOADED_AT_ONCE: usize = 10_000;
+/// Refused leases that are named.
+const REFUSALS_MAX: usize = 100;
 
 /// Why leases could not be moved.
 #[derive(Debug)]
@@ -77,28 +80,67 @@ pub fn dump<F: Stored>(database: &mut Database, path: &Path) -> Result<Loaded, T
     Ok(loaded)
 }
 
-/// Writes all leases of a lease file to the table, replacing those of the same addresses.
+/// Leases of a lease file that a table took, and those that it did not.
+#[derive(Debug)]
+pub struct Uploaded {
+    /// Leases that were written.
+    pub leases: u64,
+    /// Leases that the table has no room for or whose values it does not allow.
+    pub refused: u64,
+    /// Errors for the first hundred of those, each with the address of the lease.
+    pub refusals: Vec<String>,
+    /// Rows of the file that were read, and those that are no leases.
+    pub file: LoadReport,
+}
+
+/// Writes all leases of a lease file to the table, replacing those of the same addresses. A lease that
+/// the table refuses is left out; those beside it are written.
 ///
 /// # Errors
 ///
 /// The file cannot be read, or the database fails; what was committed until then stays.
-pub fn upload<F: Stored>(
-    database: &mut Database,
-    path: &Path,
-) -> Result<(u64, LoadReport), TransferError> {
+pub fn upload<F: Stored>(database: &mut Database, path: &Path) -> Result<Uploaded, TransferError> {
     let layout = database.layout()?;
-    let (mut leases, report) = load_file::<F>(&DiskStorage, path).map_err(TransferError::Read)?;
+    let (mut leases, file) = load_file::<F>(&DiskStorage, path).map_err(TransferError::Read)?;
     leases.sort_unstable_by_key(|lease| F::address(lease));
-    for some in leases.chunks(UPLOADED_AT_ONCE) {
-        database.begin()?;
-        match database.upsert_many::<F>(layout, some) {
-            Ok(()) => database.commit()?,
-            Err(error) => {
-                // The first error is the one to tell.
-                let _ = database.roll_back();
-                return Err(error.into());
+    let mut uploaded = Uploaded { leases: 0, refused: 0, refusals: Vec::new(), file };
+    // The first part is at the end, where it is taken first.
+    let mut waiting: Vec<&[F::Lease]> = leases.chunks(UPLOADED_AT_ONCE).rev().collect();
+    while let Some(part) = waiting.pop() {
+        match (write::<F>(database, layout, part), part) {
+            (Ok(()), _) => uploaded.leases += part.len() as u64,
+            (Err(error), [lease]) if error.fault() == Fault::Data => {
+                uploaded.refused += 1;
+                if uploaded.refusals.len() < REFUSALS_MAX {
+                    let address = F::address(lease);
+                    uploaded.refusals.push(format!("the lease of {address} is refused: {error}"));
+                }
             }
+            // Halves are halved again until the lease that is refused is alone.
+            (Err(error), _) if error.fault() == Fault::Data => {
+                let (first, second) = part.split_at(part.len() / 2);
+                waiting.extend([second, first]);
+            }
+            (Err(error), _) => return Err(error.into()),
         }
     }
-    Ok((leases.len() as u64, report))
+    Ok(uploaded)
+}
+
+/// Writes leases in a transaction of their own.
+fn write<F: Stored>(
+    database: &mut Database,
+    layout: Layout,
+    leases: &[F::Lease],
+) -> Result<(), SqlError> {
+    database.begin()?;
+    let written = database.upsert_many::<F>(layout, leases);
+    match written {
+        Ok(()) => database.commit(),
+        Err(error) => {
+            // The first error is the one to report.
+            let _ = database.roll_back();
+            Err(error)
+        }
+    }
 }
