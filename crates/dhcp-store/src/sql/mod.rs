@@ -17,6 +17,8 @@
 
 mod connect;
 mod counts;
+#[cfg(test)]
+mod damaged;
 pub mod database;
 mod driver;
 mod error;

@@ -5,6 +5,8 @@
 //! with text that only definitions of options make octets of. Nothing here is on the path of a
 //! packet: it blocks.
 
+#[cfg(test)]
+mod damaged;
 mod row;
 
 use std::collections::BTreeMap;
