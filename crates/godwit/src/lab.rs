@@ -113,6 +113,9 @@ struct RunArgs {
     /// plans with less time for each; of DCCP one short run of each
     #[arg(long)]
     quick: bool,
+    /// Do not watch for a second before each plan whether other programs are busy, and warn of none
+    #[arg(long)]
+    ignore_load: bool,
     /// Where result folders go
     #[arg(long, value_name = "FOLDER", default_value = "results")]
     results: PathBuf,
@@ -230,6 +233,7 @@ fn run_plan(args: &RunArgs) -> Result<ExitCode, LabError> {
         results: args.results.clone(),
         godwit,
         command_line,
+        ignores_load: args.ignore_load,
     };
     let stop = signals::stop_flag().map_err(LabError::Failed)?;
     let mut progress = Progress::new();
@@ -270,6 +274,7 @@ fn run_suite(args: &RunArgs, suite: Suite) -> Result<ExitCode, LabError> {
         results: args.results.clone(),
         godwit,
         command_line,
+        ignores_load: args.ignore_load,
     };
     let stop = signals::stop_flag().map_err(LabError::Failed)?;
     let mut progress = Progress::new();

@@ -20,6 +20,7 @@ mod folder;
 pub mod hosts;
 mod journal;
 pub mod leases;
+mod other_load;
 pub mod peers;
 pub mod plans;
 mod probe;

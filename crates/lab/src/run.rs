@@ -18,6 +18,7 @@ use crate::error::LabError;
 use crate::family::Family;
 use crate::folder::{self, Calendar};
 use crate::leases::Verified;
+use crate::other_load;
 use crate::progress::Progress;
 use crate::report;
 use crate::runner::{self, Outcomes};
@@ -39,6 +40,8 @@ pub struct RunSettings {
     pub godwit: PathBuf,
     /// The lab's own command line, for the record.
     pub command_line: String,
+    /// Nobody asks whether other programs are busy before the run.
+    pub ignores_load: bool,
 }
 
 /// A run that is over.
@@ -66,13 +69,22 @@ pub fn run(
     progress: &mut Progress,
 ) -> Result<Finished, LabError> {
     let plan = &settings.plan;
-    let (subjects, left_out) = subjects(settings)?;
+    let (subjects, mut first_warnings) = subjects(settings)?;
+    if let Some(warning) = warning_of_load(settings, stop) {
+        progress.say(&format!("warning: {warning}"));
+        first_warnings.insert(0, warning);
+    }
     let began = Calendar::now();
     let folder = folder::choose(&settings.results, began, &plan.name)?;
     progress.tell(&folder, &first_words(settings, began));
-    let finished = measured(settings, stop, progress, (began, folder), (subjects, left_out));
+    let finished = measured(settings, stop, progress, (began, folder), (subjects, first_warnings));
     progress.tell_no_more();
     finished
+}
+
+/// A warning where other programs keep the machine busy.
+fn warning_of_load(settings: &RunSettings, stop: &AtomicBool) -> Option<String> {
+    if settings.ignores_load { None } else { other_load::warning(stop) }
 }
 
 /// What is known of a run before its first trial.
@@ -87,13 +99,13 @@ fn first_words(settings: &RunSettings, began: Calendar) -> Run {
     }
 }
 
-/// The run itself, with its beginning and its folder, and with its subjects and what was left out.
+/// The run itself, with its beginning and its folder, and with its subjects and the warnings so far.
 fn measured(
     settings: &RunSettings,
     stop: &AtomicBool,
     progress: &mut Progress,
     (began, folder): (Calendar, PathBuf),
-    (subjects, left_out): (Vec<Subject>, Vec<String>),
+    (subjects, first_warnings): (Vec<Subject>, Vec<String>),
 ) -> Result<Finished, LabError> {
     let plan = &settings.plan;
     let mut bench = ProcessBench::build(
@@ -121,7 +133,7 @@ fn measured(
             format!("{} of {}", verified.found, verified.given),
         );
     }
-    let mut warnings = left_out;
+    let mut warnings = first_warnings;
     warnings.extend(bench.warnings());
     if outcomes.is_interrupted {
         warnings.push("Interrupted by the user: what was done until then is here.".to_owned());

@@ -34,6 +34,8 @@ pub struct SuiteSettings {
     pub godwit: PathBuf,
     /// The lab's own command line, for the record.
     pub command_line: String,
+    /// Nobody asks whether other programs are busy before each plan.
+    pub ignores_load: bool,
 }
 
 /// A suite that is over.
@@ -128,6 +130,7 @@ fn run_part(
         results: folder.to_owned(),
         godwit: settings.godwit.clone(),
         command_line: settings.command_line.clone(),
+        ignores_load: settings.ignores_load,
     };
     let finished = run(&settings, stop, progress)?;
     let name = finished.folder.file_name().map(|name| name.to_string_lossy().into_owned());

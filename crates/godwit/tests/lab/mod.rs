@@ -3,6 +3,7 @@
 mod dns;
 mod exhaustion;
 mod features;
+mod other_load;
 mod profile;
 mod queues;
 mod regression;

@@ -1,0 +1,40 @@
+//! Other programs that keep the machine busy before a run.
+
+use std::process::{Child, Command, Stdio};
+
+use super::{Place, said};
+
+/// A process that computes until it is dropped.
+struct Busy(Child);
+
+impl Busy {
+    fn start() -> Self {
+        let mut command = Command::new("sh");
+        command.args(["-c", "while :; do :; done"]).stdin(Stdio::null());
+        Self(command.spawn().expect("a shell"))
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+#[test]
+fn other_programs_are_named_before_a_run_unless_nobody_asks() {
+    let place = Place::new("other-load");
+    let _busy = Busy::start();
+    let output = place.lab(&["run", "tiny"]);
+    let told = said(&output);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    assert!(told.contains("warning: Before the run other programs used "), "{told}");
+    let summary = std::fs::read_to_string(place.results()[0].join("summary.json")).expect("one");
+    assert!(summary.contains("Before the run other programs used "), "{summary}");
+
+    let output = place.lab(&["run", "tiny", "--ignore-load", "--results", "others"]);
+    let told = said(&output);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    assert!(!told.contains("Before the run"), "{told}");
+}
