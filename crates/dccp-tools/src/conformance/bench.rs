@@ -19,13 +19,18 @@ pub(super) const CLOSE_COMMAND: &[u8] = b"godwit:close";
 /// Asks a target of ours to connect to the UDP and the DCCP port that follow.
 pub(super) const CONNECT_COMMAND: &[u8] = b"godwit:connect ";
 
+/// An answer may take this many times the longest time of any Sync's.
+const SLOWEST_TIMES: u32 = 8;
+
 /// Where cases are run.
 pub(super) struct Bench {
     wire: RefCell<Wire>,
     random: RefCell<Random>,
     pub(super) service_code: ServiceCode,
-    /// How long an answer may take.
-    pub(super) patience: Duration,
+    /// How long an answer may take at least.
+    patience: Duration,
+    /// The longest time in which the target has answered a Sync.
+    slowest: Cell<Duration>,
     is_echoing: Cell<Option<bool>>,
 }
 
@@ -40,8 +45,19 @@ impl Bench {
             random: RefCell::new(Random::from_seed(Clock::mono_ns())),
             service_code,
             patience,
+            slowest: Cell::new(Duration::ZERO),
             is_echoing: Cell::new(None),
         })
+    }
+
+    /// How long an answer may take: longer where the target or the path to it has been slow.
+    pub(super) fn patience(&self) -> Duration {
+        self.patience.max(self.slowest.get() * SLOWEST_TIMES)
+    }
+
+    /// Notes the time in which the target has answered a Sync.
+    pub(super) fn took(&self, time: Duration) {
+        self.slowest.set(self.slowest.get().max(time));
     }
 
     fn wire(&self) -> RefMut<'_, Wire> {

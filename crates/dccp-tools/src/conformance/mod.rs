@@ -10,6 +10,7 @@ mod answer;
 mod bench;
 mod cases;
 mod kernel_responder;
+mod negotiation;
 mod peer;
 mod report;
 mod responder;
@@ -62,7 +63,7 @@ pub struct Args {
     #[arg(long, value_name = "CASE")]
     only: Vec<String>,
     /// Seconds that an answer may take
-    #[arg(long, value_name = "S", default_value = "1", value_parser = parse_seconds)]
+    #[arg(long, value_name = "S", default_value = "3", value_parser = parse_seconds)]
     wait: Duration,
     /// Write all verdicts with all packets to this file
     #[arg(long, value_name = "FILE")]

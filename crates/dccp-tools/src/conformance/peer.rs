@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 use dccp::ack_vector::{AckVector, PacketState};
 use dccp::header::checksum::covered_len;
 use dccp::header::{Header, PacketType, Reset, ResetCode, ServiceCode};
-use dccp::option::{DccpOption, FeatureOption, OptionWriter, number};
+use dccp::option::{DccpOption, OptionWriter, number};
 use dccp::sequence::SequenceNumber;
 
 use super::answer::{Answer, listed};
 use super::bench::Bench;
+use super::negotiation::confirms_for;
 use super::verdict::{Judged, Stop, demand};
 
 /// Asks for Ack Vectors both ways, as Linux does.
@@ -21,6 +22,10 @@ const PACKET_BYTES_MAX: usize = 9_000;
 const REQUESTS: usize = 3;
 /// Packets with data that make a target acknowledge at once with the initial Ack Ratio.
 const ACK_RATIO: usize = 2;
+/// Datagrams that may come back before the one that is waited for.
+const ECHOES_MAX: usize = 64;
+/// Longer than the first repetitions of a target take: those of Linux come after three and six seconds.
+const REPETITION: Duration = Duration::from_secs(10);
 
 /// A packet to be sent.
 #[derive(Clone, Debug)]
@@ -198,7 +203,8 @@ impl<'b> Peer<'b> {
         self.at(packet_type, self.sent)
     }
 
-    /// A packet with any number.
+    /// A packet with any number. Data and DataAck have some data: to an application an empty datagram may look
+    /// like the end of the connection.
     pub(super) fn at(&self, packet_type: PacketType, sequence: SequenceNumber) -> Draft {
         let has = |has: bool, value: u64| has.then_some(value);
         let header = Header {
@@ -209,7 +215,9 @@ impl<'b> Peer<'b> {
             reset: (packet_type == PacketType::Reset).then_some(Reset::plain(ResetCode::Aborted)),
             ..Header::new(packet_type, sequence.value())
         };
-        Draft { header, options: Vec::new(), data: Vec::new() }
+        let is_data = matches!(packet_type, PacketType::Data | PacketType::DataAck);
+        let data = if is_data { b"data".to_vec() } else { Vec::new() };
+        Draft { header, options: Vec::new(), data }
     }
 
     /// The octets of a packet.
@@ -314,10 +322,19 @@ impl<'b> Peer<'b> {
         expected: &str,
         is_it: impl Fn(&Answer) -> bool,
     ) -> Result<(Answer, Vec<Answer>), Stop> {
-        self.wait_within(self.bench.patience, expected, is_it)
+        self.wait_within(self.bench.patience(), expected, is_it)
     }
 
-    /// The same, for what takes a time of its own.
+    /// Waits for what the target repeats, or sends first after a time of its own.
+    pub(super) fn wait_repeated(
+        &mut self,
+        expected: &str,
+        is_it: impl Fn(&Answer) -> bool,
+    ) -> Result<(Answer, Vec<Answer>), Stop> {
+        self.wait_within(REPETITION.max(self.bench.patience()), expected, is_it)
+    }
+
+    /// The same as [`Peer::wait_all`], for what takes a time of its own.
     pub(super) fn wait_within(
         &mut self,
         time: Duration,
@@ -360,8 +377,10 @@ impl<'b> Peer<'b> {
         self.send(&sync);
         let number = sync.header.sequence;
         let expected = "a SyncAck, which shows that the connection is alive";
+        let began = Instant::now();
         let (_, passed) =
             self.wait_all(expected, |a| a.acknowledges(PacketType::SyncAck, number))?;
+        self.bench.took(began.elapsed());
         Ok(passed)
     }
 
@@ -401,17 +420,21 @@ impl<'b> Peer<'b> {
         Ok(answer)
     }
 
-    /// What the target's Ack Vector says of our packet `number`.
-    pub(super) fn reported(&mut self, number: u64) -> Result<PacketState, Stop> {
-        let mut last = 0;
-        for _ in 0..ACK_RATIO {
-            last = self.send_data(b"report");
+    /// Sends packets that draw an acknowledgement. It tells of all that was sent before: at which of
+    /// them an Ack Ratio is reached is up to the target (RFC 4341 §6.1).
+    pub(super) fn report(&mut self) -> Result<Answer, Stop> {
+        let first = self.send_data(b"report");
+        for _ in 1..ACK_RATIO {
+            self.send_data(b"report");
         }
-        let first = self.first;
-        let is_report = |answer: &Answer| answer.reaches(last) && answer.has_vector();
-        let report = self.wait("an Ack Vector, as agreed", is_report)?;
+        self.wait("an Ack Vector, as agreed", |answer| answer.reaches(first) && answer.has_vector())
+    }
+
+    /// What the target's Ack Vector says of our packet `number`.
+    fn reported(&mut self, number: u64) -> Result<PacketState, Stop> {
+        let report = self.report()?;
         // What the vector does not reach counts as missing (§11.4).
-        Ok(report.state_of(number, first).unwrap_or(PacketState::Missing))
+        Ok(report.state_of(number, self.first).unwrap_or(PacketState::Missing))
     }
 
     /// The target has taken packet `number`, or has not.
@@ -455,33 +478,32 @@ impl<'b> Peer<'b> {
         }
     }
 
-    /// Asks for a feature on an Ack; the value of the Confirm.
-    pub(super) fn negotiate(
-        &mut self,
-        kind: FeatureOption,
-        feature: u8,
-        value: &[u8],
-    ) -> Result<Vec<u8>, Stop> {
-        let draft = self.next(PacketType::Ack).options(&change(kind, feature, value));
-        self.send(&draft);
-        let confirm = confirm_of(kind);
-        let expected = format!("{confirm:?} of feature {feature}");
-        let answer = self.wait(&expected, |a| !a.features(confirm, feature).is_empty())?;
-        Ok(answer.features(confirm, feature).swap_remove(0))
-    }
-
     /// The target gives back datagram `data`, or does not before the next one.
     pub(super) fn demand_echo(&mut self, data: &[u8], is_delivered: bool) -> Judged {
         let mark = format!("mark {}", self.sent.value()).into_bytes();
         let draft = self.next(PacketType::DataAck).data(&mark);
         self.send(&draft);
-        let (_, passed) =
-            self.wait_all("the next datagram back", |a| a.has_data() && a.data == mark)?;
+        let passed = self.echoes_before(&mark)?;
         let came = passed.iter().any(|a| a.has_data() && a.data == data);
-        self.acknowledge(&[]);
         let words = if is_delivered { "delivered" } else { "not delivered" };
         let expected = format!("the {} octets of data {words} to the application", data.len());
         demand(came == is_delivered, &expected, || listed(&passed))
+    }
+
+    /// Waits for datagram `mark` to come back, and acknowledges each datagram until then: a target's window
+    /// holds back what comes behind those that are not acknowledged. Returns what came before.
+    fn echoes_before(&mut self, mark: &[u8]) -> Result<Vec<Answer>, Stop> {
+        let mut passed = Vec::new();
+        for _ in 0..ECHOES_MAX {
+            let (answer, before) = self.wait_all("the next datagram back", Answer::has_data)?;
+            self.acknowledge(&[]);
+            passed.extend(before);
+            if answer.data == mark {
+                return Ok(passed);
+            }
+            passed.push(answer);
+        }
+        Err(Stop::failed("the next datagram back", listed(&passed)))
     }
 
     /// A service code for this end's Request.
@@ -507,36 +529,4 @@ pub(super) fn option(option: DccpOption<'_>) -> Vec<u8> {
     let mut options = OptionWriter::new(&mut area);
     assert!(options.put(option), "cases make options that fit");
     options.written().to_vec()
-}
-
-/// A Change or Confirm.
-pub(super) fn change(kind: FeatureOption, feature: u8, value: &[u8]) -> Vec<u8> {
-    option(DccpOption::Feature { kind, feature, value })
-}
-
-/// What answers a Change.
-pub(super) const fn confirm_of(kind: FeatureOption) -> FeatureOption {
-    match kind {
-        FeatureOption::ChangeL => FeatureOption::ConfirmR,
-        _ => FeatureOption::ConfirmL,
-    }
-}
-
-/// The value of a feature of six octets.
-pub(super) fn wide(value: u64) -> [u8; 6] {
-    let octets = value.to_be_bytes();
-    [octets[2], octets[3], octets[4], octets[5], octets[6], octets[7]]
-}
-
-/// Confirms of the Changes of a packet, with the target's own lists, as far as `is_wanted` says of their
-/// features.
-pub(super) fn confirms_for(answer: &Answer, is_wanted: impl Fn(u8) -> bool) -> Vec<u8> {
-    let changes = answer.changes();
-    let wanted = changes.iter().filter(|(_, feature, _)| is_wanted(*feature));
-    let confirms = wanted.map(|(kind, feature, value)| {
-        // 3 and 5 have one value and no list (§6.4).
-        let first = if matches!(feature, 3 | 5) { &[][..] } else { &value[..1] };
-        change(confirm_of(*kind), *feature, &[first, value].concat())
-    });
-    confirms.collect::<Vec<_>>().concat()
 }

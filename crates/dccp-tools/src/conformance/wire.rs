@@ -4,6 +4,8 @@
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use dccp::header::checksum::PROTOCOL;
@@ -28,6 +30,8 @@ const SLOTS: usize = 64;
 const PORT_FIRST: u16 = 49_152;
 /// Where the ports of a run begin, so that some thousands remain.
 const PORT_CHOICES: u64 = 12_000;
+/// More than a run of all cases takes.
+const PORTS_PER_RUN: u64 = 1_000;
 /// Room for what a target says while the suite is busy.
 const BUFFER_BYTES: usize = 1 << 20;
 
@@ -133,8 +137,7 @@ impl Wire {
     pub(super) fn open(target: Target) -> Result<Self, NetError> {
         let local = route::to(target.scoped().with_port(9))?.local;
         let doors = vec![Door::open(&target, local)?];
-        // Ports of a run before may still be remembered by a target over IP.
-        let first = PORT_FIRST + (Clock::mono_ns() / 1_000_000 % PORT_CHOICES) as u16;
+        let first = first_port();
         let (inbox, log) = (VecDeque::new(), Vec::new());
         Ok(Self { target, local, doors, inbox, log, ports: first..first })
     }
@@ -242,6 +245,16 @@ impl Wire {
         self.ports.end += 1;
         port
     }
+}
+
+/// Returns where the ports of a run begin: a target may still remember those of a run before, of this
+/// process or of another one.
+fn first_port() -> u16 {
+    static START: OnceLock<u64> = OnceLock::new();
+    static RUNS: AtomicU64 = AtomicU64::new(0);
+    let start = START.get_or_init(|| Clock::mono_ns() / 1_000_000);
+    let run = RUNS.fetch_add(1, Ordering::Relaxed);
+    PORT_FIRST + (start.wrapping_add(run * PORTS_PER_RUN) % PORT_CHOICES) as u16
 }
 
 /// Whether a packet is for a port of the suite. Over IP on one host everybody sees everything.

@@ -3,6 +3,7 @@
 mod faults;
 mod namespaces;
 mod relay;
+mod variations;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};

@@ -48,10 +48,6 @@ pub(super) const CASES: &[Case] = &[
     ),
 ];
 
-/// Longer than a repetition takes. §8.3 proposes two round trips at first; Linux takes three seconds, and
-/// then six.
-const REPETITION: Duration = Duration::from_secs(10);
-
 fn demand_close_req(answer: &crate::conformance::answer::Answer) -> Judged {
     if answer.is(PacketType::Close) {
         return Err(Stop::not_applicable("the target holds TIMEWAIT itself and sends Close"));
@@ -80,7 +76,7 @@ fn repeated_close(bench: &Bench) -> Judged {
     let packet_type = first.header.packet_type;
     demand_growing_times(|| {
         let expected = "the same again, until it is answered";
-        peer.wait_within(REPETITION, expected, |a| a.is(packet_type)).map(drop)
+        peer.wait_repeated(expected, |a| a.is(packet_type)).map(drop)
     })?;
     end(&mut peer)
 }

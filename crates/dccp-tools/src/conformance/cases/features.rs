@@ -9,7 +9,8 @@ use dccp::sequence::SequenceNumber;
 use super::{Case, active, demand_growing_times, outside};
 use crate::conformance::answer::{Answer, listed};
 use crate::conformance::bench::Bench;
-use crate::conformance::peer::{Peer, change, confirm_of, wide};
+use crate::conformance::negotiation::{Asked, change, confirm_of, wide};
+use crate::conformance::peer::{Peer, VECTORS};
 use crate::conformance::verdict::{Judged, Stop, demand};
 use FeatureOption::{ChangeL, ChangeR, ConfirmL, ConfirmR};
 
@@ -291,7 +292,7 @@ fn repeated_change(bench: &Bench) -> Judged {
     let mut open = pending(bench)?;
     let has_again = open.has_again();
     demand_growing_times(|| {
-        let again = open.peer.wait("the same Change again", &has_again)?;
+        let (again, _) = open.peer.wait_repeated("the same Change again", &has_again)?;
         let value = again.features(open.kind, open.feature).swap_remove(0);
         demand(value == open.value, "the same Change again", || again.to_string())
     })
@@ -313,7 +314,7 @@ fn old_confirm(bench: &Bench) -> Judged {
     let before = SequenceNumber::new(open.answer.header.sequence).minus(1);
     let ack = open.peer.next(PacketType::Ack).options(&agreement).acknowledging(before);
     open.peer.send(&ack);
-    open.peer.wait("the Change again, since the Confirm is too old", &has_again)?;
+    open.peer.wait_repeated("the Change again, since the Confirm is too old", &has_again)?;
     let ack = open.peer.next(PacketType::Ack).options(&agreement);
     open.peer.send(&ack);
     open.peer.demand_quiet("for the Confirm")
@@ -332,10 +333,7 @@ fn crossing_changes(bench: &Bench) -> Judged {
 fn two_in_one(bench: &Bench) -> Judged {
     let mut peer = Peer::open(bench)?;
     let both = [200, 300].map(|width| change(ChangeL, SEQUENCE_WINDOW, &wide(width))).concat();
-    let ack = peer.next(PacketType::Ack).options(&both);
-    peer.send(&ack);
-    let has_confirm = |a: &Answer| !a.features(ConfirmR, SEQUENCE_WINDOW).is_empty();
-    let answer = peer.wait("Confirms of both", has_confirm)?;
+    let answer = peer.draw_confirms(ChangeL, SEQUENCE_WINDOW, &both)?;
     let confirmed = answer.features(ConfirmR, SEQUENCE_WINDOW);
     demand(confirmed == [wide(200), wide(300)], "Confirms of 200, then 300", || answer.to_string())
 }
@@ -359,8 +357,12 @@ fn confirms_on_acks(bench: &Bench) -> Judged {
 
 fn of_half_connections(bench: &Bench) -> Judged {
     let mut peer = Peer::new(bench);
-    // CCID 3 for our data, 2 for the target's.
-    let options = [change(ChangeL, CCID, &[3]), change(ChangeR, CCID, &[2])].concat();
+    let ours = Asked { kind: ChangeR, feature: SEND_LOSS_EVENT_RATE, value: &[1] };
+    let theirs = Asked { kind: ChangeL, ..ours };
+    // CCID 3 for our data, 2 for the target's. While that is open nothing may be said of its features
+    // (§10.3), but CCID 2 has been there before.
+    let ccids = [change(ChangeL, CCID, &[3]), change(ChangeR, CCID, &[2])];
+    let options = [&theirs.change()[..], &ccids.concat()].concat();
     let answer = peer.request(&options)?;
     let agreed = [confirm(&answer, ConfirmR, CCID)?, confirm(&answer, ConfirmL, CCID)?];
     if agreed.map(|value| value.first().copied()) != [Some(3), Some(2)] {
@@ -369,10 +371,10 @@ fn of_half_connections(bench: &Bench) -> Judged {
         ));
     }
     peer.complete()?;
-    let ours = peer.negotiate(ChangeR, SEND_LOSS_EVENT_RATE, &[1])?;
+    let ours = peer.agree_on(&answer, ours)?;
     let expected = "Confirm L of 1 from the receiver of CCID 3";
     demand(ours.first() == Some(&1), expected, || format!("{ours:?}"))?;
-    let theirs = peer.negotiate(ChangeL, SEND_LOSS_EVENT_RATE, &[1])?;
+    let theirs = peer.agree_on(&answer, theirs)?;
     let expected = "an empty Confirm R from the sender of CCID 2";
     demand(theirs.is_empty(), expected, || format!("{theirs:?}"))
 }
@@ -391,8 +393,8 @@ fn ecn_incapable(bench: &Bench) -> Judged {
     if bench.is_udp() || !bench.target().address.is_ipv4() {
         return Err(Stop::not_applicable("ECN bits are seen over IPv4 without UDP only"));
     }
-    let mut peer = Peer::open(bench)?;
-    peer.negotiate(ChangeL, ECN_INCAPABLE, &[1])?;
+    let asked = Asked { kind: ChangeL, feature: ECN_INCAPABLE, value: &[1] };
+    let (mut peer, _) = Peer::open_asking(bench, &VECTORS, asked)?;
     for _ in 0..4 {
         peer.send_data(b"not to be marked");
     }

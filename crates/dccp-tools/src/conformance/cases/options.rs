@@ -6,7 +6,8 @@ use dccp::option::{DccpOption, FeatureOption, number};
 use super::{Case, outside};
 use crate::conformance::answer::{Answer, listed};
 use crate::conformance::bench::Bench;
-use crate::conformance::peer::{Peer, change, option, wide};
+use crate::conformance::negotiation::{change, wide};
+use crate::conformance::peer::{Peer, option};
 use crate::conformance::verdict::{Judged, demand};
 
 pub(super) const CASES: &[Case] = &[

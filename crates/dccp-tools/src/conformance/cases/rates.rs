@@ -6,7 +6,8 @@ use dccp::option::{FeatureOption, number};
 use super::{Case, inside, outside};
 use crate::conformance::answer::Answer;
 use crate::conformance::bench::Bench;
-use crate::conformance::peer::{Peer, VECTORS, change};
+use crate::conformance::negotiation::{Asked, change, confirm_of};
+use crate::conformance::peer::{Peer, VECTORS};
 use crate::conformance::verdict::{Judged, Stop, demand};
 
 pub(super) const CASES: &[Case] = &[
@@ -120,24 +121,37 @@ fn is_feedback(answer: &Answer) -> bool {
     answer.option(number::RECEIVE_RATE).is_some()
 }
 
-/// An open connection with CCID 3 for one direction or the other.
-fn open(bench: &Bench, kind: FeatureOption) -> Result<Peer<'_>, Stop> {
+/// An open connection with CCID 3 for one direction or the other, and its Response.
+fn open(bench: &Bench, kind: FeatureOption) -> Result<(Peer<'_>, Answer), Stop> {
+    open_with(bench, kind, &change(kind, CCID, &[3]))
+}
+
+fn open_with<'b>(
+    bench: &'b Bench,
+    kind: FeatureOption,
+    changes: &[u8],
+) -> Result<(Peer<'b>, Answer), Stop> {
     let mut peer = Peer::new(bench);
-    let options = [&VECTORS, &change(kind, CCID, &[3])[..]].concat();
-    let response = peer.request(&options)?;
-    let confirm = crate::conformance::peer::confirm_of(kind);
-    let agreed = response.features(confirm, CCID);
+    let response = peer.request(&[&VECTORS, changes].concat())?;
+    let agreed = response.features(confirm_of(kind), CCID);
     if agreed.first().and_then(|value| value.first()) != Some(&3) {
         return Err(Stop::not_applicable("the target does not take CCID 3"));
     }
     peer.complete()?;
-    Ok(peer)
+    Ok((peer, response))
 }
 
 /// Our data under CCID 3, whose receiver tells the Loss Event Rate too.
 fn sending(bench: &Bench) -> Result<Peer<'_>, Stop> {
-    let mut peer = open(bench, FeatureOption::ChangeL)?;
-    let agreed = peer.negotiate(FeatureOption::ChangeR, SEND_LOSS_EVENT_RATE, &[1])?;
+    // Whether the target takes CCID 3.
+    open(bench, FeatureOption::ChangeL)?;
+    let (kind, feature) = (FeatureOption::ChangeR, SEND_LOSS_EVENT_RATE);
+    let asked = Asked { kind, feature, value: &[1] };
+    // Beside a CCID that is still open, its features may be asked for behind Mandatory only (§10.3).
+    let ccid = change(FeatureOption::ChangeL, CCID, &[3]);
+    let changes = [&[number::MANDATORY], &ccid[..], &asked.change()].concat();
+    let (mut peer, response) = open_with(bench, FeatureOption::ChangeL, &changes)?;
+    let agreed = peer.agree_on(&response, asked)?;
     if agreed.first() != Some(&1) {
         return Err(Stop::not_applicable("the target does not send Loss Event Rates"));
     }
@@ -161,7 +175,7 @@ fn tell(peer: &mut Peer<'_>, counter: u8) -> Result<Answer, Stop> {
 }
 
 fn feedback(bench: &Bench) -> Judged {
-    let mut peer = open(bench, FeatureOption::ChangeL)?;
+    let (mut peer, _) = open(bench, FeatureOption::ChangeL)?;
     for counter in [0, 4, 8] {
         let answer = tell(&mut peer, counter)?;
         let has_time = answer.option(number::ELAPSED_TIME).is_some()
@@ -188,7 +202,7 @@ fn no_loss_rate(bench: &Bench) -> Judged {
 
 fn window_counter(bench: &Bench) -> Judged {
     bench.needs_echo()?;
-    let mut peer = open(bench, FeatureOption::ChangeR)?;
+    let (mut peer, _) = open(bench, FeatureOption::ChangeR)?;
     let mut last: Option<u8> = None;
     for round in 0..8_u32 {
         let data = round.to_be_bytes();
@@ -227,8 +241,13 @@ fn when_feedback(bench: &Bench) -> Judged {
 }
 
 /// Loss intervals that a feedback tells.
-fn intervals(answer: &Answer) -> usize {
-    answer.option(number::LOSS_INTERVALS).map_or(0, |value| value.len() / INTERVAL_LEN)
+fn intervals(answer: &Answer) -> Result<usize, Stop> {
+    let Some(value) = answer.option(number::LOSS_INTERVALS) else {
+        return Err(Stop::not_applicable(
+            "the target tells no Loss Intervals, which TFRC-01 asks for",
+        ));
+    };
+    Ok(value.len() / INTERVAL_LEN)
 }
 
 fn loss_events(bench: &Bench) -> Judged {
@@ -241,17 +260,17 @@ fn loss_events(bench: &Bench) -> Judged {
         }
     };
     lose(&mut peer, 4);
-    let one = intervals(&tell(&mut peer, 8)?);
+    let one = intervals(&tell(&mut peer, 8)?)?;
     // Four steps and less from what stood before the first hole.
     lose(&mut peer, 8);
     lose(&mut peer, 8);
-    let two = intervals(&tell(&mut peer, 12)?);
+    let two = intervals(&tell(&mut peer, 12)?)?;
     // A whole round trip of the counter and more.
     for counter in [13, 14, 15, 0, 1, 2] {
         count(&mut peer, counter);
     }
     lose(&mut peer, 3);
-    let three = intervals(&tell(&mut peer, 7)?);
+    let three = intervals(&tell(&mut peer, 7)?)?;
     let told = [one, two, three];
     let is_right = two == one + 1 && three == two + 1;
     demand(is_right, "one interval more for each event, of one loss or two", || format!("{told:?}"))
@@ -278,7 +297,7 @@ fn reordered(bench: &Bench) -> Judged {
 
 fn linux_feedback(bench: &Bench) -> Judged {
     bench.needs_echo()?;
-    let mut peer = open(bench, FeatureOption::ChangeR)?;
+    let (mut peer, _) = open(bench, FeatureOption::ChangeR)?;
     for round in 0..20_u32 {
         let data = round.to_be_bytes();
         peer.send_data(&data);

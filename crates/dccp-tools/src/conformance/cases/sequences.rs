@@ -9,7 +9,8 @@ use dccp::sequence::SequenceNumber;
 use super::{Case, active, inside, outside};
 use crate::conformance::answer::{Answer, listed};
 use crate::conformance::bench::Bench;
-use crate::conformance::peer::{Draft, Peer, VECTORS, change, wide};
+use crate::conformance::negotiation::{Asked, change, wide};
+use crate::conformance::peer::{Draft, Peer, VECTORS};
 use crate::conformance::verdict::{Judged, Stop, demand};
 
 pub(super) const CASES: &[Case] = &[
@@ -399,8 +400,9 @@ fn wider_window(bench: &Bench) -> Judged {
 
 fn ndp_count(bench: &Bench) -> Judged {
     bench.needs_echo()?;
-    let mut peer = Peer::open(bench)?;
-    let agreed = peer.negotiate(FeatureOption::ChangeR, SEND_NDP_COUNT, &[1])?;
+    let (kind, feature) = (FeatureOption::ChangeR, SEND_NDP_COUNT);
+    let (mut peer, agreed) =
+        Peer::open_asking(bench, &VECTORS, Asked { kind, feature, value: &[1] })?;
     if agreed.first() != Some(&1) {
         return Err(Stop::not_applicable("the target does not send NDP Counts"));
     }

@@ -1,0 +1,127 @@
+//! Features between the suite and the target: Changes, Confirms, and how a case asks for a value.
+
+use dccp::header::PacketType;
+use dccp::option::{DccpOption, FeatureOption};
+
+use super::answer::Answer;
+use super::bench::Bench;
+use super::peer::{Peer, option};
+use super::verdict::Stop;
+
+/// Features of one value, which have no list (§6.4): Sequence Window and Ack Ratio.
+const NON_NEGOTIABLE: [u8; 2] = [3, 5];
+
+/// A feature that a case asks for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked<'a> {
+    pub(super) kind: FeatureOption,
+    pub(super) feature: u8,
+    pub(super) value: &'a [u8],
+}
+
+impl Asked<'_> {
+    /// The Change that asks.
+    pub(super) fn change(self) -> Vec<u8> {
+        change(self.kind, self.feature, self.value)
+    }
+
+    /// The value that a packet agrees to: by a Confirm of the Change, or since it has a Change of its own for
+    /// the same value, which the suite confirms.
+    fn agreed(self, answer: &Answer) -> Option<Vec<u8>> {
+        let confirmed = answer.features(confirm_of(self.kind), self.feature).into_iter().next();
+        let crossing = match self.kind {
+            FeatureOption::ChangeL => FeatureOption::ChangeR,
+            _ => FeatureOption::ChangeL,
+        };
+        let is_same = |theirs: &Vec<u8>| theirs.first() == self.value.first();
+        confirmed.or_else(|| answer.features(crossing, self.feature).into_iter().find(is_same))
+    }
+}
+
+impl<'b> Peer<'b> {
+    /// An open connection, and the value that the target agreed to. The Request asks, where all targets
+    /// answer at once; one that leaves it open is asked again.
+    pub(super) fn open_asking(
+        bench: &'b Bench,
+        options: &[u8],
+        asked: Asked<'_>,
+    ) -> Result<(Self, Vec<u8>), Stop> {
+        let mut peer = Self::new(bench);
+        let response = peer.request(&[options, &asked.change()].concat())?;
+        peer.complete()?;
+        let agreed = peer.agree_on(&response, asked)?;
+        Ok((peer, agreed))
+    }
+
+    /// Asks for a feature unless the Response has agreed to it; the value.
+    pub(super) fn agree_on(
+        &mut self,
+        response: &Answer,
+        asked: Asked<'_>,
+    ) -> Result<Vec<u8>, Stop> {
+        match asked.agreed(response) {
+            Some(value) => Ok(value),
+            None => self.negotiate(asked.kind, asked.feature, asked.value),
+        }
+    }
+
+    /// Asks for a feature on an Ack; the value of the Confirm. A Sync behind it draws a packet, since a
+    /// Confirm may wait for one (§6.6.1).
+    pub(super) fn negotiate(
+        &mut self,
+        kind: FeatureOption,
+        feature: u8,
+        value: &[u8],
+    ) -> Result<Vec<u8>, Stop> {
+        let answer = self.draw_confirms(kind, feature, &change(kind, feature, value))?;
+        Ok(answer.features(confirm_of(kind), feature).swap_remove(0))
+    }
+
+    /// Sends Changes on an Ack, and a Sync; the packet with Confirms of the feature.
+    pub(super) fn draw_confirms(
+        &mut self,
+        kind: FeatureOption,
+        feature: u8,
+        changes: &[u8],
+    ) -> Result<Answer, Stop> {
+        let draft = self.next(PacketType::Ack).options(changes);
+        self.send(&draft);
+        let sync = self.next(PacketType::Sync);
+        self.send(&sync);
+        let confirm = confirm_of(kind);
+        let expected = format!("{confirm:?} of feature {feature}");
+        let number = draft.header.sequence;
+        self.wait(&expected, |a| a.reaches(number) && !a.features(confirm, feature).is_empty())
+    }
+}
+
+/// A Change or Confirm.
+pub(super) fn change(kind: FeatureOption, feature: u8, value: &[u8]) -> Vec<u8> {
+    option(DccpOption::Feature { kind, feature, value })
+}
+
+/// What answers a Change.
+pub(super) const fn confirm_of(kind: FeatureOption) -> FeatureOption {
+    match kind {
+        FeatureOption::ChangeL => FeatureOption::ConfirmR,
+        _ => FeatureOption::ConfirmL,
+    }
+}
+
+/// The value of a feature of six octets.
+pub(super) fn wide(value: u64) -> [u8; 6] {
+    let octets = value.to_be_bytes();
+    [octets[2], octets[3], octets[4], octets[5], octets[6], octets[7]]
+}
+
+/// Confirms of the Changes of a packet, with the target's own lists, as far as `is_wanted` says of their
+/// features.
+pub(super) fn confirms_for(answer: &Answer, is_wanted: impl Fn(u8) -> bool) -> Vec<u8> {
+    let changes = answer.changes();
+    let wanted = changes.iter().filter(|(_, feature, _)| is_wanted(*feature));
+    let confirms = wanted.map(|(kind, feature, value)| {
+        let first = if NON_NEGOTIABLE.contains(feature) { &[][..] } else { &value[..1] };
+        change(confirm_of(*kind), *feature, &[first, value].concat())
+    });
+    confirms.collect::<Vec<_>>().concat()
+}

@@ -1,0 +1,102 @@
+//! What an implementation may do as well as ours: it turns no case red.
+
+use std::cell::RefCell;
+
+use dccp::header::PacketType;
+
+use crate::conformance::faults::{each_option, is, nothing, once, options};
+use crate::conformance::relay::{Change, Changes, Relay};
+use crate::conformance::{all_pass, udp_target};
+
+/// Something that the RFC leaves open.
+struct Variation {
+    what: &'static str,
+    changes: Changes,
+    /// The cases that once did not allow for it.
+    cases: &'static [&'static str],
+}
+
+const DATA_OFFSET_AT: usize = 4;
+/// Numbers of Change L and Change R, Confirm L and Confirm R (§5.8).
+const CHANGES: [u8; 2] = [32, 34];
+const CONFIRMS: [u8; 2] = [33, 35];
+/// Sequence Window and Ack Ratio: what is not server-priority (§6.4).
+const NON_NEGOTIABLE: [u8; 2] = [3, 5];
+
+const fn reads(asked: Change) -> Changes {
+    Changes { asked, answered: nothing, copies: once }
+}
+
+thread_local! {
+    /// Confirms that wait for the next SyncAck of this way.
+    static WAITING: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Keeps the Confirms of an Ack, which is lost, until a SyncAck is sent.
+fn delay_confirms(octets: &mut Vec<u8>) {
+    if is(octets, PacketType::Ack) {
+        let mut confirms = Vec::new();
+        for kind in CONFIRMS {
+            each_option(octets, kind, |_, value| {
+                confirms.extend([kind, value.len() as u8 + 2]);
+                confirms.extend_from_slice(value);
+            });
+        }
+        if !confirms.is_empty() {
+            WAITING.with_borrow_mut(|waiting| waiting.append(&mut confirms));
+            octets.clear();
+        }
+    } else if is(octets, PacketType::SyncAck) {
+        let mut confirms = WAITING.take();
+        confirms.resize(confirms.len().next_multiple_of(4), 0);
+        let at = options(octets).start;
+        octets[DATA_OFFSET_AT] += (confirms.len() / 4) as u8;
+        octets.splice(at..at, confirms);
+    }
+}
+
+const VARIATIONS: &[Variation] = &[
+    Variation {
+        what: "the data of a Request is not taken (§8.1.1)",
+        changes: reads(|octets| {
+            if is(octets, PacketType::Request) && octets.ends_with(b"early") {
+                octets.truncate(octets.len() - 5);
+            }
+        }),
+        cases: &["CON-17"],
+    },
+    Variation {
+        what: "a Confirm waits for a packet that is sent anyway (§6.6.1)",
+        changes: Changes { asked: nothing, answered: delay_confirms, copies: once },
+        cases: &["FEAT-06", "FEAT-07", "FEAT-08", "FEAT-16", "FEAT-19", "SEQ-16", "ACK-05"],
+    },
+    Variation {
+        what: "a Change of a server-priority feature is looked at during the handshake alone",
+        changes: reads(|octets| {
+            if !is(octets, PacketType::Request) {
+                for kind in CHANGES {
+                    each_option(octets, kind, |number, value| {
+                        if !NON_NEGOTIABLE.contains(&value[0]) {
+                            *number = 50;
+                        }
+                    });
+                }
+            }
+        }),
+        // Linux does so against §6.6.1, and these cases are about something else.
+        cases: &[
+            "CSUM-04", "CSUM-07", "CSUM-08", "CSUM-09", "SEQ-18", "TFRC-04", "TFRC-06", "TFRC-07",
+            "TFRC-13",
+        ],
+    },
+];
+
+#[test]
+fn what_is_left_open_turns_nothing_red() {
+    for Variation { what, changes, cases } in VARIATIONS {
+        println!("{what}");
+        let relay = Relay::start(*changes);
+        let names: Vec<_> = cases.iter().map(|case| (*case).to_owned()).collect();
+        all_pass(udp_target(relay.udp_port), &names, names.len());
+    }
+}
