@@ -101,7 +101,7 @@ impl KernelEnd {
 
     /// Octets of data that a datagram may have.
     pub(super) fn packet_bytes_max(&self) -> Result<usize, LinkError> {
-        self.socket().packet_bytes_max().map_err(failed)
+        kernel::packet_bytes_max(self.socket()).map_err(failed)
     }
 
     /// Congestion control of the data sent and received.

@@ -40,7 +40,7 @@ struct KernelConduit {
 impl KernelConduit {
     fn new(socket: DccpSocket) -> Self {
         let ccids = (socket.tx_ccid().unwrap_or(0), socket.rx_ccid().unwrap_or(0));
-        let data_bytes_max = socket.packet_bytes_max().unwrap_or(0);
+        let data_bytes_max = kernel::packet_bytes_max(&socket).unwrap_or(0);
         Self { socket: Some(socket), ccids, data_bytes_max }
     }
 }
@@ -51,7 +51,7 @@ impl Conduit for KernelConduit {
     }
 
     fn data_bytes_max(&self) -> usize {
-        let asked = self.socket.as_ref().and_then(|socket| socket.packet_bytes_max().ok());
+        let asked = self.socket.as_ref().and_then(|socket| kernel::packet_bytes_max(socket).ok());
         asked.unwrap_or(self.data_bytes_max)
     }
 
@@ -164,7 +164,7 @@ fn run_client(args: &Args, host: &str, config: &Config) -> Result<Outcome, ToolE
                 return Err(client::nobody(args, to, config));
             }
         }
-        if let (Some(len), Ok(max)) = (args.len, socket.packet_bytes_max())
+        if let (Some(len), Ok(max)) = (args.len, kernel::packet_bytes_max(&socket))
             && usize::from(len) > max
         {
             let text = format!("-l {len}: the path takes datagrams of at most {max} octets");

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 
 use super::machine::{GUEST, Machine};
-use super::ours;
+use super::process::ours;
 use crate::crash::from_environment;
 use crate::dccp::document;
 
@@ -43,7 +43,7 @@ fn listed() -> BTreeSet<String> {
 }
 
 /// Runs the suite and compares.
-pub(super) fn the_verdict_of_each_case_is_known(machine: &mut Machine) {
+pub(super) fn the_verdict_of_each_case_is_known(machine: &mut Machine) -> String {
     let listed = listed();
     machine.run(&format!("sysctl -w net.dccp.default.request_retries={REQUEST_RETRIES}"));
     let command = "/godwit dccp conformance --listen --carrier kernel -4";
@@ -71,7 +71,6 @@ pub(super) fn the_verdict_of_each_case_is_known(machine: &mut Machine) {
         }
     }
     let [passed, failed] = ["passed", "failed"].map(|count| &report[count]);
-    println!("dccp-linux: conformance, {passed} passed, {failed} failed of {}", cases.len());
     assert!(
         wrong.is_empty(),
         "not as conformance/dccp-linux-6.1.toml lists:\n{}",
@@ -80,4 +79,5 @@ pub(super) fn the_verdict_of_each_case_is_known(machine: &mut Machine) {
     let unknown: Vec<_> =
         listed.iter().filter(|name| !cases.iter().any(|case| case["case"] == **name)).collect();
     assert!(!is_whole || unknown.is_empty(), "no such cases: {unknown:?}");
+    format!("{passed} passed, {failed} failed of {}", cases.len())
 }

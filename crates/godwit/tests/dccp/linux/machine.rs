@@ -1,6 +1,7 @@
 //! A virtual machine with a Linux that has DCCP, at the other end of an interface in a namespace of the
 //! test's own.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -20,6 +21,13 @@ pub(super) const GUEST: [&str; 2] = ["10.33.0.2", "fd33::2"];
 const HOST_MAC: &str = "02:67:77:33:00:01";
 const GUEST_MAC: &str = "02:67:77:33:00:02";
 const TAP: &str = "tap0";
+/// The serial port of the machine can lose a character when the processor is busy, so every command is
+/// sent twice and runs if both are the same. This script compares.
+const CHECKED: &str = "checked";
+const CHECK: &str = "[ \"$1\" = \"$2\" ] || exit 99\necho whole\neval \"$1\"\n";
+const WHOLE: &str = "whole";
+/// Times that a command is sent before the machine counts as broken.
+const TRIES: usize = 10;
 
 /// The machine; it ends with the value.
 pub(super) struct Machine {
@@ -33,7 +41,7 @@ pub(super) struct Machine {
 impl Machine {
     /// Starts the machine with `godwit` in `/godwit` and the files of `files` (name and contents) in its
     /// root; `None`, said, where that is not possible.
-    pub(super) fn start(files: &[(&str, &[u8])]) -> Option<Self> {
+    pub(super) fn start(files: &BTreeMap<String, Vec<u8>>) -> Option<Self> {
         if !(is_root() && require(&["ip", "qemu-system-x86_64", "cpio", "ldd"])) {
             return None;
         }
@@ -80,7 +88,20 @@ impl Machine {
 
     /// The same of a command that may fail, with its exit code.
     pub(super) fn attempt(&mut self, command: &str) -> (i32, String) {
-        writeln!(self.commands, "{command}").expect("the machine runs");
+        let quoted = format!("'{}'", command.replace('\'', "'\\''"));
+        for _ in 0..TRIES {
+            let (code, printed) = self.type_in(&format!("sh /{CHECKED} {quoted} {quoted}"));
+            if let Some((WHOLE, rest)) = printed.split_once('\n') {
+                return (code, rest.to_owned());
+            }
+            println!("dccp-linux: sent again, since it answered {printed:?}: {command}");
+        }
+        panic!("the machine never got the whole of {command}");
+    }
+
+    /// Types a line in the machine; its exit code and what it printed.
+    fn type_in(&mut self, line: &str) -> (i32, String) {
+        writeln!(self.commands, "{line}").expect("the machine runs");
         let mut printed = String::new();
         loop {
             let mut line = String::new();
@@ -97,8 +118,8 @@ impl Machine {
     /// printed `first` when this returns.
     pub(super) fn begin(&mut self, name: &str, command: &str, first: &str) {
         self.run(&format!(
-            "rm -f /tmp/{name}.code; ({command} >/tmp/{name} 2>&1; echo $? >/tmp/{name}.code) & \
-             until grep -q '{first}' /tmp/{name} || test -s /tmp/{name}.code; do sleep 0.1; done"
+            "rm -f /tmp/{name} /tmp/{name}.code; ({command} >/tmp/{name} 2>&1; echo $? >/tmp/{name}.code) & \
+             until grep -sq '{first}' /tmp/{name} || test -s /tmp/{name}.code; do sleep 0.1; done"
         ));
     }
 
@@ -119,6 +140,11 @@ impl Machine {
         let output = Command::new("sh").args(["-c", &script]).output().expect("sh runs");
         assert!(output.status.success(), "{output:?}");
         output.stdout
+    }
+
+    /// Name of the namespace with this end of the machine's interface.
+    pub(super) fn namespace(&self) -> &str {
+        &self.namespace[0]
     }
 
     /// A command that runs what its arguments say on this end of the machine's interface.
@@ -151,9 +177,10 @@ fn made() -> Option<PathBuf> {
 
 /// Makes the root file system of the machine: the one that was made, the binary with its libraries, and
 /// `files`.
-fn root_files(made: &Path, folder: &Path, files: &[(&str, &[u8])]) -> PathBuf {
+fn root_files(made: &Path, folder: &Path, files: &BTreeMap<String, Vec<u8>>) -> PathBuf {
     let root = folder.join("root");
     std::fs::create_dir(&root).expect("it is ours");
+    std::fs::write(root.join(CHECKED), CHECK).expect("there is room");
     for (name, contents) in files {
         std::fs::write(root.join(name), contents).expect("there is room");
     }

@@ -1,0 +1,357 @@
+//! Cells of the matrix: datagrams from one end to the other, every octet compared.
+
+use std::fmt;
+
+use super::gateway::Gateway;
+use super::machine::{GUEST, HOST, Machine};
+use super::process::{Receiver, ours};
+
+/// Octets of a datagram.
+const OCTETS: usize = 256;
+/// Datagrams of most cells, of those whose path is cut, and of those with many.
+const DATAGRAMS: usize = 400;
+const BLACKOUT_DATAGRAMS: usize = 1_200;
+const MANY_DATAGRAMS: usize = 64_000;
+/// Octets that a checksum of coverage 4 covers at the beginning of the data (RFC 4340 §9.2).
+const COVERED_BY_4: usize = 12;
+/// Datagrams of this length that fit in a packet together.
+const PER_FULL_SIZE: usize = 5;
+/// Datagrams of 400 that the kernel may lose on its own: its Sequence Window is 50 packets, and what is
+/// outside of it is answered by a Sync and dropped (RFC 4340 §7.5.2 wants a wider one).
+const KERNEL_DROPS_MAX: usize = 4;
+/// Packets that go before a path is cut, and the time that it stays so.
+const PACKETS_BEFORE_CUT: usize = 40;
+const CUT_S: usize = 3;
+
+/// The end that is the client and sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sender {
+    Ours,
+    Kernel,
+}
+
+/// What the path does, each way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Impairment {
+    None,
+    Loss,
+    Reorder,
+    /// One bit of a packet in twenty is turned.
+    Corruption,
+    /// Nothing arrives for some seconds while data flows.
+    Blackout,
+}
+
+impl Impairment {
+    /// For netem of Linux, tc-netem(8).
+    const fn netem(self) -> &'static str {
+        match self {
+            Self::None => "delay 1ms",
+            Self::Loss => "delay 10ms loss 1%",
+            Self::Reorder => "delay 10ms reorder 3% 25% duplicate 2%",
+            Self::Corruption => "delay 1ms corrupt 5%",
+            Self::Blackout => "delay 10ms rate 200kbit",
+        }
+    }
+}
+
+/// What is particular about a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trait {
+    Plain,
+    /// The checksum coverage that both ends ask for.
+    Coverage(u8),
+    /// A service code that is not 0.
+    ServiceCode,
+    /// CCID 2 for one direction and 3 for the other.
+    CcidsApart,
+    /// Our end speaks DCCP in UDP, and a gateway translates.
+    Gateway,
+    /// Datagrams as long as the path takes.
+    FullSize,
+    /// Far more datagrams, in a row.
+    Many,
+}
+
+/// One run between the two.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cell {
+    pub(super) sender: Sender,
+    /// Congestion control of both directions, with [`Trait::CcidsApart`] of the data alone; `None` where no
+    /// flag says.
+    pub(super) ccid: Option<u8>,
+    pub(super) is_v6: bool,
+    pub(super) impairment: Impairment,
+    pub(super) particular: Trait,
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { sender, ccid, is_v6, impairment, particular } = self;
+        let ccid = ccid.map_or("no CCID said".to_owned(), |ccid| format!("CCID {ccid}"));
+        let family = if *is_v6 { "IPv6" } else { "IPv4" };
+        write!(
+            f,
+            "sender {sender:?}, {ccid}, {family}, path {impairment:?} ({}), {particular:?}",
+            impairment.netem()
+        )
+    }
+}
+
+impl Cell {
+    const fn datagrams(self) -> usize {
+        match (self.impairment, self.particular) {
+            (_, Trait::Many) => MANY_DATAGRAMS,
+            // Some must be left when the path is whole again.
+            (Impairment::Blackout, _) => BLACKOUT_DATAGRAMS,
+            _ => DATAGRAMS,
+        }
+    }
+
+    /// Name of the file that is sent.
+    pub(super) fn file(self) -> String {
+        format!("sent-{}", self.datagrams())
+    }
+
+    /// The octets of that file.
+    pub(super) fn octets(self) -> Vec<u8> {
+        sent(self.datagrams())
+    }
+
+    /// Flags of the end that sends or that receives.
+    fn flags(self, is_sender: bool) -> String {
+        let ccids = match (self.ccid, self.particular) {
+            (None, _) => String::new(),
+            (Some(data), Trait::CcidsApart) => {
+                let back = 5 - data;
+                let (tx, rx) = if is_sender { (data, back) } else { (back, data) };
+                format!(" --tx-ccid {tx} --rx-ccid {rx}")
+            }
+            (Some(ccid), _) => format!(" --ccid {ccid}"),
+        };
+        let more = match self.particular {
+            Trait::Coverage(coverage) => format!(" --cscov {coverage}"),
+            Trait::ServiceCode => " --service-code SC:GODW".to_owned(),
+            _ => String::new(),
+        };
+        let family = if self.is_v6 { "-6" } else { "-4" };
+        format!("{family} -p 5001{ccids}{more}")
+    }
+
+    fn length_flag(self) -> String {
+        match (self.particular, self.sender) {
+            // Here a loss would shift what comes behind it, but nothing is lost.
+            (Trait::FullSize, Sender::Kernel) => String::new(),
+            (Trait::FullSize, Sender::Ours) => format!("-l {}", OCTETS * PER_FULL_SIZE),
+            _ => format!("-l {OCTETS}"),
+        }
+    }
+}
+
+/// Returns all cells.
+pub(super) fn cells() -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for sender in [Sender::Ours, Sender::Kernel] {
+        for ccid in [Some(2), Some(3), None] {
+            for is_v6 in [false, true] {
+                for impairment in [Impairment::None, Impairment::Loss, Impairment::Reorder] {
+                    let particular = Trait::Plain;
+                    cells.push(Cell { sender, ccid, is_v6, impairment, particular });
+                }
+            }
+        }
+        let cell = |ccid, is_v6, impairment, particular| Cell {
+            sender,
+            ccid: Some(ccid),
+            is_v6,
+            impairment,
+            particular,
+        };
+        for ccid in [2, 3] {
+            let clean = |particular| cell(ccid, false, Impairment::None, particular);
+            cells.extend([
+                cell(ccid, false, Impairment::Blackout, Trait::Plain),
+                cell(ccid, false, Impairment::Corruption, Trait::Plain),
+                cell(ccid, false, Impairment::Corruption, Trait::Coverage(1)),
+                cell(ccid, false, Impairment::Corruption, Trait::Coverage(4)),
+                cell(ccid, true, Impairment::Corruption, Trait::Coverage(1)),
+                clean(Trait::CcidsApart),
+                clean(Trait::ServiceCode),
+                clean(Trait::FullSize),
+                clean(Trait::Gateway),
+                cell(ccid, true, Impairment::None, Trait::Gateway),
+                cell(ccid, false, Impairment::Loss, Trait::Gateway),
+                clean(Trait::Many),
+            ]);
+        }
+    }
+    cells
+}
+
+/// The datagram with a number: the number, then octets that follow from it.
+fn datagram(number: u32) -> Vec<u8> {
+    let pattern = (4..OCTETS as u32).map(|place| (number.wrapping_add(place) % 251) as u8);
+    number.to_be_bytes().into_iter().chain(pattern).collect()
+}
+
+/// Returns what a cell sends.
+pub(super) fn sent(datagrams: usize) -> Vec<u8> {
+    (0..datagrams as u32).flat_map(datagram).collect()
+}
+
+/// Datagrams that arrived.
+struct Arrived {
+    /// Numbers of those that arrived as they were sent, in their order.
+    numbers: Vec<u32>,
+    /// Count of those that did not.
+    altered: usize,
+}
+
+/// Takes apart what was received. Octets that a checksum covered must be as sent.
+fn taken_apart(cell: Cell, received: &[u8]) -> Arrived {
+    let (datagrams, rest) = received.as_chunks::<OCTETS>();
+    assert!(rest.is_empty(), "{cell}: {} octets behind the last datagram", rest.len());
+    let covered = match cell.particular {
+        Trait::Coverage(1) => 0,
+        Trait::Coverage(_) => COVERED_BY_4,
+        _ => OCTETS,
+    };
+    let mut arrived = Arrived { numbers: Vec::new(), altered: 0 };
+    for octets in datagrams {
+        let [a, b, c, d, ..] = *octets;
+        let number = u32::from_be_bytes([a, b, c, d]);
+        let sent = datagram(number);
+        if octets[..] == sent[..] {
+            arrived.numbers.push(number);
+        } else {
+            assert!(octets[..covered] == sent[..covered], "{cell}: datagram {number} was altered");
+            assert!(covered < OCTETS, "{cell}: datagram {number} was altered");
+            arrived.altered += 1;
+        }
+    }
+    arrived
+}
+
+/// Makes the path of a cell.
+fn impair(machine: &mut Machine, impairment: Impairment) {
+    let netem = impairment.netem();
+    for device in ["eth0", "ifb0"] {
+        // A netem that is replaced keeps what the new words do not name.
+        machine.run(&format!(
+            "/bin/tc qdisc del dev {device} root 2>/dev/null; \
+             /bin/tc qdisc add dev {device} root netem {netem} limit 10000"
+        ));
+    }
+    machine.run("rm -f /tmp/cut");
+    if impairment == Impairment::Blackout {
+        let count = "$(cat /sys/class/net/eth0/statistics/[rt]x_packets | \
+                     { read a; read b; echo $((a + b)); })";
+        let set = |netem: &str| {
+            format!(
+                "for d in eth0 ifb0; do /bin/tc qdisc replace dev $d root netem {netem} \
+                 limit 10000; done"
+            )
+        };
+        machine.run(&format!(
+            "end=$(({count} + {PACKETS_BEFORE_CUT})); (until [ {count} -gt $end ]; do sleep 0.02; \
+             done; {}; sleep {CUT_S}; {}; echo cut >/tmp/cut) >/tmp/cutting 2>&1 &",
+            set("loss 100%"),
+            set(netem)
+        ));
+    }
+}
+
+/// Plays a cell; what arrived.
+fn play(machine: &mut Machine, cell: Cell) -> Arrived {
+    impair(machine, cell.impairment);
+    let family = usize::from(cell.is_v6);
+    let gateway = (cell.particular == Trait::Gateway)
+        .then(|| Gateway::start(machine.namespace(), cell.is_v6));
+    let (sending, receiving) = (cell.flags(true), cell.flags(false));
+    let name = cell.file();
+    let length = cell.length_flag();
+    let received = match cell.sender {
+        Sender::Ours => {
+            let command = format!("/godwit dccp recv /tmp/got --carrier kernel {receiving}");
+            machine.begin("recv", &command, "listening");
+            let file = machine.folder.path().join(&name);
+            let (host, carrier) = match &gateway {
+                Some(gateway) => {
+                    let port = gateway.door.port();
+                    (gateway.door.ip().to_string(), format!("udp --udp-port {port}"))
+                }
+                None => (GUEST[family].to_owned(), "raw".to_owned()),
+            };
+            let words = format!(
+                "dccp send {host} {} --carrier {carrier} {length} {sending}",
+                file.display()
+            );
+            let output = ours(machine, &words).output().expect("the binary runs");
+            // Without a client the kernel's end would wait for ever.
+            assert!(output.status.success(), "{cell}: {output:?}");
+            let (code, printed) = machine.end("recv");
+            assert_eq!(code, 0, "{cell}: {printed}");
+            machine.read("/tmp/got")
+        }
+        Sender::Kernel => {
+            let file = machine.folder.path().join("got");
+            let carrier = if gateway.is_some() { "udp" } else { "raw" };
+            let words = format!("dccp recv {} --carrier {carrier} {receiving}", file.display());
+            let receiver = Receiver::start(machine, &words);
+            let (code, printed) = machine.attempt(&format!(
+                "/godwit dccp send {} /{name} --carrier kernel {length} {sending}",
+                HOST[family]
+            ));
+            assert_eq!(code, 0, "{cell}: {printed}");
+            receiver.end();
+            std::fs::read(file).expect("recv wrote it")
+        }
+    };
+    if cell.impairment == Impairment::Blackout {
+        // The path is whole again before another cell begins.
+        machine.run("until test -s /tmp/cut; do sleep 0.1; done");
+    }
+    taken_apart(cell, &received)
+}
+
+/// Plays a cell, and asserts that as much arrived as the path lets through; what arrived in words.
+pub(super) fn play_and_check(machine: &mut Machine, cell: Cell) -> String {
+    let arrived = play(machine, cell);
+    check(cell, &arrived);
+    let (count, altered) = (arrived.numbers.len(), arrived.altered);
+    format!("{count} of {}, {altered} altered", cell.datagrams())
+}
+
+/// Asserts that as much arrived as the path lets through.
+fn check(cell: Cell, arrived: &Arrived) {
+    let datagrams = cell.datagrams();
+    let mut distinct = arrived.numbers.clone();
+    distinct.sort_unstable();
+    distinct.dedup();
+    if cell.sender == Sender::Kernel {
+        let count = arrived.numbers.len();
+        assert_eq!(distinct.len(), count, "{cell}: ours delivered a datagram twice");
+    }
+    let missing: Vec<u32> =
+        (0..datagrams as u32).filter(|number| distinct.binary_search(number).is_err()).collect();
+    let lost = missing.len();
+    let lost_max = match (cell.impairment, cell.sender) {
+        (Impairment::Blackout, _) => {
+            assert!(lost > 0, "{cell}: nothing was lost while the path was cut");
+            let last = *distinct.last().expect("some arrive") as usize;
+            assert!(last + DATAGRAMS / 8 > datagrams, "{cell}: nothing arrived behind {last}");
+            datagrams * 3 / 4
+        }
+        (Impairment::Corruption, _) => datagrams / 3,
+        // Far more than 1 % of the packets would have to be lost.
+        (Impairment::Loss, _) => datagrams / 8,
+        (_, Sender::Ours) if cell.particular == Trait::FullSize => KERNEL_DROPS_MAX * PER_FULL_SIZE,
+        (_, Sender::Ours) => datagrams / DATAGRAMS * KERNEL_DROPS_MAX,
+        (_, Sender::Kernel) => 0,
+    };
+    assert!(lost <= lost_max, "{cell}: datagrams {missing:?} are missing");
+    // One datagram in thirty arrives altered; that none of 400 does has a chance of one in a million.
+    let is_altered =
+        cell.impairment == Impairment::Corruption && matches!(cell.particular, Trait::Coverage(_));
+    assert_eq!(arrived.altered > 0, is_altered, "{cell}: {} datagrams altered", arrived.altered);
+}

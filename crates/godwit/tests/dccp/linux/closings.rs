@@ -1,0 +1,169 @@
+//! Ends of connections: either end closes first, is interrupted or ends without a word, and the other one
+//! learns of it.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use super::machine::{GUEST, HOST, Machine};
+use super::process::Receiver;
+
+/// An end that closes, while both applications are there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Closing {
+    /// The application of the kernel's server closes.
+    KernelServer,
+    /// The application of our server closes.
+    OurServer,
+    /// SIGINT while data flows: the named program ends with exit code 130 and resets the connection.
+    OurSenderInterrupted,
+    OurReceiverInterrupted,
+    KernelSenderInterrupted,
+    KernelReceiverInterrupted,
+    /// SIGKILL while data flows: the kernel ends the connection of the program.
+    KernelSenderKilled,
+    KernelReceiverKilled,
+}
+
+pub(super) fn all() -> Vec<Closing> {
+    use Closing::{
+        KernelReceiverInterrupted, KernelReceiverKilled, KernelSenderInterrupted,
+        KernelSenderKilled, KernelServer, OurReceiverInterrupted, OurSenderInterrupted, OurServer,
+    };
+    vec![
+        KernelServer,
+        OurServer,
+        OurSenderInterrupted,
+        OurReceiverInterrupted,
+        KernelSenderInterrupted,
+        KernelReceiverInterrupted,
+        KernelSenderKilled,
+        KernelReceiverKilled,
+    ]
+}
+
+impl Closing {
+    /// Plays it, and asserts that each end says how it ended.
+    pub(super) fn play(self, machine: &mut Machine) -> String {
+        match self {
+            Self::KernelServer => the_kernels_server_closes(machine),
+            Self::OurServer => our_server_closes(machine),
+            Self::OurSenderInterrupted
+            | Self::KernelReceiverInterrupted
+            | Self::KernelReceiverKilled => self.while_ours_sends(machine),
+            Self::OurReceiverInterrupted
+            | Self::KernelSenderInterrupted
+            | Self::KernelSenderKilled => self.while_the_kernel_sends(machine),
+        }
+        "both ends know".to_owned()
+    }
+
+    /// Sends the program of the kernel's end a signal, if it is that end's turn.
+    fn signal_kernel(self, machine: &mut Machine) -> Option<i32> {
+        let (signal, code) = match self {
+            Self::KernelSenderInterrupted | Self::KernelReceiverInterrupted => ("INT", 130),
+            Self::KernelSenderKilled | Self::KernelReceiverKilled => ("KILL", 137),
+            _ => return None,
+        };
+        machine.run(&format!("kill -{signal} $(pidof godwit)"));
+        Some(code)
+    }
+
+    fn while_ours_sends(self, machine: &mut Machine) {
+        machine.begin("recv", "/godwit dccp recv /tmp/got --carrier kernel", "listening");
+        let words = format!("dccp send {} /dev/zero --carrier raw --debug connection", GUEST[0]);
+        let sender = Receiver::start_until(machine, &words, "PARTOPEN");
+        machine.run("until test -s /tmp/got; do sleep 0.1; done");
+        let code = self.signal_kernel(machine);
+        if code.is_none() {
+            sender.interrupt();
+        }
+        let (status, _, said) = sender.wait();
+        let (kernel, printed) = machine.end("recv");
+        match code {
+            Some(code) => {
+                assert_eq!(kernel, code, "{self:?}: {printed}");
+                assert_eq!(status.code(), Some(1), "{self:?}: {said}");
+                assert!(said.contains("reset the connection"), "{self:?}: {said}");
+            }
+            None => {
+                assert_eq!(status.code(), Some(130), "{self:?}: {said}");
+                // Its application sees the end, or the Reset.
+                assert!(printed.contains("received ") || printed.contains("reset"), "{printed}");
+            }
+        }
+    }
+
+    fn while_the_kernel_sends(self, machine: &mut Machine) {
+        let file = machine.folder.path().join("got");
+        std::fs::write(&file, "").expect("there is room");
+        let receiver =
+            Receiver::start(machine, &format!("dccp recv {} --carrier raw", file.display()));
+        let command = format!("/godwit dccp send {} /dev/zero --carrier kernel", HOST[0]);
+        begin_sending(machine, &command);
+        let deadline = Instant::now() + PATIENCE;
+        while std::fs::metadata(&file).expect("it is there").len() == 0 {
+            assert!(Instant::now() < deadline, "{self:?}: no data");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let code = self.signal_kernel(machine);
+        if code.is_none() {
+            receiver.interrupt();
+        }
+        let (status, _, said) = receiver.wait();
+        let (kernel, printed) = machine.end("send");
+        match code {
+            Some(code) => {
+                assert_eq!(kernel, code, "{self:?}: {printed}");
+                // A kernel that ends for its application closes; one that is told to abort resets.
+                assert!(matches!(status.code(), Some(0 | 1)), "{self:?}: {said}");
+                assert!(said.contains("received ") || said.contains("reset"), "{self:?}: {said}");
+            }
+            None => {
+                assert_eq!(status.code(), Some(130), "{self:?}: {said}");
+                assert_eq!(kernel, 1, "{self:?}: {printed}");
+                assert!(printed.contains("reset the connection"), "{self:?}: {printed}");
+            }
+        }
+    }
+}
+
+/// Starts a command in the machine that says nothing until it ends.
+fn begin_sending(machine: &mut Machine, command: &str) {
+    machine.run(&format!(
+        "rm -f /tmp/send.code; ({command} >/tmp/send 2>&1; echo $? >/tmp/send.code) &"
+    ));
+}
+
+/// Without data for so long, none comes.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// The word at which a listener of the suite closes.
+const CLOSE: &str = "godwit:close";
+
+fn the_kernels_server_closes(machine: &mut Machine) {
+    machine.begin("listen", "/godwit dccp conformance --listen --carrier kernel -4", "istening");
+    let words = format!("dccp send {} --carrier raw --debug connection", GUEST[0]);
+    let mut sender = Receiver::start_until(machine, &words, "PARTOPEN");
+    sender.input().write_all(CLOSE.as_bytes()).expect("it reads");
+    // Its own input has not ended: what ends the connection is the server's CloseReq or Close.
+    sender.wait_for("to TIMEWAIT");
+    let (status, _, said) = sender.wait();
+    assert!(status.success(), "{status}: {said}");
+    machine.run("kill $(pidof godwit)");
+    machine.end("listen");
+}
+
+fn our_server_closes(machine: &mut Machine) {
+    let words =
+        format!("dccp conformance --listen --carrier raw --bind {} --debug connection", HOST[0]);
+    let mut listener = Receiver::start_listing(machine, &words);
+    machine.run("rm -f /tmp/input; mkfifo /tmp/input");
+    let command = format!("/godwit dccp send {} --carrier kernel", HOST[0]);
+    begin_sending(machine, &format!("(printf {CLOSE}; cat /tmp/input) | {command}"));
+    listener.wait_for("to CLOSEREQ");
+    // The kernel answers the CloseReq when its application closes.
+    machine.run("true >/tmp/input");
+    let (code, printed) = machine.end("send");
+    assert_eq!(code, 0, "{printed}");
+    listener.wait_for("CLOSEREQ to");
+    listener.stop();
+}

@@ -1,0 +1,137 @@
+//! What both ends say of connections that are refused, and of the same run of `perf`.
+
+use std::process::Output;
+
+use super::Extent;
+use super::machine::{GUEST, HOST, Machine};
+use super::process::{Receiver, ours};
+use crate::dccp::{document, number};
+
+/// What one end says of a connection that is refused, ours first or the kernel's.
+pub(super) fn refusals_have_the_same_reason_at_both_ends(
+    machine: &mut Machine,
+    extent: Extent,
+) -> String {
+    let [host, guest] = [HOST[0], GUEST[0]];
+    let said = |output: Output| {
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+
+    // Nobody listens, or for another service.
+    let words = format!("dccp send {guest} /dev/null --carrier raw");
+    let closed = said(ours(machine, &words).output().expect("the binary runs"));
+    assert!(closed.contains("Reset code 3"), "{closed}");
+    let command = "/godwit dccp recv /tmp/got --carrier kernel --service-code SC:ABCD --ccid 2";
+    machine.begin("recv", command, "listening");
+    let service = said(ours(machine, &words).output().expect("the binary runs"));
+    assert!(service.contains("Reset code 8"), "{service}");
+    machine.run("kill $(pidof godwit)");
+    machine.end("recv");
+
+    // The same from there: the kernel keeps what is behind the code.
+    let listening = "dccp recv /dev/null --carrier raw --service-code SC:ABCD";
+    let receiver = Receiver::start(machine, listening);
+    let command = format!("/godwit dccp send {host} /dev/null --carrier kernel");
+    let (code, service) = machine.attempt(&command);
+    assert_eq!(code, 1, "{service}");
+    assert!(service.contains("Reset code 8"), "{service}");
+    let (code, closed) = machine.attempt(&format!("{command} -p 5009"));
+    assert_eq!(code, 1, "{closed}");
+    assert!(closed.contains("nobody listens") || closed.contains("no answer"), "{closed}");
+    receiver.stop();
+
+    for (server, client) in extent.choose(vec![(2, 3), (3, 2)], 1) {
+        no_common_ccid_is_named(machine, server, client);
+    }
+    "both ends give the same reason".to_owned()
+}
+
+/// Either end of a connection can do one CCID, and not the one of the other end: the client says so.
+fn no_common_ccid_is_named(machine: &mut Machine, server: u8, client: u8) {
+    let command = format!("/godwit dccp recv /tmp/got --carrier kernel --ccid {server}");
+    machine.begin("recv", &command, "listening");
+    let words = format!("dccp send {} /dev/null --carrier raw --ccid {client}", GUEST[0]);
+    let output = ours(machine, &words).output().expect("the binary runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("CCID") && !said.contains("no answer"), "{said}");
+    machine.run("kill $(pidof godwit)");
+    machine.end("recv");
+
+    let words = format!("dccp recv /dev/null --carrier raw --ccid {server}");
+    let receiver = Receiver::start(machine, &words);
+    let (code, said) = machine.attempt(&format!(
+        "/godwit dccp send {} /dev/null --carrier kernel --ccid {client}",
+        HOST[0]
+    ));
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("Reset code"), "{said}");
+    receiver.stop();
+}
+
+/// What both ends count of one run of `perf` agrees, whichever of them is the kernel.
+pub(super) fn perf_counts_the_same_at_both_ends(
+    machine: &mut Machine,
+    ccid: u8,
+    extent: Extent,
+) -> String {
+    for run in extent.choose(RUNS.to_vec(), 1) {
+        let words = format!("{} -t 2 --json --ccid {ccid}", run.words);
+        let server = format!("dccp perf -s -1 --json --ccid {ccid}");
+        machine.begin("perf", &format!("/godwit {server} --carrier kernel"), "listening");
+        let command = format!("dccp perf -c {} {words} --carrier raw", GUEST[0]);
+        let client = ours(machine, &command).output().expect("the binary runs");
+        let (code, printed) = machine.end("perf");
+        assert!(is_result(client.status.code()) && code == 0, "{client:?}; {printed}");
+        let start = printed.find('{').unwrap_or_else(|| panic!("no document in {printed}"));
+        agree(&client.stdout, &printed.as_bytes()[start..], run, ccid);
+
+        let receiver = Receiver::start(machine, &format!("{server} --carrier raw"));
+        let command = format!("/godwit dccp perf -c {} {words} --carrier kernel", HOST[0]);
+        let (code, printed) = machine.attempt(&command);
+        assert!(is_result(Some(code)), "{printed}");
+        agree(printed.as_bytes(), &receiver.end(), run, ccid);
+    }
+    "both ends count the same".to_owned()
+}
+
+/// A run of `perf` at a constant rate.
+#[derive(Clone, Copy)]
+struct Run {
+    words: &'static str,
+    /// Datagrams that are due in each direction.
+    datagrams: f64,
+    directions: usize,
+}
+
+const RUNS: [Run; 3] = [
+    Run { words: "-b 400k -l 500", datagrams: 200.0, directions: 1 },
+    Run { words: "-b 2m -l 1000", datagrams: 500.0, directions: 1 },
+    Run { words: "--bidir -b 400k -l 500", datagrams: 200.0, directions: 2 },
+];
+
+/// Whether a client has measured. 3 says that less than the rate went, as on a machine that is busy.
+fn is_result(code: Option<i32>) -> bool {
+    matches!(code, Some(0 | 3))
+}
+
+/// Asserts that documents of a client and of its server tell the same.
+fn agree(client: &[u8], server: &[u8], run: Run, ccid: u8) {
+    let [client, server] = [client, server].map(document);
+    for document in [&client, &server] {
+        let directions = document["flows"][0]["directions"].as_array().expect("a list");
+        assert_eq!(directions.len(), run.directions, "{document:#}");
+        for at in 0..run.directions {
+            let count = |name: &str| number(document, &format!("/flows/0/directions/{at}/{name}"));
+            let due = count("sent/datagrams") + count("sent/never_sent");
+            assert_eq!(due, run.datagrams, "{document:#}");
+            let read = count("received/datagrams");
+            assert_eq!(read + count("received/lost"), count("sent/datagrams"), "{document:#}");
+            assert!(read > 0.0, "{document:#}");
+            assert_eq!(count("ccid"), f64::from(ccid), "{document:#}");
+        }
+    }
+    let carriers = [&client["carrier"], &server["carrier"]].map(|name| name.as_str().unwrap());
+    assert!(carriers.contains(&"kernel") && carriers.contains(&"raw"), "{carriers:?}");
+}

@@ -1,0 +1,77 @@
+//! Data both ways in one connection: every datagram goes to the kernel and comes back.
+
+use std::path::Path;
+use std::time::Duration;
+
+use dccp_link::{
+    CarrierKind, CarrierOptions, Config, Connection, Endpoint, Limits, LinkError, Peer,
+};
+
+use super::cells::sent;
+use super::machine::{GUEST, HOST, Machine};
+
+const DATAGRAMS: usize = 400;
+const OCTETS: usize = 256;
+/// Datagrams under way; the kernel's queue has room for five.
+const UNDER_WAY: usize = 3;
+/// Without anything for so long, a datagram is lost.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Sends datagrams to an application of the kernel that sends them back, and compares.
+pub(super) fn every_datagram_comes_back(machine: &mut Machine, ccid: u8) -> String {
+    let command = format!("/godwit dccp conformance --listen --carrier kernel -4 --ccid {ccid}");
+    machine.begin("listen", &command, "istening");
+    let place = Path::new("/run/netns").join(machine.namespace());
+    let count = std::thread::spawn(move || {
+        netio::namespace::enter(&place).expect("root enters namespaces");
+        count_echoes(&connect(ccid))
+    });
+    let count = count.join().expect("it does not panic");
+    machine.run("kill $(pidof godwit)");
+    machine.end("listen");
+    // The kernel may drop some of those that are outside of its Sequence Window.
+    assert!(count + 4 >= DATAGRAMS, "CCID {ccid}: {count} came back");
+    format!("{count} of {DATAGRAMS}")
+}
+
+fn connect(ccid: u8) -> (Endpoint, Connection) {
+    let address = HOST[0].parse().expect("an address");
+    let kind = CarrierKind::Raw { answers_all_ports: false };
+    let mut options = CarrierOptions::new(kind);
+    options.addresses = vec![address];
+    let endpoint = Endpoint::open(&options, Limits::default()).expect("root has raw sockets");
+    let config = Config { tx_ccids: vec![ccid], rx_ccids: vec![ccid], ..Config::default() };
+    let address = GUEST[0].parse().expect("an address");
+    let peer = Peer { address, port: 5001, udp_port: 0 };
+    let mut connection = endpoint.connect(peer, &config).expect("the kernel listens");
+    connection.set_receive_timeout(Some(PATIENCE));
+    (endpoint, connection)
+}
+
+fn count_echoes((_endpoint, connection): &(Endpoint, Connection)) -> usize {
+    let all = sent(DATAGRAMS);
+    let mut waiting: Vec<&[u8]> = Vec::new();
+    let mut count = 0;
+    let mut datagrams = all.chunks(OCTETS);
+    loop {
+        while waiting.len() < UNDER_WAY
+            && let Some(datagram) = datagrams.next()
+        {
+            connection.send(datagram).expect("the connection is open");
+            waiting.push(datagram);
+        }
+        if waiting.is_empty() {
+            return count;
+        }
+        match connection.receive() {
+            Ok(Some(back)) => {
+                let at = waiting.iter().position(|datagram| *datagram == back);
+                // Those before it are lost.
+                waiting.drain(..=at.expect("it comes back as it went, and once"));
+                count += 1;
+            }
+            Err(LinkError::TimedOut(_)) => waiting.clear(),
+            other => panic!("the connection ended: {other:?}"),
+        }
+    }
+}

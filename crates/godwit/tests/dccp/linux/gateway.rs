@@ -1,0 +1,163 @@
+//! A gateway between DCCP in UDP (RFC 6773) and DCCP over IP, for the kernel, which knows nothing of the
+//! former. Packets go on as they are, but for the checksum: over IP it covers the addresses, inside of UDP
+//! it is 0.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use netio::{PollFd, RawOptions, RawSocket, RecvBatch, SendBatch, poll};
+
+use super::machine::{GUEST, HOST};
+
+const PROTOCOL: u8 = 33;
+const PACKET_BYTES_MAX: usize = 2_048;
+const BUFFER_BYTES: usize = 4 << 20;
+/// A request to stop is noticed after this time.
+const LOOK_NS: u64 = 50_000_000;
+/// UDP port of a server at this end, the default.
+const SERVER_PORT: u16 = 6_511;
+
+/// The gateway; it ends with the value.
+pub(super) struct Gateway {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+    /// Where it takes DCCP in UDP.
+    pub(super) door: SocketAddr,
+}
+
+impl Gateway {
+    /// Starts it in a namespace, at this end of the machine's interface.
+    pub(super) fn start(namespace: &str, is_v6: bool) -> Self {
+        let place = Path::new("/run/netns").join(namespace);
+        let stop = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&stop);
+        let (tell, told) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            netio::namespace::enter(&place).expect("root enters namespaces");
+            let mut translation = Translation::open(is_v6);
+            tell.send(translation.udp.local_addr().expect("it is bound")).expect("it waits");
+            while !seen.load(Ordering::Acquire) {
+                translation.turn();
+            }
+        });
+        Self { stop, thread: Some(thread), door: told.recv().expect("the gateway opens") }
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        if let Some(Err(panic)) = self.thread.take().map(JoinHandle::join)
+            && !std::thread::panicking()
+        {
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+struct Translation {
+    udp: UdpSocket,
+    raw: RawSocket,
+    host: IpAddr,
+    guest: IpAddr,
+    receive: RecvBatch,
+    send: SendBatch,
+    /// Clients at this end by their DCCP ports.
+    clients: BTreeMap<u16, SocketAddr>,
+}
+
+impl Translation {
+    fn open(is_v6: bool) -> Self {
+        let family = usize::from(is_v6);
+        let [host, guest] = [HOST, GUEST].map(|ends| ends[family].parse().expect("an address"));
+        let loopback: IpAddr =
+            if is_v6 { Ipv6Addr::LOCALHOST.into() } else { Ipv4Addr::LOCALHOST.into() };
+        let udp = UdpSocket::bind((loopback, 0)).expect("loopback has ports");
+        udp.set_nonblocking(true).expect("sockets can");
+        let raw = RawSocket::open(&RawOptions {
+            bind: host,
+            protocol: PROTOCOL,
+            receive_buffer_bytes: BUFFER_BYTES,
+            send_buffer_bytes: BUFFER_BYTES,
+        });
+        Self {
+            udp,
+            raw: raw.expect("root has raw sockets"),
+            host,
+            guest,
+            receive: RecvBatch::new(64, PACKET_BYTES_MAX),
+            send: SendBatch::new(1, PACKET_BYTES_MAX, false),
+            clients: BTreeMap::new(),
+        }
+    }
+
+    fn turn(&mut self) {
+        let mut files = [PollFd::readable(&self.udp), PollFd::readable(&self.raw)];
+        poll(&mut files, Some(LOOK_NS)).expect("sockets can be waited for");
+        let mut buffer = [0; PACKET_BYTES_MAX];
+        while let Ok((length, source)) = self.udp.recv_from(&mut buffer) {
+            let packet = &mut buffer[..length];
+            if packet.len() < 12 {
+                continue;
+            }
+            self.clients.insert(u16::from_be_bytes([packet[0], packet[1]]), source);
+            seal(packet, self.host, self.guest);
+            let slot = self.send.slot().expect("it is flushed after each packet");
+            slot[..packet.len()].copy_from_slice(packet);
+            self.send.commit(packet.len(), SocketAddr::new(self.guest, 0), None);
+            self.send.flush(&self.raw);
+            self.send.discard();
+        }
+        // Errors that are reported here are those of earlier packets.
+        let _ = self.receive.receive(&self.raw);
+        for datagram in self.receive.iter() {
+            let octets = datagram.octets;
+            let header_length = match self.guest {
+                IpAddr::V4(_) => octets.first().map_or(0, |first| usize::from(first & 0xf) * 4),
+                IpAddr::V6(_) => 0,
+            };
+            let mut packet = octets.get(header_length..).unwrap_or_default().to_vec();
+            if packet.len() < 12 || datagram.source.ip() != self.guest {
+                continue;
+            }
+            packet[6..8].fill(0);
+            let port = u16::from_be_bytes([packet[2], packet[3]]);
+            let server = SocketAddr::new(self.udp.local_addr().expect("bound").ip(), SERVER_PORT);
+            let to = self.clients.get(&port).copied().unwrap_or(server);
+            // What the kernel refuses is lost, as on the network.
+            let _ = self.udp.send_to(&packet, to);
+        }
+    }
+}
+
+/// Writes the checksum of a packet over IP (RFC 4340 §9.1).
+fn seal(packet: &mut [u8], source: IpAddr, destination: IpAddr) {
+    packet[6..8].fill(0);
+    let addresses = match (source, destination) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            [source.octets(), destination.octets()].concat()
+        }
+        (IpAddr::V6(source), IpAddr::V6(destination)) => {
+            [source.octets(), destination.octets()].concat()
+        }
+        _ => unreachable!("both are of one family"),
+    };
+    let header_length = usize::from(packet[4]) * 4;
+    let covered = match usize::from(packet[5] & 0xf) {
+        0 => packet.len(),
+        coverage => (header_length + (coverage - 1) * 4).min(packet.len()),
+    };
+    let words = |octets: &[u8]| -> u64 {
+        octets.chunks(2).map(|w| u64::from(w[0]) << 8 | u64::from(*w.get(1).unwrap_or(&0))).sum()
+    };
+    let mut sum =
+        words(&addresses) + u64::from(PROTOCOL) + packet.len() as u64 + words(&packet[..covered]);
+    while sum > 0xffff {
+        sum = (sum >> 16) + (sum & 0xffff);
+    }
+    packet[6..8].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+}

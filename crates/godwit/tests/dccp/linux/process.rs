@@ -1,0 +1,96 @@
+//! Processes of the binary at this end.
+
+use std::io::{BufRead, BufReader, Read, read_to_string};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+
+use super::machine::Machine;
+
+/// The binary at this end.
+pub(super) fn ours(machine: &Machine, words: &str) -> Command {
+    let mut command = machine.here();
+    command.arg(env!("CARGO_BIN_EXE_godwit")).args(words.split_whitespace());
+    command
+}
+
+/// A process of the binary at this end that waits for a connection, or has one.
+pub(super) struct Receiver {
+    child: Child,
+    errors: BufReader<ChildStderr>,
+}
+
+impl Receiver {
+    /// Starts it and waits until it says that it listens.
+    pub(super) fn start(machine: &Machine, words: &str) -> Self {
+        Self::start_until(machine, words, "istening")
+    }
+
+    /// Starts it and waits until its standard error has a line with `word`.
+    pub(super) fn start_until(machine: &Machine, words: &str, word: &str) -> Self {
+        let mut receiver = Self::spawn(machine, words);
+        receiver.wait_for(word);
+        receiver
+    }
+
+    /// Starts a command that says on its standard output that it listens, and waits until it does.
+    pub(super) fn start_listing(machine: &Machine, words: &str) -> Self {
+        let mut receiver = Self::spawn(machine, words);
+        let output = receiver.child.stdout.take().expect("it is piped");
+        let mut lines = BufReader::with_capacity(1, output);
+        let mut line = String::new();
+        lines.read_line(&mut line).expect("it is text");
+        assert!(line.contains("istening"), "{line}");
+        receiver.child.stdout = Some(lines.into_inner());
+        receiver
+    }
+
+    fn spawn(machine: &Machine, words: &str) -> Self {
+        let mut command = ours(machine, words);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the binary runs");
+        let errors = BufReader::with_capacity(1, child.stderr.take().expect("it is piped"));
+        Self { child, errors }
+    }
+
+    /// Reads its standard error up to a line with `word`.
+    pub(super) fn wait_for(&mut self, word: &str) {
+        let mut said = String::new();
+        while !said.lines().last().is_some_and(|line| line.contains(word)) {
+            let length = self.errors.read_line(&mut said).expect("it is text");
+            assert!(length > 0, "it ended before it said {word}: {said}");
+        }
+    }
+
+    /// Its standard input.
+    pub(super) fn input(&mut self) -> &mut impl std::io::Write {
+        self.child.stdin.as_mut().expect("it is piped")
+    }
+
+    /// Sends it SIGINT.
+    pub(super) fn interrupt(&self) {
+        let pid = self.child.id().to_string();
+        let status = Command::new("kill").args(["-INT", &pid]).status().expect("kill runs");
+        assert!(status.success(), "{status}");
+    }
+
+    /// Waits for its end; its exit code and what it printed to standard output and error.
+    pub(super) fn wait(mut self) -> (ExitStatus, Vec<u8>, String) {
+        drop(self.child.stdin.take());
+        let mut output = Vec::new();
+        self.child.stdout.take().expect("it is piped").read_to_end(&mut output).expect("a pipe");
+        let errors = read_to_string(&mut self.errors).unwrap_or_default();
+        (self.child.wait().expect("it was started here"), output, errors)
+    }
+
+    /// Waits for its end, which must be a good one; what it printed to the standard output.
+    pub(super) fn end(self) -> Vec<u8> {
+        let (status, output, errors) = self.wait();
+        assert!(status.success(), "{status}: {errors}");
+        output
+    }
+
+    /// Ends it.
+    pub(super) fn stop(mut self) {
+        self.child.kill().expect("it was started here");
+        self.child.wait().expect("it was started here");
+    }
+}
