@@ -250,6 +250,11 @@ impl Known {
                 HostSubnet { index, id: subnet.id, modes: subnet.modes }
             });
         let modes = snapshot.subnet(selected).modes;
+        // Where the selected subnet counts none, Kea does not look in the others of the network either,
+        // unlike in DHCPv6.
+        if !modes.in_subnet && !modes.global {
+            return;
+        }
         let is_global_known = snapshot.looks_up_hosts_early;
         self.hosts.find(hosts, modes, open, identifiers, is_global_known);
     }
