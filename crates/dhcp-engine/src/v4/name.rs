@@ -28,8 +28,8 @@ enum Given {
     Nonsense,
     /// An empty one: it wants one.
     Empty,
-    /// A host name (option 12).
-    HostName,
+    /// A host name (option 12), of one label or more.
+    HostName { is_partial: bool },
     /// The labels of option 81, without the end of the name or with it.
     Labels { is_partial: bool },
 }
@@ -122,7 +122,8 @@ impl ClientName {
             return Given::Empty;
         }
         self.raw.extend(trimmed());
-        Given::HostName
+        // As in Kea its labels count as the client has sent them, whatever is replaced in it.
+        Given::HostName { is_partial: !has_several_labels(&self.raw) }
     }
 
     /// Replaces what `terms` say in the name that the client gives.
@@ -141,8 +142,8 @@ impl ClientName {
         match &**own {
             "." => Cleaned::Root,
             own if !read_text(own.bytes(), |_| ()) => Cleaned::Lost,
-            own if own.strip_suffix('.').unwrap_or(own).contains('.') => Cleaned::Whole,
-            _ => Cleaned::Partial,
+            _ if self.given == (Given::HostName { is_partial: true }) => Cleaned::Partial,
+            _ => Cleaned::Whole,
         }
     }
 
@@ -162,14 +163,16 @@ impl ClientName {
         self.text.clear();
         let ends_in_dot = self.fqdn.is_some();
         let cleaned = match self.given {
-            Given::HostName | Given::Labels { .. } if reserved.is_empty() => self.clean(terms),
+            Given::HostName { .. } | Given::Labels { .. } if reserved.is_empty() => {
+                self.clean(terms)
+            }
             _ => Cleaned::Lost,
         };
         let is_replaced = match self.given {
             Given::Nothing => terms.replaces_missing(),
             Given::Nonsense => false,
             Given::Empty => true,
-            Given::HostName | Given::Labels { .. } => {
+            Given::HostName { .. } | Given::Labels { .. } => {
                 terms.replaces_given() || matches!(cleaned, Cleaned::Root)
             }
         };
@@ -272,4 +275,14 @@ impl ClientName {
         writer.option(option::CLIENT_FQDN, &octets[..len]);
         Some(option::CLIENT_FQDN)
     }
+}
+
+/// Returns whether a host name has a dot between labels. One after a backslash is part of its label.
+fn has_several_labels(name: &[u8]) -> bool {
+    let mut is_escaped = false;
+    name.strip_suffix(b".").unwrap_or(name).iter().any(|&octet| {
+        let is_dot = octet == b'.' && !is_escaped;
+        is_escaped = octet == b'\\' && !is_escaped;
+        is_dot
+    })
 }

@@ -1,12 +1,13 @@
 //! Sequences played on two daemons at once.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use base::Random;
 use scenario::{Family, Subject};
 use serde_json::{Value, json};
 
-use super::choices::CLIENTS;
+use super::choices::{CLIENTS, RESTS};
+use super::held::{self, Asked, Holds};
 use super::known::{Differing, Known};
 use super::leases;
 use super::protocol::Protocol;
@@ -19,6 +20,10 @@ pub(super) const SEQUENCES: usize = 100;
 
 /// Messages that are on their way at a time, which a socket's buffer has room for.
 const BURST: usize = 32;
+
+/// The pause of a batch in which a lease that was released a message ago has ended in Kea, too, which counts
+/// whole seconds.
+const REST: Duration = Duration::from_millis(1_100);
 
 /// Ends the signatures of sequences in a shared network.
 const IN_A_NETWORK: &str = ", in a shared network";
@@ -46,11 +51,13 @@ pub(super) struct Signature {
     pub(super) text: String,
     /// What both have in those fields.
     pub(super) values: Vec<String>,
+    /// What both give to the client.
+    pub(super) leased: Option<[String; 2]>,
 }
 
 impl Signature {
     pub(super) const fn new(text: String) -> Self {
-        Self { text, values: Vec::new() }
+        Self { text, values: Vec::new(), leased: None }
     }
 }
 
@@ -76,7 +83,9 @@ impl Difference {
 pub(super) struct Played {
     /// How long the daemon took for all sequences, whole seconds.
     took_s: u64,
-    sent: Vec<String>,
+    /// Whether it had a second after each message.
+    rested: bool,
+    sent: Vec<Asked>,
     answers: Vec<Option<Fields>>,
     leases: Vec<Fields>,
 }
@@ -116,6 +125,14 @@ impl Comparison {
             let pairs = ours.iter().zip(theirs).zip(sequences);
             let found = pairs.map(|((ours, theirs), sequence)| {
                 let mut signature = self.first(ours, theirs)?;
+                let pools = signature.leased.as_ref().map(|addresses| {
+                    addresses.each_ref().map(|of| self.protocol.pool(&sequence["scope"], of))
+                });
+                if let Some([Some(ours), Some(theirs)]) = pools
+                    && ours != theirs
+                {
+                    signature.text = signature.text.replace("another address", "another pool");
+                }
                 if !sequence["scope"][self.subnets_key()].is_null() {
                     signature.text += IN_A_NETWORK;
                 }
@@ -129,7 +146,7 @@ impl Comparison {
         }
         let only = |who: &str, error: String| {
             let text = format!("configuration: only {who} refuses");
-            Outcome::Differs(Signature { text, values: vec![error] })
+            Outcome::Differs(Signature { values: vec![error], ..Signature::new(text) })
         };
         vec![match (ours, theirs) {
             (Err(ours), Ok(_)) => only("Godwit", ours),
@@ -145,17 +162,32 @@ impl Comparison {
         // What is left of a lease depends on how long ago the daemon gave it.
         let slack_s = ours.took_s.max(theirs.took_s) + 1;
         let gist = |reply: &Fields| self.protocol.reply_gist(reply);
-        let found = ours.sent.iter().zip(answers).find_map(|(sent, answers)| match answers {
-            (None, None) => None,
-            (Some(ours), None) => {
-                Some(Signature::new(format!("{sent}: {}, Kea is silent", gist(ours))))
+        let names = self.protocol.leased_fields();
+        let mut holds = Holds::default();
+        for (sent, (ours_now, theirs_now)) in ours.sent.iter().zip(answers) {
+            let name = &sent.name;
+            let found = match (ours_now, theirs_now) {
+                (None, None) => None,
+                (Some(ours), None) => {
+                    Some(Signature::new(format!("{name}: {}, Kea is silent", gist(ours))))
+                }
+                (None, Some(theirs)) => {
+                    Some(Signature::new(format!("{name}: silence, Kea {}", gist(theirs))))
+                }
+                (Some(ours), Some(theirs)) => self.unlike(name, ours, theirs, slack_s),
+            };
+            if let Some(mut found) = found {
+                let leased = held::leased(theirs_now.as_ref(), names);
+                found.text += &holds.end(sent, leased, theirs.rested);
+                return Some(found);
             }
-            (None, Some(theirs)) => {
-                Some(Signature::new(format!("{sent}: silence, Kea {}", gist(theirs))))
-            }
-            (Some(ours), Some(theirs)) => self.unlike(sent, ours, theirs, slack_s),
-        });
-        found.or_else(|| leases::signature(&self.known, &ours.leases, &theirs.leases))
+            let leased = held::leased(ours_now.as_ref(), names);
+            let is_offer = ours_now.as_ref().is_some_and(|reply| self.protocol.is_offer(reply));
+            holds.note(sent, leased, is_offer);
+        }
+        let mut found = leases::signature(&self.known, &ours.leases, &theirs.leases)?;
+        found.text += holds.end_of_leases(theirs.rested);
+        Some(found)
     }
 
     /// Returns what is different in two replies to the message `sent`.
@@ -171,8 +203,9 @@ impl Comparison {
         let mut differing = value::differing(ours, theirs, |field, ours, theirs| {
             lifetimes.contains(&field) && value::are_close(ours, theirs, slack_s)
         });
-        differing
-            .retain(|field| !self.known.has_field(Differing { field, sent, reply: &name, ours }));
+        differing.retain(|field| {
+            !self.known.has_field(Differing { field, sent, reply: &name, ours, theirs })
+        });
         let is_other_lease = |field: &String| {
             self.protocol.leased_fields().contains(&field.as_str())
                 && ours.contains_key(field)
@@ -194,7 +227,13 @@ impl Comparison {
         } else {
             format!("{sent}: {name} differs in {}", differing.join(", "))
         };
-        Some(Signature { text, values: value::values(ours, theirs, &differing) })
+        let names = self.protocol.leased_fields();
+        let [given, other] = [ours, theirs].map(|reply| held::leased(Some(reply), names));
+        Some(Signature {
+            values: value::values(ours, theirs, &differing),
+            leased: given.zip(other).map(|(ours, theirs)| [ours, theirs].map(str::to_owned)),
+            ..Signature::new(text)
+        })
     }
 
     /// Returns the key of the list of subnets, in a configuration and in a shared network.
@@ -218,6 +257,7 @@ impl Comparison {
     fn configuration(&self, globals: &Value, sequences: &[Value]) -> String {
         let key = self.subnets_key();
         let mut config = globals.clone();
+        config.as_object_mut().map(|members| members.remove(RESTS));
         for (name, member) in self.protocol.base().as_object().into_iter().flatten() {
             config[name] = member.clone();
         }
@@ -265,12 +305,18 @@ impl Comparison {
                 answers: Vec::new(),
             })
             .collect();
+        let rested = globals[RESTS] == true;
         let rounds = players.iter().map(|player| player.steps.len()).max().unwrap_or_default();
         for round in 0..rounds {
             let mut here: Vec<&mut Player<'_>> =
                 players.iter_mut().filter(|player| round < player.steps.len()).collect();
             for burst in here.chunks_mut(BURST) {
                 self.play_burst(&daemon, round, burst)?;
+            }
+            let is_release =
+                |player: &Player<'_>| player.sent.get(round).is_some_and(|sent| sent.is_release);
+            if rested && players.iter().any(is_release) {
+                std::thread::sleep(REST);
             }
         }
         let command = match family {
@@ -281,7 +327,7 @@ impl Comparison {
         let took_s = begin.elapsed().as_secs();
         let played = players.into_iter().zip(leases).map(|(player, leases)| {
             let Player { sent, answers, .. } = player;
-            Played { took_s, sent, answers, leases }
+            Played { took_s, rested, sent, answers, leases }
         });
         Ok(played.collect())
     }
@@ -307,7 +353,7 @@ impl Comparison {
             let own: Vec<&Vec<u8>> =
                 replies.iter().filter(|reply| protocol.xid(reply) == own_xid).collect();
             let learned = &mut player.clients[client_of(&player.steps[round])];
-            player.sent.push(protocol.sent_name(message, learned));
+            player.sent.push(protocol.asked(message, learned));
             let fields = own.first().map(|reply| {
                 protocol.learn(reply, learned);
                 let mut fields = protocol.fields(reply);
@@ -345,7 +391,7 @@ struct Player<'s> {
     steps: &'s [Value],
     relay: Value,
     clients: Vec<Learned>,
-    sent: Vec<String>,
+    sent: Vec<Asked>,
     answers: Vec<Option<Fields>>,
 }
 

@@ -6,6 +6,9 @@ use serde_json::{Map, Value, json};
 /// Clients of a sequence.
 pub(super) const CLIENTS: u64 = 3;
 
+/// Member of the globals that the daemons do not get: they have a second after each message.
+pub(super) const RESTS: &str = "@rests";
+
 /// Messages of a sequence, at most.
 pub(super) const STEPS_MAX: u64 = 8;
 

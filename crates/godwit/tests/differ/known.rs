@@ -25,6 +25,9 @@ struct Entry {
     /// Fields of Godwit's reply, each with digits that it must contain.
     #[serde(default)]
     holds: BTreeMap<String, String>,
+    /// Fields of Kea's reply, each with text that it contains; `^` is its beginning, `$` its end.
+    #[serde(default)]
+    kea_has: BTreeMap<String, String>,
     /// Which versions of Kea: `2.2`, `3.0`.
     kea: Vec<String>,
     /// Who is right.
@@ -52,6 +55,8 @@ pub(super) struct Differing<'a> {
     pub(super) reply: &'a str,
     /// Godwit's reply or lease.
     pub(super) ours: &'a Fields,
+    /// Kea's.
+    pub(super) theirs: &'a Fields,
 }
 
 /// The entries of the file for a family and a version of Kea.
@@ -84,7 +89,7 @@ impl Known {
 
     /// Returns whether a difference in a field has one.
     pub(super) fn has_field(&self, differing: Differing<'_>) -> bool {
-        let Differing { field, sent, reply, ours } = differing;
+        let Differing { field, sent, reply, ours, theirs } = differing;
         self.0.iter().any(|entry| {
             let holds = |(name, digits): (&String, &String)| {
                 ours.get(name).is_some_and(|value| value.contains(digits.as_str()))
@@ -93,6 +98,9 @@ impl Known {
                 && entry.reply.as_deref() == Some(reply)
                 && entry.sent.as_deref().is_none_or(|begin| sent.starts_with(begin))
                 && entry.holds.iter().all(holds)
+                && entry.kea_has.iter().all(|(name, value)| {
+                    theirs.get(name).is_some_and(|theirs| format!("^{theirs}$").contains(value))
+                })
         })
     }
 }

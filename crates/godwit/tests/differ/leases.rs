@@ -51,11 +51,13 @@ pub(super) fn signature(known: &Known, ours: &[Fields], theirs: &[Fields]) -> Op
     for (address, theirs) in &theirs {
         let Some(ours) = ours.get(address) else { return of_state("Kea", theirs) };
         let mut names = value::differing(ours, theirs, |_, _, _| false);
-        names.retain(|field| !known.has_field(Differing { field, sent: "", reply: "lease", ours }));
+        names.retain(|field| {
+            !known.has_field(Differing { field, sent: "", reply: "lease", ours, theirs })
+        });
         if !names.is_empty() {
             let values = value::values(ours, theirs, &names);
             let text = format!("leases: one differs in {}", names.join(", "));
-            return Some(Signature { text, values });
+            return Some(Signature { values, ..Signature::new(text) });
         }
     }
     None

@@ -13,6 +13,7 @@
 
 mod batch;
 mod choices;
+mod held;
 mod known;
 mod leases;
 mod protocol;

@@ -4,6 +4,7 @@ use base::Random;
 use scenario::Family;
 use serde_json::Value;
 
+use super::held::Asked;
 use super::value::{Fields, Learned};
 
 /// The protocol of a family.
@@ -46,9 +47,11 @@ pub(super) trait Protocol: Sync {
     /// Adds what the client of a reply knows from then on.
     fn learn(&self, reply: &[u8], learned: &mut Learned);
 
-    /// Returns the name of a client's message with what distinguishes it; `learned` is what its client
-    /// knew before.
-    fn sent_name(&self, message: &[u8], learned: &Learned) -> String;
+    /// Returns what a client's message says; `learned` is what its client knew before.
+    fn asked(&self, message: &[u8], learned: &Learned) -> Asked;
+
+    /// Returns whether a reply promises a lease that the server has not written.
+    fn is_offer(&self, reply: &Fields) -> bool;
 
     /// Returns the name of the type of a reply.
     fn reply_name(&self, reply: &Fields) -> String;
@@ -65,6 +68,11 @@ pub(super) trait Protocol: Sync {
 
     /// Returns the fields that hold what is leased.
     fn leased_fields(&self) -> &'static [&'static str];
+
+    /// Returns which pool of `scope` a leased address is in, if that is to be told.
+    fn pool(&self, _scope: &Value, _address: &str) -> Option<String> {
+        None
+    }
 
     /// Returns the fields that hold lifetimes, as hexadecimal numbers.
     fn lifetime_fields(&self) -> &'static [&'static str];

@@ -3,12 +3,18 @@
 use base::Random;
 use serde_json::{Map, Value, json};
 
-use super::super::choices::{CLIENTS, STEPS_MAX, add_lifetimes, add_some, pick, some_options};
+use super::super::choices::{
+    CLIENTS, RESTS, STEPS_MAX, add_lifetimes, add_some, pick, some_options,
+};
+use super::names;
 
 /// Returns what all sequences of a batch share: the classes, and globals at random.
 pub(super) fn globals(random: &mut Random) -> Value {
     let mut globals = Map::new();
     globals.insert("valid-lifetime".to_owned(), json!(4000));
+    let mode = *pick(random, &["when-not-present", "when-present", "always", "never"]);
+    let characters = *pick(random, &["[^A-Za-z0-9.-]", "[^a-z]", "[.]", "", "[ _]", "x"]);
+    let replacement = *pick(random, &["x", "", ".", "-ab"]);
     add_some(
         random,
         &mut globals,
@@ -25,9 +31,9 @@ pub(super) fn globals(random: &mut Random) -> Value {
             ("boot-file-name", json!("global.boot")),
             ("ddns-send-updates", json!(false)),
             ("ddns-qualifying-suffix", json!("example.org")),
-            ("ddns-replace-client-name", json!("when-not-present")),
-            ("hostname-char-set", json!("[^A-Za-z0-9.-]")),
-            ("hostname-char-replacement", json!("x")),
+            ("ddns-replace-client-name", json!(mode)),
+            ("hostname-char-set", json!(characters)),
+            ("hostname-char-replacement", json!(replacement)),
             ("reservations-lookup-first", json!(true)),
         ],
     );
@@ -44,6 +50,9 @@ pub(super) fn globals(random: &mut Random) -> Value {
     let mut third = json!({ "name": "R" });
     class_members(random, third.as_object_mut().expect("a map"));
     globals.insert("client-classes".to_owned(), json!([first, second, third]));
+    if random.chance(1, 8) {
+        globals.insert(RESTS.to_owned(), json!(true));
+    }
     Value::Object(globals)
 }
 
@@ -213,19 +222,9 @@ fn host(random: &mut Random, first: u64, client: u64) -> Value {
 fn client_options(random: &mut Random) -> Vec<Value> {
     let asked = ["01030f060c2a", "010306", "0f7787", "2b420ce0", "3342436c74", "79ff", ""];
     let identifiers = ["01$mac", "ff00000001000100$mac", "00616263$net", "0102$net"];
-    let names = ["686f7374", "686f73742e6578616d706c652e", "62c3a464", "2e", "5f78"];
-    let full_names = [
-        "000000686f7374",
-        "0100006c6f6e672e6578616d706c65",
-        "04000004686f7374076578616d706c6500",
-        "050000",
-        "040000016100",
-    ];
     let mut options = vec![json!([55, pick(random, &asked)])];
     for (chance, code, values) in [
         (2, 61, &identifiers[..]),
-        (3, 12, &names[..]),
-        (5, 81, &full_names[..]),
         (3, 60, &["6162", "62"][..]),
         (8, 77, &["0178"][..]),
         (6, 57, &["0240", "0600"][..]),
@@ -237,6 +236,12 @@ fn client_options(random: &mut Random) -> Vec<Value> {
         if random.chance(1, chance) {
             options.push(json!([code, pick(random, values)]));
         }
+    }
+    if random.chance(1, 3) {
+        options.push(json!([12, names::host_name(random)]));
+    }
+    if random.chance(1, 5) {
+        options.push(json!([81, names::full_name(random)]));
     }
     if random.chance(1, 3) {
         let agents = ["01026331", "01026332020172", "0504$net.01", "0b04$net.02", "970100"];
@@ -257,7 +262,7 @@ fn step(random: &mut Random, clients: &[Vec<Value>], at: u64) -> Value {
     };
     let kind =
         if random.chance(4, 5) { *pick(random, usual) } else { *pick(random, &[1, 3, 4, 7]) };
-    let mut step = json!({ "client": client + 1, "type": kind, "mac": "$mac" });
+    let mut step = json!({ "client": client + 1, "type": kind });
     let address = if random.chance(5, 6) {
         "$address"
     } else {

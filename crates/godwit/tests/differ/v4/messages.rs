@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 
 use serde_json::Value;
 
+use super::super::held::Asked;
 use super::super::value::{Fields, Learned, hex, octets};
 
 /// Length of the fixed fields with the magic cookie (RFC 2131 §2, §3).
@@ -13,7 +14,8 @@ const HEADER_LEN: usize = 240;
 /// Returns the octets of the message of `step` under `xid`, sent by way of the relay agent `relay`.
 pub(super) fn message(step: &Value, relay: Ipv4Addr, xid: u32, learned: &Learned) -> Vec<u8> {
     let mut message = vec![0; 236];
-    let field = |name: &str| octets(step[name].as_str().unwrap_or_default(), learned);
+    let text = |name: &str| step[name].as_str().unwrap_or(if name == "mac" { "$mac" } else { "" });
+    let field = |name: &str| octets(text(name), learned);
     let number = |name: &str| step[name].as_u64().unwrap_or_default();
     message[..4].copy_from_slice(&[1, 1, 6, 1]);
     message[4..8].copy_from_slice(&xid.to_be_bytes());
@@ -127,7 +129,7 @@ pub(super) fn name(fields: &Fields) -> String {
 
 /// Name of a message with what kind of request it is (RFC 2131 §4.3.2, §4.3.6), or whether its client
 /// `was_offered` an address before.
-pub(super) fn sent_name(message: &[u8], was_offered: bool) -> String {
+fn sent_name(message: &[u8], was_offered: bool) -> String {
     let fields = fields(message);
     let octets = |name: &str| fields.get(name).filter(|text| text.contains(|c| c != '0'));
     let kind = octets("option 53").and_then(|text| u64::from_str_radix(text, 16).ok());
@@ -142,4 +144,18 @@ pub(super) fn sent_name(message: &[u8], was_offered: bool) -> String {
         (_, _, false) => "naming no address",
     };
     format!("{name} {state}")
+}
+
+/// Returns what a message says of its client, which `was_offered` an address before or not, and of an address.
+pub(super) fn asked(message: &[u8], was_offered: bool) -> Asked {
+    let fields = fields(message);
+    let named = ["ciaddr", "option 50"].map(|name| fields.get(name));
+    let is_some = |text: &&String| text.contains(|digit| digit != '0');
+    let identities = ["chaddr", "option 61"].map(|name| fields.get(name));
+    Asked {
+        name: sent_name(message, was_offered),
+        identities: identities.into_iter().flatten().cloned().collect(),
+        address: named.into_iter().flatten().find(is_some).cloned(),
+        is_release: fields.get("option 53").is_some_and(|kind| kind == "07"),
+    }
 }

@@ -4,6 +4,7 @@
 
 mod generate;
 mod messages;
+mod names;
 
 use std::net::Ipv4Addr;
 
@@ -12,6 +13,7 @@ use scenario::Family;
 use serde_json::{Value, json};
 
 use super::choices::CLIENTS;
+use super::held::Asked;
 use super::protocol::Protocol;
 use super::value::{Fields, Learned};
 
@@ -88,8 +90,12 @@ impl Protocol for V4 {
         messages::learn(&messages::fields(reply), learned);
     }
 
-    fn sent_name(&self, message: &[u8], learned: &Learned) -> String {
-        messages::sent_name(message, learned.contains_key("address"))
+    fn asked(&self, message: &[u8], learned: &Learned) -> Asked {
+        messages::asked(message, learned.contains_key("address"))
+    }
+
+    fn is_offer(&self, reply: &Fields) -> bool {
+        messages::name(reply) == "OFFER"
     }
 
     fn reply_name(&self, reply: &Fields) -> String {
@@ -98,6 +104,22 @@ impl Protocol for V4 {
 
     fn leased_fields(&self) -> &'static [&'static str] {
         &["yiaddr"]
+    }
+
+    fn pool(&self, scope: &Value, address: &str) -> Option<String> {
+        let last = u8::from_str_radix(address.get(6..8)?, 16).ok()?;
+        let has = |pool: &&Value| {
+            let ends = pool["pool"].as_str().and_then(|pool| pool.split_once(" - "));
+            let [first, end] = [ends.map(|ends| ends.0), ends.map(|ends| ends.1)]
+                .map(|text| text.and_then(|text| text.strip_prefix("@.")?.parse::<u8>().ok()));
+            first.is_some_and(|first| first <= last) && end.is_some_and(|end| last <= end)
+        };
+        let subnets =
+            scope["subnet4"].as_array().map_or(std::slice::from_ref(scope), Vec::as_slice);
+        subnets.iter().find_map(|subnet| {
+            let pools = subnet["pools"].as_array()?;
+            pools.iter().find(has).map(Value::to_string)
+        })
     }
 
     fn lifetime_fields(&self) -> &'static [&'static str] {

@@ -14,6 +14,7 @@ use scenario::Family;
 use serde_json::{Value, json};
 
 use super::choices::CLIENTS;
+use super::held::Asked;
 use super::protocol::Protocol;
 use super::value::{Fields, Learned, hex};
 
@@ -125,8 +126,13 @@ impl Protocol for V6 {
         messages::learn(reply, learned);
     }
 
-    fn sent_name(&self, message: &[u8], learned: &Learned) -> String {
-        messages::sent_name(message, learned)
+    fn asked(&self, message: &[u8], learned: &Learned) -> Asked {
+        Asked { name: messages::sent_name(message, learned), ..Asked::default() }
+    }
+
+    fn is_offer(&self, _: &Fields) -> bool {
+        // Names of messages tell what was offered before.
+        false
     }
 
     fn reply_name(&self, reply: &Fields) -> String {

@@ -1,0 +1,86 @@
+//! What Kea does not have and what takes it a second: offers that are held for their client, and released
+//! leases that are free at once. Ends of signatures tell where these may be why two servers differ.
+
+use std::collections::BTreeMap;
+
+use super::value::Fields;
+
+/// Ends the signature where an address is concerned that Godwit has offered to another client.
+const HELD: &str = ", held for another";
+
+/// Ends the signature where the client was offered something that it has not taken.
+const OFFERED: &str = ", after an offer";
+
+/// Ends the signature after a client released its lease, if that may be in the same second.
+const RELEASED: &str = ", after a RELEASE";
+
+/// What a message says of its client and of addresses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Asked {
+    /// Its name, with what distinguishes it.
+    pub(super) name: String,
+    /// What tells its client: any of these is enough.
+    pub(super) identities: Vec<String>,
+    /// The address that it names.
+    pub(super) address: Option<String>,
+    /// Whether a lease ends by it.
+    pub(super) is_release: bool,
+}
+
+/// What the messages of a sequence led to in Godwit.
+#[derive(Debug, Default)]
+pub(super) struct Holds {
+    /// Addresses that were offered last, and to which client.
+    offered: BTreeMap<String, Vec<String>>,
+    has_release: bool,
+}
+
+impl Holds {
+    /// Takes note of a message and of Godwit's reply, which holds `leased`, as an offer or not.
+    pub(super) fn note(&mut self, asked: &Asked, leased: Option<&str>, is_offer: bool) {
+        self.has_release |= asked.is_release;
+        if is_offer || leased.is_some() {
+            // One client has one offer, which ends when it gets a lease.
+            self.offered.retain(|_, client| !is_same(client, &asked.identities));
+        }
+        if let Some(address) = leased {
+            self.offered.remove(address);
+        }
+        if let Some(address) = leased.filter(|_| is_offer) {
+            self.offered.insert(address.to_owned(), asked.identities.clone());
+        }
+    }
+
+    /// Returns how the signature of a difference in the replies to `asked` ends, in which `leased` is
+    /// what Kea gives. Where the daemons `rested` after each message nothing is due to a second.
+    pub(super) fn end(&self, asked: &Asked, leased: Option<&str>, rested: bool) -> String {
+        let concerned = asked.address.as_deref().into_iter().chain(leased);
+        let mut holders = concerned.filter_map(|address| self.offered.get(address));
+        let mut end = String::new();
+        let is_own = |client: &Vec<String>| is_same(client, &asked.identities);
+        if holders.any(|client| !is_own(client)) {
+            end += HELD;
+        } else if self.offered.values().any(is_own) {
+            end += OFFERED;
+        }
+        if self.has_release && !rested {
+            end += RELEASED;
+        }
+        end
+    }
+
+    /// Returns how the signature of a difference in leases ends.
+    pub(super) fn end_of_leases(&self, rested: bool) -> &'static str {
+        if self.has_release && !rested { RELEASED } else { "" }
+    }
+}
+
+/// Returns the addresses that `fields` of a reply hold, as one text.
+pub(super) fn leased<'f>(fields: Option<&'f Fields>, names: &[&str]) -> Option<&'f str> {
+    let value = names.iter().find_map(|name| fields?.get(*name))?;
+    value.contains(|digit| digit != '0').then_some(value)
+}
+
+fn is_same(one: &[String], other: &[String]) -> bool {
+    one.iter().any(|identity| other.contains(identity))
+}

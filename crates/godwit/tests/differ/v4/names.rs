@@ -1,0 +1,58 @@
+//! Names that clients send: host names (option 12) and domain names (option 81), of any characters.
+
+use base::Random;
+
+use super::super::choices::pick;
+use super::super::value::hex;
+
+/// Characters of names, the usual ones more often.
+const CHARACTERS: &[u8] = b"abcxyzABZ0019-ab.-_. ab9\t!@*\\\"/\xc3\xa4\xff\0";
+
+/// Lengths of names and labels.
+const LENGTHS: [u64; 8] = [1, 2, 3, 5, 8, 20, 63, 64];
+
+/// Returns a host name in hexadecimal digits.
+pub(super) fn host_name(random: &mut Random) -> String {
+    let usual = ["686f7374", "686f73742e6578616d706c652e", "62c3a464", "2e", "5f78"];
+    if random.chance(1, 2) {
+        return (*pick(random, &usual)).to_owned();
+    }
+    hex(&characters(random))
+}
+
+/// Returns the value of an option 81 in hexadecimal digits.
+pub(super) fn full_name(random: &mut Random) -> String {
+    let usual = [
+        "000000686f7374",
+        "0100006c6f6e672e6578616d706c65",
+        "04000004686f7374076578616d706c6500",
+        "050000",
+        "040000016100",
+    ];
+    if random.chance(1, 2) {
+        return (*pick(random, &usual)).to_owned();
+    }
+    // Flags S, O, E, N (RFC 4702 §2.1) and bits that are not defined.
+    let flags = *pick(random, &[0, 1, 2, 3, 4, 5, 8, 12, 9, 13, 0x14, 0x80]);
+    let codes = *pick(random, &[[0, 0], [0, 0], [255, 255], [1, 2]]);
+    let mut octets = vec![flags, codes[0], codes[1]];
+    if flags & 4 == 0 {
+        octets.extend(characters(random));
+    } else {
+        for _ in 0..1 + random.below(4) {
+            let label = characters(random);
+            octets.push(label.len() as u8);
+            octets.extend(label);
+        }
+        if random.chance(3, 4) {
+            octets.push(0);
+        }
+    }
+    octets.truncate(255);
+    hex(&octets)
+}
+
+fn characters(random: &mut Random) -> Vec<u8> {
+    let count = *pick(random, &LENGTHS);
+    (0..count).map(|_| *pick(random, CHARACTERS)).collect()
+}
