@@ -64,12 +64,19 @@ impl NameCharacters {
         if is_partial {
             octets = octets.strip_suffix(b".").unwrap_or(octets);
         }
+        let ends_in_dot = octets.ends_with(b".");
         let mut text = NameOctets::new();
         if !read_text(octets.iter().copied(), |octet| push_escaped(octet, &mut text)) {
             return false;
         }
+        // A dot that was escaped is like the others now.
         let Some(octets) = text.get() else { return false };
-        let octets = octets.strip_suffix(b".").filter(|_| is_partial).unwrap_or(octets);
+        if !read_text(octets.iter().copied(), |_| ()) {
+            return false;
+        }
+        // A label that ended in a dot leaves a name that needs no suffix, as in Kea.
+        let loses_dot = is_partial && !ends_in_dot;
+        let octets = octets.strip_suffix(b".").filter(|_| loses_dot).unwrap_or(octets);
         push_text(octets, name);
         true
     }
@@ -266,8 +273,10 @@ mod tests {
             ("q", "", b" \ta b.", false, Some(r"a\032b.")),
             ("q", "", b"  ", true, None),
             ("", "", b" a.", false, Some(r"\032a.")),
+            ("q", "", b"a.b..", true, Some("a.b.")),
             ("q", "", br"a\b.", false, Some("ab.")),
             ("q", "", br"a\1.", false, None),
+            ("q", "", br"a.\..b.", false, None),
             ("", "x", br"a\b_c.", false, Some(r"a\\b_c.")),
             ("", "x", b".", false, Some(".")),
         ] {

@@ -112,7 +112,11 @@ impl ClientName {
         let Some(value) = message.host_name() else { return Given::Nothing };
         let is_blank = |octet: &u8| matches!(octet, b' ' | b'\t' | b'\n');
         let ends = value.octets().enumerate().filter(|(_, octet)| !is_blank(octet) && *octet != 0);
-        let Some(first) = ends.clone().next().map(|(at, _)| at) else { return Given::Nothing };
+        let Some(first) = ends.clone().next().map(|(at, _)| at) else {
+            // Blanks are a name of nothing, zeros are no name.
+            let has_blanks = value.octets().any(|octet| is_blank(&octet));
+            return if has_blanks { Given::Nonsense } else { Given::Nothing };
+        };
         let last = ends.last().map_or(first, |(at, _)| at);
         let trimmed = || value.octets().skip(first).take(last + 1 - first);
         if !read_text(trimmed(), |_| ()) {

@@ -10,6 +10,7 @@ use super::choices::{CLIENTS, RESTS};
 use super::held::{self, Asked, Holds};
 use super::known::{Differing, Known};
 use super::leases;
+use super::older;
 use super::protocol::Protocol;
 use super::value::{self, Fields, Learned};
 use crate::common::PATIENCE;
@@ -94,9 +95,12 @@ impl Comparison {
     /// Returns the sequences of `seed` in which the two differ. Nearly all must have been played.
     pub(super) fn differences(&self, seed: u64) -> Vec<Difference> {
         let mut random = Random::from_seed(seed);
-        let globals = self.protocol.globals(&mut random);
-        let sequences: Vec<Value> =
+        let mut globals = self.protocol.globals(&mut random);
+        let mut sequences: Vec<Value> =
             (0..SEQUENCES).map(|_| self.protocol.sequence(&mut random)).collect();
+        if self.kea == Make::Kea {
+            sequences.iter_mut().chain([&mut globals]).for_each(older::leave_out_new);
+        }
         let outcomes = self.outcomes(&globals, &sequences);
         let refused: Vec<&String> = outcomes
             .iter()
@@ -186,7 +190,7 @@ impl Comparison {
             holds.note(sent, leased, is_offer);
         }
         let mut found = leases::signature(&self.known, &ours.leases, &theirs.leases)?;
-        found.text += holds.end_of_leases(theirs.rested);
+        found.text += &holds.end_of_leases(theirs.rested);
         Some(found)
     }
 
@@ -205,6 +209,13 @@ impl Comparison {
         });
         differing.retain(|field| {
             !self.known.has_field(Differing { field, sent, reply: &name, ours, theirs })
+        });
+        // A time that is left out since it is not shorter than the next one may be so a second later.
+        differing.retain(|field| {
+            let Some(longer) = self.protocol.longer_lifetime(field) else { return true };
+            let given = if ours.contains_key(field) { ours } else { theirs };
+            let is_in_one = ours.contains_key(field) != theirs.contains_key(field);
+            !(is_in_one && value::are_close(given.get(field), given.get(longer), slack_s))
         });
         let is_other_lease = |field: &String| {
             self.protocol.leased_fields().contains(&field.as_str())

@@ -11,6 +11,10 @@ const HELD: &str = ", held for another";
 /// Ends the signature where the client was offered something that it has not taken.
 const OFFERED: &str = ", after an offer";
 
+/// Ends the signature after a client left its address for another. Godwit remembers it as released, Kea
+/// deletes it.
+const LEFT: &str = ", after another lease";
+
 /// Ends the signature after a client released its lease, if that may be in the same second.
 const RELEASED: &str = ", after a RELEASE";
 
@@ -32,6 +36,9 @@ pub(super) struct Asked {
 pub(super) struct Holds {
     /// Addresses that were offered last, and to which client.
     offered: BTreeMap<String, Vec<String>>,
+    /// Addresses that were leased last, and to which client.
+    leased: BTreeMap<String, Vec<String>>,
+    has_left: bool,
     has_release: bool,
 }
 
@@ -39,12 +46,14 @@ impl Holds {
     /// Takes note of a message and of Godwit's reply, which holds `leased`, as an offer or not.
     pub(super) fn note(&mut self, asked: &Asked, leased: Option<&str>, is_offer: bool) {
         self.has_release |= asked.is_release;
-        if is_offer || leased.is_some() {
-            // One client has one offer, which ends when it gets a lease.
-            self.offered.retain(|_, client| !is_same(client, &asked.identities));
-        }
         if let Some(address) = leased {
             self.offered.remove(address);
+            if !is_offer {
+                let mut own =
+                    self.leased.iter().filter(|(_, client)| is_same(client, &asked.identities));
+                self.has_left |= own.any(|(other, _)| other != address);
+                self.leased.insert(address.to_owned(), asked.identities.clone());
+            }
         }
         if let Some(address) = leased.filter(|_| is_offer) {
             self.offered.insert(address.to_owned(), asked.identities.clone());
@@ -63,15 +72,14 @@ impl Holds {
         } else if self.offered.values().any(is_own) {
             end += OFFERED;
         }
-        if self.has_release && !rested {
-            end += RELEASED;
-        }
-        end
+        end + &self.end_of_leases(rested)
     }
 
     /// Returns how the signature of a difference in leases ends.
-    pub(super) fn end_of_leases(&self, rested: bool) -> &'static str {
-        if self.has_release && !rested { RELEASED } else { "" }
+    pub(super) fn end_of_leases(&self, rested: bool) -> String {
+        let left = if self.has_left { LEFT } else { "" };
+        let released = if self.has_release && !rested { RELEASED } else { "" };
+        format!("{left}{released}")
     }
 }
 

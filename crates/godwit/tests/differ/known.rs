@@ -5,7 +5,7 @@ use std::path::Path;
 
 use scenario::{Family, Verdict};
 
-use super::value::Fields;
+use super::value::{self, Fields};
 use crate::subjects::process::Make;
 
 /// A difference with its verdict: one of a whole exchange, or of a field of some replies or leases.
@@ -25,7 +25,8 @@ struct Entry {
     /// Fields of Godwit's reply, each with digits that it must contain.
     #[serde(default)]
     holds: BTreeMap<String, String>,
-    /// Fields of Kea's reply, each with text that it contains; `^` is its beginning, `$` its end.
+    /// Fields of Kea's reply, each with text that it contains; `^` is its beginning, `$` its end. `not UTF-8`
+    /// stands for hexadecimal digits of octets that no name keeps, `not ASCII` for any other characters.
     #[serde(default)]
     kea_has: BTreeMap<String, String>,
     /// Which versions of Kea: `2.2`, `3.0`.
@@ -99,7 +100,7 @@ impl Known {
                 && entry.sent.as_deref().is_none_or(|begin| sent.starts_with(begin))
                 && entry.holds.iter().all(holds)
                 && entry.kea_has.iter().all(|(name, value)| {
-                    theirs.get(name).is_some_and(|theirs| format!("^{theirs}$").contains(value))
+                    theirs.get(name).is_some_and(|theirs| is_found(value, theirs))
                 })
         })
     }
@@ -112,5 +113,18 @@ fn is_like(text: &str, pattern: &str) -> bool {
         Some((begin, rest)) => text.strip_prefix(begin).is_some_and(|text| {
             text.char_indices().any(|(at, _)| is_like(&text[at..], rest)) || is_like("", rest)
         }),
+    }
+}
+
+/// Returns whether `text` has what `wanted` of a verdict stands for.
+fn is_found(wanted: &str, text: &str) -> bool {
+    match wanted {
+        "not ASCII" => !text.is_ascii(),
+        "not UTF-8" => {
+            let octets = value::octets(text, &value::Learned::new());
+            octets.contains(&0) || std::str::from_utf8(&octets).is_err()
+        }
+        wanted if wanted.contains('*') => is_like(text, wanted),
+        wanted => format!("^{text}$").contains(wanted),
     }
 }

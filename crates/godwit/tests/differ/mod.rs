@@ -16,6 +16,7 @@ mod choices;
 mod held;
 mod known;
 mod leases;
+mod older;
 mod protocol;
 mod shrink;
 mod v4;
@@ -49,6 +50,13 @@ fn what_dhcpv4_differs_in_from_kea_3_has_a_verdict() {
 fn what_dhcpv6_differs_in_from_kea_3_has_a_verdict() {
     if common::has_debian_13() {
         assert_verdicts(&v6::V6, Make::Kea3);
+    }
+}
+
+#[test]
+fn what_dhcpv4_differs_in_from_kea_2_2_has_a_verdict() {
+    if common::require(&["kea-dhcp4"]) {
+        assert_verdicts(&v4::V4, Make::Kea);
     }
 }
 

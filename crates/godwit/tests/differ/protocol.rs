@@ -74,6 +74,11 @@ pub(super) trait Protocol: Sync {
         None
     }
 
+    /// Returns the field of the lifetime that has to be longer than that in `field`.
+    fn longer_lifetime(&self, _field: &str) -> Option<&'static str> {
+        None
+    }
+
     /// Returns the fields that hold lifetimes, as hexadecimal numbers.
     fn lifetime_fields(&self) -> &'static [&'static str];
 }

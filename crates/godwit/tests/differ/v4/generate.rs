@@ -48,6 +48,10 @@ pub(super) fn globals(random: &mut Random) -> Value {
     let mut second = json!({ "name": "B", "test": "member('A') or option[77].exists" });
     class_members(random, second.as_object_mut().expect("a map"));
     let mut third = json!({ "name": "R" });
+    if random.chance(1, 3) {
+        third["test"] = json!("not option[60].exists");
+        third["only-if-required"] = json!(true);
+    }
     class_members(random, third.as_object_mut().expect("a map"));
     globals.insert("client-classes".to_owned(), json!([first, second, third]));
     if random.chance(1, 8) {

@@ -122,6 +122,14 @@ impl Protocol for V4 {
         })
     }
 
+    fn longer_lifetime(&self, field: &str) -> Option<&'static str> {
+        match field {
+            "option 58" => Some("option 59"),
+            "option 59" => Some("option 51"),
+            _ => None,
+        }
+    }
+
     fn lifetime_fields(&self) -> &'static [&'static str] {
         &["option 51", "option 58", "option 59"]
     }

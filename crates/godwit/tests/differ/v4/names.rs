@@ -13,7 +13,8 @@ const LENGTHS: [u64; 8] = [1, 2, 3, 5, 8, 20, 63, 64];
 
 /// Returns a host name in hexadecimal digits.
 pub(super) fn host_name(random: &mut Random) -> String {
-    let usual = ["686f7374", "686f73742e6578616d706c652e", "62c3a464", "2e", "5f78"];
+    let usual =
+        ["686f7374", "686f73742e6578616d706c652e", "62c3a464", "2e", "5f78", "00", "2009", "6800"];
     if random.chance(1, 2) {
         return (*pick(random, &usual)).to_owned();
     }

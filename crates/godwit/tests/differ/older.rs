@@ -1,0 +1,38 @@
+//! What Kea 2.2 does not have is left out of configurations for it.
+
+use serde_json::Value;
+
+use super::choices::RESTS;
+
+/// Keys and names of options that it refuses, or that mean something else to it: it refuses T2 below T1, sends
+/// option 108 without leaving the address out, and does not require classes that have no test. It deletes
+/// released leases, so that a pause after them changes nothing.
+const NEW: [&str; 7] = [
+    RESTS,
+    "rebind-timer",
+    "offer-lifetime",
+    "classless-static-route",
+    "never-send",
+    "v6-only-preferred",
+    "require-client-classes",
+];
+
+/// Leaves out of `value` what Kea 2.2 does not have, reservations of nothing among it.
+pub(super) fn leave_out_new(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.retain(|key, _| !NEW.contains(&key.as_str()));
+            members.values_mut().for_each(leave_out_new);
+            let hosts = members.get_mut("reservations").and_then(Value::as_array_mut);
+            if let Some(hosts) = hosts {
+                hosts.retain(|host| host.as_object().is_some_and(|host| host.len() > 1));
+            }
+            members.retain(|_, member| member != &Value::Array(Vec::new()));
+        }
+        Value::Array(items) => {
+            items.retain(|item| !item["name"].as_str().is_some_and(|name| NEW.contains(&name)));
+            items.iter_mut().for_each(leave_out_new);
+        }
+        _ => {}
+    }
+}
