@@ -7,6 +7,7 @@ use crate::answer::{Answer, Outcome};
 use crate::arguments::Request;
 use crate::backend::Backend;
 use crate::family::{Commanded, IpVersion};
+use crate::other_family::EmptyServer;
 use crate::statistics::StatisticCommand;
 use crate::{classes, core, hosts, leases, other_family, stat, subnets};
 
@@ -29,6 +30,20 @@ enum Run<B> {
     Backend(fn(&Request<'_>, &mut B) -> Outcome),
     /// By whoever has the statistics.
     Statistics(fn(&Request<'_>) -> Result<StatisticCommand, Answer>),
+}
+
+impl<B: Backend> Run<B> {
+    fn executed(&self, request: &Request<'_>, backend: &mut B) -> Executed {
+        match self {
+            Self::Backend(run) => {
+                Executed::Answer(run(request, backend).unwrap_or_else(|early| early))
+            }
+            Self::Statistics(read) => match read(request) {
+                Ok(command) => Executed::Statistics(command),
+                Err(refused) => Executed::Answer(refused),
+            },
+        }
+    }
 }
 
 /// What came of a command.
@@ -80,21 +95,14 @@ impl<B: Backend> Command<B> {
         let hook = self.hook.filter(|hook| backend.hooks().contains(hook))?;
         let names_family = self.name.contains(['#', '4', '6']);
         let is_there = other_family::HOOKS.contains(&hook) && names_family;
-        if is_there { self.name_in(other::<B>()) } else { None }
+        let other = <B::Family as Commanded>::Other::VERSION;
+        if is_there { self.name_in(other) } else { None }
     }
 
     /// Its name in the family `version`, when that has it.
     fn name_in(&self, version: IpVersion) -> Option<String> {
         let digit = if version == IpVersion::V4 { "4" } else { "6" };
         self.only.is_none_or(|only| only == version).then(|| self.name.replace('#', digit))
-    }
-}
-
-/// The family that the backend is not of.
-fn other<B: Backend>() -> IpVersion {
-    match B::Family::VERSION {
-        IpVersion::V4 => IpVersion::V6,
-        IpVersion::V6 => IpVersion::V4,
     }
 }
 
@@ -130,17 +138,21 @@ pub fn execute<B: Backend>(command: &Value, backend: &mut B) -> Executed {
     let commands = commands();
     let found =
         commands.iter().find(|command| command.name_at(backend).as_deref() == Some(request.name));
+    if let Some(found) = found {
+        return found.run.executed(&request, backend);
+    }
     let is_other =
         |command: &Command<B>| command.other_name_at(backend).as_deref() == Some(request.name);
-    Executed::Answer(match found.map(|command| &command.run) {
-        None if commands.iter().any(is_other) => other_family::answer(request.name, other::<B>()),
-        None => Answer::unsupported(request.name),
-        Some(Run::Backend(run)) => run(&request, backend).unwrap_or_else(|early| early),
-        Some(Run::Statistics(read)) => match read(&request) {
-            Ok(command) => return Executed::Statistics(command),
-            Err(refused) => refused,
-        },
-    })
+    if !commands.iter().any(is_other) {
+        return Executed::Answer(Answer::unsupported(request.name));
+    }
+    let mut empty = EmptyServer::<<B::Family as Commanded>::Other>::new(backend.now());
+    let others = self::commands::<EmptyServer<<B::Family as Commanded>::Other>>();
+    let named = others.iter().find(|other| other.name_at(&empty).as_deref() == Some(request.name));
+    match named {
+        Some(command) => command.run.executed(&request, &mut empty),
+        None => Executed::Answer(Answer::unsupported(request.name)),
+    }
 }
 
 /// Executes the command `config-test` without a backend, where `check` checks a whole

@@ -74,6 +74,8 @@ pub trait Commanded: Family + FromCommand {
     type Ip: Copy + Ord + Display + FromStr + Into<IpAddr>;
     /// As what an address can be leased: `()` in v4, the kind of association in v6.
     type Kind: Copy + Eq;
+    /// The other family.
+    type Other: Commanded;
     /// Which of the two.
     const VERSION: IpVersion;
     /// The lowest address, behind which paging begins.

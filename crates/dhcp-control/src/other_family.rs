@@ -1,50 +1,164 @@
 //! Commands of the other address family. As in Kea the hook libraries `lease_cmds`, `stat_cmds` and
-//! `subnet_cmds` bring those of both families to each server; there is nothing of the other family
-//! that they could find or change.
+//! `subnet_cmds` bring those of both families to each server. They read their arguments as in a server of
+//! that family, which has no subnets and no leases and takes none.
 
-use dhcp_config::Hook;
-use serde_json::json;
+use core::marker::PhantomData;
+use core::net::IpAddr;
 
-use crate::answer::Answer;
-use crate::family::IpVersion;
+use base::Now;
+use dhcp_config::{ExtendedInfoChecks, Hook, Problem};
+use dhcp_lease::ClientKey;
+use serde_json::{Value, json};
+
+use crate::backend::{
+    ApplyFailure, Backend, Cleanup, Leases, PutFailure, PutMode, Selected, Selector, Status,
+    SubnetFacts, Version, Written,
+};
+use crate::family::Commanded;
+use crate::interfaces::Interface;
+use crate::service::ServiceState;
+use crate::statistics::Counts;
 
 /// The libraries that bring the commands of both families.
 pub(crate) const HOOKS: [Hook; 3] = [Hook::LeaseCommands, Hook::StatCommands, Hook::SubnetCommands];
 
-/// Answers the command `name` of the family `version` in a server of the other one.
-pub(crate) fn answer(name: &str, version: IpVersion) -> Answer {
-    let (digit, family) = match version {
-        IpVersion::V4 => ('4', "IPv4"),
-        IpVersion::V6 => ('6', "IPv6"),
-    };
-    let (subject, verb) = name.split_once(digit).unwrap_or((name, ""));
-    match (subject, verb) {
-        ("lease", "-get") => Answer::empty("Lease not found."),
-        ("lease", "-get-page") => Answer::empty(format!("0 {family} lease(s) found."))
-            .and(json!({ "count": 0, "leases": [] })),
-        ("lease", verb) if verb.starts_with("-get-") => {
-            Answer::empty(format!("0 {family} lease(s) found.")).and(json!({ "leases": [] }))
-        }
-        ("lease", "-add" | "-update") => {
-            Answer::conflict(format!("Invalid subnet-id: No {family} subnet currently configured."))
-        }
-        ("lease", "-del") => Answer::empty(format!("{family} lease not found.")),
-        ("lease", "-wipe") => Answer::empty(format!("Deleted 0 {family} lease(s) from subnet(s)")),
-        ("lease", "-bulk-apply") => {
-            Answer::empty(format!("Bulk apply of 0 {family} leases completed."))
-        }
-        ("subnet", "-list") => {
-            Answer::empty(format!("0 {family} subnets found")).and(json!({ "subnets": [] }))
-        }
-        ("subnet", "-get" | "-del") => Answer::empty(format!("No {family} subnet found")),
-        ("network", "-list") => Answer::empty(format!("0 {family} networks found"))
-            .and(json!({ "shared-networks": [] })),
-        ("network", "-get" | "-del" | "-subnet-add" | "-subnet-del") => {
-            Answer::empty(format!("No {family} shared network found"))
-        }
-        ("stat-lease", _) => Answer::empty(format!("{name}: no matching data")).and(json!({})),
-        _ => {
-            Answer::error(format!("this server has nothing of {family}: `{name}` changes nothing"))
-        }
+/// A server of the family `F` with nothing in it.
+#[derive(Debug)]
+pub(crate) struct EmptyServer<F> {
+    now: Now,
+    configuration: Value,
+    service: ServiceState,
+    family: PhantomData<F>,
+}
+
+impl<F: Commanded> EmptyServer<F> {
+    pub(crate) fn new(now: Now) -> Self {
+        let root = json!({ F::VERSION.subnets(): [], "shared-networks": [] });
+        let configuration = json!({ F::VERSION.root(): root });
+        Self { now, configuration, service: ServiceState::default(), family: PhantomData }
+    }
+
+    fn refusal() -> String {
+        format!("this server has nothing of {}", F::VERSION.name())
+    }
+}
+
+impl<F: Commanded> Backend for EmptyServer<F> {
+    type Family = F;
+
+    fn now(&self) -> Now {
+        self.now
+    }
+
+    fn hooks(&self) -> &[Hook] {
+        &HOOKS
+    }
+
+    fn extended_info_checks(&self) -> ExtendedInfoChecks {
+        ExtendedInfoChecks::default()
+    }
+
+    fn version(&self) -> Version {
+        Version { short: String::new(), extended: String::new(), build: String::new() }
+    }
+
+    fn configuration(&self) -> &Value {
+        &self.configuration
+    }
+
+    fn check(&self, _document: &Value) -> Result<(), Vec<Problem>> {
+        Ok(())
+    }
+
+    fn apply(&mut self, _document: Value) -> Result<(), ApplyFailure> {
+        Err(ApplyFailure::Refused(Self::refusal()))
+    }
+
+    fn reload(&mut self) -> Result<(), ApplyFailure> {
+        Err(ApplyFailure::Refused(Self::refusal()))
+    }
+
+    fn write(&mut self, _file: Option<&str>) -> Result<Written, String> {
+        Err(Self::refusal())
+    }
+
+    fn subnet(&self, _id: u32) -> Option<SubnetFacts> {
+        None
+    }
+
+    fn subnet_of(&self, _address: IpAddr) -> Option<SubnetFacts> {
+        None
+    }
+
+    fn subnet_ids(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    fn select_subnet(&self, _selector: &Selector) -> Option<Selected> {
+        None
+    }
+
+    fn leases(&mut self) -> &mut dyn Leases<F> {
+        self
+    }
+
+    fn reclaim(&mut self, _and_removes: bool) {}
+
+    fn start_cleanup(&mut self) -> Cleanup {
+        Cleanup::NotKept
+    }
+
+    fn service(&mut self) -> &mut ServiceState {
+        &mut self.service
+    }
+
+    fn status(&self) -> Status {
+        Status::default()
+    }
+
+    fn interfaces(&self) -> Vec<Interface> {
+        Vec::new()
+    }
+
+    fn detect_interfaces(&mut self) -> Result<(), String> {
+        Err(Self::refusal())
+    }
+
+    fn add_interfaces(&mut self, _names: &[String]) -> Result<(), String> {
+        Err(Self::refusal())
+    }
+
+    fn shut_down(&mut self, _exit_value: i32) {}
+
+    fn counts(&self) -> Counts {
+        Counts::default()
+    }
+}
+
+impl<F: Commanded> Leases<F> for EmptyServer<F> {
+    fn find(&self, _ip: F::Ip, _kind: F::Kind) -> Option<F::Lease> {
+        None
+    }
+
+    fn page(&self, _after: Option<F::Ip>, _limit: usize) -> Vec<F::Lease> {
+        Vec::new()
+    }
+
+    fn of_client(&self, _key: ClientKey<'_>) -> Vec<F::Lease> {
+        Vec::new()
+    }
+
+    fn for_each(&self, _visit: &mut dyn FnMut(&F::Lease)) {}
+
+    fn put(&mut self, _lease: F::Lease, _mode: PutMode) -> Result<(), PutFailure> {
+        Err(PutFailure::Failed(Self::refusal()))
+    }
+
+    fn remove(&mut self, _address: F::Address) -> Result<bool, String> {
+        Ok(false)
+    }
+
+    fn write(&mut self, _file: &str) -> Result<(), String> {
+        Err(Self::refusal())
     }
 }

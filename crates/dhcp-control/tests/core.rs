@@ -72,30 +72,29 @@ fn commands_are_listed_with_those_of_the_configured_hook_libraries() {
 #[test]
 fn commands_of_the_other_family_find_nothing() {
     let (mut four, mut six) = (Fake::<V4>::with_subnets(), Fake::<V6>::with_subnets());
-    for (result, verb, text) in [
-        (3, "lease#-get", "Lease not found."),
-        (3, "lease#-get-all", "0 IPv# lease(s) found."),
-        (3, "lease#-get-page", "0 IPv# lease(s) found."),
-        (3, "lease#-get-by-hostname", "0 IPv# lease(s) found."),
-        (4, "lease#-add", "Invalid subnet-id: No IPv# subnet currently configured."),
-        (4, "lease#-update", "Invalid subnet-id: No IPv# subnet currently configured."),
-        (3, "lease#-del", "IPv# lease not found."),
-        (3, "lease#-wipe", "Deleted 0 IPv# lease(s) from subnet(s)"),
-        (3, "subnet#-list", "0 IPv# subnets found"),
-        (3, "subnet#-get", "No IPv# subnet found"),
-        (1, "subnet#-add", "this server has nothing of IPv#: `subnet#-add` changes nothing"),
-        (3, "network#-list", "0 IPv# networks found"),
-        (3, "network#-del", "No IPv# shared network found"),
-        (3, "stat-lease#-get", "stat-lease#-get: no matching data"),
+    let name = json!({ "name": "n", "id": 1 });
+    for (result, verb, arguments, text) in [
+        (1, "lease#-get", json!({}), "Mandatory 'subnet-id' parameter missing."),
+        (3, "lease#-get-all", json!({ "subnets": [1] }), "0 IPv# lease(s) found."),
+        (1, "lease#-get-all", json!({}), "'subnets' parameter not specified"),
+        (3, "lease#-get-page", json!({ "from": "start", "limit": 5 }), "0 IPv# lease(s) found."),
+        (1, "lease#-get-page", json!({}), "'from' parameter not specified"),
+        (1, "lease#-get-by-hostname", json!({}), "'hostname' parameter not specified"),
+        (3, "lease#-wipe", json!({}), "Deleted 0 IPv# lease(s) from subnet(s)"),
+        (3, "subnet#-list", json!({}), "0 IPv# subnets found"),
+        (3, "subnet#-get", json!({ "id": 1 }), "No subnet with id 1 found"),
+        (3, "network#-list", json!({}), "0 IPv# networks found"),
+        (3, "network#-del", name, "no shared network with name 'n' found"),
     ] {
         let of = |digit: &str| (verb.replace('#', digit), text.replace('#', digit));
         let (name, text) = of("6");
-        let answer = four.call(&name, json!({}));
+        let answer = four.call(&name, arguments.clone());
         assert_eq!((&answer["result"], &answer["text"]), (&json!(result), &json!(text)), "{name}");
         let (name, text) = of("4");
-        let answer = six.call(&name, json!({}));
+        let answer = six.call(&name, arguments);
         assert_eq!((&answer["result"], &answer["text"]), (&json!(result), &json!(text)), "{name}");
     }
+    assert_eq!(four.call("stat-lease6-get", json!({}))["result"], 3);
     let bulk = four.call("lease6-bulk-apply", json!({ "leases": [] }));
     assert_eq!(bulk["text"], "Bulk apply of 0 IPv6 leases completed.");
     four.hooks.clear();

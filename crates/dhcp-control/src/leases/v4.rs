@@ -19,6 +19,7 @@ pub(super) const CLIENT_ID_OCTETS: (usize, usize) = (2, 255);
 impl Commanded for V4 {
     type Ip = Ipv4Addr;
     type Kind = ();
+    type Other = dhcp_lease::v6::V6;
     const VERSION: IpVersion = IpVersion::V4;
     const FIRST: Ipv4Addr = Ipv4Addr::UNSPECIFIED;
     const USUAL_KIND: () = ();

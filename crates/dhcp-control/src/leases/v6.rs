@@ -24,6 +24,7 @@ const EMPTY_DUID: [u8; 3] = [0; 3];
 impl Commanded for V6 {
     type Ip = Ipv6Addr;
     type Kind = IaKind;
+    type Other = dhcp_lease::v4::V4;
     const VERSION: IpVersion = IpVersion::V6;
     const FIRST: Ipv6Addr = Ipv6Addr::UNSPECIFIED;
     const USUAL_KIND: IaKind = IaKind::Address;

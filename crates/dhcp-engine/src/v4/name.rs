@@ -143,10 +143,12 @@ impl ClientName {
         if !terms.characters.clean_host_name(&self.raw, own) {
             return Cleaned::Lost;
         }
+        let is_partial = self.given == (Given::HostName { is_partial: true });
         match &**own {
+            "." if is_partial => Cleaned::Lost,
             "." => Cleaned::Root,
             own if !read_text(own.bytes(), |_| ()) => Cleaned::Lost,
-            _ if self.given == (Given::HostName { is_partial: true }) => Cleaned::Partial,
+            _ if is_partial => Cleaned::Partial,
             _ => Cleaned::Whole,
         }
     }

@@ -18,6 +18,9 @@ const LEFT: &str = ", after another lease";
 /// Ends the signature after a client released its lease, if that may be in the same second.
 const RELEASED: &str = ", after a RELEASE";
 
+/// Ends the signature where the client's name has a label with a dot of its own.
+const ODD: &str = ", with a dot in a label";
+
 /// What a message says of its client and of addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Asked {
@@ -29,6 +32,8 @@ pub(super) struct Asked {
     pub(super) address: Option<String>,
     /// Whether a lease ends by it.
     pub(super) is_release: bool,
+    /// Whether a label of its option 81 has a dot of its own, which makes another name of it as text.
+    pub(super) has_odd_name: bool,
 }
 
 /// What the messages of a sequence led to in Godwit.
@@ -40,20 +45,21 @@ pub(super) struct Holds {
     leased: BTreeMap<String, Vec<String>>,
     has_left: bool,
     has_release: bool,
+    has_odd_name: bool,
 }
 
 impl Holds {
     /// Takes note of a message and of Godwit's reply, which holds `leased`, as an offer or not.
     pub(super) fn note(&mut self, asked: &Asked, leased: Option<&str>, is_offer: bool) {
         self.has_release |= asked.is_release;
+        self.has_odd_name |= asked.has_odd_name;
         if let Some(address) = leased {
             self.offered.remove(address);
-            if !is_offer {
-                let mut own =
-                    self.leased.iter().filter(|(_, client)| is_same(client, &asked.identities));
-                self.has_left |= own.any(|(other, _)| other != address);
-                self.leased.insert(address.to_owned(), asked.identities.clone());
-            }
+            // What is offered is a lease under `offer-lifetime`.
+            let mut own =
+                self.leased.iter().filter(|(_, client)| is_same(client, &asked.identities));
+            self.has_left |= own.any(|(other, _)| other != address);
+            self.leased.insert(address.to_owned(), asked.identities.clone());
         }
         if let Some(address) = leased.filter(|_| is_offer) {
             self.offered.insert(address.to_owned(), asked.identities.clone());
@@ -72,11 +78,19 @@ impl Holds {
         } else if self.offered.values().any(is_own) {
             end += OFFERED;
         }
-        end + &self.end_of_leases(rested)
+        if asked.has_odd_name {
+            end += ODD;
+        }
+        end + &self.end_of_last(rested)
     }
 
     /// Returns how the signature of a difference in leases ends.
     pub(super) fn end_of_leases(&self, rested: bool) -> String {
+        let odd = if self.has_odd_name { ODD } else { "" };
+        odd.to_owned() + &self.end_of_last(rested)
+    }
+
+    fn end_of_last(&self, rested: bool) -> String {
         let left = if self.has_left { LEFT } else { "" };
         let released = if self.has_release && !rested { RELEASED } else { "" };
         format!("{left}{released}")

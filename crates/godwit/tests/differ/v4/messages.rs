@@ -157,5 +157,24 @@ pub(super) fn asked(message: &[u8], was_offered: bool) -> Asked {
         identities: identities.into_iter().flatten().cloned().collect(),
         address: named.into_iter().flatten().find(is_some).cloned(),
         is_release: fields.get("option 53").is_some_and(|kind| kind == "07"),
+        has_odd_name: fields.get("option 81").is_some_and(|value| has_dot_in_label(value)),
     }
+}
+
+/// Returns whether a label of an option 81, hexadecimal digits, has a dot of its own.
+fn has_dot_in_label(value: &str) -> bool {
+    let octets = octets(value, &Learned::new());
+    let [flags, _, _, rest @ ..] = &*octets else { return false };
+    let mut rest = rest;
+    if flags & 4 == 0 {
+        return false;
+    }
+    while let [len, labels @ ..] = rest {
+        let (label, after) = labels.split_at(labels.len().min(usize::from(*len)));
+        if label.contains(&b'.') {
+            return true;
+        }
+        rest = after;
+    }
+    false
 }
