@@ -24,6 +24,13 @@ pub(crate) const SUITES: LongSuites = LongSuites {
             tests: &["differ::what_dhcpv4_differs_in_from_kea_2_2_has_a_verdict"],
         },
         Suite {
+            name: "dhcp4-direct-kea-3",
+            package: "godwit",
+            tests: &[
+                "differ::what_dhcpv4_without_relay_agents_differs_in_from_kea_3_has_a_verdict",
+            ],
+        },
+        Suite {
             name: "dhcp6-kea-3",
             package: "godwit",
             tests: &["differ::what_dhcpv6_differs_in_from_kea_3_has_a_verdict"],

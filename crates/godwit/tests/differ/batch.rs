@@ -13,11 +13,9 @@ use super::leases;
 use super::older;
 use super::protocol::Protocol;
 use super::value::{self, Fields, Learned};
+use super::wires::{BothWires, Wires};
 use crate::common::PATIENCE;
 use crate::subjects::process::{Daemon, Make, Setup};
-
-/// Sequences that share two daemons.
-pub(super) const SEQUENCES: usize = 100;
 
 /// Messages that are on their way at a time, which a socket's buffer has room for.
 const BURST: usize = 32;
@@ -43,6 +41,8 @@ pub(super) struct Comparison {
     pub(super) protocol: &'static dyn Protocol,
     pub(super) kea: Make,
     pub(super) known: Known,
+    /// The links of both daemons where clients are on them.
+    pub(super) wires: Option<BothWires>,
 }
 
 /// The first thing in which two daemons differ.
@@ -97,7 +97,7 @@ impl Comparison {
         let mut random = Random::from_seed(seed);
         let mut globals = self.protocol.globals(&mut random);
         let mut sequences: Vec<Value> =
-            (0..SEQUENCES).map(|_| self.protocol.sequence(&mut random)).collect();
+            (0..self.protocol.at_a_time()).map(|_| self.protocol.sequence(&mut random)).collect();
         if self.kea == Make::Kea {
             sequences.iter_mut().chain([&mut globals]).for_each(older::leave_out_new);
         }
@@ -109,7 +109,7 @@ impl Comparison {
                 Outcome::Alike | Outcome::Differs(_) => None,
             })
             .collect();
-        assert!(refused.len() <= SEQUENCES / 10, "seed {seed}: {refused:?}");
+        assert!(refused.len() <= sequences.len() / 10, "seed {seed}: {refused:?}");
         let outcomes = sequences.into_iter().zip(outcomes);
         let different = outcomes.filter_map(|(sequence, outcome)| {
             let Outcome::Differs(signature) = outcome else { return None };
@@ -301,7 +301,9 @@ impl Comparison {
     ) -> Result<Vec<Played>, String> {
         let config = self.configuration(globals, sequences);
         let family = self.protocol.family();
-        let setup = Setup { family, config: &config, has_commands: true, persists: false };
+        let wires = self.wires.as_ref().map(|wires| wires.of(make));
+        let link = wires.map(Wires::served);
+        let setup = Setup { family, config: &config, has_commands: true, persists: false, link };
         let mut daemon = Daemon::start(make, setup, 0, PATIENCE)?;
         let begin = Instant::now();
         let mut players: Vec<Player<'_>> = sequences
@@ -321,8 +323,13 @@ impl Comparison {
         for round in 0..rounds {
             let mut here: Vec<&mut Player<'_>> =
                 players.iter_mut().filter(|player| round < player.steps.len()).collect();
-            for burst in here.chunks_mut(BURST) {
-                self.play_burst(&daemon, round, burst)?;
+            match wires {
+                Some(wires) => self.play_on_wires(wires, round, &mut here)?,
+                None => {
+                    for burst in here.chunks_mut(BURST) {
+                        self.play_burst(&daemon, round, burst)?;
+                    }
+                }
             }
             let is_release =
                 |player: &Player<'_>| player.sent.get(round).is_some_and(|sent| sent.is_release);
@@ -368,6 +375,37 @@ impl Comparison {
             let fields = own.first().map(|reply| {
                 protocol.learn(reply, learned);
                 let mut fields = protocol.fields(reply);
+                if own.len() > 1 {
+                    fields.insert("replies".to_owned(), own.len().to_string());
+                }
+                fields
+            });
+            player.answers.push(fields);
+        }
+        Ok(())
+    }
+
+    /// Sends the messages of the sequences, number `round` of each, on a link for each, and takes the replies.
+    fn play_on_wires(
+        &self,
+        wires: &Wires,
+        round: usize,
+        here: &mut [&mut Player<'_>],
+    ) -> Result<(), String> {
+        let protocol = self.protocol;
+        for player in here {
+            let step = &player.steps[round];
+            let learned = &mut player.clients[client_of(step)];
+            let own_xid = xid(round, player.index);
+            let message = protocol.message(step, &player.relay, own_xid, learned);
+            let replies = wires.exchange(player.index, step["unicast"] == true, &message)?;
+            let own: Vec<_> =
+                replies.iter().filter(|(reply, _)| protocol.xid(reply) == Some(own_xid)).collect();
+            player.sent.push(protocol.asked(&message, learned));
+            let fields = own.first().map(|(reply, way)| {
+                protocol.learn(reply, learned);
+                let mut fields = protocol.fields(reply);
+                fields.extend(way.clone());
                 if own.len() > 1 {
                     fields.insert("replies".to_owned(), own.len().to_string());
                 }

@@ -2,7 +2,7 @@
 //! own, and whatever the two answer differently.
 //!
 //! A sequence is a subnet or a shared network and some messages of a few clients through its relay
-//! agents. [`batch::SEQUENCES`] sequences share two daemons: no sequence can see another's subnet. What the
+//! agents. [`Protocol::at_a_time`] sequences share two daemons: no sequence can see another's subnet. What the
 //! daemons answered in the messages' order is compared field by field, and in the end the leases.
 //! A difference is reduced to the smallest input that shows it. Its signature (the messages and
 //! fields that differ) has to be in `conformance/differences.toml`, with a verdict.
@@ -22,6 +22,7 @@ mod shrink;
 mod v4;
 mod v6;
 mod value;
+mod wires;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -30,9 +31,10 @@ use std::path::Path;
 use crate::common;
 use crate::crash::from_environment;
 use crate::subjects::process::Make;
-use batch::{Comparison, Difference, SEQUENCES};
+use batch::{Comparison, Difference};
 use known::Known;
 use protocol::Protocol;
+use wires::BothWires;
 
 /// Sequences in the test command.
 const SAMPLE: u64 = 200;
@@ -42,30 +44,41 @@ const REDUCED_MAX: u64 = 8;
 #[test]
 fn what_dhcpv4_differs_in_from_kea_3_has_a_verdict() {
     if common::has_debian_13() {
-        assert_verdicts(&v4::V4, Make::Kea3);
+        assert_verdicts(&v4::V4, Make::Kea3, None);
     }
 }
 
 #[test]
 fn what_dhcpv6_differs_in_from_kea_3_has_a_verdict() {
     if common::has_debian_13() {
-        assert_verdicts(&v6::V6, Make::Kea3);
+        assert_verdicts(&v6::V6, Make::Kea3, None);
     }
 }
 
 #[test]
 fn what_dhcpv4_differs_in_from_kea_2_2_has_a_verdict() {
     if common::require(&["kea-dhcp4"]) {
-        assert_verdicts(&v4::V4, Make::Kea);
+        assert_verdicts(&v4::V4, Make::Kea, None);
     }
 }
 
-fn assert_verdicts(protocol: &'static dyn Protocol, kea: Make) {
+#[test]
+fn what_dhcpv4_without_relay_agents_differs_in_from_kea_3_has_a_verdict() {
+    if common::has_debian_13()
+        && let Some(wires) = BothWires::new(v4::DIRECT_LINKS)
+    {
+        assert_verdicts(&v4::V4Direct, Make::Kea3, Some(wires));
+    }
+}
+
+fn assert_verdicts(protocol: &'static dyn Protocol, kea: Make, wires: Option<BothWires>) {
     let count = from_environment("GODWIT_DIFFER_SEQUENCES", SAMPLE);
     let first = from_environment("GODWIT_SIM_SEED", 1);
-    let comparison = Comparison { protocol, kea, known: Known::read(protocol.family(), kea) };
+    let known = Known::read(protocol.family(), kea);
+    let comparison = Comparison { protocol, kea, known, wires };
+    let at_a_time = protocol.at_a_time() as u64;
     let mut found: BTreeMap<String, (u64, Difference)> = BTreeMap::new();
-    for seed in first..first + count.div_ceil(SEQUENCES as u64) {
+    for seed in first..first + count.div_ceil(at_a_time) {
         for difference in comparison.differences(seed) {
             let entry = found.entry(difference.signature.text.clone()).or_insert((0, difference));
             entry.0 += 1;
@@ -90,7 +103,8 @@ fn assert_verdicts(protocol: &'static dyn Protocol, kea: Make) {
         }
     }
     let report = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let name = format!("{kea:?}-{:?}-differ.txt", protocol.family()).to_lowercase();
+    let way = if comparison.wires.is_some() { "direct" } else { "relayed" };
+    let name = format!("{kea:?}-{:?}-{way}-differ.txt", protocol.family()).to_lowercase();
     std::fs::write(report.join(&name), &faults).unwrap();
     assert!(faults.is_empty(), "{}\n{faults}", report.join(name).display());
 }

@@ -13,6 +13,11 @@ use super::value::{Fields, Learned};
 /// values of the sequence's own; octets are hexadecimal digits with names such as `$net`, which stand
 /// for what a client knows.
 pub(super) trait Protocol: Sync {
+    /// Returns how many sequences share two daemons.
+    fn at_a_time(&self) -> usize {
+        100
+    }
+
     /// Returns the family.
     fn family(&self) -> Family;
 

@@ -24,7 +24,7 @@ fn daemon(make: Make, family: Family, config: &str) -> Daemon {
     let identifier = if family == Family::V6 { identifier } else { "" };
     let config = &format!("{identifier}{config}");
     let has_commands = !config.contains("\"control-sockets\"");
-    let setup = Setup { family, config, has_commands, persists: true };
+    let setup = Setup { family, config, has_commands, persists: true, link: None };
     Daemon::start(make, setup, 0, PATIENCE).unwrap_or_else(|why| panic!("{make:?}: {why}"))
 }
 

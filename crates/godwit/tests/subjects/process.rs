@@ -54,6 +54,17 @@ pub(crate) struct Setup<'a> {
     pub(crate) has_commands: bool,
     /// Whether it writes a lease file.
     pub(crate) persists: bool,
+    /// Where it serves clients themselves, at DHCP's own ports; `None` for relay agents on loopback.
+    pub(crate) link: Option<ServedLink<'a>>,
+}
+
+/// Interfaces on which a daemon serves clients by packet sockets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ServedLink<'a> {
+    /// Name of the network namespace.
+    pub(crate) namespace: &'a str,
+    /// Interfaces in it, as a list of JSON without brackets.
+    pub(crate) interfaces: &'a str,
 }
 
 impl<'a> Setup<'a> {
@@ -64,6 +75,7 @@ impl<'a> Setup<'a> {
             config: &scenario.config,
             has_commands: scenario.has_commands(),
             persists: true,
+            link: None,
         }
     }
 }
@@ -108,8 +120,12 @@ impl Daemon {
         let own_port = socket.local_addr().map_err(|error| error.to_string())?.port();
         let port = free_port();
         let mut command = program(make, setup.family, &folder)?;
-        command.args(["-p", &port.to_string(), "-P", &own_port.to_string()]);
-        command.env("KEA_TEST_SEND_RESPONSES_TO_SOURCE", "1");
+        if let Some(link) = setup.link {
+            command = in_namespace(&command, link.namespace);
+        } else {
+            command.args(["-p", &port.to_string(), "-P", &own_port.to_string()]);
+            command.env("KEA_TEST_SEND_RESPONSES_TO_SOURCE", "1");
+        }
         let log = fs::File::create(folder.path().join("stderr")).map_err(|e| e.to_string())?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         let child = command.spawn().map_err(|error| error.to_string())?;
@@ -225,6 +241,15 @@ fn program(make: Make, family: Family, folder: &TempFolder) -> Result<Command, S
     Ok(command)
 }
 
+/// Returns what runs `command` in `namespace`.
+fn in_namespace(command: &Command, namespace: &str) -> Command {
+    let mut inside = crate::common::link::inside(namespace);
+    inside.arg(command.get_program()).args(command.get_args());
+    let variables = command.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    inside.envs(variables);
+    inside
+}
+
 /// Where a daemon sees its folder: as it is, or in Kea 3's root folder at the folders that it has for
 /// each kind of file.
 struct Places {
@@ -249,13 +274,16 @@ impl Places {
 fn members(make: Make, places: &Places, setup: Setup<'_>, interface: &str) -> String {
     let Places { leases, sockets, logs } = places;
     let (leases, sockets, logs) = (leases.display(), sockets.display(), logs.display());
+    let interfaces =
+        setup.link.map_or_else(|| format!("\"{interface}\""), |link| link.interfaces.to_owned());
     let mut members = format!(
-        r#""interfaces-config": {{ "interfaces": [ "{interface}" ] {} }},
+        r#""interfaces-config": {{ "interfaces": [ {interfaces} ] {} }},
            "lease-database": {{ "type": "memfile", "name": "{leases}/leases.csv",
                                 "lfc-interval": 0, "persist": {} }},
            "loggers": [ {{ "name": "{}", "severity": "INFO",
                            "output_options": [ {{ "output": "{logs}/kea.log" }} ] }} ],"#,
         match setup.family {
+            Family::V4 if setup.link.is_some() => r#", "dhcp-socket-type": "raw""#,
             Family::V4 => r#", "dhcp-socket-type": "udp""#,
             Family::V6 => "",
         },

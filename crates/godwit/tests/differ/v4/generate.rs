@@ -112,6 +112,24 @@ pub(super) fn sequence(random: &mut Random) -> Value {
     json!({ "scope": scope, "relay": relay, "steps": steps })
 }
 
+/// Returns a sequence of clients that send their messages themselves: as a broadcast, or to the server.
+pub(super) fn direct_sequence(random: &mut Random) -> Value {
+    let mut sequence = sequence(random);
+    if random.chance(1, 3) {
+        // Of a network's subnets the first counts.
+        let scope = &mut sequence["scope"];
+        match scope.get_mut("subnet4") {
+            Some(subnets) => subnets[0]["interface"] = json!("@if"),
+            None => scope["interface"] = json!("@if"),
+        }
+    }
+    for step in sequence["steps"].as_array_mut().into_iter().flatten() {
+        let is_own = step["ciaddr"].is_string();
+        step["unicast"] = json!(random.chance(if is_own { 5 } else { 1 }, 10));
+    }
+    sequence
+}
+
 fn network(random: &mut Random) -> Value {
     let mut network =
         json!({ "name": "@net", "subnet4": [subnet(random, 0, 25), subnet(random, 128, 25)] });

@@ -17,11 +17,20 @@ use super::held::Asked;
 use super::protocol::Protocol;
 use super::value::{Fields, Learned};
 
+/// Links of DHCPv4 without relay agents, and sequences at a time.
+pub(super) const DIRECT_LINKS: usize = 24;
+
+/// DHCPv4 from clients themselves.
+pub(super) struct V4Direct;
+
 /// DHCPv4 through relay agents.
 pub(super) struct V4;
 
 /// Address of the relay agent of the link whose client ends a burst.
-const LAST_RELAY: Ipv4Addr = Ipv4Addr::new(10, 255, 255, 1);
+pub(super) const LAST_RELAY: Ipv4Addr = Ipv4Addr::new(10, 255, 255, 1);
+
+/// That link.
+pub(super) const LAST_LINK: &str = "10.255.255.0/24";
 
 impl Protocol for V4 {
     fn family(&self) -> Family {
@@ -44,6 +53,7 @@ impl Protocol for V4 {
         let own = [
             ("@.".to_owned(), format!("10.{high}.{low}.")),
             ("@net".to_owned(), format!("net{index}")),
+            ("@if".to_owned(), format!("s{index}")),
         ];
         own.into_iter().chain((1..=CLIENTS).map(mac)).collect()
     }
@@ -51,7 +61,7 @@ impl Protocol for V4 {
     fn base(&self) -> Value {
         json!({ "subnet4": [{
             "id": 9_999,
-            "subnet": "10.255.255.0/24",
+            "subnet": LAST_LINK,
             "pools": [{ "pool": "10.255.255.9 - 10.255.255.9" }],
         }] })
     }
@@ -132,5 +142,83 @@ impl Protocol for V4 {
 
     fn lifetime_fields(&self) -> &'static [&'static str] {
         &["option 51", "option 58", "option 59"]
+    }
+}
+
+impl Protocol for V4Direct {
+    fn at_a_time(&self) -> usize {
+        DIRECT_LINKS
+    }
+
+    fn family(&self) -> Family {
+        Family::V4
+    }
+
+    fn globals(&self, random: &mut Random) -> Value {
+        V4.globals(random)
+    }
+
+    fn sequence(&self, random: &mut Random) -> Value {
+        generate::direct_sequence(random)
+    }
+
+    fn marks(&self, index: usize) -> Vec<(String, String)> {
+        V4.marks(index)
+    }
+
+    fn base(&self) -> Value {
+        V4.base()
+    }
+
+    fn clients(&self, index: usize) -> Vec<Learned> {
+        V4.clients(index)
+    }
+
+    fn message(&self, step: &Value, _relay: &Value, xid: u32, learned: &Learned) -> Vec<u8> {
+        messages::message(step, Ipv4Addr::UNSPECIFIED, xid, learned)
+    }
+
+    fn last_messages(&self, xid: u32) -> [Vec<u8>; 2] {
+        V4.last_messages(xid)
+    }
+
+    fn xid(&self, message: &[u8]) -> Option<u32> {
+        messages::xid(message)
+    }
+
+    fn fields(&self, message: &[u8]) -> Fields {
+        messages::fields(message)
+    }
+
+    fn learn(&self, reply: &[u8], learned: &mut Learned) {
+        V4.learn(reply, learned);
+    }
+
+    fn asked(&self, message: &[u8], learned: &Learned) -> Asked {
+        V4.asked(message, learned)
+    }
+
+    fn is_offer(&self, reply: &Fields) -> bool {
+        V4.is_offer(reply)
+    }
+
+    fn reply_name(&self, reply: &Fields) -> String {
+        messages::name(reply)
+    }
+
+    fn leased_fields(&self) -> &'static [&'static str] {
+        V4.leased_fields()
+    }
+
+    fn pool(&self, scope: &Value, address: &str) -> Option<String> {
+        V4.pool(scope, address)
+    }
+
+    fn longer_lifetime(&self, field: &str) -> Option<&'static str> {
+        V4.longer_lifetime(field)
+    }
+
+    fn lifetime_fields(&self) -> &'static [&'static str] {
+        V4.lifetime_fields()
     }
 }
