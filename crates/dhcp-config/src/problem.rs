@@ -36,7 +36,8 @@ pub struct Problem {
     pub line: u32,
     /// Column in characters, counted from 1.
     pub column: u32,
-    /// Kea's identifier of the warning, when it has one.
+    /// The identifier of this kind of problem in the log, where it has one of its own;
+    /// [`Problem::identifier`] gives every problem one.
     pub id: Option<&'static str>,
     /// What is wrong, one sentence without a full stop.
     pub message: String,
@@ -46,6 +47,25 @@ pub struct Problem {
     pub(crate) excerpt: String,
     /// Characters of `excerpt` before the place.
     pub(crate) caret: usize,
+}
+
+impl Problem {
+    /// Returns the identifier of the problem in the log, with `DHCPX_` for `DHCP4_` or `DHCP6_`.
+    #[must_use]
+    pub fn identifier(&self) -> &'static str {
+        self.id.unwrap_or(match self.severity {
+            Severity::Error => "DHCPX_PARSER_FAIL",
+            Severity::Warning => "DHCPX_CONFIG_WARNING",
+        })
+    }
+
+    /// Returns place, message and advice in a single line, as the log has them.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let Self { file, line, column, message, help, .. } = self;
+        let help = help.as_ref().map_or_else(String::new, |help| format!(" ({help})"));
+        format!("{file}:{line}:{column}: {message}{help}")
+    }
 }
 
 impl fmt::Display for Problem {

@@ -163,6 +163,9 @@ impl Sources {
     }
 }
 
+/// Identifier of warnings of what is configured and not supported.
+const UNSUPPORTED: &str = "DHCPX_CONFIG_UNSUPPORTED";
+
 /// Advice that goes with a finding.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Help {
@@ -330,7 +333,9 @@ impl Findings {
     /// The problems in the order of their places.
     pub(crate) fn into_problems(mut self, sources: &Sources) -> Vec<Problem> {
         for (at, feature) in core::mem::take(&mut self.inactive).into_values() {
-            self.warn_help(at, feature.message(), feature.help());
+            let (severity, id) = (Severity::Warning, Some(UNSUPPORTED));
+            let (message, help) = (feature.message(), Help::Text(feature.help()));
+            self.add(Finding { at, inside: None, severity, id, message, help });
         }
         let problem = |finding: Finding| {
             let at = finding.inside.map_or(finding.at, |octets| sources.inside(finding.at, octets));

@@ -359,7 +359,7 @@ fn what_is_inactive_is_told_once() {
     ] {
         assert_eq!(inactive(text), [feature], "{text}");
     }
-    let message = "warning updating the Domain Name System is not active in this version of godwit";
+    let message = "warning ddns: updating the Domain Name System is not supported";
     let pool = r#""pool": "10.0.0.0/24", "ddns-override-no-update": true"#;
     let subnet = format!(r#""subnet": "10.0.0.0/8", "pools": [ {{ {pool} }} ]"#);
     let text = format!(

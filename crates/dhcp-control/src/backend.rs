@@ -34,8 +34,8 @@ pub trait Backend {
     /// Checks a whole configuration without using it.
     ///
     /// # Errors
-    /// Every problem of it.
-    fn check(&self, document: &Value) -> Result<(), Vec<Problem>>;
+    /// Every problem of it, or why [`Self::apply`] would refuse it.
+    fn check(&self, document: &Value) -> Result<(), ApplyFailure>;
     /// Uses a whole configuration from now on, `{ "Dhcp4": { ... } }`, without writing it anywhere.
     /// Afterwards [`Self::configuration`] is it, with defaults.
     ///

@@ -1,11 +1,11 @@
 //! From a command's name to what executes it.
 
-use dhcp_config::{Hook, Problem};
+use dhcp_config::Hook;
 use serde_json::Value;
 
 use crate::answer::{Answer, Outcome};
 use crate::arguments::Request;
-use crate::backend::Backend;
+use crate::backend::{ApplyFailure, Backend};
 use crate::family::{Commanded, IpVersion};
 use crate::other_family::EmptyServer;
 use crate::statistics::StatisticCommand;
@@ -159,7 +159,7 @@ pub fn execute<B: Backend>(command: &Value, backend: &mut B) -> Executed {
 /// configuration of the family: beside the thread that executes the other commands.
 pub fn test_configuration<F: Commanded>(
     command: &Value,
-    check: impl FnOnce(&Value) -> Result<(), Vec<Problem>>,
+    check: impl FnOnce(&Value) -> Result<(), ApplyFailure>,
 ) -> Answer {
     match open(command) {
         Ok(request) => core::tested::<F>(&request, check).unwrap_or_else(|early| early),

@@ -107,8 +107,8 @@ impl fmt::Display for ServerError {
             }
             Self::Inactive(names) => write!(
                 f,
-                "this version does not do all that is configured, and it may be dangerous to go \
-                 without it; `--accept-inactive {}` starts all the same",
+                "{} not supported; to start without: `--accept-inactive {}`",
+                listed(names),
                 names.join(",")
             ),
             Self::AlreadyRunning { path, pid } => write!(
@@ -156,6 +156,15 @@ impl fmt::Display for ServerError {
                 write!(f, "stopping, since leases can no longer be stored: {reason}")
             }
         }
+    }
+}
+
+/// The names in a sentence, up to its verb: `a is`, `a and b are`, `a, b and c are`.
+fn listed(names: &[&str]) -> String {
+    match names {
+        [] => "nothing is".to_owned(),
+        [name] => format!("{name} is"),
+        [names @ .., last] => format!("{} and {last} are", names.join(", ")),
     }
 }
 

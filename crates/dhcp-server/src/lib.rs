@@ -4,12 +4,12 @@
 //! What a message leads to is decided in `dhcp-engine`; what is durable, in `dhcp-store`. This
 //! crate only connects them to sockets, files and signals.
 
+mod admission;
 mod control;
 mod doors;
 mod error;
 mod frames;
 mod hosts;
-mod inactive;
 mod latency;
 mod leases;
 mod loading;
@@ -28,10 +28,11 @@ mod supervisor;
 mod transmit;
 mod version;
 
+pub use admission::{admit_dhcp4, admit_dhcp6};
 pub use dhcp_control::IpVersion;
 pub use doors::{missing_dhcp4, missing_dhcp6};
 pub use error::ServerError;
-pub use log::counted;
+pub use log::{counted, identifier};
 pub use reload::{Extent, Files, Terms, read_dhcp4, read_dhcp6};
 pub use server::{Settings, run_dhcp4, run_dhcp6};
 pub use version::{KEA_LEVEL, build_report, extended_version};

@@ -15,11 +15,11 @@ use netio::signal::Signals;
 use netio::{Clock, Waker, confine};
 
 use crate::ServerError;
+use crate::admission::admit;
 use crate::control::ControlThread;
 use crate::doors::{STANDING_BYTES, Sockets, Tending};
 use crate::frames::FrameCounters;
 use crate::hosts::HostsDatabases;
-use crate::inactive;
 use crate::latency::{Latencies, Stopwatch};
 use crate::leases::Leases;
 use crate::log::{self, DAEMON, counted};
@@ -212,11 +212,7 @@ fn checked<P: Service>(settings: &Settings) -> Result<Checked<P::Config>, Server
     for warning in &checked.warnings {
         log::warn(warning);
     }
-    let common = P::shared(&checked.config);
-    if common.listening.is_empty() {
-        return Err(ServerError::NoInterfaces);
-    }
-    inactive::check(common.inactive, &settings.accept_inactive)?;
+    admit(&P::shared(&checked.config), &settings.accept_inactive)?;
     Ok(checked)
 }
 

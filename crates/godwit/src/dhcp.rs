@@ -1,10 +1,12 @@
 //! `godwit dhcp4` and `godwit dhcp6`: the flags of `kea-dhcp4` and `kea-dhcp6`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use dhcp_config::Checked;
-use dhcp_server::{Extent, ServerError, Settings, Terms, counted};
+use clap::builder::PossibleValuesParser;
+use dhcp_server::{Extent, IpVersion, ServerError, Settings, Terms};
+
+use crate::dhcp_check::{Check, told};
 
 /// The flags of both.
 #[derive(Debug, clap::Args)]
@@ -13,8 +15,8 @@ pub(crate) struct Args {
     /// Serve with this configuration
     #[arg(short = 'c', value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Check this configuration, report all problems and warnings, and end; that an interface of it
-    /// is not there is a warning
+    /// Check this configuration, report all problems and warnings, and end: with 2 where -c would
+    /// refuse to start. That an interface of it is not there is a warning
     #[arg(short = 't', value_name = "FILE", conflicts_with_all = ["config", "test"])]
     pub(crate) check: Option<PathBuf>,
     /// The same; Kea's extended check, which has nothing more to look at here
@@ -28,8 +30,12 @@ pub(crate) struct Args {
     pub(crate) client_port: Option<u16>,
     /// Start although these features are configured, not part of this version, and dangerous to
     /// go without; the check of a configuration names them
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', hide_possible_values = true,
+          value_parser = PossibleValuesParser::new(dhcp_config::inactive_feature_names()))]
     pub(crate) accept_inactive: Vec<String>,
+    /// Print what -t or -T found as JSON
+    #[arg(long, conflicts_with = "config")]
+    pub(crate) json: bool,
     /// Leave out subnets and reservations that are wrong, with a warning each, and serve the rest
     #[arg(long)]
     pub(crate) lenient: bool,
@@ -77,12 +83,15 @@ impl Server {
         }
     }
 
+    pub(crate) const fn family(self) -> IpVersion {
+        match self {
+            Self::Dhcp4 => IpVersion::V4,
+            Self::Dhcp6 => IpVersion::V6,
+        }
+    }
+
     fn extended_version(self) -> String {
-        let family = match self {
-            Self::Dhcp4 => dhcp_server::IpVersion::V4,
-            Self::Dhcp6 => dhcp_server::IpVersion::V6,
-        };
-        format!("{}\n", dhcp_server::extended_version(family))
+        format!("{}\n", dhcp_server::extended_version(self.family()))
     }
 
     fn serve(self, settings: &Settings) -> Result<(), ServerError> {
@@ -91,30 +100,6 @@ impl Server {
             Self::Dhcp6 => dhcp_server::run_dhcp6(settings),
         }
     }
-
-    /// Reads and checks the configuration in `path`.
-    fn read(self, path: &Path, terms: Terms) -> Result<Findings, ServerError> {
-        Ok(match self {
-            Self::Dhcp4 => {
-                let Checked { config, warnings, .. } = dhcp_server::read_dhcp4(path, terms)?;
-                let missing = dhcp_server::missing_dhcp4(&config.interfaces);
-                Findings { warnings, missing, subnets: config.subnets.len() }
-            }
-            Self::Dhcp6 => {
-                let Checked { config, warnings, .. } = dhcp_server::read_dhcp6(path, terms)?;
-                let missing = dhcp_server::missing_dhcp6(&config.interfaces);
-                Findings { warnings, missing, subnets: config.subnets.len() }
-            }
-        })
-    }
-}
-
-/// What there is to be said of a sound configuration.
-struct Findings {
-    warnings: Vec<dhcp_config::Problem>,
-    /// What it names of interfaces and this machine does not have, if that can be seen.
-    missing: Result<Vec<String>, ServerError>,
-    subnets: usize,
 }
 
 /// Runs what the flags ask for.
@@ -123,7 +108,11 @@ pub(crate) fn run(server: Server, args: &Args) -> ExitCode {
         _ if args.version => told(&format!("{}\n", dhcp_server::KEA_LEVEL)),
         _ if args.extended_version => told(&server.extended_version()),
         _ if args.build_report => told(&dhcp_server::build_report()),
-        (Some(path), _) => check(server, path, terms(args)),
+        (Some(path), _) => {
+            let accepted = &args.accept_inactive;
+            let check = Check { server, path, terms: terms(args), accepted };
+            if args.json { check.print_json() } else { check.print() }
+        }
         (None, Some(path)) => server.serve(&settings(server, args, path.clone())),
         (None, None) => {
             eprintln!("error: name a configuration with -c FILE, or with -t FILE to check it");
@@ -162,28 +151,11 @@ const fn terms(args: &Args) -> Terms {
     Terms { extent, is_unrestricted: args.unrestricted }
 }
 
-fn check(server: Server, path: &Path, terms: Terms) -> Result<(), ServerError> {
-    let Findings { warnings, missing, subnets } = server.read(path, terms)?;
-    for warning in &warnings {
-        eprintln!("{warning}");
-    }
-    // Sound all the same: it may be meant for another machine, or for later.
-    for missing in missing.unwrap_or_else(|error| vec![error.to_string()]) {
-        eprintln!("warning: {missing}");
-    }
-    let subnets = counted(subnets, "subnet");
-    told(&format!("{}: the configuration is sound, {subnets}\n", path.display()))
-}
-
-fn told(text: &str) -> Result<(), ServerError> {
-    let failed = |cause| ServerError::System { tried: "write to standard output", cause };
-    netio::stdout::print(text).map_err(failed)
-}
-
 /// Problems of the configuration carry their own `error:`.
 fn prefixed(error: &ServerError) -> String {
     match error {
         ServerError::Configuration(_) => error.to_string(),
+        ServerError::Inactive(_) => format!("error: refusing to start: {error}"),
         _ => format!("error: {error}"),
     }
 }

@@ -5,6 +5,7 @@ mod capacity;
 mod cli;
 mod db;
 mod dhcp;
+mod dhcp_check;
 mod kea_admin;
 mod kea_lfc;
 mod keactrl;

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 mod advise;
+mod check;
 mod chromium;
 mod clients;
 mod clients6;

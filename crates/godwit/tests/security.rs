@@ -107,6 +107,15 @@ fn commands_reach_no_file_outside_and_none_in_use() {
             assert_eq!(answer["result"], 1, "{name} {value}: {answer}");
         }
     }
+    // A configuration that no server would start with.
+    let mut document = configuration(path);
+    document["Dhcp4"]["hooks-libraries"] = json!([ { "library": "libdhcp_ha.so" } ]);
+    for name in ["config-test", "config-set"] {
+        let answer = ask(path, &json!({ "command": name, "arguments": document }));
+        let text = answer["text"].as_str().unwrap_or_default();
+        assert_eq!(answer["result"], 1, "{name}: {answer}");
+        assert!(text.contains("high-availability is not supported"), "{name}: {answer}");
+    }
     let write = |command: &str, name: &str| {
         let question = json!({ "command": command, "arguments": { "filename": name } });
         ask(path, &question)["result"].clone()

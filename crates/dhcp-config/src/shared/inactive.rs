@@ -1,6 +1,8 @@
 //! Features of Kea that can be configured and that this version does not have: read, checked and
 //! told of once each.
 
+use std::collections::BTreeSet;
+
 use super::control::InactiveFeature;
 
 /// A feature that is configured without effect.
@@ -32,7 +34,7 @@ impl Feature {
 
     /// The warning.
     pub(crate) fn message(&self) -> String {
-        format!("{} not active in this version of godwit", self.what)
+        format!("{}: {} not supported", self.name, self.what)
     }
 
     /// What follows from it, and what the operator can do.
@@ -100,6 +102,24 @@ pub(crate) static HOOKS: [(&str, &Feature); 19] = [
     ("run_script", &RUN_SCRIPT),
     ("user_chk", &USER_CHK),
 ];
+
+/// Features that belong to no hook library.
+static OTHERS: [&Feature; 6] = [
+    &CONFIG_BACKEND,
+    &HIGH_AVAILABILITY,
+    &UNKNOWN_HOOK,
+    &DDNS,
+    &DHCP4O6,
+    &SHARED_FLQ,
+];
+
+/// Returns the names that `--accept-inactive` takes, each once and in order.
+#[must_use]
+pub fn inactive_feature_names() -> Vec<&'static str> {
+    let of_hooks = HOOKS.iter().map(|(_, feature)| feature.name);
+    let names: BTreeSet<_> = of_hooks.chain(OTHERS.map(|feature| feature.name)).collect();
+    names.into_iter().collect()
+}
 
 static CB_COMMANDS: Feature = Feature::harmless(
     "cb-cmds",

@@ -35,6 +35,7 @@ mod types;
 pub use character_set::CharacterSet;
 pub use classes::*;
 pub use control::*;
+pub use inactive::inactive_feature_names;
 pub use names::{NameKeys, ReplaceName};
 pub use reservations::*;
 pub use security::{Enforcement, Folders, SecurityPolicy};

@@ -41,14 +41,14 @@ pub(super) fn test<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcom
 /// The outcome of `config-test` where `check` checks a whole configuration.
 pub(crate) fn tested<F: Commanded>(
     request: &Request<'_>,
-    check: impl FnOnce(&Value) -> Result<(), Vec<Problem>>,
+    check: impl FnOnce(&Value) -> Result<(), ApplyFailure>,
 ) -> Outcome {
     match check(document::<F>(request)?) {
         Ok(()) => Ok(Answer::success(
             "Configuration seems sane. Control-sockets, hook-libraries, and D2 configuration were \
              sanity checked, but not applied.",
         )),
-        Err(problems) => Err(configuration_refused(ApplyFailure::Invalid(problems))),
+        Err(failure) => Err(configuration_refused(failure)),
     }
 }
 

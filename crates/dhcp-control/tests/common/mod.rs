@@ -287,15 +287,15 @@ impl<F: Commanded> Backend for Fake<F> {
     }
 
     /// Refuses what has the key `wrong`, as the true reader of configurations does.
-    fn check(&self, document: &Value) -> Result<(), Vec<Problem>> {
+    fn check(&self, document: &Value) -> Result<(), ApplyFailure> {
         match document.to_string().contains("\"wrong\":") {
-            true => Err(self.problems(document)),
+            true => Err(ApplyFailure::Invalid(self.problems(document))),
             false => Ok(()),
         }
     }
 
     fn apply(&mut self, document: Value) -> Result<(), ApplyFailure> {
-        self.check(&document).map_err(ApplyFailure::Invalid)?;
+        self.check(&document)?;
         if document.to_string().contains("\"half\":") {
             return Err(ApplyFailure::Partial("the sockets are gone".to_owned()));
         }

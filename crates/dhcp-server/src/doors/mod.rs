@@ -13,7 +13,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-use dhcp_config::{InterfacesConfig, InterfacesConfig6};
+use dhcp_config::{Dhcp4, Dhcp6};
 use dhcp_engine::InterfaceNames;
 use netio::{PacketSocket, UdpSocket, interface};
 
@@ -30,8 +30,8 @@ pub(crate) use tending::Tending;
 /// # Errors
 ///
 /// The interfaces cannot be listed.
-pub fn missing_dhcp4(config: &InterfacesConfig) -> Result<Vec<String>, ServerError> {
-    missing(&Listening::v4(config))
+pub fn missing_dhcp4(config: &Dhcp4) -> Result<Vec<String>, ServerError> {
+    missing(&Listening::v4(&config.interfaces))
 }
 
 /// [`missing_dhcp4`] of a DHCPv6 server.
@@ -39,12 +39,17 @@ pub fn missing_dhcp4(config: &InterfacesConfig) -> Result<Vec<String>, ServerErr
 /// # Errors
 ///
 /// The interfaces cannot be listed.
-pub fn missing_dhcp6(config: &InterfacesConfig6) -> Result<Vec<String>, ServerError> {
-    missing(&Listening::v6(config))
+pub fn missing_dhcp6(config: &Dhcp6) -> Result<Vec<String>, ServerError> {
+    missing(&Listening::v6(&config.interfaces))
 }
 
 fn missing(listening: &Listening) -> Result<Vec<String>, ServerError> {
-    Ok(plan::plan(listening, &list()?).missing)
+    let mut missing = plan::plan(listening, &list()?).missing;
+    if listening.require_all && !missing.is_empty() {
+        let key = "`service-sockets-require-all` is set: the server would not start on this machine";
+        missing.push(key.to_owned());
+    }
+    Ok(missing)
 }
 
 fn list() -> Result<Vec<interface::Interface>, ServerError> {

@@ -22,6 +22,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::thread;
 
 use dhcp_config::{LogSeverity, Logger, Problem};
+use dhcp_control::IpVersion;
 use netio::Clock;
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record as SpanRecord};
@@ -44,6 +45,13 @@ const QUEUE_CAPACITY: usize = 4_096;
 #[must_use]
 pub fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Returns the message identifier `id` as the server of `version` logs it: `DHCPX_` stands for
+/// `DHCP4_` or `DHCP6_`.
+#[must_use]
+pub fn identifier(id: &str, version: IpVersion) -> String {
+    text::identifier(id, &format!("dhcp{}", version.number()))
 }
 
 /// The log of this process.
@@ -94,9 +102,9 @@ pub(crate) fn hearing() -> Hearing {
     Hearing::from_bits(HEARING.load(Ordering::Relaxed))
 }
 
-/// Logs a warning about a configuration, with Kea's identifier when it has one.
+/// Logs a warning about a configuration, in one record.
 pub(crate) fn warn(problem: &Problem) {
-    tracing::warn!(target: DAEMON, id = problem.id, "{problem}");
+    tracing::warn!(target: DAEMON, id = problem.identifier(), "{}", problem.line());
 }
 
 /// Returns when all that has been said so far is written.

@@ -23,11 +23,7 @@ pub(super) struct Collected {
 impl Collected {
     /// Identifier, message and further fields; longer ones are cut.
     pub(super) fn into_text(self, family: &str) -> String {
-        let id = if let Some(rest) = self.id.strip_prefix("DHCPX_") {
-            format!("{}_{rest}", family.to_uppercase())
-        } else {
-            self.id.replace("_VX_", &format!("_V{}_", &family[family.len() - 1..]))
-        };
+        let id = identifier(&self.id, family);
         let space = if id.is_empty() || self.message.is_empty() { "" } else { " " };
         let mut text = format!("{id}{space}{}{}", self.message, self.rest);
         if text.len() > TEXT_MAX_BYTES {
@@ -35,6 +31,15 @@ impl Collected {
             text.push_str(" ...");
         }
         text
+    }
+}
+
+/// The identifier `id` of a server of `family` (`dhcp4`, `dhcp6`): `DHCPX_` and `_VX_` stand for
+/// those of either.
+pub(super) fn identifier(id: &str, family: &str) -> String {
+    match id.strip_prefix("DHCPX_") {
+        Some(rest) => format!("{}_{rest}", family.to_uppercase()),
+        None => id.replace("_VX_", &format!("_V{}_", &family[family.len() - 1..])),
     }
 }
 

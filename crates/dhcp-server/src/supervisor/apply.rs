@@ -18,7 +18,7 @@ use super::in_use::FilesInUse;
 use super::statistics::Work;
 use super::{InForce, Supervisor, wake};
 use crate::ServerError;
-use crate::inactive;
+use crate::admission::admit;
 use crate::log::{self, DAEMON, counted};
 use crate::service::Service;
 
@@ -81,10 +81,7 @@ impl<P: Service> Supervisor<P> {
             log::warn(warning);
         }
         let new = P::shared(&checked.config);
-        if new.listening.is_empty() {
-            return Err(refused(ServerError::NoInterfaces));
-        }
-        inactive::check(new.inactive, &self.settings.accept_inactive).map_err(refused)?;
+        admit(&new, &self.settings.accept_inactive).map_err(refused)?;
         let sockets = new.control_sockets.to_vec();
         self.parts
             .control

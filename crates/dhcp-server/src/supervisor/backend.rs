@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use base::Now;
 use base::time::NS_PER_S;
-use dhcp_config::{ExtendedInfoChecks, Hook, Problem};
+use dhcp_config::{ExtendedInfoChecks, Hook};
 use dhcp_control::statistics::Counts;
 use dhcp_control::{
     ApplyFailure, Backend, Cleanup, HostChange, Interface, Selected, Selector, ServiceState,
@@ -13,6 +13,7 @@ use dhcp_control::{
 use netio::Clock;
 use serde_json::Value;
 
+use super::checks::check_document;
 use super::statistics::Work;
 use super::{Supervisor, wake};
 use crate::leases::Leases;
@@ -51,8 +52,8 @@ impl<P: Service> Backend for Supervisor<P> {
         &self.parts.in_force.document
     }
 
-    fn check(&self, document: &Value) -> Result<(), Vec<Problem>> {
-        self.parse(document).map(drop)
+    fn check(&self, document: &Value) -> Result<(), ApplyFailure> {
+        check_document::<P>(document, &self.settings)
     }
 
     fn apply(&mut self, document: Value) -> Result<(), ApplyFailure> {

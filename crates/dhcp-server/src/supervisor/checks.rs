@@ -5,11 +5,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use dhcp_config::render;
-use dhcp_control::{Answer, kea_json, test_configuration};
+use dhcp_control::{Answer, ApplyFailure, kea_json, test_configuration};
 use dhcp_engine::contain::contained;
+use serde_json::Value;
 
 use super::apply::COMMANDED;
 use crate::ServerError;
+use crate::admission::admit;
 use crate::control::{Asked, Question};
 use crate::log::DAEMON;
 use crate::panics::INTERNAL_ERROR;
@@ -58,9 +60,22 @@ fn check_all<P: Service>(received: &Receiver<Asked>, settings: &Settings) {
     }
 }
 
-fn check<P: Service>(command: &serde_json::Value, settings: &Settings) -> Answer {
-    test_configuration::<P>(command, |document| {
-        let text = render(document);
-        P::parse_text(COMMANDED, &text, &settings.configuration, settings.terms).map(drop)
-    })
+fn check<P: Service>(command: &Value, settings: &Settings) -> Answer {
+    test_configuration::<P>(command, |document| check_document::<P>(document, settings))
+}
+
+/// Checks a whole configuration that came as a command, as far as `config-set` would refuse it.
+///
+/// # Errors
+///
+/// Its problems, or why a server does not serve by it.
+pub(super) fn check_document<P: Service>(
+    document: &Value,
+    settings: &Settings,
+) -> Result<(), ApplyFailure> {
+    let text = render(document);
+    let checked = P::parse_text(COMMANDED, &text, &settings.configuration, settings.terms)
+        .map_err(ApplyFailure::Invalid)?;
+    admit(&P::shared(&checked.config), &settings.accept_inactive)
+        .map_err(|refusal| ApplyFailure::Refused(refusal.to_string()))
 }

@@ -12,8 +12,8 @@ use netio::Clock;
 use serde_json::{Map, Value};
 
 use super::Supervisor;
-use crate::inactive;
-use crate::log::DAEMON;
+use crate::admission::admit;
+use crate::log;
 use crate::service::{HostOf, Service};
 
 /// A change as the configuration has it, and as commands show it.
@@ -78,12 +78,11 @@ impl<P: Service> Supervisor<P> {
         let mut document = without_hosts(&self.parts.in_force.document);
         reservations_of::<P>(&mut document, subnet_id)?.push(given.clone());
         let mut checked = self.parse(&document).ok()?;
-        let inactive = P::shared(&checked.config).inactive;
-        inactive::check(inactive, &self.settings.accept_inactive).ok()?;
+        admit(&P::shared(&checked.config), &self.settings.accept_inactive).ok()?;
         let host = P::hosts(&mut checked.config, subnet_id)?.pop()?;
         let shown = reservations_of::<P>(&mut checked.document.to_json(), subnet_id)?.pop()?;
         for warning in &checked.warnings {
-            tracing::warn!(target: DAEMON, "{warning}");
+            log::warn(warning);
         }
         Some((host, shown))
     }

@@ -1,0 +1,76 @@
+//! Configurations that are sound and that a server does not start with all the same: those without
+//! an interface, and those with features whose absence is dangerous.
+
+use dhcp_config::{Dhcp4, Dhcp6, InactiveFeature};
+use dhcp_lease::v4::V4;
+use dhcp_lease::v6::V6;
+
+use crate::ServerError;
+use crate::service::{Common, Service};
+
+/// Checks that a DHCPv4 server starts with `config`, given the features that `--accept-inactive`
+/// names.
+///
+/// # Errors
+///
+/// Why it would not start.
+pub fn admit_dhcp4(config: &Dhcp4, accepted: &[String]) -> Result<(), ServerError> {
+    admit(&V4::shared(config), accepted)
+}
+
+/// Checks that a DHCPv6 server starts with `config`, given the features that `--accept-inactive`
+/// names.
+///
+/// # Errors
+///
+/// Why it would not start.
+pub fn admit_dhcp6(config: &Dhcp6, accepted: &[String]) -> Result<(), ServerError> {
+    admit(&V6::shared(config), accepted)
+}
+
+/// Refuses a configuration without interfaces, and dangerous features that are not among `accepted`.
+///
+/// # Errors
+///
+/// Why a server does not start with it.
+pub(crate) fn admit(config: &Common<'_>, accepted: &[String]) -> Result<(), ServerError> {
+    if config.listening.is_empty() {
+        return Err(ServerError::NoInterfaces);
+    }
+    refuse_dangerous(config.inactive, accepted)
+}
+
+fn refuse_dangerous(
+    inactive: &[InactiveFeature],
+    accepted: &[String],
+) -> Result<(), ServerError> {
+    let mut refused: Vec<&'static str> = inactive
+        .iter()
+        .filter(|feature| feature.is_dangerous && !accepted.iter().any(|name| name == feature.name))
+        .map(|feature| feature.name)
+        .collect();
+    refused.dedup();
+    if refused.is_empty() { Ok(()) } else { Err(ServerError::Inactive(refused)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dangerous_features_must_be_accepted_by_name() {
+        let feature = |name, is_dangerous| InactiveFeature { name, is_dangerous };
+        let inactive = [feature("ddns", false), feature("sql", true), feature("ha", true)];
+        let refused = |accepted: &[&str]| {
+            let accepted: Vec<String> = accepted.iter().map(ToString::to_string).collect();
+            match refuse_dangerous(&inactive, &accepted) {
+                Ok(()) => Vec::new(),
+                Err(ServerError::Inactive(names)) => names,
+                Err(other) => panic!("{other}"),
+            }
+        };
+        assert_eq!(refused(&[]), ["sql", "ha"]);
+        assert_eq!(refused(&["ha", "ddns"]), ["sql"]);
+        assert!(refused(&["ha", "sql"]).is_empty());
+    }
+}

@@ -1,0 +1,187 @@
+//! `godwit dhcp4 -t` and `godwit dhcp6 -t`: the check of a configuration, for people or as JSON.
+
+use std::path::Path;
+
+use dhcp_config::{Checked, Problem};
+use dhcp_server::{ServerError, Terms, counted};
+use serde_json::{Value, json};
+
+use crate::dhcp::Server;
+
+/// The version of the JSON that `-t --json` prints.
+const SCHEMA: &str = "godwit.check.v1";
+
+/// How a configuration is checked.
+pub(crate) struct Check<'a> {
+    pub(crate) server: Server,
+    pub(crate) path: &'a Path,
+    pub(crate) terms: Terms,
+    /// Features that `--accept-inactive` names.
+    pub(crate) accepted: &'a [String],
+}
+
+/// Result of a check.
+enum Verdict {
+    /// A server starts with the configuration, as far as that is up to the configuration.
+    Sound,
+    /// The configuration is read without errors, and a server refuses to start with it.
+    NotStarted(ServerError),
+    /// The configuration has errors, or cannot be read.
+    Refused(ServerError),
+}
+
+/// All that was found in a configuration.
+struct Findings {
+    verdict: Verdict,
+    problems: Vec<Problem>,
+    /// What this machine lacks of what the configuration names.
+    missing: Vec<String>,
+    subnets: Option<usize>,
+}
+
+impl Check<'_> {
+    /// Checks the configuration and prints what was found, problems on standard error and the
+    /// verdict on a sound configuration on standard output.
+    ///
+    /// # Errors
+    ///
+    /// The configuration is refused, or the output cannot be written.
+    pub(crate) fn print(&self) -> Result<(), ServerError> {
+        let Findings { verdict, problems, missing, subnets } = self.findings();
+        for problem in &problems {
+            eprintln!("{problem}");
+        }
+        for missing in &missing {
+            eprintln!("warning: {missing}");
+        }
+        match verdict {
+            Verdict::Sound => {
+                let subnets = counted(subnets.unwrap_or_default(), "subnet");
+                let path = self.path.display();
+                told(&format!("{path}: the configuration is sound, {subnets}\n"))
+            }
+            Verdict::NotStarted(why) => {
+                eprintln!("would not start: {why}");
+                Err(ServerError::Commanded(why.exit_code()))
+            }
+            // Its problems are printed already.
+            Verdict::Refused(why @ ServerError::Configuration(_)) => {
+                Err(ServerError::Commanded(why.exit_code()))
+            }
+            Verdict::Refused(why) => Err(why),
+        }
+    }
+
+    /// Checks the configuration and prints what was found as one JSON document on standard output.
+    ///
+    /// # Errors
+    ///
+    /// The configuration is refused, or the output cannot be written.
+    pub(crate) fn print_json(&self) -> Result<(), ServerError> {
+        let findings = self.findings();
+        told(&format!("{:#}\n", self.json(&findings)))?;
+        match findings.verdict {
+            Verdict::Sound => Ok(()),
+            Verdict::NotStarted(why) | Verdict::Refused(why) => {
+                Err(ServerError::Commanded(why.exit_code()))
+            }
+        }
+    }
+
+    fn findings(&self) -> Findings {
+        let (path, terms) = (self.path, self.terms);
+        match self.server {
+            Server::Dhcp4 => {
+                of_checked(dhcp_server::read_dhcp4(path, terms), |config| {
+                    let missing = dhcp_server::missing_dhcp4(config);
+                    (dhcp_server::admit_dhcp4(config, self.accepted), missing, config.subnets.len())
+                })
+            }
+            Server::Dhcp6 => {
+                of_checked(dhcp_server::read_dhcp6(path, terms), |config| {
+                    let missing = dhcp_server::missing_dhcp6(config);
+                    (dhcp_server::admit_dhcp6(config, self.accepted), missing, config.subnets.len())
+                })
+            }
+        }
+    }
+
+    fn json(&self, findings: &Findings) -> Value {
+        let Findings { verdict, problems, missing, subnets } = findings;
+        let (name, reason) = match verdict {
+            Verdict::Sound => ("sound", None),
+            Verdict::NotStarted(why) => ("would-not-start", Some(why.to_string())),
+            Verdict::Refused(ServerError::Configuration(_)) => ("errors", None),
+            Verdict::Refused(why) => ("unreadable", Some(why.to_string())),
+        };
+        let of_file = problems.iter().map(|problem| self.problem(problem));
+        let of_machine = missing.iter().map(|message| {
+            json!({
+                "file": self.path.display().to_string(), "line": null, "column": null,
+                "severity": "warning", "id": self.identifier("DHCPX_OPEN_SOCKETS_FAILED"),
+                "message": message, "help": null,
+            })
+        });
+        json!({
+            "schema": SCHEMA,
+            "file": self.path.display().to_string(),
+            "verdict": name,
+            "reason": reason,
+            "subnets": subnets,
+            "problems": of_file.chain(of_machine).collect::<Vec<_>>(),
+        })
+    }
+
+    fn problem(&self, problem: &Problem) -> Value {
+        let Problem { severity, file, line, column, message, help, .. } = problem;
+        json!({
+            "file": file, "line": line, "column": column, "severity": severity.name(),
+            "id": self.identifier(problem.identifier()), "message": message, "help": help,
+        })
+    }
+
+    /// Returns `id` as the server of this family logs it.
+    fn identifier(&self, id: &str) -> String {
+        dhcp_server::identifier(id, self.server.family())
+    }
+}
+
+/// The findings of a configuration that was read; `further` tells whether a server starts with it,
+/// what the machine lacks, and how many subnets there are.
+fn of_checked<C>(
+    read: Result<Checked<C>, ServerError>,
+    further: impl FnOnce(&C) -> (Result<(), ServerError>, Result<Vec<String>, ServerError>, usize),
+) -> Findings {
+    let refused = |problems, why| Findings {
+        verdict: Verdict::Refused(why),
+        problems,
+        missing: Vec::new(),
+        subnets: None,
+    };
+    match read {
+        Ok(Checked { config, warnings, .. }) => {
+            let (admitted, missing, subnets) = further(&config);
+            Findings {
+                verdict: admitted.map_or_else(Verdict::NotStarted, |()| Verdict::Sound),
+                problems: warnings,
+                // Sound all the same: it may be meant for another machine, or for later.
+                missing: missing.unwrap_or_else(|error| vec![error.to_string()]),
+                subnets: Some(subnets),
+            }
+        }
+        Err(ServerError::Configuration(problems)) => {
+            refused(problems.clone(), ServerError::Configuration(problems))
+        }
+        Err(why) => refused(Vec::new(), why),
+    }
+}
+
+/// Prints `text` on standard output.
+///
+/// # Errors
+///
+/// The output cannot be written.
+pub(crate) fn told(text: &str) -> Result<(), ServerError> {
+    let failed = |cause| ServerError::System { tried: "write to standard output", cause };
+    netio::stdout::print(text).map_err(failed)
+}

@@ -1,0 +1,152 @@
+//! `-t` and `-c` agree: what a server does not start with is refused by the check, for people and as
+//! JSON.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use crate::common::{self, ServerProcess, TempFolder, free_port, run_bounded};
+use serde_json::{Value, json};
+
+/// A configuration of `family` (4 or 6) that a server starts with, without a subnet.
+fn sound(family: u8, folder: &Path) -> Value {
+    let socket = if family == 4 { "lo/127.0.0.1" } else { "lo" };
+    let mut settings = json!({
+        "interfaces-config": { "interfaces": [ socket ] },
+        "lease-database": { "type": "memfile", "name": folder.join("leases.csv") }
+    });
+    if family == 6 {
+        settings["data-directory"] = json!(folder);
+    } else {
+        settings["interfaces-config"]["dhcp-socket-type"] = json!("udp");
+    }
+    settings
+}
+
+/// Configurations that no server starts with: a key, its value, and what `-t` says of it.
+fn refused() -> Vec<(&'static str, Value, &'static str)> {
+    let library = |name: &str| json!([ { "library": name } ]);
+    vec![
+        ("hooks-libraries", library("libdhcp_ha.so"), "high-availability is not supported"),
+        ("hooks-libraries", library("/opt/own.so"), "unknown-hook is not supported"),
+        (
+            "config-control",
+            json!({ "config-databases": [ { "type": "mysql" } ] }),
+            "config-backend is not supported",
+        ),
+        ("interfaces-config", json!({ "interfaces": [] }), "the server would hear nothing"),
+        ("valid-lifetim", json!(1), "error: "),
+    ]
+}
+
+fn written(family: u8, folder: &Path, settings: Value) -> PathBuf {
+    let path = folder.join(format!("dhcp{family}.conf"));
+    let root = format!("Dhcp{family}");
+    fs::write(&path, json!({ root: settings }).to_string()).unwrap();
+    path
+}
+
+fn run(family: u8, folder: &Path, flags: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
+    common::confine(&mut command, folder);
+    command.arg(format!("dhcp{family}")).args(["-p", &free_port().to_string(), "-X"]);
+    run_bounded(command.args(flags).stdin(Stdio::null()))
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn the_check_refuses_what_no_server_starts_with() {
+    for family in [4, 6] {
+        for (key, value, why) in refused() {
+            let folder = TempFolder::new("check-refused");
+            let mut settings = sound(family, folder.path());
+            settings[key] = value;
+            let path = written(family, folder.path(), settings);
+            let path = path.to_str().unwrap();
+            let served = run(family, folder.path(), &["-c", path]);
+            let checked = run(family, folder.path(), &["-t", path]);
+            let codes = [&served, &checked].map(|output| output.status.code());
+            assert_eq!(codes, [Some(2), Some(2)], "{key}: {} {}", said(&served), said(&checked));
+            let last = said(&checked).lines().last().unwrap_or_default().to_owned();
+            if why == "error: " {
+                assert!(said(&checked).contains(why), "{}", said(&checked));
+            } else {
+                assert!(last.starts_with("would not start: ") && last.contains(why), "{last}");
+                assert!(said(&served).contains(why), "{}", said(&served));
+            }
+            assert!(checked.stdout.is_empty(), "nothing is called sound");
+        }
+    }
+}
+
+#[test]
+fn what_is_accepted_is_checked_and_served_and_unknown_names_are_refused() {
+    let folder = TempFolder::new("check-accepted");
+    let mut settings = sound(4, folder.path());
+    settings["hooks-libraries"] = json!([ { "library": "libdhcp_ha.so" } ]);
+    let path = written(4, folder.path(), settings);
+    let name = path.to_str().unwrap();
+    let accepted = ["--accept-inactive", "high-availability"];
+    let checked = run(4, folder.path(), &[&accepted[..], &["-t", name]].concat());
+    assert_eq!(checked.status.code(), Some(0), "{}", said(&checked));
+    let flags = [&accepted[..], &["-X"]].concat();
+    ServerProcess::start_with(&flags, "dhcp4", &path, folder.path()).stop();
+    for flag in ["-t", "-c"] {
+        let refused = run(4, folder.path(), &["--accept-inactive", "high-avail", flag, name]);
+        assert_eq!(refused.status.code(), Some(2), "{flag}: {}", said(&refused));
+        let text = said(&refused);
+        assert!(text.contains("high-avail") && text.contains("'high-availability'"), "{text}");
+    }
+}
+
+#[test]
+fn json_has_every_problem_with_its_place() {
+    let folder = TempFolder::new("check-json");
+    let mut settings = sound(4, folder.path());
+    settings["hooks-libraries"] = json!([ { "library": "libdhcp_ha.so" } ]);
+    settings["interfaces-config"]["interfaces"] = json!(["lo/127.0.0.1", "none9"]);
+    let path = written(4, folder.path(), settings.clone());
+    let name = path.to_str().unwrap();
+    let found = |flags: &[&str], code| -> Value {
+        let output = run(4, folder.path(), flags);
+        assert_eq!(output.status.code(), Some(code), "{}", said(&output));
+        assert!(output.stderr.is_empty(), "{}", said(&output));
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let shown = found(&["--json", "-t", name], 2);
+    let head = ["schema", "verdict", "subnets", "file"].map(|key| shown[key].clone());
+    assert_eq!(head, [json!("godwit.check.v1"), json!("would-not-start"), json!(0), json!(name)]);
+    assert!(shown["reason"].as_str().unwrap().contains("--accept-inactive high-availability"));
+    let unsupported = &shown["problems"][0];
+    let key = fs::read_to_string(&path).unwrap().find("\"libdhcp_ha.so\"").unwrap();
+    let place = ["file", "line", "column", "severity", "id"].map(|key| unsupported[key].clone());
+    let expected = [
+        json!(name),
+        json!(1),
+        json!(key + 1),
+        json!("warning"),
+        json!("DHCP4_CONFIG_UNSUPPORTED"),
+    ];
+    assert_eq!(place, expected, "{unsupported:#}");
+    assert!(unsupported["message"].as_str().unwrap().starts_with("high-availability: "));
+    assert!(unsupported["help"].is_string());
+    let missing = &shown["problems"][1];
+    assert!(missing["message"].as_str().unwrap().contains("none9"), "{shown:#}");
+    assert_eq!((&missing["line"], &missing["id"]), (&Value::Null, &json!("DHCP4_OPEN_SOCKETS_FAILED")));
+    settings["hooks-libraries"] = json!([]);
+    settings["valid-lifetim"] = json!(1);
+    let path = written(4, folder.path(), settings.clone());
+    let shown = found(&["--json", "-T", path.to_str().unwrap()], 2);
+    assert_eq!(shown["verdict"], "errors");
+    let ids = ["id", "severity"].map(|key| shown["problems"][0][key].clone());
+    assert_eq!(ids, [json!("DHCP4_PARSER_FAIL"), json!("error")], "{shown:#}");
+    settings.as_object_mut().unwrap().remove("valid-lifetim");
+    let path = written(4, folder.path(), settings);
+    let shown = found(&["--json", "-t", path.to_str().unwrap()], 0);
+    assert_eq!((&shown["verdict"], &shown["reason"]), (&json!("sound"), &Value::Null));
+    let shown = found(&["--json", "-t", "/nowhere/x.conf"], 2);
+    assert_eq!((&shown["verdict"], &shown["problems"]), (&json!("unreadable"), &json!([])));
+}
