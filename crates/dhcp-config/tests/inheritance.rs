@@ -6,7 +6,7 @@ use crate::common::{accepted, folder, shipped_includes};
 use dhcp_config::{
     Dhcp4, Durability, ExpiredLeases, GodwitSettings, InterfaceSelection, LeaseChecks,
     LeaseDatabase, Lifetime, LogDestination, LogSeverity, OnFail, OutboundInterface, SocketType,
-    parse_dhcp4,
+    Shards, parse_dhcp4,
 };
 
 fn shipped(name: &str) -> Dhcp4 {
@@ -111,7 +111,7 @@ fn every_other_part_is_read() {
     let godwit = GodwitSettings {
         durability: Durability::Interval,
         flush_interval_ms: 50,
-        shards: 2,
+        shards: Shards::Fixed(2),
         ..GodwitSettings::default()
     };
     assert_eq!(config.godwit, godwit);

@@ -5,7 +5,7 @@ use core::net::Ipv6Addr;
 use crate::common::{accepted6, folder, shipped_includes};
 use dhcp_config::{
     Dhcp6, Durability, InterfaceSelection, InterfacesConfig6, LeaseChecks, LeaseDatabase, Lifetime,
-    OnFail, ServerIdConfig, ServerIdType, parse_dhcp6,
+    OnFail, ServerIdConfig, ServerIdType, Shards, parse_dhcp6,
 };
 
 fn shipped(name: &str) -> Dhcp6 {
@@ -162,7 +162,7 @@ fn every_other_part_is_read() {
     assert_eq!(config.server_id, server_id);
     assert_eq!(config.relay_supplied_options, [59, 65, 110]);
     assert_eq!(config.expired_leases.hold_reclaimed_s, 3);
-    assert_eq!((config.godwit.durability, config.godwit.shards), (Durability::Interval, 2));
+    assert_eq!((config.godwit.durability, config.godwit.shards), (Durability::Interval, Shards::Fixed(2)));
     assert_eq!(config.lease_checks, LeaseChecks::FixDel);
     let database = &config.lease_database;
     assert!(!database.persist);

@@ -7,7 +7,7 @@ use crate::common::{accepted, accepted6, check_marked, problems, problems6};
 use dhcp_config::{
     Allocator, AuthenticatedClient, CharacterSet, ControlSocket, Dhcp4, Dhcp6, ExtendedInfoChecks,
     GodwitHostsDatabases, Hook, IdentifierKind, LeaseDatabase, MacSource, NameKeys, OnFail,
-    ReplaceName, ReservationModes, Secret, SqlDatabase, SqlKind, SqlTls, SslMode, TlsFiles,
+    ReplaceName, ReservationModes, Secret, Shards, SqlDatabase, SqlKind, SqlTls, SslMode, TlsFiles,
 };
 
 fn global(marked: &str, expected: &[&str]) {
@@ -134,6 +134,32 @@ fn policies_are_checked() {
     assert_eq!((kinds.len(), kinds.last()), (5, Some(&IdentifierKind::FlexId)));
     let kinds = dhcp4(r#""host-reservation-identifiers": [ "flex-id", "duid" ]"#).host_identifiers;
     assert_eq!(kinds, [IdentifierKind::FlexId, IdentifierKind::Duid]);
+}
+
+/// Without `shards` the threads are those of `multi-threading`, which is on unless it is turned off.
+#[test]
+fn threads_follow_multi_threading() {
+    let threads = |text: &str| [dhcp4(text).godwit.shards, dhcp6(text).godwit.shards];
+    let own = r#""user-context": { "godwit": { "shards": 5 } }"#;
+    for (text, expected) in [
+        ("", Shards::Processors),
+        (r#""multi-threading": {}"#, Shards::Processors),
+        (r#""multi-threading": { "thread-pool-size": 0 }"#, Shards::Processors),
+        (r#""multi-threading": { "thread-pool-size": 3 }"#, Shards::Fixed(3)),
+        (r#""multi-threading": { "thread-pool-size": 65535 }"#, Shards::Fixed(1024)),
+        (
+            r#""multi-threading": { "enable-multi-threading": true, "thread-pool-size": 4 }"#,
+            Shards::Fixed(4),
+        ),
+        (
+            r#""multi-threading": { "enable-multi-threading": false, "thread-pool-size": 4 }"#,
+            Shards::Fixed(1),
+        ),
+    ] {
+        assert_eq!(threads(text), [expected; 2], "{text}");
+        let separator = if text.is_empty() { "" } else { "," };
+        assert_eq!(threads(&format!("{text}{separator} {own}")), [Shards::Fixed(5); 2], "{text}");
+    }
 }
 
 #[test]

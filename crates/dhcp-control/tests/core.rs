@@ -127,9 +127,9 @@ fn both_families_answer_alike() {
     alike::<V6>();
 }
 
-/// `status-get` reports threads and queue as `multi-threading` has them.
+/// `status-get` reports the threads that serve, and the queue as `multi-threading` has it.
 #[test]
-fn the_status_has_threads_as_they_are_configured() {
+fn the_status_has_the_threads_that_serve() {
     let mut server = Fake::<V4>::with_subnets();
     server.document["Dhcp4"]["multi-threading"] = json!({
         "enable-multi-threading": true, "thread-pool-size": 7, "packet-queue-size": 99
@@ -138,9 +138,14 @@ fn the_status_has_threads_as_they_are_configured() {
     assert_eq!(status["multi-threading-enabled"], true);
     assert_eq!(
         (&status["thread-pool-size"], &status["packet-queue-size"]),
-        (&json!(7), &json!(99))
+        (&json!(2), &json!(99)),
+        "threads that are configured count from the next start on"
     );
     server.document["Dhcp4"]["multi-threading"] = json!({ "enable-multi-threading": false });
+    let status = server.run(&json!({ "command": "status-get" }))["arguments"].clone();
+    assert_eq!(status["multi-threading-enabled"], true, "`shards` may say otherwise");
+    assert_eq!(status["thread-pool-size"], 2);
+    server.status.threads = 1;
     let status = server.run(&json!({ "command": "status-get" }))["arguments"].clone();
     assert_eq!(status["multi-threading-enabled"], false);
     for key in ["thread-pool-size", "packet-queue-size", "packet-queue-statistics"] {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use dhcp_config::{Checked, Durability, ExpiredLeases, LeaseChecks};
+use dhcp_config::{Checked, Durability, ExpiredLeases, LeaseChecks, Shards};
 use dhcp_engine::shard::Shard;
 use dhcp_engine::{InFlight, Transmit, reclaim};
 use dhcp_lease::LeaseTable;
@@ -68,6 +68,9 @@ impl Settings {
 
 /// Clients that may be in flight without the registry growing.
 const IN_FLIGHT_CAPACITY: usize = 16_384;
+
+/// Most threads that serve clients, however many processors there are.
+const SHARDS_MAX: u16 = 1_024;
 
 /// Serves DHCPv4 until SIGTERM or SIGINT.
 ///
@@ -158,7 +161,7 @@ where
     let checked = checked::<P>(settings)?;
     let common = P::shared(&checked.config);
     log::configure(common.loggers);
-    let shards = common.godwit.shards.max(1);
+    let shards = shard_count(common.godwit.shards);
     let sockets = Sockets {
         port: settings.port,
         shards,
@@ -286,6 +289,15 @@ where
         .name(format!("{}-{index}", P::NAME))
         .spawn(move || serve(desk, &shared))
         .map_err(system("start a shard's thread"))
+}
+
+/// The number of threads that serve clients; that of processors is what this process may use.
+fn shard_count(shards: Shards) -> u16 {
+    match shards {
+        Shards::Fixed(count) => count.max(1),
+        Shards::Processors => thread::available_parallelism()
+            .map_or(1, |count| u16::try_from(count.get()).unwrap_or(SHARDS_MAX).min(SHARDS_MAX)),
+    }
 }
 
 fn wakers(shards: u16) -> Result<Vec<Arc<Waker>>, ServerError> {

@@ -54,6 +54,46 @@ fn leases_are_in_the_file_that_is_named_or_in_none() {
     }
 }
 
+/// As many threads serve as `multi-threading` or `shards` says, and `status-get` tells the truth.
+#[test]
+fn as_many_threads_serve_as_are_configured() {
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let threads = |text: &str| format!(r#""multi-threading": {{ {text} }},"#);
+    let shards = r#""user-context": { "godwit": { "shards": 4 } },"#;
+    for (number, (further, count, is_threaded)) in [
+        (String::new(), processors, true),
+        (threads(r#""enable-multi-threading": false"#), 1, false),
+        (threads(r#""thread-pool-size": 3"#), 3, true),
+        (threads(r#""enable-multi-threading": false"#) + shards, 4, true),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let folder = TempFolder::new(&format!("threads-{number}"));
+        let socket = folder.path().join("control");
+        let text = format!(
+            r#"{{ "Dhcp4": {{ {further}
+                "interfaces-config": {{ "interfaces": [ "lo/127.0.0.1" ],
+                                       "dhcp-socket-type": "udp" }},
+                "control-socket": {{ "socket-type": "unix", "socket-name": "{}" }},
+                "lease-database": {{ "type": "memfile", "persist": false }} }} }}"#,
+            socket.display()
+        );
+        let config = folder.path().join("dhcp4.conf");
+        fs::write(&config, text).expect("the test's folder can be written");
+        let server = ServerProcess::start(&config, folder.path());
+        let tasks = fs::read_dir(format!("/proc/{}/task", server.pid())).expect("it runs");
+        let named = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok());
+        let serving = named.filter(|name| name.starts_with("dhcp4-")).count();
+        assert_eq!(serving, count, "{further}: {}", server.log());
+        let status = &asked(&socket, &json!({ "command": "status-get" }))["arguments"];
+        assert_eq!(status["multi-threading-enabled"], is_threaded, "{further}: {status}");
+        let shown = status.get("thread-pool-size").map(|size| size.as_u64());
+        assert_eq!(shown, is_threaded.then_some(Some(count as u64)), "{further}: {status}");
+        server.stop();
+    }
+}
+
 #[test]
 fn the_lease_file_is_cleaned_up_as_often_as_that_is_set() {
     let folder = TempFolder::new("cleaned");

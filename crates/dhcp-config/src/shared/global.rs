@@ -7,7 +7,7 @@ use super::hooks::{self, Hooks};
 use super::reservations::IdentifierKind;
 use super::sql::SqlDatabase;
 use super::types::{
-    ExpiredLeases, ExtendedInfoChecks, GodwitSettings, LeaseChecks, LeaseDatabase, Logger,
+    ExpiredLeases, ExtendedInfoChecks, GodwitSettings, LeaseChecks, LeaseDatabase, Logger, Shards,
 };
 use super::{database, godwit, inactive, loggers, names, options, policy, sockets};
 use crate::fields::Fields;
@@ -87,7 +87,8 @@ pub(crate) fn top<'v, F: Family>(root: &'v Value, findings: &mut Findings) -> Op
 
 /// Reads the settings of [`Common`], and those that are accepted without effect.
 pub(crate) fn common<F: Classified>(fields: &mut Fields<'_>, findings: &mut Findings) -> Common {
-    let godwit = godwit::read(fields.context(findings), findings);
+    let threads = threads::<F>(fields, findings);
+    let godwit = godwit::read(fields.context(findings), threads, findings);
     let database = fields.take("lease-database");
     let lease_database = database::lease_database::<F>(database, &godwit.lease_database, findings);
     let expired = fields.take("expired-leases-processing");
@@ -213,9 +214,9 @@ fn compatibility(
     flags
 }
 
-/// Keys that steer threads and queues of Kea: shards do that work here, so they are checked only.
+/// Keys that steer queues of Kea: here messages wait in the kernel only, so they are checked and no
+/// more.
 fn machinery<F: Family>(fields: &mut Fields<'_>, findings: &mut Findings) {
-    const SIZE: core::ops::RangeInclusive<i64> = 0..=65_535;
     fields.u32("parked-packet-limit", findings);
     let queue = fields.take("dhcp-queue-control");
     if let Some(mut fields) =
@@ -227,14 +228,23 @@ fn machinery<F: Family>(fields: &mut Fields<'_>, findings: &mut Findings) {
         // Other keys are between Kea and the kind of queue.
         godwit::refuse_inside::<F>(fields.context(findings), findings);
     }
-    let threads = fields.take("multi-threading");
-    if let Some(mut fields) =
-        threads.and_then(|entry| Fields::of(&entry.value, "`multi-threading`", findings))
-    {
-        fields.boolean("enable-multi-threading", findings);
-        fields.integer("thread-pool-size", SIZE, findings);
-        fields.integer("packet-queue-size", SIZE, findings);
-        godwit::refuse_inside::<F>(fields.context(findings), findings);
-        fields.finish(findings);
+}
+
+/// Reads `multi-threading`: how many threads it asks for. As in Kea it is on unless it is turned off,
+/// and a size of 0 is the number of processors.
+fn threads<F: Family>(fields: &mut Fields<'_>, findings: &mut Findings) -> Shards {
+    const SIZE: core::ops::RangeInclusive<i64> = 0..=65_535;
+    let entry = fields.take("multi-threading");
+    let inner = entry.and_then(|entry| Fields::of(&entry.value, "`multi-threading`", findings));
+    let Some(mut fields) = inner else { return Shards::Processors };
+    let is_enabled = fields.boolean("enable-multi-threading", findings);
+    let size = fields.integer("thread-pool-size", SIZE, findings);
+    fields.integer("packet-queue-size", SIZE, findings);
+    godwit::refuse_inside::<F>(fields.context(findings), findings);
+    fields.finish(findings);
+    match size.map_or(0, |placed| placed.value) {
+        _ if is_enabled.is_some_and(|placed| !placed.value) => Shards::Fixed(1),
+        0 => Shards::Processors,
+        size => Shards::Fixed(size.min(godwit::MAX_SHARDS) as u16),
     }
 }

@@ -4,13 +4,15 @@ use core::ops::RangeInclusive;
 
 use super::family::Family;
 use super::security::{self, PathKind};
-use super::types::{Durability, GodwitHostsDatabases, GodwitLeaseDatabase, GodwitSettings};
+use super::types::{
+    Durability, GodwitHostsDatabases, GodwitLeaseDatabase, GodwitSettings, Shards,
+};
 use crate::fields::{Fields, text_of};
 use crate::json::{Kind, Value};
 use crate::source::Findings;
 
 /// Most shards: more than any machine has processors for.
-const MAX_SHARDS: i64 = 1024;
+pub(crate) const MAX_SHARDS: i64 = 1024;
 /// Receive buffers: the kernel gives no less than the first, and the last is a second's worth of the
 /// shortest messages at Gigabit speed.
 const RECEIVE_BUFFER_BYTES: RangeInclusive<i64> = 4_608..=1 << 30;
@@ -21,9 +23,14 @@ const CACHE_KEYS: RangeInclusive<i64> = 32_768..=1 << 28;
 /// How long: shorter than a database takes to answer is of no use.
 const CACHE_LIFETIME_MS: RangeInclusive<i64> = 100..=MAX_INTERVAL_MS;
 
-/// Reads the settings from the global `user-context`, if there is one.
-pub(crate) fn read(context: Option<&Value>, findings: &mut Findings) -> GodwitSettings {
-    let mut settings = GodwitSettings::default();
+/// Reads the settings from the global `user-context`, if there is one; without `shards` there are as
+/// many as `threads`.
+pub(crate) fn read(
+    context: Option<&Value>,
+    threads: Shards,
+    findings: &mut Findings,
+) -> GodwitSettings {
+    let mut settings = GodwitSettings { shards: threads, ..GodwitSettings::default() };
     let Some(value) = context.and_then(inside) else { return settings };
     let Some(mut fields) = Fields::of(value, "`user-context.godwit`", findings) else {
         return settings;
@@ -44,7 +51,7 @@ pub(crate) fn read(context: Option<&Value>, findings: &mut Findings) -> GodwitSe
         }
     }
     if let Some(placed) = fields.integer("shards", 1..=MAX_SHARDS, findings) {
-        settings.shards = placed.value as u16;
+        settings.shards = Shards::Fixed(placed.value as u16);
     }
     if let Some(placed) = fields.integer("hold-time-ms", 1..=MAX_INTERVAL_MS, findings) {
         settings.hold_time_ms = placed.value as u32;

@@ -227,6 +227,15 @@ pub enum Durability {
     Always,
 }
 
+/// How many threads serve clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shards {
+    /// As many as are configured, one at least.
+    Fixed(u16),
+    /// As many as the machine has processors.
+    Processors,
+}
+
 /// `user-context.godwit` of the global scope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GodwitSettings {
@@ -234,8 +243,9 @@ pub struct GodwitSettings {
     pub durability: Durability,
     /// Time between flushes under [`Durability::Interval`]. Default 100 ms.
     pub flush_interval_ms: u32,
-    /// Shards, each a thread with its own socket. Default 1.
-    pub shards: u16,
+    /// Shards, each a thread with its own sockets: as many as `shards` says, else as
+    /// `multi-threading`. Default [`Shards::Processors`].
+    pub shards: Shards,
     /// How long an offered address is held for the client. Default 10000 ms.
     pub hold_time_ms: u32,
     /// Whether joined datagrams are taken in one piece and replies leave with UDP segmentation
@@ -284,7 +294,7 @@ impl Default for GodwitSettings {
         Self {
             durability: Durability::Always,
             flush_interval_ms: 100,
-            shards: 1,
+            shards: Shards::Processors,
             hold_time_ms: 10_000,
             segmentation: false,
             receive_buffer_bytes: None,

@@ -35,8 +35,9 @@ pub(super) fn status<B: Backend>(_request: &Request<'_>, backend: &mut B) -> Out
         (false, false) => json!({ "status": "failed", "errors": status.socket_errors }),
     };
     let threading = &root(backend)["multi-threading"];
-    let is_threaded = threading["enable-multi-threading"] != Value::Bool(false);
-    let configured = |key: &str| threading[key].as_u64().filter(|&number| number > 0);
+    let is_configured = threading["enable-multi-threading"] != Value::Bool(false);
+    let is_threaded = is_configured || status.threads > 1;
+    let queue_size = threading["packet-queue-size"].as_u64().filter(|&number| number > 0);
     let mut shown = json!({
         "pid": status.pid,
         "uptime": status.uptime_s,
@@ -46,10 +47,9 @@ pub(super) fn status<B: Backend>(_request: &Request<'_>, backend: &mut B) -> Out
         "dhcp-state": service,
     });
     if is_threaded {
-        let threads = configured("thread-pool-size").unwrap_or_else(|| u64::from(status.threads));
-        let size = configured("packet-queue-size").unwrap_or_else(|| u64::from(status.queue_size));
-        shown["thread-pool-size"] = json!(threads);
-        shown["packet-queue-size"] = json!(size);
+        shown["thread-pool-size"] = json!(status.threads);
+        shown["packet-queue-size"] =
+            json!(queue_size.unwrap_or_else(|| u64::from(status.queue_size)));
         shown["packet-queue-statistics"] = json!(status.queue_means);
     }
     if B::Family::VERSION == IpVersion::V6 {

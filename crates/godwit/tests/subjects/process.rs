@@ -296,8 +296,9 @@ fn members(make: Make, places: &Places, setup: Setup<'_>, interface: &str) -> St
     if setup.family == Family::V6 {
         members += &format!(r#""data-directory": "{leases}","#);
     }
-    if make == Make::Kea3 && !setup.config.contains("\"multi-threading\"") {
-        // With several threads, as is its default, an answer is counted some time after it was sent.
+    if make != Make::Kea && !setup.config.contains("\"multi-threading\"") {
+        // With several threads, as is the default of both, an answer of Kea's is counted some time
+        // after it was sent, and clients of this server are served in no certain order.
         members += r#""multi-threading": { "enable-multi-threading": false },"#;
     }
     if setup.has_commands {

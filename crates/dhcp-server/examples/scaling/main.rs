@@ -1,0 +1,253 @@
+//! Exchanges per second of the server without its sockets (engine, lease table and lease file), with
+//! one thread and with two, for both families:
+//!
+//! ```sh
+//! cargo run --release -p dhcp-server --example scaling [THREADS] [ROUNDS] [--folder FOLDER]
+//! ```
+//!
+//! An exchange is DISCOVER and REQUEST, or SOLICIT and REQUEST, in batches of 32, with durability
+//! `none`: rows are written to the lease file and not flushed. The threads share one lease table, one
+//! pool and one lease file, as shards do. Rounds with one thread and with several alternate (A B B A),
+//! and medians are printed, by the clock and by the time that the threads had a processor: the second
+//! one is not disturbed by other work on the machine, and does not count waiting for a lock.
+
+#![allow(unreachable_pub, reason = "modules of an example")]
+
+mod v4;
+mod v6;
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Barrier};
+use std::thread;
+
+use dhcp_engine::{InFlight, Protocol, Shard, Transmit};
+use dhcp_lease::LeaseTable;
+use dhcp_store::MemfileStore;
+use dhcp_store::log::{CoreOptions, Durability, LogThread, Shards, ThreadOptions};
+use dhcp_store::memfile::{Memfile, OpenOptions, Rows};
+use dhcp_store::storage::DiskStorage;
+use netio::Clock;
+
+/// Messages of one batch.
+const BATCH: u32 = 32;
+/// Exchanges of one thread in one round.
+const EXCHANGES: u32 = 16_000;
+/// Numbers of clients of one thread begin this far behind those of the one before.
+const CLIENTS_OF_THREAD: u32 = 4_000_000;
+const ROUNDS: u32 = 12;
+
+/// A family's messages.
+trait Clients: Protocol<Ingress: Send, Snapshot: Send + Sync, Destination: Send, Work: Send> + Rows {
+    const NAME: &'static str;
+
+    /// The compiled configuration: one subnet with one pool.
+    fn compile(table: &LeaseTable<Self>) -> Self::Snapshot;
+
+    /// How all messages come in.
+    fn ingress() -> Self::Ingress;
+
+    /// Writes the first message of client number `client`; its length.
+    fn ask(buffer: &mut [u8], client: u32) -> usize;
+
+    /// Writes the message that takes what `offer` offers; its length.
+    fn take(buffer: &mut [u8], offer: &[u8]) -> usize;
+
+    /// Returns whether `reply` grants a lease.
+    fn is_granted(reply: &[u8]) -> bool;
+}
+
+/// The replies of one batch, one behind the other.
+#[derive(Default)]
+struct Replies {
+    octets: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Replies {
+    fn clear(&mut self) {
+        self.octets.clear();
+        self.ends.clear();
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let begins = std::iter::once(0).chain(self.ends.iter().copied());
+        begins.zip(&self.ends).map(|(begin, &end)| &self.octets[begin..end])
+    }
+}
+
+impl<P: Clients> Transmit<P> for Replies {
+    fn transmit(&mut self, _: P::Destination, _: P::Ingress, octets: &[u8]) -> bool {
+        self.octets.extend_from_slice(octets);
+        self.ends.push(self.octets.len());
+        true
+    }
+}
+
+/// One shard with its clients.
+struct Half<P: Clients> {
+    shard: Shard<P, MemfileStore<P>>,
+    replies: Replies,
+    messages: Vec<([u8; 600], usize)>,
+}
+
+impl<P: Clients> Half<P> {
+    fn serve(&mut self) {
+        let now = Clock::now();
+        self.replies.clear();
+        let arrived =
+            self.messages.iter().map(|(octets, len)| (now.mono_ns, &octets[..*len], P::ingress()));
+        self.shard.handle_all(now, arrived, &mut self.replies);
+        self.shard.end_batch(now, &mut self.replies);
+        // Rows that another shard writes along with its own are waited for.
+        while self.replies.ends.len() < self.messages.len() {
+            thread::yield_now();
+            self.shard.end_batch(now, &mut self.replies);
+        }
+    }
+
+    /// Exchanges of all of `clients`; nanoseconds of processor time.
+    fn attend(&mut self, clients: Range<u32>) -> u64 {
+        let begun_ns = Clock::thread_cpu_ns();
+        let mut granted = 0;
+        for first in clients.clone().step_by(BATCH as usize) {
+            self.messages.clear();
+            for client in first..first + BATCH {
+                let mut buffer = [0; 600];
+                let len = P::ask(&mut buffer, client);
+                self.messages.push((buffer, len));
+            }
+            self.serve();
+            self.messages.clear();
+            for offer in self.replies.iter() {
+                let mut buffer = [0; 600];
+                let len = P::take(&mut buffer, offer);
+                self.messages.push((buffer, len));
+            }
+            self.serve();
+            granted += self.replies.iter().filter(|reply| P::is_granted(reply)).count();
+        }
+        assert_eq!(granted, clients.len(), "every client has a lease");
+        Clock::thread_cpu_ns() - begun_ns
+    }
+}
+
+/// A server with as many shards as there are threads.
+struct Server<P: Clients> {
+    halves: Vec<Half<P>>,
+    _log: LogThread,
+}
+
+/// Nanoseconds for one exchange: of the clock, and of processors.
+#[derive(Clone, Copy)]
+struct Cost {
+    wall_ns: f64,
+    cpu_ns: f64,
+}
+
+impl<P: Clients> Server<P> {
+    fn start(threads: u32, folder: &Path) -> Self {
+        let table = Arc::new(LeaseTable::new(1));
+        let snapshot = Arc::new(P::compile(&table));
+        let path = folder.join(format!("{}-{threads}.csv", P::NAME));
+        let (memfile, ..) = Memfile::open::<P>(Arc::new(DiskStorage), &path, OpenOptions::default())
+            .unwrap_or_else(|error| panic!("{error}"));
+        let core = CoreOptions { durability: Durability::None, lfc_interval_s: 0 };
+        let options = ThreadOptions { core, ..ThreadOptions::default() };
+        let shards = Shards::new(threads as usize, |_| ());
+        let log = LogThread::start(shards, memfile, options, Box::new(Clock::now))
+            .unwrap_or_else(|error| panic!("{error}"));
+        let in_flight = Arc::new(InFlight::new(1, 16_384));
+        let half = |index| {
+            let store = MemfileStore::new(Arc::clone(&table), log.shard(index));
+            let mut shard = Shard::new(store, Arc::clone(&snapshot), Arc::clone(&in_flight));
+            shard.set_prefetch(netio::prefetch);
+            Half { shard, replies: Replies::default(), messages: Vec::new() }
+        };
+        Self { halves: (0..threads as usize).map(half).collect(), _log: log }
+    }
+
+    /// One round with the clients from number `first` on, each thread with its own.
+    fn play(&mut self, first: u32) -> Cost {
+        let exchanges = f64::from(EXCHANGES) * self.halves.len() as f64;
+        let barrier = Barrier::new(self.halves.len() + 1);
+        let mut begun_ns = 0;
+        let cpu_ns: u64 = thread::scope(|scope| {
+            let barrier = &barrier;
+            let handles: Vec<_> = self
+                .halves
+                .iter_mut()
+                .zip(0..)
+                .map(|(half, index)| {
+                    let begin = index * CLIENTS_OF_THREAD + first;
+                    scope.spawn(move || {
+                        barrier.wait();
+                        half.attend(begin..begin + EXCHANGES)
+                    })
+                })
+                .collect();
+            barrier.wait();
+            begun_ns = Clock::mono_ns();
+            handles.into_iter().map(|handle| handle.join().expect("it does not panic")).sum()
+        });
+        let wall_ns = Clock::mono_ns() - begun_ns;
+        Cost { wall_ns: wall_ns as f64 / exchanges, cpu_ns: cpu_ns as f64 / exchanges }
+    }
+}
+
+fn median(costs: &[Cost], of: impl Fn(&Cost) -> f64) -> f64 {
+    let mut values: Vec<f64> = costs.iter().map(of).collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn measure<P: Clients>(threads: u32, rounds: u32, folder: &Path) {
+    let mut servers = [1, threads].map(|threads| Server::<P>::start(threads, folder));
+    // New clients in every round, then those of the first rounds once more.
+    for (kind, is_new) in [("new clients", true), ("known clients", false)] {
+        let mut costs = [Vec::new(), Vec::new()];
+        for round in 0..rounds {
+            let first = if is_new { round } else { round % 2 } * EXCHANGES;
+            let order = if round % 2 == 0 { [0, 1] } else { [1, 0] };
+            for at in order {
+                costs[at].push(servers[at].play(first));
+            }
+        }
+        let [one, several] = [0, 1].map(|at| {
+            let (wall, cpu) = (
+                1e9 / median(&costs[at], |cost| cost.wall_ns),
+                1e9 / median(&costs[at], |cost| cost.cpu_ns),
+            );
+            (wall, cpu)
+        });
+        println!(
+            "{}  {kind:<14} 1 thread {:>9.0}/s   {threads} threads {:>9.0}/s   {:.2} times by the \
+             clock, {:.2} by processor time",
+            P::NAME,
+            one.0,
+            several.0,
+            several.0 / one.0,
+            f64::from(threads) * several.1 / one.1,
+        );
+    }
+}
+
+fn main() {
+    let mut numbers = Vec::new();
+    let mut folder: PathBuf = std::env::temp_dir();
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        match argument.parse::<u32>() {
+            Ok(number) => numbers.push(number),
+            Err(_) if argument == "--folder" => folder = arguments.next().unwrap_or_default().into(),
+            Err(_) => panic!("usage: scaling [THREADS] [ROUNDS] [--folder FOLDER]"),
+        }
+    }
+    let threads = numbers.first().copied().unwrap_or(2).max(2);
+    let rounds = numbers.get(1).copied().unwrap_or(ROUNDS).max(2);
+    let own = folder.join(format!("godwit-scaling-{}", std::process::id()));
+    std::fs::create_dir_all(&own).unwrap_or_else(|error| panic!("{}: {error}", own.display()));
+    measure::<dhcp_lease::v4::V4>(threads, rounds, &own);
+    measure::<dhcp_lease::v6::V6>(threads, rounds, &own);
+    std::fs::remove_dir_all(&own).ok();
+}
