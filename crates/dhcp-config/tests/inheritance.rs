@@ -5,8 +5,8 @@ use core::net::Ipv4Addr;
 use crate::common::{accepted, folder, shipped_includes};
 use dhcp_config::{
     Dhcp4, Durability, ExpiredLeases, GodwitSettings, InterfaceSelection, LeaseChecks,
-    LeaseDatabase, Lifetime, LogDestination, LogSeverity, OnFail, OutboundInterface, SocketType,
-    Shards, parse_dhcp4,
+    LeaseDatabase, Lifetime, LogDestination, LogSeverity, OnFail, OutboundInterface, Shards,
+    SocketType, parse_dhcp4,
 };
 
 fn shipped(name: &str) -> Dhcp4 {

@@ -162,7 +162,10 @@ fn every_other_part_is_read() {
     assert_eq!(config.server_id, server_id);
     assert_eq!(config.relay_supplied_options, [59, 65, 110]);
     assert_eq!(config.expired_leases.hold_reclaimed_s, 3);
-    assert_eq!((config.godwit.durability, config.godwit.shards), (Durability::Interval, Shards::Fixed(2)));
+    assert_eq!(
+        (config.godwit.durability, config.godwit.shards),
+        (Durability::Interval, Shards::Fixed(2))
+    );
     assert_eq!(config.lease_checks, LeaseChecks::FixDel);
     let database = &config.lease_database;
     assert!(!database.persist);

@@ -40,7 +40,12 @@ pub(crate) fn admit(config: &Common<'_>, accepted: &[String]) -> Result<(), Serv
     refuse_dangerous(config.inactive, accepted)
 }
 
-fn refuse_dangerous(
+/// Refuses dangerous features that are not among `accepted`.
+///
+/// # Errors
+///
+/// Their names.
+pub(crate) fn refuse_dangerous(
     inactive: &[InactiveFeature],
     accepted: &[String],
 ) -> Result<(), ServerError> {

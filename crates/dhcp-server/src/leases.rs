@@ -135,7 +135,7 @@ impl<P: Service> Leases<P> {
             Self::Database(thread) => (thread.take_problems(), thread.failure().is_some()),
         };
         for problem in problems {
-            tracing::error!(target: DHCPSRV, "{problem}");
+            tracing::error!(target: DHCPSRV, id = "DHCPSRV_LEASE_STORE_FAILED", "{problem}");
         }
         has_given_up
     }
@@ -147,6 +147,7 @@ impl<P: Service> Leases<P> {
                 let direction = if by_s > 0 { "forward" } else { "back" };
                 tracing::warn!(
                     target: DHCPSRV,
+                    id = "DHCPSRV_CLOCK_SET",
                     "the clock was set {direction} by {} s: {} moved with it, so that each lease \
                      lasts for its lifetime",
                     by_s.unsigned_abs(),
@@ -196,12 +197,14 @@ fn log_report(report: &LoadReport, path: &Path) {
     if report.torn_octets > 0 {
         tracing::warn!(
             target: DHCPSRV,
+            id = "DHCPSRV_MEMFILE_LEASE_FILE_CUT",
             "cut {} octets of an unfinished row off the end", report.torn_octets
         );
     }
     if let Some(copy) = &report.set_aside {
         tracing::warn!(
             target: DHCPSRV,
+            id = "DHCPSRV_MEMFILE_LEASE_FILE_DAMAGED",
             "lease file {} is damaged: another program has cut or changed it; set aside as {}, \
              and its sound rows were loaded",
             path.display(),
@@ -216,6 +219,7 @@ fn follow_clock<P: Service>(table: &LeaseTable<P>) -> bool {
     if ahead_s >= TOLD_STEP_S {
         tracing::warn!(
             target: DHCPSRV,
+            id = "DHCPSRV_CLOCK_BEHIND",
             "the clock is behind: {} later than now by up to {ahead_s} s; they last for their \
              lifetimes from now on",
             counted(leases as usize, "lease")

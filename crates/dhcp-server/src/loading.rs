@@ -131,8 +131,9 @@ impl<'l, P: Service> Loading<'l, P> {
             let count = counted(upgraded, "row");
             tracing::info!(
                 target: DHCPSRV,
-                "what {count} kept of relay agents was in an older form; it is written in the \
-                 present one when the leases are written again"
+                id = "DHCPSRV_LEASE_EXTENDED_INFO_UPGRADED",
+                "{count} had relay information in an older form; it is converted when the leases are \
+                 next written"
             );
         }
         let (wrong, dropped) = (self.wrong.into_inner(), self.dropped.into_inner());
@@ -163,7 +164,7 @@ impl<P: Service> Intake<P> for Loading<'_, P> {
 
     fn progress(&self, progress: Progress) {
         if let Some(line) = self.pace.line(Clock::now(), progress) {
-            tracing::info!(target: DHCPSRV, "{line}");
+            tracing::info!(target: DHCPSRV, id = "DHCPSRV_MEMFILE_LEASE_FILE_PROGRESS", "{line}");
         }
     }
 }

@@ -34,8 +34,13 @@ impl PidFile {
             Ok(claimed) => Ok(Some(claimed)),
             Err(Refusal::Taken(pid)) => Err(ServerError::AlreadyRunning { path, pid }),
             Err(Refusal::Io(cause)) => {
+                let cause = explained(&path, &cause);
                 let path = path.display();
-                tracing::warn!(target: DAEMON, "there is no PID file {path}: {cause}");
+                tracing::warn!(
+                    target: DAEMON,
+                    id = "DCTL_PID_FILE_ERROR",
+                    "cannot write PID file {path}: {cause} (continuing without)"
+                );
                 Ok(None)
             }
         }
@@ -69,9 +74,18 @@ impl PidFile {
     }
 }
 
+/// The cause why `path` cannot be written, naming the folder where that is what is missing.
+fn explained(path: &Path, cause: &io::Error) -> String {
+    match path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
+        Some(folder) => format!("{} does not exist", folder.display()),
+        None => cause.to_string(),
+    }
+}
+
 impl Drop for PidFile {
     fn drop(&mut self) {
-        // It is nobody else's, and a file that stays is known for what it is.
+        // Its lock is held here, so no other server uses it. If it cannot be removed, the next start
+        // recognizes it as stale.
         fs::remove_file(&self.path).ok();
     }
 }
@@ -111,6 +125,15 @@ fn is_server(pid: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_that_is_missing_is_named() {
+        let cause = io::Error::from(io::ErrorKind::PermissionDenied);
+        let told = |path: &str| explained(Path::new(path), &cause);
+        assert_eq!(told("/nowhere/kea/x.pid"), "/nowhere/kea does not exist");
+        assert_eq!(told("/proc/x.pid"), cause.to_string());
+        assert_eq!(told("x.pid"), cause.to_string());
+    }
 
     #[test]
     fn the_name_is_keas() {

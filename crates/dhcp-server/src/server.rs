@@ -23,6 +23,7 @@ use crate::hosts::HostsDatabases;
 use crate::latency::{Latencies, Stopwatch};
 use crate::leases::Leases;
 use crate::log::{self, DAEMON, counted};
+use crate::narrate::{self, Narration, Recorder};
 use crate::panics;
 use crate::pid_file::PidFile;
 use crate::policy;
@@ -102,10 +103,19 @@ where
     log::start(P::NAME);
     warn_of_flags(P::NAME, settings);
     for folder in made {
-        tracing::info!(target: DAEMON, "made the folder {}, which was not there", folder.display());
+        tracing::info!(
+            target: DAEMON,
+            id = "DHCPX_FOLDER_MADE",
+            "made the folder {}, which was not there",
+            folder.display()
+        );
     }
     for reason in restricted.into_iter().filter_map(Result::err) {
-        tracing::warn!(target: DAEMON, "the server is less confined than it could be: {reason}");
+        tracing::warn!(
+            target: DAEMON,
+            id = "DHCPX_NOT_CONFINED",
+            "the server is less confined than it could be: {reason}"
+        );
     }
     let ended = serve_until_told::<P>(settings);
     match &ended {
@@ -161,6 +171,7 @@ where
     let checked = checked::<P>(settings)?;
     let common = P::shared(&checked.config);
     log::configure(common.loggers);
+    narrate::set_terms(common.decline_probation_period_s, common.expired);
     let shards = shard_count(common.godwit.shards);
     let sockets = Sockets {
         port: settings.port,
@@ -189,7 +200,10 @@ where
         table: Arc::clone(&table),
     });
     let in_force = InForce::<P>::new(checked, snapshot);
-    let parts = Parts { tending, table, leases, hosts, wakers, in_force, constants, control };
+    let mut narration = Narration::new(wakers.len());
+    narration.start_if_wanted()?;
+    let parts =
+        Parts { tending, table, leases, hosts, wakers, in_force, constants, control, narration };
     let mut supervisor = Supervisor::new(settings.clone(), Arc::clone(&shared), parts);
     let threads = spawn_shards(&mut supervisor)?;
     let ended = supervisor.run(&signals, &inbox);
@@ -212,9 +226,7 @@ where
 /// The configuration, its warnings told.
 fn checked<P: Service>(settings: &Settings) -> Result<Checked<P::Config>, ServerError> {
     let checked = P::read(&settings.configuration, settings.terms)?;
-    for warning in &checked.warnings {
-        log::warn(warning);
-    }
+    checked.warnings.iter().for_each(log::problem);
     admit(&P::shared(&checked.config), &settings.accept_inactive)?;
     Ok(checked)
 }
@@ -282,6 +294,7 @@ where
         batches: Batches::new(godwit.segmentation),
         has_fixed_room: godwit.receive_buffer_bytes.is_some(),
         stopwatch: Stopwatch::new(latencies),
+        recorder: Recorder::new(supervisor.mailbox(index)),
     };
     supervisor.count(counted);
     let shared = supervisor.shared();

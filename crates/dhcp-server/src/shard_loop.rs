@@ -25,6 +25,7 @@ use netio::{Clock, PacketRecvBatch, PacketSocket, PollFd, RecvBatch, UdpSocket, 
 use crate::doors::{BURST_BYTES, Door, Doors, Lane, Reading, Room, Socket};
 use crate::frames::FrameCounters;
 use crate::latency::{Stopwatch, since_ns};
+use crate::narrate::Recorder;
 use crate::published::{Published, Seen};
 use crate::service::Service;
 use crate::transmit::{Addressing, Batches, Replies};
@@ -65,6 +66,7 @@ pub(crate) struct Desk<P: Service, S> {
     /// The operator says how much may wait at sockets.
     pub(crate) has_fixed_room: bool,
     pub(crate) stopwatch: Stopwatch,
+    pub(crate) recorder: Recorder,
 }
 
 /// What was received, and when what is to be done.
@@ -121,8 +123,8 @@ where
     let (shard, own) = (&mut desk.shard, doors.value.of_shard(desk.index));
     let addressing = Addressing { is_routed: doors.value.is_routed, ..desk.addressing };
     let (batches, stopwatch) = (&mut desk.batches, &mut desk.stopwatch);
-    let names = &doors.value.names;
-    let mut replies = Replies::new(own, batches, addressing, stopwatch, names);
+    desk.recorder.set_names(Arc::clone(&doors.value.names));
+    let mut replies = Replies::new(own, batches, addressing, stopwatch, &mut desk.recorder);
     let mut fds: Vec<PollFd<'_>> = own.iter().map(|door| PollFd::readable(&door.socket)).collect();
     fds.extend(own.iter().filter_map(|door| door.express.as_ref()).map(PollFd::readable));
     fds.push(PollFd::readable(&*desk.waker));
@@ -145,7 +147,7 @@ where
         }
         if received == 0 {
             course.now = Clock::now();
-            replies.settle(course.now.mono_ns);
+            replies.settle(course.now);
         }
         shard.end_batch(course.now, &mut replies);
         shard.count_given_up(replies.flush());
@@ -159,7 +161,7 @@ where
             netio::poll(&mut fds, Some(timeout_ns)).ok();
             desk.waker.drain();
             course.now = Clock::now();
-            replies.settle(course.now.mono_ns);
+            replies.settle(course.now);
         }
     }
     true
@@ -272,7 +274,7 @@ impl Course {
         replies: &mut Replies<'_>,
     ) -> Now {
         self.now = Clock::now();
-        replies.settle(self.now.mono_ns);
+        replies.settle(self.now);
         let since_ns = patience_ns.map_or(0, |wait_ns| self.now.mono_ns.saturating_sub(wait_ns));
         shard.leave_before(since_ns);
         self.now

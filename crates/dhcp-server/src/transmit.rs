@@ -3,9 +3,10 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::sync::Arc;
 
+use base::Now;
 use dhcp_engine::v4::Destination;
 use dhcp_engine::v4::destination::CLIENT_PORT;
-use dhcp_engine::{Asked, InterfaceNames, Notice, Transmit, v4, v6};
+use dhcp_engine::{Asked, Notice, Transmit, v4, v6};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 use netio::send::Source;
@@ -14,8 +15,8 @@ use packet_wire::frame;
 
 use crate::doors::{Door, Kind, Socket};
 use crate::latency::Stopwatch;
-use crate::log::{self, Hearing};
-use crate::narrate::{Narrator, tell_v4, tell_v6};
+use crate::log;
+use crate::narrate::Recorder;
 
 /// Replies per system call, and room for one batch's releases before a flush is forced.
 const BATCH_SLOTS: usize = 256;
@@ -169,33 +170,33 @@ pub(crate) struct Replies<'d> {
     batches: &'d mut Batches,
     addressing: Addressing,
     stopwatch: &'d mut Stopwatch,
-    /// Who tells of single messages, and what of them anybody wants to know.
-    narrator: Narrator<'d>,
+    /// Takes note of single messages, as far as anybody wants to know of them.
+    recorder: &'d mut Recorder,
     given_up: usize,
 }
 
 impl<'d> Replies<'d> {
-    /// Replies through `doors`, which `batches` follows; `names` are those of the interfaces.
+    /// Replies through `doors`, which `batches` follows.
     pub(crate) const fn new(
         doors: &'d [Arc<Door>],
         batches: &'d mut Batches,
         addressing: Addressing,
         stopwatch: &'d mut Stopwatch,
-        names: &'d InterfaceNames,
+        recorder: &'d mut Recorder,
     ) -> Self {
-        let narrator = Narrator { hearing: Hearing::NOBODY, names };
-        Self { doors, batches, addressing, stopwatch, narrator, given_up: 0 }
+        Self { doors, batches, addressing, stopwatch, recorder, given_up: 0 }
     }
 
     /// Looks what anybody wants to know of the messages of the next batch.
     pub(crate) fn listen(&mut self) {
-        self.narrator.hearing = log::hearing();
+        self.recorder.follow(log::hearing());
     }
 
-    /// Takes the reading `now_ns` of the monotonic clock as the time at which the kernel has taken
-    /// what was flushed.
-    pub(crate) fn settle(&mut self, now_ns: u64) {
-        self.stopwatch.settle(now_ns);
+    /// Takes the reading `now` of the clocks as the time at which the kernel has taken what was
+    /// flushed.
+    pub(crate) fn settle(&mut self, now: Now) {
+        self.stopwatch.settle(now.mono_ns);
+        self.recorder.set_time(now.wall_us);
     }
 
     /// Hands everything to the kernel. Returns how many replies were given up since the last call.
@@ -325,11 +326,11 @@ impl Transmit<V4> for Replies<'_> {
     }
 
     fn is_listening(&self) -> bool {
-        self.narrator.hearing.is_any()
+        self.recorder.is_wanted()
     }
 
     fn hear(&self, notice: Notice<Destination>, octets: &[u8], ingress: v4::Ingress) {
-        tell_v4(self.narrator, notice, octets, ingress);
+        self.recorder.note_v4(notice, octets, ingress);
     }
 
     fn transmit(&mut self, destination: Destination, ingress: v4::Ingress, octets: &[u8]) -> bool {
@@ -373,11 +374,11 @@ impl Transmit<V6> for Replies<'_> {
     }
 
     fn is_listening(&self) -> bool {
-        self.narrator.hearing.is_any()
+        self.recorder.is_wanted()
     }
 
     fn hear(&self, notice: Notice<SocketAddrV6>, octets: &[u8], ingress: v6::Ingress) {
-        tell_v6(self.narrator, notice, octets, ingress);
+        self.recorder.note_v6(notice, octets, ingress);
     }
 
     fn transmit(&mut self, destination: SocketAddrV6, ingress: v6::Ingress, octets: &[u8]) -> bool {
@@ -411,6 +412,7 @@ mod tests {
     use super::*;
     use crate::doors::Place;
     use crate::latency::Latencies;
+    use crate::narrate::Narration;
 
     #[test]
     fn where_the_packet_socket_is_gone_an_address_is_answered_by_udp() {
@@ -422,8 +424,10 @@ mod tests {
         let mut batches = Batches::new(false);
         batches.follow(&doors);
         let mut stopwatch = Stopwatch::new(Arc::new(Latencies::of::<V4>()));
-        let (addressing, names) = (Addressing::default(), InterfaceNames::new([]));
-        let mut replies = Replies::new(&doors, &mut batches, addressing, &mut stopwatch, &names);
+        let addressing = Addressing::default();
+        let mut recorder = Recorder::new(Narration::new(1).mailbox(0));
+        let mut replies =
+            Replies::new(&doors, &mut batches, addressing, &mut stopwatch, &mut recorder);
         let nowhere = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 68);
         // It came through a packet socket of another number on the loopback interface.
         let ingress = v4::Ingress {

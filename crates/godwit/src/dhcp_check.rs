@@ -91,18 +91,14 @@ impl Check<'_> {
     fn findings(&self) -> Findings {
         let (path, terms) = (self.path, self.terms);
         match self.server {
-            Server::Dhcp4 => {
-                of_checked(dhcp_server::read_dhcp4(path, terms), |config| {
-                    let missing = dhcp_server::missing_dhcp4(config);
-                    (dhcp_server::admit_dhcp4(config, self.accepted), missing, config.subnets.len())
-                })
-            }
-            Server::Dhcp6 => {
-                of_checked(dhcp_server::read_dhcp6(path, terms), |config| {
-                    let missing = dhcp_server::missing_dhcp6(config);
-                    (dhcp_server::admit_dhcp6(config, self.accepted), missing, config.subnets.len())
-                })
-            }
+            Server::Dhcp4 => of_checked(dhcp_server::read_dhcp4(path, terms), |config| {
+                let missing = dhcp_server::missing_dhcp4(config);
+                (dhcp_server::admit_dhcp4(config, self.accepted), missing, config.subnets.len())
+            }),
+            Server::Dhcp6 => of_checked(dhcp_server::read_dhcp6(path, terms), |config| {
+                let missing = dhcp_server::missing_dhcp6(config);
+                (dhcp_server::admit_dhcp6(config, self.accepted), missing, config.subnets.len())
+            }),
         }
     }
 

@@ -135,7 +135,10 @@ fn json_has_every_problem_with_its_place() {
     assert!(unsupported["help"].is_string());
     let missing = &shown["problems"][1];
     assert!(missing["message"].as_str().unwrap().contains("none9"), "{shown:#}");
-    assert_eq!((&missing["line"], &missing["id"]), (&Value::Null, &json!("DHCP4_OPEN_SOCKETS_FAILED")));
+    assert_eq!(
+        (&missing["line"], &missing["id"]),
+        (&Value::Null, &json!("DHCP4_OPEN_SOCKETS_FAILED"))
+    );
     settings["hooks-libraries"] = json!([]);
     settings["valid-lifetim"] = json!(1);
     let path = written(4, folder.path(), settings.clone());

@@ -259,7 +259,7 @@ fn a_pid_file_tells_who_serves_and_keeps_another_server_away() {
     let mut wrapper = Command::new("env");
     wrapper.arg("KEA_PIDFILE_DIR=/proc/nowhere");
     let server = ServerProcess::start_under(wrapper, "dhcp4", &config, folder.path());
-    server.wait_for("there is no PID file /proc/nowhere/dhcp4.kea-dhcp4.pid");
+    server.wait_for("DCTL_PID_FILE_ERROR cannot write PID file /proc/nowhere/dhcp4.kea-dhcp4.pid: /proc/nowhere does not exist");
     server.stop();
 }
 
@@ -330,17 +330,90 @@ fn single_messages_are_logged_while_somebody_wants_to_read_them() {
     };
     exchange("mac=00:0c:01:00:00:00");
     assert!(common::waited_until(|| logged("DHCP4_LEASE_ALLOC [hwtype=1 00:0c:01:") >= 5));
-    assert!(logged("DEBUG [kea-dhcp4.leases/") >= logged("DHCP4_LEASE_OFFER"));
+    assert!(logged("INFO  [kea-dhcp4.leases/") >= logged("DHCP4_LEASE_OFFER"));
     assert_eq!(logged("DHCP4_PACKET_RECEIVED"), 0, "another logger");
-    write("INFO");
-    let before = logged("DHCP4_LEASE_ALLOC");
-    let reload = ["-HUP", &server.0.id().to_string()];
-    Command::new("kill").args(reload).status().expect("kill runs");
-    assert!(common::waited_until(|| logged("DHCP4_CONFIG_COMPLETE") == 1));
+    let reload = |severity: &str, count| {
+        write(severity);
+        let reload = ["-HUP", &server.0.id().to_string()];
+        Command::new("kill").args(reload).status().expect("kill runs");
+        assert!(common::waited_until(|| logged("DHCP4_CONFIG_COMPLETE") == count));
+    };
+    // The logger that is there by its name has them at INFO, as Kea has.
+    reload("INFO", 1);
     exchange("mac=00:0c:01:00:01:00");
+    assert!(common::waited_until(|| logged("DHCP4_LEASE_ALLOC [hwtype=1 00:0c:01:00:01") >= 5));
+    reload("WARN", 2);
+    let before = logged("DHCP4_LEASE_ALLOC");
+    exchange("mac=00:0c:01:00:02:00");
     // What is told of the end comes behind everything else.
     let end = ["-TERM", &server.0.id().to_string()];
     Command::new("kill").args(end).status().expect("kill runs");
     assert!(common::waited_until(|| logged(" shard 1") == 1));
     assert_eq!(logged("DHCP4_LEASE_ALLOC"), before);
+}
+
+/// A warning is one record with an identifier, is in the log that is configured, and comes again with
+/// a reload only where that changes it.
+#[test]
+fn a_warning_is_one_record_in_the_configured_log_and_not_told_again() {
+    let folder = TempFolder::new("warnings");
+    let config = configuration(folder.path(), "none", 1);
+    let text = fs::read_to_string(&config).expect("it was written here");
+    let log = folder.path().join("kea.log");
+    let write = |further: &str| {
+        let members = format!(
+            r#""loggers": [ {{ "name": "kea-dhcp4", "severity": "INFO",
+                 "output-options": [ {{ "output": "{}" }} ] }} ],
+               {further} "dhcp-ddns": {{ "enable-updates": true }}, "valid-lifetime""#,
+            log.display()
+        );
+        fs::write(&config, text.replace("\"valid-lifetime\"", &members)).expect("it is writable");
+    };
+    let lines = |mark: &str| -> Vec<String> {
+        let text = fs::read_to_string(&log).unwrap_or_default();
+        text.lines().filter(|line| line.contains(mark)).map(str::to_owned).collect()
+    };
+    write("");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
+    common::confine(&mut command, folder.path());
+    command.args(["dhcp4", "-p", &common::free_port().to_string(), "-c"]).arg(&config);
+    let child = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn();
+    let server = Bystander(child.expect("the server can be started"));
+    let reload = || {
+        let words = ["-HUP", &server.0.id().to_string()];
+        Command::new("kill").args(words).status().expect("kill runs");
+    };
+    assert!(common::waited_until(|| lines("DHCP4_STARTED").len() == 1));
+    let unsupported = lines("DHCP4_CONFIG_UNSUPPORTED");
+    let place = format!("DHCP4_CONFIG_UNSUPPORTED {}:", config.display());
+    assert!(unsupported.len() == 1 && unsupported[0].contains(&place), "{unsupported:?}");
+    let end = "ddns: updating the Domain Name System is not supported (no name is registered)";
+    assert!(unsupported[0].ends_with(end), "{unsupported:?}");
+    // What was said before the loggers were known is there, too.
+    assert_eq!(
+        lines("DHCP4_ROOT_USER_SECURITY_WARNING").len(),
+        usize::from(common::is_user_root())
+    );
+    let stray = lines("WARN").into_iter().filter(|line| {
+        line.split_once("] ").is_none_or(|(_, text)| !text.starts_with(char::is_uppercase))
+    });
+    assert_eq!(stray.count(), 0, "{:?}", lines("WARN"));
+    for (further, count) in [
+        // Lines have moved, and nothing else.
+        ("\n\n", 1),
+        // A second warning.
+        (r#""dhcp4o6-port": 6767,"#, 2),
+    ] {
+        let before = lines("DHCP4_CONFIG_COMPLETE").len();
+        write(further);
+        reload();
+        assert!(common::waited_until(|| lines("DHCP4_CONFIG_COMPLETE").len() > before));
+        assert_eq!(lines("DHCP4_CONFIG_UNSUPPORTED").len(), count, "{further}");
+    }
+    // Every error of a reload is a record of its own.
+    write(r#""valid-lifetim": 1, "renew-time": 2,"#);
+    reload();
+    assert!(common::waited_until(|| lines("DHCP4_CONFIG_LOAD_FAIL").len() == 1));
+    assert_eq!(lines("ERROR [kea-dhcp4.dhcp4/").len(), 3);
+    assert_eq!(lines("DHCP4_PARSER_FAIL").len(), 2);
 }

@@ -83,7 +83,8 @@ fn as_many_threads_serve_as_are_configured() {
         fs::write(&config, text).expect("the test's folder can be written");
         let server = ServerProcess::start(&config, folder.path());
         let tasks = fs::read_dir(format!("/proc/{}/task", server.pid())).expect("it runs");
-        let named = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok());
+        let named =
+            tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok());
         let serving = named.filter(|name| name.starts_with("dhcp4-")).count();
         assert_eq!(serving, count, "{further}: {}", server.log());
         let status = &asked(&socket, &json!({ "command": "status-get" }))["arguments"];

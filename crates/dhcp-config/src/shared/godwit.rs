@@ -4,9 +4,7 @@ use core::ops::RangeInclusive;
 
 use super::family::Family;
 use super::security::{self, PathKind};
-use super::types::{
-    Durability, GodwitHostsDatabases, GodwitLeaseDatabase, GodwitSettings, Shards,
-};
+use super::types::{Durability, GodwitHostsDatabases, GodwitLeaseDatabase, GodwitSettings, Shards};
 use crate::fields::{Fields, text_of};
 use crate::json::{Kind, Value};
 use crate::source::Findings;

@@ -104,14 +104,8 @@ pub(crate) static HOOKS: [(&str, &Feature); 19] = [
 ];
 
 /// Features that belong to no hook library.
-static OTHERS: [&Feature; 6] = [
-    &CONFIG_BACKEND,
-    &HIGH_AVAILABILITY,
-    &UNKNOWN_HOOK,
-    &DDNS,
-    &DHCP4O6,
-    &SHARED_FLQ,
-];
+static OTHERS: [&Feature; 6] =
+    [&CONFIG_BACKEND, &HIGH_AVAILABILITY, &UNKNOWN_HOOK, &DDNS, &DHCP4O6, &SHARED_FLQ];
 
 /// Returns the names that `--accept-inactive` takes, each once and in order.
 #[must_use]

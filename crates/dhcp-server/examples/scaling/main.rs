@@ -38,7 +38,9 @@ const CLIENTS_OF_THREAD: u32 = 4_000_000;
 const ROUNDS: u32 = 12;
 
 /// A family's messages.
-trait Clients: Protocol<Ingress: Send, Snapshot: Send + Sync, Destination: Send, Work: Send> + Rows {
+trait Clients:
+    Protocol<Ingress: Send, Snapshot: Send + Sync, Destination: Send, Work: Send> + Rows
+{
     const NAME: &'static str;
 
     /// The compiled configuration: one subnet with one pool.
@@ -150,8 +152,9 @@ impl<P: Clients> Server<P> {
         let table = Arc::new(LeaseTable::new(1));
         let snapshot = Arc::new(P::compile(&table));
         let path = folder.join(format!("{}-{threads}.csv", P::NAME));
-        let (memfile, ..) = Memfile::open::<P>(Arc::new(DiskStorage), &path, OpenOptions::default())
-            .unwrap_or_else(|error| panic!("{error}"));
+        let (memfile, ..) =
+            Memfile::open::<P>(Arc::new(DiskStorage), &path, OpenOptions::default())
+                .unwrap_or_else(|error| panic!("{error}"));
         let core = CoreOptions { durability: Durability::None, lfc_interval_s: 0 };
         let options = ThreadOptions { core, ..ThreadOptions::default() };
         let shards = Shards::new(threads as usize, |_| ());
@@ -239,7 +242,9 @@ fn main() {
     while let Some(argument) = arguments.next() {
         match argument.parse::<u32>() {
             Ok(number) => numbers.push(number),
-            Err(_) if argument == "--folder" => folder = arguments.next().unwrap_or_default().into(),
+            Err(_) if argument == "--folder" => {
+                folder = arguments.next().unwrap_or_default().into()
+            }
             Err(_) => panic!("usage: scaling [THREADS] [ROUNDS] [--folder FOLDER]"),
         }
     }

@@ -49,12 +49,7 @@ impl Clients for V4 {
     }
 }
 
-fn message(
-    buffer: &mut [u8],
-    kind: MessageType,
-    client: u32,
-    address: Option<Ipv4Addr>,
-) -> usize {
+fn message(buffer: &mut [u8], kind: MessageType, client: u32, address: Option<Ipv4Addr>) -> usize {
     let mut chaddr = [0; 16];
     chaddr[0] = 2;
     chaddr[2..6].copy_from_slice(&client.to_be_bytes());

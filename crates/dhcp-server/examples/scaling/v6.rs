@@ -59,12 +59,7 @@ impl Clients for V6 {
     }
 }
 
-fn message(
-    buffer: &mut [u8],
-    kind: MessageType,
-    client: u32,
-    address: Option<Ipv6Addr>,
-) -> usize {
+fn message(buffer: &mut [u8], kind: MessageType, client: u32, address: Option<Ipv6Addr>) -> usize {
     let mut duid = [0, 3, 0, 1, 2, 0, 0, 0, 0, 0];
     duid[6..].copy_from_slice(&client.to_be_bytes());
     let levels = RelayWriter::forward(buffer).level(0, RELAY, CLIENT);

@@ -34,7 +34,7 @@ use tokio::task::LocalSet;
 pub(crate) use question::{Asked, Inbox, Question};
 
 use crate::ServerError;
-use crate::log::DAEMON;
+use crate::log;
 use question::Asking;
 use sockets::Sockets;
 
@@ -72,9 +72,7 @@ impl ControlThread {
         let thread = thread::Builder::new()
             .name("control".to_owned())
             .spawn(move || {
-                if let Err(cause) = netio::thread::give_way() {
-                    tracing::warn!(target: DAEMON, "commands do not give way to packets: {cause}");
-                }
+                log::give_way("commands");
                 LocalSet::new().block_on(&runtime, follow(received, asking));
             })
             .map_err(system)?;

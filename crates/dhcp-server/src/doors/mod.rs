@@ -46,7 +46,8 @@ pub fn missing_dhcp6(config: &Dhcp6) -> Result<Vec<String>, ServerError> {
 fn missing(listening: &Listening) -> Result<Vec<String>, ServerError> {
     let mut missing = plan::plan(listening, &list()?).missing;
     if listening.require_all && !missing.is_empty() {
-        let key = "`service-sockets-require-all` is set: the server would not start on this machine";
+        let key =
+            "`service-sockets-require-all` is set: the server would not start on this machine";
         missing.push(key.to_owned());
     }
     Ok(missing)

@@ -96,7 +96,7 @@ impl Tending {
             let first = opening.problems.into_iter().next();
             return Err(first.map_or(ServerError::NoInterfaces, ServerError::Socket));
         }
-        tell(&opening.opened, "listening on");
+        tell(&opening.opened, "DHCPX_LISTENING", "listening on");
         tending.settle(findings, now_ns)?;
         Ok(tending)
     }
@@ -187,7 +187,11 @@ impl Tending {
             self.watch = None;
         } else if self.watch.is_none() {
             let watch = InterfaceWatch::open().map_err(|problem| {
-                tracing::warn!(target: DAEMON, "{problem}; only a reload finds new interfaces");
+                tracing::warn!(
+                    target: DAEMON,
+                    id = "DHCPX_INTERFACE_WATCH_FAILED",
+                    "{problem}; only a reload finds new interfaces"
+                );
             });
             self.watch = watch.ok();
         }
@@ -206,8 +210,8 @@ impl Tending {
         }
         let opening = self.keeper.open(&plan);
         self.publish(&plan, wake);
-        tell(&given_up, "no longer listening on");
-        tell(&opening.opened, "listening on");
+        tell(&given_up, "DHCPX_NO_LONGER_LISTENING", "no longer listening on");
+        tell(&opening.opened, "DHCPX_LISTENING", "listening on");
         self.settle(Findings::new(&opening, plan.missing), now_ns)
     }
 
@@ -231,19 +235,27 @@ impl Tending {
         let is_new = |text: &&String| !self.told.contains(text);
         for problem in findings.wrong.iter().filter(is_new) {
             if self.keeper.is_mute() {
-                tracing::error!(target: DAEMON, "not listening anywhere: {problem}");
+                tracing::error!(
+                    target: DAEMON,
+                    id = "DHCPX_OPEN_SOCKETS_FAILED",
+                    "not listening anywhere: {problem}"
+                );
             } else {
-                tracing::warn!(target: DAEMON, "not listening everywhere: {problem}");
+                tracing::warn!(
+                    target: DAEMON,
+                    id = "DHCPSRV_OPEN_SOCKET_FAIL",
+                    "not listening everywhere: {problem}"
+                );
             }
         }
         for text in findings.awaited.iter().filter(is_new) {
-            tracing::info!(target: DAEMON, "{text}");
+            tracing::info!(target: DAEMON, id = "DHCPX_INTERFACE_AWAITED", "{text}");
         }
         self.told = all;
         Ok(())
     }
 }
 
-fn tell(places: &[Place], what: &str) {
-    places.iter().for_each(|place| tracing::info!(target: DAEMON, "{what} {place}"));
+fn tell(places: &[Place], id: &str, what: &str) {
+    places.iter().for_each(|place| tracing::info!(target: DAEMON, id, "{what} {place}"));
 }

@@ -97,7 +97,7 @@ impl<P: Service> HostsDatabases<P> {
     /// Tells the operator what the thread has met.
     pub(crate) fn report_problems(&self) {
         if let Some(problem) = self.thread.take_problem() {
-            tracing::error!(target: DHCPSRV, "{problem}");
+            tracing::error!(target: DHCPSRV, id = "DHCPSRV_HOSTS_DATABASE_FAILED", "{problem}");
         }
     }
 }
@@ -107,7 +107,8 @@ fn connect<P: Service>(config: &Common<'_>) -> Result<SqlHosts, ServerError> {
     let mut places = Vec::new();
     for database in config.hosts_databases {
         let settings = leases::settings(config, database)?;
-        tracing::info!(target: DHCPSRV, "opening the {settings} for reservations");
+        let id = "DHCPSRV_HOSTS_DATABASE_OPEN";
+        tracing::info!(target: DHCPSRV, id, "opening the {settings} for reservations");
         let policy = HostsPolicy { wait_ms: database.reconnect_wait_time_ms };
         places.push((settings, policy));
     }
@@ -121,7 +122,9 @@ fn connect<P: Service>(config: &Common<'_>) -> Result<SqlHosts, ServerError> {
             Ok(()) => return Ok(hosts),
             Err(error) if tries_left > 0 => {
                 let left = counted(tries_left as usize, "attempt");
-                tracing::warn!(target: DHCPSRV, "{error}; {left} left");
+                tracing::warn!(
+                    target: DHCPSRV, id = "DHCPSRV_HOSTS_DATABASE_RETRY", "{error}; {left} left"
+                );
                 tries_left -= 1;
                 std::thread::sleep(Duration::from_millis(wait_ms.into()));
             }
@@ -175,7 +178,8 @@ impl<P: Service> Directory<HostKey<P::Address>, FoundHost<P>> for Catalog<P> {
         let (mut hosts, mut faults) = (Vec::new(), Vec::new());
         self.hosts.find(now, &queries, &mut hosts, &mut faults)?;
         for fault in faults {
-            tracing::error!(target: DHCPSRV, "a row of a hosts database is left out: {fault}");
+            let id = "DHCPSRV_HOSTS_DATABASE_ROW_ERROR";
+            tracing::error!(target: DHCPSRV, id, "a row of a hosts database is left out: {fault}");
         }
         for host in &hosts {
             let wanted: Vec<usize> = host
@@ -194,7 +198,9 @@ impl<P: Service> Directory<HostKey<P::Address>, FoundHost<P>> for Catalog<P> {
                     let number = host.host_id;
                     let why = problems.first().map_or("", |problem| &problem.message);
                     tracing::error!(
-                        target: DHCPSRV, "host {number} of a hosts database is left out: {why}"
+                        target: DHCPSRV,
+                        id = "DHCPSRV_HOSTS_DATABASE_ROW_ERROR",
+                        "host {number} of a hosts database is left out: {why}"
                     );
                     continue;
                 }

@@ -45,6 +45,7 @@ pub(super) fn open<P: Service>(
             Err(error) if tries_left > 0 => {
                 tracing::warn!(
                     target: DHCPSRV,
+                    id = "DHCPSRV_LEASE_DATABASE_RETRY",
                     "{error}; {} left", counted(tries_left as usize, "attempt")
                 );
                 tries_left -= 1;
@@ -55,7 +56,7 @@ pub(super) fn open<P: Service>(
         }
     };
     for note in notes {
-        tracing::warn!(target: DHCPSRV, "{place}: {note}");
+        tracing::warn!(target: DHCPSRV, id = "DHCPSRV_LEASE_DATABASE_NOTE", "{place}: {note}");
     }
     let notes = LeaseDatabase::<P>::load(&mut leases, &mut |lease| loading.take_one(lease))
         .map_err(|error| failed(&error))?;
@@ -63,7 +64,8 @@ pub(super) fn open<P: Service>(
         tracing::warn!(target: DHCPSRV, id = "DHCPSRV_LEASE_SANITY_FAIL", "{note}");
     }
     let count = counted(loading.finish(), "lease");
-    tracing::info!(target: DHCPSRV, "loaded {count} from the {place}");
+    let id = "DHCPSRV_LEASE_DATABASE_LOAD";
+    tracing::info!(target: DHCPSRV, id, "loaded {count} from the {place}");
     Ok(leases)
 }
 

@@ -4,10 +4,10 @@
 //! the root logger `kea-dhcp4` or `kea-dhcp6` ([`DAEMON`] stands for the child that is named like
 //! the family), and Kea's message identifier as the field `id` (`DHCPX_` stands for `DHCP4_` or
 //! `DHCP6_`). The message goes into a bounded queue; a thread of its own writes it. What does not
-//! fit is counted, and the count is told. Nothing is logged per packet above DEBUG.
+//! fit is counted, and the count is told. Nothing is logged per packet unless a logger asks for it.
 //!
 //! Further fields with a meaning: `debuglevel` is Kea's, from which on a message of DEBUG is written;
-//! `fatal` makes an error one that ends the server.
+//! `fatal` makes an error one that ends the server; `at_us` is the time of what is told later.
 
 mod hearing;
 mod layout;
@@ -16,18 +16,19 @@ mod sink;
 mod text;
 mod writer;
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::thread;
 
-use dhcp_config::{LogSeverity, Logger, Problem};
+use dhcp_config::{LogSeverity, Logger, Problem, Severity};
 use dhcp_control::IpVersion;
 use netio::Clock;
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record as SpanRecord};
 use tracing::subscriber::Interest;
-use tracing::{Event, Metadata, Subscriber};
+use tracing::{Event, Level, Metadata, Subscriber};
 
 pub(crate) use hearing::Hearing;
 use layout::Record;
@@ -57,6 +58,16 @@ pub fn identifier(id: &str, version: IpVersion) -> String {
 /// The log of this process.
 static LOG: OnceLock<Arc<Log>> = OnceLock::new();
 
+thread_local! {
+    /// True for a thread that waits where the queue is full, and loses no message.
+    static WAITS_FOR_ROOM: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Has the calling thread wait where the queue is full.
+pub(crate) fn wait_for_room_in_this_thread() {
+    WAITS_FOR_ROOM.set(true);
+}
+
 /// What is wanted of single messages, for shards to look at.
 static HEARING: AtomicU32 = AtomicU32::new(Hearing::NOBODY.to_bits());
 
@@ -69,6 +80,9 @@ struct Log {
     /// The routes are those of loggers that were configured.
     is_configured: AtomicBool,
     queue: SyncSender<Message>,
+    /// Messages that were said before the loggers were configured, with target and level; `None` once
+    /// they are.
+    early: Mutex<Option<Vec<(&'static str, Level, Record)>>>,
     /// Messages that found the queue full since this was last told.
     dropped: Arc<AtomicU64>,
 }
@@ -102,9 +116,24 @@ pub(crate) fn hearing() -> Hearing {
     Hearing::from_bits(HEARING.load(Ordering::Relaxed))
 }
 
-/// Logs a warning about a configuration, in one record.
-pub(crate) fn warn(problem: &Problem) {
-    tracing::warn!(target: DAEMON, id = problem.identifier(), "{}", problem.line());
+/// Logs a problem of a configuration, in one record.
+pub(crate) fn problem(problem: &Problem) {
+    let (id, line) = (problem.identifier(), problem.line());
+    match problem.severity {
+        Severity::Error => tracing::error!(target: DAEMON, id, "{line}"),
+        Severity::Warning => tracing::warn!(target: DAEMON, id, "{line}"),
+    }
+}
+
+/// Lowers the priority of the calling thread, which does `what`, below that of packets.
+pub(crate) fn give_way(what: &str) {
+    if let Err(cause) = netio::thread::give_way() {
+        tracing::warn!(
+            target: DAEMON,
+            id = "DHCPX_THREAD_PRIORITY_FAILED",
+            "cannot lower the priority of the thread for {what}: {cause} (continuing)"
+        );
+    }
 }
 
 /// Returns when all that has been said so far is written.
@@ -126,14 +155,31 @@ impl Log {
             .expect("a process that starts may have a thread");
         let routes = RwLock::new(Arc::new(Routes::new(family, &[])));
         let is_configured = AtomicBool::new(false);
-        (Self { family, routes, is_configured, queue, dropped }, writing)
+        let early = Mutex::new(Some(Vec::new()));
+        (Self { family, routes, is_configured, queue, early, dropped }, writing)
     }
 
     fn configure(&self, loggers: &[Logger]) {
         let routes = Arc::new(Routes::new(self.family, loggers));
         self.is_configured.store(!loggers.is_empty(), Ordering::Relaxed);
-        *self.routes.write().unwrap_or_else(PoisonError::into_inner) = routes;
+        *self.routes.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&routes);
         tracing::callsite::rebuild_interest_cache();
+        let early = self.early.lock().unwrap_or_else(PoisonError::into_inner).take();
+        for (target, level, record) in early.into_iter().flatten() {
+            // All of it has gone to standard error already.
+            let elsewhere = routes.sinks_elsewhere(target, level);
+            if !elsewhere.is_empty() && routes.wants(target, record.severity, 0) {
+                self.put(Message::Record(record, elsewhere));
+            }
+        }
+    }
+
+    /// Keeps `record` for loggers that are not configured yet.
+    fn keep_early(&self, target: &'static str, level: Level, record: &Record) {
+        let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(records) = early.as_mut().filter(|records| records.len() < QUEUE_CAPACITY / 2) {
+            records.push((target, level, record.clone()));
+        }
     }
 
     fn routes(&self) -> Arc<Routes> {
@@ -141,7 +187,9 @@ impl Log {
     }
 
     fn put(&self, message: Message) {
-        if self.queue.try_send(message).is_err() {
+        if WAITS_FOR_ROOM.get() {
+            self.queue.send(message).ok();
+        } else if self.queue.try_send(message).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -169,12 +217,15 @@ impl Log {
         }
         let thread = thread::current();
         let record = Record {
-            wall_us: Clock::now().wall_us,
+            wall_us: collected.at_us.unwrap_or_else(|| Clock::now().wall_us),
             severity,
             logger: routes.name(metadata.target()),
             thread: thread.name().unwrap_or("unnamed").to_owned(),
             text: collected.into_text(self.family),
         };
+        if !self.is_configured.load(Ordering::Relaxed) {
+            self.keep_early(metadata.target(), *metadata.level(), &record);
+        }
         self.put(Message::Record(record, sinks));
     }
 }

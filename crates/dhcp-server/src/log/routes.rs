@@ -109,6 +109,13 @@ impl Routes {
         (level <= route.most_detailed()).then(|| Arc::clone(&route.sinks))
     }
 
+    /// Where a message goes, standard error left out.
+    pub(super) fn sinks_elsewhere(&self, target: &str, level: Level) -> Arc<[Arc<Sink>]> {
+        let sinks = self.sinks(target, level);
+        let sinks = sinks.iter().flat_map(|sinks| sinks.iter().cloned());
+        sinks.filter(|sink| sink.output().destination != LogDestination::Stderr).collect()
+    }
+
     /// Whether a message that has somewhere to go is wanted by what only its fields tell.
     pub(super) fn wants(&self, target: &str, severity: LogSeverity, debug_level: u8) -> bool {
         let Some(route) = self.route(target) else { return false };
@@ -119,11 +126,18 @@ impl Routes {
         }
     }
 
-    /// What is wanted of single messages.
+    /// What is wanted of single messages: at DEBUG all up to the level, and at INFO what Kea has at
+    /// INFO where a logger of this name asks for it. The root logger alone does not: a server without
+    /// a logger for leases is not slowed down by lines about them.
     pub(super) fn hearing(&self) -> Hearing {
         let wanted = |hearing: Hearing, topic: Topic| match self.route(topic.name()) {
             Some(Route { severity: LogSeverity::Debug, debug_level, .. }) => {
                 hearing.with(topic, *debug_level)
+            }
+            Some(Route { severity: LogSeverity::Info, name, .. })
+                if *name == self.name(topic.name()) =>
+            {
+                hearing.with(topic, 0)
             }
             _ => hearing,
         };

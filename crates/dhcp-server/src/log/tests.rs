@@ -66,6 +66,75 @@ fn debug_levels_and_what_is_fatal_are_told_by_fields() {
     assert_eq!(written("dhcp4", &path, &[logger], say), "");
 }
 
+#[test]
+fn what_is_said_early_is_written_by_the_loggers_once_they_are_configured() {
+    let path = path("early");
+    let (log, writing) = Log::new("dhcp4", 64);
+    let log = Arc::new(log);
+    let (mut to_file, mut to_stderr) = (to_file(&path, "%p %c %m"), to_file(&path, ""));
+    to_file.severity = LogSeverity::Warn;
+    to_stderr.outputs[0].destination = LogDestination::Stderr;
+    tracing::subscriber::with_default(Tap(Arc::clone(&log)), || {
+        tracing::warn!(target: DAEMON, id = "DHCPX_CONFIG_UNSUPPORTED", "early");
+        tracing::info!(target: DAEMON, "nobody wants this");
+        log.configure(&[to_file.clone()]);
+        tracing::warn!(target: DAEMON, "late");
+        // Another configuration has nothing early to tell.
+        log.configure(&[to_stderr]);
+        log.configure(&[to_file]);
+    });
+    log.flush();
+    let expected =
+        "WARN kea-dhcp4.dhcp4 DHCP4_CONFIG_UNSUPPORTED early\nWARN kea-dhcp4.dhcp4 late\n";
+    assert_eq!(fs::read_to_string(&path).unwrap(), expected);
+    drop(log);
+    writing.join().unwrap();
+    fs::remove_file(&path).unwrap();
+}
+
+/// The source files of this crate below `folder`, without tests.
+fn sources(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if entry.is_dir() && !entry.ends_with("tests") {
+            sources(&entry, found);
+        } else if entry.is_file() && !entry.ends_with("tests.rs") {
+            found.push(entry);
+        }
+    }
+}
+
+#[test]
+fn every_message_has_an_identifier() {
+    let mut found = Vec::new();
+    sources(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut found);
+    let mut count = 0;
+    for path in found {
+        let text = fs::read_to_string(&path).unwrap();
+        for (at, _) in text.match_indices("tracing::") {
+            let call = &text[at + "tracing::".len()..];
+            let names = ["trace!(", "debug!(", "info!(", "warn!(", "error!("];
+            let Some(name) = names.iter().find(|name| call.starts_with(**name)) else { continue };
+            let message = call[name.len()..].split('"').collect::<Vec<_>>();
+            // Of target, fields and text only these stand in front of the text.
+            let fields = match message[..] {
+                [target, _, fields, id, ..] if target.trim() == "target:" => {
+                    let own = fields.trim_start_matches(',').trim();
+                    if own == "id =" { format!("id = {id}") } else { own.to_owned() }
+                }
+                [fields, ..] => fields.to_owned(),
+                [] => String::new(),
+            };
+            let has_id = fields.split(',').any(|field| {
+                let field = field.trim();
+                field == "id" || field.starts_with("id =")
+            });
+            assert!(has_id, "{}: {name}{fields}: no identifier", path.display());
+            count += 1;
+        }
+    }
+    assert!(count > 50, "{count} messages");
+}
+
 fn path(label: &str) -> std::path::PathBuf {
     std::env::temp_dir().join(format!("godwit-log-{label}-{}", std::process::id()))
 }
@@ -109,6 +178,7 @@ fn a_full_queue_drops_and_says_how_many() {
         routes: RwLock::new(routes),
         is_configured: AtomicBool::new(true),
         queue,
+        early: Mutex::new(None),
         dropped: Arc::clone(&dropped),
     };
     let log = Arc::new(log);

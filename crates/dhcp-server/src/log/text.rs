@@ -16,6 +16,8 @@ pub(super) struct Collected {
     rest: String,
     /// Kea's level from which on a message of DEBUG is written.
     pub(super) debug_level: u8,
+    /// When it happened, if that was before it is told.
+    pub(super) at_us: Option<u64>,
     /// Whether it is about the end of the server.
     pub(super) is_fatal: bool,
 }
@@ -54,6 +56,7 @@ impl Visit for Collected {
 
     fn record_u64(&mut self, field: &Field, value: u64) {
         match field.name() {
+            "at_us" => self.at_us = Some(value),
             "debuglevel" => self.debug_level = u8::try_from(value).unwrap_or(u8::MAX),
             _ => self.record_debug(field, &value),
         }

@@ -1,21 +1,54 @@
 //! What is logged of single messages when somebody wants to read it, under Kea's loggers,
-//! identifiers and debug levels. While nobody does, a message costs one look at [`Hearing`].
+//! identifiers and debug levels. While nobody does, a message costs one look at [`Hearing`]; when
+//! somebody does, a shard copies it for the thread of [`Narration`], which makes the text.
 //!
-//! What Kea logs of every message at INFO is DEBUG at level 0 here: a server is not to be slowed
-//! down by its log unless its operator says so.
+//! Kea logs every message at INFO. Here a logger has to ask for that, by DEBUG or by the name of the
+//! logger of single messages: a server is not to be slowed down by its log unless its operator says
+//! so.
 
+mod questions;
+mod recorder;
+mod thread;
 mod v4;
 mod v6;
 
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use dhcp_engine::{InterfaceNames, Notice, Protocol};
+use dhcp_config::ExpiredLeases;
+use dhcp_engine::{DropReason, InterfaceNames, Notice, Protocol};
+use dhcp_lease::v4::V4;
+use dhcp_lease::v6::V6;
 
 use crate::log::Hearing;
 use crate::server_id::colon_hex as hex;
 
+pub(crate) use questions::Questions;
+pub(crate) use recorder::{Mailbox, Recorder};
+pub(crate) use thread::Narration;
 pub(crate) use v4::tell as tell_v4;
 pub(crate) use v6::tell as tell_v6;
+
+/// `decline-probation-period` of the configuration in force, which lines about declined leases name.
+static PROBATION_S: AtomicU32 = AtomicU32::new(0);
+/// Whether leases that are given back stay with their clients for a while, as Kea's lines tell.
+static KEEPS_RELEASED: AtomicBool = AtomicBool::new(false);
+
+/// Tells of declined and released leases by these terms from now on.
+pub(crate) fn set_terms(probation_s: u32, expired: &ExpiredLeases) {
+    let keeps_released = expired.flush_reclaimed_timer_wait_s > 0 && expired.hold_reclaimed_s > 0;
+    PROBATION_S.store(probation_s, Ordering::Relaxed);
+    KEEPS_RELEASED.store(keeps_released, Ordering::Relaxed);
+}
+
+fn probation_s() -> u32 {
+    PROBATION_S.load(Ordering::Relaxed)
+}
+
+/// Whether a lease that is given back stays with its client for a while.
+fn keeps_released() -> bool {
+    KEEPS_RELEASED.load(Ordering::Relaxed)
+}
 
 /// The loggers of single messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +79,7 @@ impl Topic {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Line {
     topic: Topic,
-    /// Kea's `debuglevel` from which on it is written.
+    /// Kea's `debuglevel` from which on it is written; 0 for what Kea has at INFO.
     level: u8,
     /// Kea's identifier, with `DHCPX` for `DHCP4` or `DHCP6`.
     id: &'static str,
@@ -75,6 +108,8 @@ pub(crate) struct Narrator<'d> {
     pub(crate) hearing: Hearing,
     /// Names of the interfaces.
     pub(crate) names: &'d InterfaceNames,
+    /// When what is told happened, on the wall clock.
+    pub(crate) at_us: u64,
 }
 
 impl Narrator<'_> {
@@ -84,15 +119,23 @@ impl Narrator<'_> {
         if !self.hearing.takes(topic, level) {
             return;
         }
-        let (level, text) = (u64::from(level), text());
-        match topic {
-            Topic::Packets => {
-                tracing::debug!(target: "packets", id, debuglevel = level, "{text}");
+        let (debuglevel, at_us, text) = (u64::from(level), self.at_us, text());
+        // A target is part of the code that calls the macro.
+        match (topic, level) {
+            (Topic::Packets, ALWAYS) => tracing::info!(target: "packets", id, at_us, "{text}"),
+            (Topic::Packets, _) => {
+                tracing::debug!(target: "packets", id, at_us, debuglevel, "{text}");
             }
-            Topic::BadPackets => {
-                tracing::debug!(target: "bad-packets", id, debuglevel = level, "{text}");
+            (Topic::BadPackets, ALWAYS) => {
+                tracing::info!(target: "bad-packets", id, at_us, "{text}");
             }
-            Topic::Leases => tracing::debug!(target: "leases", id, debuglevel = level, "{text}"),
+            (Topic::BadPackets, _) => {
+                tracing::debug!(target: "bad-packets", id, at_us, debuglevel, "{text}");
+            }
+            (Topic::Leases, ALWAYS) => tracing::info!(target: "leases", id, at_us, "{text}"),
+            (Topic::Leases, _) => {
+                tracing::debug!(target: "leases", id, at_us, debuglevel, "{text}");
+            }
         }
     }
 
@@ -115,6 +158,41 @@ fn tell_of_arrival(narrator: Narrator<'_>, len: usize, way: (IpAddr, u16, IpAddr
 /// The type of the message that a reply answers.
 fn answered<P: Protocol>(asked: dhcp_engine::Asked) -> &'static str {
     P::RECEIVED.get(asked.kind).copied().unwrap_or_default()
+}
+
+/// Whether `hearing` takes anything that `notice` may lead to; `is_request_needed` is asked whether a
+/// message that came in has to be remembered for the lines of its reply.
+fn wants<D>(
+    hearing: Hearing,
+    notice: &Notice<D>,
+    is_request_needed: impl FnOnce() -> bool,
+) -> bool {
+    let takes = |topic| hearing.takes(topic, ALWAYS);
+    match notice {
+        Notice::Received => takes(Topic::Packets) || (takes(Topic::Leases) && is_request_needed()),
+        Notice::Malformed(_) => takes(Topic::Packets) || takes(Topic::BadPackets),
+        Notice::Dropped(reason) => {
+            let is_about_a_lease =
+                matches!(reason, DropReason::UnknownClient | DropReason::NotTheClientsLease);
+            takes(Topic::Packets)
+                || takes(Topic::BadPackets)
+                || (takes(Topic::Leases) && is_about_a_lease)
+        }
+        Notice::Silent => takes(Topic::Leases),
+        Notice::Sent { .. } => {
+            takes(Topic::Packets) || takes(Topic::BadPackets) || takes(Topic::Leases)
+        }
+    }
+}
+
+/// [`wants`] of a message of DHCPv4.
+fn wants_v4(hearing: Hearing, notice: NoticeOf<V4>) -> bool {
+    wants(hearing, &notice, || false)
+}
+
+/// [`wants`] of the message `octets` of DHCPv6.
+fn wants_v6(hearing: Hearing, notice: NoticeOf<V6>, octets: &[u8]) -> bool {
+    wants(hearing, &notice, || questions::is_needed(octets))
 }
 
 /// What became of a message of `P`.

@@ -7,13 +7,20 @@ use dhcp_wire::v4::{Message, MessageType};
 
 use super::{
     ALWAYS, BASIC, DETAIL, LEASE_ALLOC, Line, Narrator, NoticeOf, PACKET_HANDLING, PACKET_RECEIVED,
-    PACKET_SEND, PACKET_SEND_FAIL, QUEUE_FULL, Topic, hex, line, tell_of_arrival,
+    PACKET_SEND, PACKET_SEND_FAIL, QUEUE_FULL, Topic, hex, keeps_released, line, probation_s,
+    tell_of_arrival,
 };
 
 const PARSE_FAILED: Line = line(Topic::BadPackets, PACKET_HANDLING, "DHCP4_PACKET_DROP_0001");
 const LEASE_OFFER: Line = line(Topic::Leases, ALWAYS, "DHCP4_LEASE_OFFER");
 const REFUSED: Line = line(Topic::BadPackets, DETAIL, "DHCP4_PACKET_NAK_0004");
 const RELEASED: Line = line(Topic::Leases, ALWAYS, "DHCP4_RELEASE");
+/// The second line of a release, and its end: as Kea says it of leases that stay with their clients,
+/// and of those that do not.
+const KEPT: (Line, &str) =
+    (line(Topic::Leases, ALWAYS, "DHCP4_RELEASE_EXPIRED"), "expired on release");
+const DELETED: (Line, &str) =
+    (line(Topic::Leases, ALWAYS, "DHCP4_RELEASE_DELETED"), "was deleted on release");
 const DECLINED: Line = line(Topic::Leases, ALWAYS, "DHCP4_DECLINE_LEASE");
 
 /// Tells what became of the message `octets`, or of the reply if that is the notice.
@@ -58,11 +65,20 @@ fn arrived(narrator: Narrator<'_>, octets: &[u8], ingress: Ingress) {
 
 fn silent(narrator: Narrator<'_>, message: &Message<'_>) {
     match message.message_type() {
-        Some(MessageType::Release) => narrator
-            .say(RELEASED, || format!("{}: {} is given back", label(message), message.ciaddr())),
+        Some(MessageType::Release) => {
+            let (address, end) = (message.ciaddr(), if keeps_released() { KEPT } else { DELETED });
+            narrator.say(RELEASED, || {
+                format!("{}: address {address} was released properly.", label(message))
+            });
+            narrator.say(end.0, || format!("{}: address {address} {}.", label(message), end.1));
+        }
         Some(MessageType::Decline) => narrator.say(DECLINED, || {
             let declined = message.requested_address().unwrap_or_else(|| message.ciaddr());
-            format!("{}: {declined} is in use by somebody else", label(message))
+            let (client, probation_s) = (label(message), probation_s());
+            format!(
+                "Received DHCPDECLINE for addr {declined} from client {client}. The lease will be \
+                 unavailable for {probation_s} seconds."
+            )
         }),
         _ => {}
     }
@@ -72,12 +88,13 @@ fn sent(narrator: Narrator<'_>, destination: Destination, reply: &Message<'_>) {
     let (address, lifetime_s) = (reply.yiaddr(), reply.lease_time());
     match reply.message_type() {
         Some(MessageType::Offer) => {
-            narrator.say(LEASE_OFFER, || format!("{}: {address} is offered", label(reply)));
+            narrator
+                .say(LEASE_OFFER, || format!("{}: lease {address} will be offered", label(reply)));
         }
         Some(MessageType::Nak) => narrator.say(REFUSED, || format!("{}: refused", label(reply))),
         _ if !address.is_unspecified() => narrator.say(LEASE_ALLOC, || {
             let lifetime_s = lifetime_s.unwrap_or(u32::MAX);
-            format!("{}: {address} is leased for {lifetime_s} seconds", label(reply))
+            format!("{}: lease {address} has been allocated for {lifetime_s} seconds", label(reply))
         }),
         _ => {}
     }

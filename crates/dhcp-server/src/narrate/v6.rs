@@ -9,17 +9,44 @@ use dhcp_wire::v6::{Ia, IaKind, Message, MessageType, Packet};
 
 use super::{
     ALWAYS, BASIC, DETAIL, LEASE_ALLOC, Line, Narrator, NoticeOf, PACKET_HANDLING, PACKET_RECEIVED,
-    PACKET_SEND, PACKET_SEND_FAIL, QUEUE_FULL, Topic, answered, hex, line, tell_of_arrival,
+    PACKET_SEND, PACKET_SEND_FAIL, QUEUE_FULL, Questions, Topic, answered, hex, keeps_released,
+    line, probation_s, tell_of_arrival,
 };
 
+const RELEASED: Line = line(Topic::Leases, ALWAYS, "DHCP6_RELEASE_NA");
+const PREFIX_RELEASED: Line = line(Topic::Leases, ALWAYS, "DHCP6_RELEASE_PD");
+/// The second lines of a release, of an address and of a prefix, and their end: as Kea says it of
+/// leases that stay with their clients, and of those that do not.
+const KEPT: (Line, Line, &str) = (
+    line(Topic::Leases, ALWAYS, "DHCP6_RELEASE_NA_EXPIRED"),
+    line(Topic::Leases, ALWAYS, "DHCP6_RELEASE_PD_EXPIRED"),
+    "expired on release",
+);
+const DELETED: (Line, Line, &str) = (
+    line(Topic::Leases, ALWAYS, "DHCP6_RELEASE_NA_DELETED"),
+    line(Topic::Leases, ALWAYS, "DHCP6_RELEASE_PD_DELETED"),
+    "was deleted on release",
+);
+const DECLINED: Line = line(Topic::Leases, ALWAYS, "DHCP6_DECLINE_LEASE");
 const PARSE_FAILED: Line = line(Topic::BadPackets, PACKET_HANDLING, "DHCP6_PACKET_DROP_PARSE_FAIL");
 
 /// Tells what became of the message `octets`, or of the reply if that is the notice.
-pub(crate) fn tell(narrator: Narrator<'_>, notice: NoticeOf<V6>, octets: &[u8], ingress: Ingress) {
+///
+/// `questions` remembers requests that the lines of their replies need.
+pub(crate) fn tell(
+    narrator: Narrator<'_>,
+    notice: NoticeOf<V6>,
+    octets: &[u8],
+    ingress: Ingress,
+    questions: &mut Questions,
+) {
     let packet = Packet::parse(octets);
     let source = ingress.source;
     match (notice, packet) {
         (Notice::Received, Ok(packet)) => {
+            if narrator.hearing.takes(Topic::Leases, ALWAYS) {
+                questions.remember(octets);
+            }
             arrived(narrator, octets, ingress);
             narrator.say(PACKET_RECEIVED, || {
                 let (label, kind) = (label(&packet.message()), kind(&packet.message()));
@@ -47,7 +74,18 @@ pub(crate) fn tell(narrator: Narrator<'_>, notice: NoticeOf<V6>, octets: &[u8], 
             format!("{label}: no answer: {}", reason.name())
         }),
         (Notice::Sent { destination, asked }, Ok(reply)) => {
-            sent(narrator, (destination, asked), &reply.message());
+            let question = answered::<V6>(asked);
+            let is_giving_up = question == MessageType::Release.name();
+            if is_giving_up || question == MessageType::Decline.name() {
+                if let Some(request) = questions.take(&reply.message()) {
+                    ended(narrator, is_giving_up, &request, &reply.message());
+                }
+            } else {
+                for ia in reply.message().ias() {
+                    tell_of_association(narrator, asked, &reply.message(), &ia);
+                }
+            }
+            sent(narrator, destination, &reply.message());
         }
         (Notice::Received | Notice::Sent { .. }, Err(_)) | (Notice::Silent, _) => {}
     }
@@ -59,21 +97,50 @@ fn arrived(narrator: Narrator<'_>, octets: &[u8], ingress: Ingress) {
     tell_of_arrival(narrator, octets.len(), way);
 }
 
-fn sent(narrator: Narrator<'_>, (to, asked): (SocketAddrV6, Asked), reply: &Message<'_>) {
-    for ia in reply.ias() {
-        tell_of_association(narrator, asked, reply, &ia);
-    }
-    let given_back = answered::<V6>(asked);
-    if given_back == MessageType::Release.name() {
-        narrator.say(line(Topic::Leases, ALWAYS, "DHCP6_RELEASE_NA"), || {
-            format!("{}: what it has is given back", label(reply))
-        });
-    } else if given_back == MessageType::Decline.name() {
-        narrator.say(line(Topic::Leases, ALWAYS, "DHCP6_DECLINE_LEASE"), || {
-            format!("{}: what it has is in use by somebody else", label(reply))
-        });
-    }
+fn sent(narrator: Narrator<'_>, to: SocketAddrV6, reply: &Message<'_>) {
     narrator.say(PACKET_SEND, || format!("{}: {} to {to}", label(reply), kind(reply)));
+}
+
+/// Tells of what `request`, a RELEASE if `is_release` and else a DECLINE, has ended: all that it names
+/// in associations that `reply` has no complaint about.
+fn ended(narrator: Narrator<'_>, is_release: bool, request: &[u8], reply: &Message<'_>) {
+    let Ok(packet) = Packet::parse(request) else { return };
+    let is_refused = |ia: &Ia<'_>| {
+        let own = reply.ias().find(|own| own.kind == ia.kind && own.iaid == ia.iaid);
+        own.is_some_and(|own| own.status().is_some_and(|(code, _)| code != 0))
+    };
+    let end = if keeps_released() { KEPT } else { DELETED };
+    for ia in packet.message().ias().filter(|ia| !is_refused(ia)) {
+        let (client, iaid) = (label(reply), ia.iaid);
+        for address in ia.addresses().map(|address| address.address) {
+            if is_release {
+                narrator.say(RELEASED, || {
+                    let binding = format!("binding for address {address} and iaid={iaid}");
+                    format!("{client}: {binding} was released properly")
+                });
+                narrator.say(end.0, || {
+                    let binding = format!("binding for address {address} and iaid={iaid}");
+                    format!("{client}: {binding} {}", end.2)
+                });
+            } else {
+                narrator.say(DECLINED, || {
+                    let probation_s = probation_s();
+                    format!(
+                        "Client {client} sent DECLINE for address {address} and the server marked it \
+                         as declined. The lease will be recovered in {probation_s} seconds."
+                    )
+                });
+            }
+        }
+        for (prefix, len) in ia.prefixes().map(|prefix| (prefix.prefix, prefix.len)) {
+            narrator.say(PREFIX_RELEASED, || {
+                format!("{client}: prefix {prefix}/{len} for iaid={iaid} was released properly")
+            });
+            narrator.say(end.1, || {
+                format!("{client}: prefix {prefix}/{len} for iaid={iaid} {}", end.2)
+            });
+        }
+    }
 }
 
 /// What a reply has in one identity association.
@@ -93,23 +160,26 @@ fn tell_of_association(narrator: Narrator<'_>, asked: Asked, reply: &Message<'_>
         (true, false, true) => lease("DHCP6_PD_LEASE_RENEW"),
         (true, false, false) => lease("DHCP6_PD_LEASE_ALLOC"),
     };
-    let verb = if is_offer { "offered" } else { "leased" };
     let say = |what: String, valid_s: u32| {
         // A lifetime of 0 takes away.
         if valid_s > 0 {
             narrator.say(given, || {
-                let (label, iaid) = (label(reply), ia.iaid);
-                format!("{label}: {what} and iaid={iaid} is {verb} for {valid_s} seconds")
+                let end = match (is_offer, is_renewal) {
+                    (true, _) => "will be advertised".to_owned(),
+                    (false, true) => "has been allocated".to_owned(),
+                    (false, false) => format!("has been allocated for {valid_s} seconds"),
+                };
+                format!("{}: lease for {what} and iaid={} {end}", label(reply), ia.iaid)
             });
         }
     };
     for address in ia.addresses() {
-        say(address.address.to_string(), address.valid_s);
+        say(format!("address {}", address.address), address.valid_s);
     }
     for prefix in ia.prefixes() {
-        say(format!("{}/{}", prefix.prefix, prefix.len), prefix.valid_s);
+        say(format!("prefix {}/{}", prefix.prefix, prefix.len), prefix.valid_s);
     }
-    if let Some((code, _)) = ia.status().filter(|&(code, _)| code != 0) {
+    if ia.status().is_some_and(|(code, _)| code != 0) {
         let refused = match (is_prefix, is_offer) {
             (false, true) => failed("DHCP6_LEASE_ADVERT_FAIL"),
             (false, false) => failed("DHCP6_LEASE_ALLOC_FAIL"),
@@ -117,7 +187,9 @@ fn tell_of_association(narrator: Narrator<'_>, asked: Asked, reply: &Message<'_>
             (true, false) => failed("DHCP6_PD_LEASE_ALLOC_FAIL"),
         };
         narrator.say(refused, || {
-            format!("{}: nothing for iaid={}, status {code}", label(reply), ia.iaid)
+            let tried = if is_offer { "advertise" } else { "grant" };
+            let what = if is_prefix { "a prefix" } else { "an address" };
+            format!("{}: failed to {tried} {what} lease for iaid={}", label(reply), ia.iaid)
         });
     }
 }
@@ -125,7 +197,7 @@ fn tell_of_association(narrator: Narrator<'_>, asked: Asked, reply: &Message<'_>
 /// The client and its transaction, in Kea's notation.
 fn label(message: &Message<'_>) -> String {
     let client = message.client_id().map_or_else(|| "no info".to_owned(), hex);
-    format!("duid=[{client}], tid=0x{:x}", message.transaction_id())
+    format!("duid=[{client}], [no hwaddr info], tid=0x{:x}", message.transaction_id())
 }
 
 fn kind(message: &Message<'_>) -> String {

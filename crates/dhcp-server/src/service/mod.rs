@@ -132,6 +132,7 @@ pub(crate) struct Common<'c> {
     pub(crate) lease_checks: LeaseChecks,
     pub(crate) extended_info_checks: ExtendedInfoChecks,
     pub(crate) loggers: &'c [Logger],
+    pub(crate) decline_probation_period_s: u32,
     pub(crate) control_sockets: &'c [ControlSocket],
     pub(crate) expired: &'c ExpiredLeases,
     pub(crate) hooks: &'c [Hook],

@@ -67,6 +67,7 @@ impl Service for V4 {
             lease_checks: config.lease_checks,
             extended_info_checks: config.extended_info_checks,
             loggers: &config.loggers,
+            decline_probation_period_s: config.decline_probation_period_s,
             expired: &config.expired_leases,
             hooks: &config.hooks,
             inactive: &config.inactive,

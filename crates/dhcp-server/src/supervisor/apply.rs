@@ -1,6 +1,7 @@
 //! From a configuration to one that is in force. A configuration that fails at any step leaves the
 //! one before it as it was.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use super::{InForce, Supervisor, wake};
 use crate::ServerError;
 use crate::admission::admit;
 use crate::log::{self, DAEMON, counted};
+use crate::narrate;
 use crate::service::Service;
 
 /// What problems of a configuration call it that came as a command.
@@ -32,8 +34,29 @@ impl<P: Service> InForce<P> {
         outlines.sort_by_key(|outline| outline.facts.id);
         let document = checked.document.to_json();
         let outlines = outlines.into();
-        Self { config: checked.config, document, snapshot, outlines, since: Clock::now() }
+        let Checked { config, warnings, .. } = checked;
+        Self { config, warnings, document, snapshot, outlines, since: Clock::now() }
     }
+}
+
+/// The problems among `new` that are not among `known`, wherever they stand in the file.
+pub(super) fn added<'n>(
+    new: &'n [Problem],
+    known: &[Problem],
+) -> impl Iterator<Item = &'n Problem> {
+    let key =
+        |problem: &Problem| (problem.identifier(), problem.message.clone(), problem.help.clone());
+    let mut counts = BTreeMap::<_, usize>::new();
+    for problem in known {
+        *counts.entry(key(problem)).or_default() += 1;
+    }
+    new.iter().filter(move |problem| match counts.get_mut(&key(problem)) {
+        Some(count) if *count > 0 => {
+            *count -= 1;
+            false
+        }
+        _ => true,
+    })
 }
 
 impl<P: Service> Supervisor<P> {
@@ -41,11 +64,17 @@ impl<P: Service> Supervisor<P> {
     pub(super) fn reload_as_told(&mut self) {
         let Err(failure) = self.read_again() else { return };
         let text = match failure {
-            ApplyFailure::Invalid(problems) => ServerError::Configuration(problems).to_string(),
+            ApplyFailure::Invalid(problems) => {
+                problems.iter().for_each(log::problem);
+                "the configuration has errors".to_owned()
+            }
             ApplyFailure::Refused(text) | ApplyFailure::Partial(text) => text,
         };
-        tracing::error!(target: DAEMON, id = "DHCPX_CONFIG_LOAD_FAIL", "{text}");
-        tracing::error!(target: DAEMON, "reload refused, the old configuration stays");
+        tracing::error!(
+            target: DAEMON,
+            id = "DHCPX_CONFIG_LOAD_FAIL",
+            "reload refused, the old configuration stays: {text}"
+        );
     }
 
     pub(super) fn read_again(&mut self) -> Result<(), ApplyFailure> {
@@ -77,9 +106,6 @@ impl<P: Service> Supervisor<P> {
 
     fn use_checked(&mut self, checked: Checked<P::Config>) -> Result<(), ApplyFailure> {
         let refused = |error: ServerError| ApplyFailure::Refused(error.to_string());
-        for warning in &checked.warnings {
-            log::warn(warning);
-        }
         let new = P::shared(&checked.config);
         admit(&new, &self.settings.accept_inactive).map_err(refused)?;
         let sockets = new.control_sockets.to_vec();
@@ -94,10 +120,24 @@ impl<P: Service> Supervisor<P> {
         {
             tracing::warn!(
                 target: DAEMON,
-                "changes of lease database, hosts databases and godwit settings wait for a restart"
+                id = "DHCPX_CONFIG_RESTART_NEEDED",
+                "changes of lease database, hosts databases, threads and godwit settings wait for a \
+                 restart"
             );
         }
+        let is_heard_elsewhere = new.loggers != old.loggers;
         log::configure(new.loggers);
+        let known: &[Problem] =
+            if is_heard_elsewhere { &[] } else { &self.parts.in_force.warnings };
+        added(&checked.warnings, known).for_each(log::problem);
+        narrate::set_terms(new.decline_probation_period_s, new.expired);
+        if let Err(error) = self.parts.narration.start_if_wanted() {
+            tracing::error!(
+                target: DAEMON,
+                id = "DHCPX_LOG_THREAD_FAILED",
+                "single messages are not logged: {error}"
+            );
+        }
         let samples = new.samples;
         let listening = new.listening;
         reclaim::follow(&self.parts.table, &self.settings.expired(new.expired));

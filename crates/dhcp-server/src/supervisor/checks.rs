@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use super::apply::COMMANDED;
 use crate::ServerError;
-use crate::admission::admit;
+use crate::admission::refuse_dangerous;
 use crate::control::{Asked, Question};
-use crate::log::DAEMON;
+use crate::log;
 use crate::panics::INTERNAL_ERROR;
 use crate::server::Settings;
 use crate::service::Service;
@@ -48,9 +48,7 @@ impl ChecksThread {
 }
 
 fn check_all<P: Service>(received: &Receiver<Asked>, settings: &Settings) {
-    if let Err(cause) = netio::thread::give_way() {
-        tracing::warn!(target: DAEMON, "checks do not give way to packets: {cause}");
-    }
+    log::give_way("checks");
     while let Ok(asked) = received.recv() {
         let Question::Command(command) = &asked.question else { continue };
         let answer = contained(|| check::<P>(command, settings))
@@ -64,7 +62,7 @@ fn check<P: Service>(command: &Value, settings: &Settings) -> Answer {
     test_configuration::<P>(command, |document| check_document::<P>(document, settings))
 }
 
-/// Checks a whole configuration that came as a command, as far as `config-set` would refuse it.
+/// Checks a whole configuration that came as a command.
 ///
 /// # Errors
 ///
@@ -76,6 +74,7 @@ pub(super) fn check_document<P: Service>(
     let text = render(document);
     let checked = P::parse_text(COMMANDED, &text, &settings.configuration, settings.terms)
         .map_err(ApplyFailure::Invalid)?;
-    admit(&P::shared(&checked.config), &settings.accept_inactive)
+    // A configuration without an interface passes `config-test` of Kea's.
+    refuse_dangerous(P::shared(&checked.config).inactive, &settings.accept_inactive)
         .map_err(|refusal| ApplyFailure::Refused(refusal.to_string()))
 }

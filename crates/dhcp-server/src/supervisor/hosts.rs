@@ -12,6 +12,7 @@ use netio::Clock;
 use serde_json::{Map, Value};
 
 use super::Supervisor;
+use super::apply::added;
 use crate::admission::admit;
 use crate::log;
 use crate::service::{HostOf, Service};
@@ -81,9 +82,7 @@ impl<P: Service> Supervisor<P> {
         admit(&P::shared(&checked.config), &self.settings.accept_inactive).ok()?;
         let host = P::hosts(&mut checked.config, subnet_id)?.pop()?;
         let shown = reservations_of::<P>(&mut checked.document.to_json(), subnet_id)?.pop()?;
-        for warning in &checked.warnings {
-            log::warn(warning);
-        }
+        added(&checked.warnings, &self.parts.in_force.warnings).for_each(log::problem);
         Some((host, shown))
     }
 }

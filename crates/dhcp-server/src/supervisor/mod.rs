@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering;
 
 use base::Now;
 use base::time::{NS_PER_MS, NS_PER_S};
-use dhcp_config::OnFail;
+use dhcp_config::{OnFail, Problem};
 use dhcp_control::{Answer, Executed, ServiceState, execute, kea_json};
 use dhcp_engine::contain::contained;
 use dhcp_engine::counters::ShardCounters;
@@ -35,6 +35,7 @@ use crate::hosts::HostsDatabases;
 use crate::latency::Latencies;
 use crate::leases::Leases;
 use crate::log::DAEMON;
+use crate::narrate::{Mailbox, Narration};
 use crate::panics::INTERNAL_ERROR;
 use crate::server::Settings;
 use crate::service::{Outline, Service};
@@ -73,6 +74,8 @@ impl<P> Clone for Counted<P> {
 /// A configuration in force, in all its forms.
 pub(crate) struct InForce<P: Service> {
     pub(crate) config: P::Config,
+    /// Warnings about it, which have been logged.
+    pub(crate) warnings: Vec<Problem>,
     /// As commands show it.
     pub(crate) document: Value,
     pub(crate) snapshot: Arc<P::Snapshot>,
@@ -93,6 +96,7 @@ pub(crate) struct Parts<P: Service> {
     pub(crate) in_force: InForce<P>,
     pub(crate) constants: P::Constants,
     pub(crate) control: ControlThread,
+    pub(crate) narration: Narration,
 }
 
 /// Everything that commands and signals work on.
@@ -168,6 +172,11 @@ impl<P: Service> Supervisor<P> {
 
     pub(crate) const fn hosts(&self) -> Option<&HostsDatabases<P>> {
         self.parts.hosts.as_ref()
+    }
+
+    /// The mailbox of shard number `shard`.
+    pub(crate) fn mailbox(&self, shard: usize) -> Arc<Mailbox> {
+        self.parts.narration.mailbox(shard)
     }
 
     pub(crate) fn wakers(&self) -> &[Arc<Waker>] {
@@ -285,8 +294,11 @@ impl<P: Service> Supervisor<P> {
         self.service.pass_time(Clock::now());
         let is_disabled = !self.service.is_enabled() || self.waits_for_database();
         if self.shared.is_disabled.swap(is_disabled, Ordering::Relaxed) != is_disabled {
-            let state = if is_disabled { "disabled" } else { "enabled" };
-            tracing::info!(target: DAEMON, "the service is {state}");
+            let (id, state) = match is_disabled {
+                true => ("DHCPX_SERVICE_DISABLED", "disabled"),
+                false => ("DHCPX_SERVICE_ENABLED", "enabled"),
+            };
+            tracing::info!(target: DAEMON, id, "the service is {state}");
         }
     }
 
@@ -318,7 +330,7 @@ impl<P: Service> Supervisor<P> {
                 .map(|(name, value)| format!("{name} {value}"))
                 .collect();
             let text = if entries.is_empty() { "nothing".into() } else { entries.join(", ") };
-            tracing::info!(target: DAEMON, "shard {index}: {text}");
+            tracing::info!(target: DAEMON, id = "DHCPX_SHARD_COUNTERS", "shard {index}: {text}");
         }
     }
 
@@ -332,6 +344,7 @@ impl<P: Service> Supervisor<P> {
             statistics.stop();
         }
         self.parts.control.stop();
+        self.parts.narration.stop();
         self.parts.leases.close()
     }
 }

@@ -19,7 +19,7 @@ use netio::Clock;
 use super::counts::Tally;
 use crate::ServerError;
 use crate::control::Asked;
-use crate::log::DAEMON;
+use crate::log::{self, DAEMON};
 use crate::panics::INTERNAL_ERROR;
 use crate::service::{Outline, Service};
 
@@ -84,9 +84,7 @@ impl StatisticsThread {
 }
 
 fn tell<P: Service>(todo: &Receiver<Work>, mut tally: Tally<P>, mut statistics: Statistics) {
-    if let Err(cause) = netio::thread::give_way() {
-        tracing::warn!(target: DAEMON, "statistics do not give way to packets: {cause}");
-    }
+    log::give_way("statistics");
     let mut due_ns = Clock::mono_ns();
     let mut has_warned = false;
     loop {
@@ -117,7 +115,7 @@ fn tell<P: Service>(todo: &Receiver<Work>, mut tally: Tally<P>, mut statistics: 
                 sample(&mut statistics, &tally);
                 if !has_warned && tally.shortened_replies() > 0 {
                     has_warned = true;
-                    tracing::warn!(target: DAEMON, "{SHORTENED}");
+                    tracing::warn!(target: DAEMON, id = "STAT_METRICS_SHORTENED", "{SHORTENED}");
                 }
                 due_ns = Clock::mono_ns() + SAMPLE_NS;
             }

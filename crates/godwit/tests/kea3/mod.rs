@@ -3,6 +3,7 @@
 
 mod clients;
 mod commands;
+mod lease_lines;
 mod start;
 mod tools;
 mod version;

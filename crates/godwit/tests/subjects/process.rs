@@ -279,20 +279,24 @@ fn members(make: Make, places: &Places, setup: Setup<'_>, interface: &str) -> St
     let mut members = format!(
         r#""interfaces-config": {{ "interfaces": [ {interfaces} ] {} }},
            "lease-database": {{ "type": "memfile", "name": "{leases}/leases.csv",
-                                "lfc-interval": 0, "persist": {} }},
-           "loggers": [ {{ "name": "{}", "severity": "INFO",
-                           "output_options": [ {{ "output": "{logs}/kea.log" }} ] }} ],"#,
+                                "lfc-interval": 0, "persist": {} }},"#,
         match setup.family {
             Family::V4 if setup.link.is_some() => r#", "dhcp-socket-type": "raw""#,
             Family::V4 => r#", "dhcp-socket-type": "udp""#,
             Family::V6 => "",
         },
         setup.persists,
-        match setup.family {
+    );
+    if !setup.config.contains("\"loggers\"") {
+        let name = match setup.family {
             Family::V4 => "kea-dhcp4",
             Family::V6 => "kea-dhcp6",
-        },
-    );
+        };
+        members += &format!(
+            r#""loggers": [ {{ "name": "{name}", "severity": "INFO",
+                               "output_options": [ {{ "output": "{logs}/kea.log" }} ] }} ],"#
+        );
+    }
     if setup.family == Family::V6 {
         members += &format!(r#""data-directory": "{leases}","#);
     }

@@ -9,7 +9,7 @@ use dhcp_wire::v4::{Header, MessageType, MessageWriter};
 use dhcp_wire::v6::{self, IaKind, StatusCode};
 
 use super::*;
-use crate::narrate::{Narrator, Topic, tell_v4, tell_v6};
+use crate::narrate::{Narrator, Questions, Topic, tell_v4, tell_v6};
 
 /// What is written of notices when everything is wanted up to `debug_level`.
 fn told(family: &'static str, debug_level: u8, tell: impl Fn(Narrator<'_>)) -> Vec<String> {
@@ -20,7 +20,8 @@ fn told(family: &'static str, debug_level: u8, tell: impl Fn(Narrator<'_>)) -> V
     let names = InterfaceNames::new([(3, "eth0")]);
     let with = |hearing: Hearing, topic| hearing.with(topic, debug_level);
     let hearing = Topic::ALL.into_iter().fold(Hearing::NOBODY, with);
-    let text = written(family, &path, &[logger], || tell(Narrator { hearing, names: &names }));
+    let text =
+        written(family, &path, &[logger], || tell(Narrator { hearing, names: &names, at_us: 0 }));
     text.lines().map(str::to_owned).collect()
 }
 
@@ -74,13 +75,14 @@ fn messages_of_v4_are_told_under_keas_names() {
             "DHCP4_PACKET_RECEIVED CLIENT: DHCPDISCOVER (type 1) from 10.0.0.1:67 to 10.0.0.2 on \
              interface eth0",
         ),
-        of_leases("DHCP4_LEASE_OFFER CLIENT: 10.0.0.9 is offered"),
+        of_leases("DHCP4_LEASE_OFFER CLIENT: lease 10.0.0.9 will be offered"),
         of_packets("DHCP4_PACKET_SEND CLIENT: DHCPOFFER (type 2) to relay agent 10.0.0.1:67"),
-        of_leases("DHCP4_LEASE_ALLOC CLIENT: 10.0.0.9 is leased for 60 seconds"),
+        of_leases("DHCP4_LEASE_ALLOC CLIENT: lease 10.0.0.9 has been allocated for 60 seconds"),
         of_packets("DHCP4_PACKET_SEND CLIENT: DHCPACK (type 5) to relay agent 10.0.0.1:67"),
         of_packets("DHCP4_PACKET_SEND CLIENT: DHCPACK (type 5) to relay agent 10.0.0.1:67"),
         of_packets("DHCP4_PACKET_SEND CLIENT: DHCPNAK (type 6) to relay agent 10.0.0.1:67"),
-        of_leases("DHCP4_RELEASE CLIENT: 0.0.0.0 is given back"),
+        of_leases("DHCP4_RELEASE CLIENT: address 0.0.0.0 was released properly."),
+        of_leases("DHCP4_RELEASE_DELETED CLIENT: address 0.0.0.0 was deleted on release."),
     ];
     assert_eq!(told("dhcp4", 0, an_exchange), always);
     let finer = told("dhcp4", 99, an_exchange);
@@ -126,7 +128,9 @@ fn messages_of_v6_are_told_under_keas_names() {
     };
     let kind = |name: &str| V6::RECEIVED.iter().position(|kind| *kind == name).unwrap();
     let lines = told("dhcp6", 50, |narrator| {
-        let tell = |notice, octets: &[u8]| tell_v6(narrator, notice, octets, ingress);
+        let mut questions = Questions::default();
+        let mut tell =
+            |notice, octets: &[u8]| tell_v6(narrator, notice, octets, ingress, &mut questions);
         for (question, answer) in [
             ("SOLICIT", v6::MessageType::Advertise),
             ("REQUEST", v6::MessageType::Reply),
@@ -160,10 +164,10 @@ fn messages_of_v6_are_told_under_keas_names() {
         "DHCP6_PACKET_DROP_PARSE_FAIL",
     ];
     assert_eq!(ids, expected);
-    let client = "duid=[00:03:00:01:02:07], tid=0x123";
-    let leased = "2001:db8::1 and iaid=5 is leased for 60 seconds";
+    let client = "duid=[00:03:00:01:02:07], [no hwaddr info], tid=0x123";
+    let leased = "lease for address 2001:db8::1 and iaid=5 has been allocated for 60 seconds";
     assert_eq!(lines[4], format!("kea-dhcp6.leases DHCP6_LEASE_ALLOC {client}: {leased}"));
-    let delegated = "2001:db8:1::/56 and iaid=6 is leased for 60 seconds";
+    let delegated = "lease for prefix 2001:db8:1::/56 and iaid=6 has been allocated";
     assert_eq!(lines[9], format!("kea-dhcp6.leases DHCP6_PD_LEASE_RENEW {client}: {delegated}"));
     let received = "SOLICIT (type 1) from [fe80::7%3]:546 on interface number 4";
     assert_eq!(lines[13], format!("kea-dhcp6.packets DHCP6_PACKET_RECEIVED {client}: {received}"));

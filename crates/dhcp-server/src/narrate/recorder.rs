@@ -1,0 +1,278 @@
+//! The way of notices from a shard to the thread that tells of them: a shard copies what happened
+//! and the message, no more. It allocates nothing once its room is there, and never waits for a
+//! reader: notices without room are counted and lost.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use dhcp_engine::{InterfaceNames, v4, v6};
+use dhcp_lease::v4::V4;
+use dhcp_lease::v6::V6;
+
+use super::{NoticeOf, wants_v4, wants_v6};
+use crate::log::Hearing;
+
+/// Octets of messages that one shard's notices may hold.
+const OCTETS_MAX: usize = 8 << 20;
+/// Notices of one shard that may wait.
+const NOTICES_MAX: usize = 32_768;
+
+/// What became of a message of either family, and how the message came in.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Happened {
+    V4(NoticeOf<V4>, v4::Ingress),
+    V6(NoticeOf<V6>, v6::Ingress),
+}
+
+/// One notice; its message are the next `len` octets.
+#[derive(Clone, Copy, Debug)]
+struct Notice {
+    happened: Happened,
+    wall_us: u64,
+    len: usize,
+}
+
+/// Notices in their order.
+#[derive(Debug, Default)]
+pub(super) struct Notes {
+    notices: Vec<Notice>,
+    octets: Vec<u8>,
+    names: Arc<InterfaceNames>,
+}
+
+impl Notes {
+    /// Notes with all the room that they may take; memory is used as far as it was ever filled.
+    pub(super) fn with_room() -> Self {
+        Self {
+            notices: Vec::with_capacity(NOTICES_MAX),
+            octets: Vec::with_capacity(OCTETS_MAX),
+            names: Arc::default(),
+        }
+    }
+
+    /// Adds a notice where there is room for it.
+    fn push(&mut self, happened: Happened, wall_us: u64, octets: &[u8]) -> bool {
+        let has_room = self.notices.len() < self.notices.capacity()
+            && self.octets.len() + octets.len() <= self.octets.capacity();
+        if has_room {
+            self.notices.push(Notice { happened, wall_us, len: octets.len() });
+            self.octets.extend_from_slice(octets);
+        }
+        has_room
+    }
+
+    fn clear(&mut self) {
+        self.notices.clear();
+        self.octets.clear();
+    }
+
+    /// What happened and when, with each message.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Happened, u64, &[u8])> {
+        let mut rest = &self.octets[..];
+        self.notices.iter().map(move |&Notice { happened, wall_us, len }| {
+            let (octets, after) = rest.split_at(len);
+            rest = after;
+            (happened, wall_us, octets)
+        })
+    }
+
+    /// Names of the interfaces.
+    pub(super) fn names(&self) -> &InterfaceNames {
+        &self.names
+    }
+}
+
+/// Wakes the thread that tells of notices.
+#[derive(Debug, Default)]
+pub(super) struct Bell {
+    state: Mutex<BellState>,
+    rung: Condvar,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct BellState {
+    is_rung: bool,
+    is_last: bool,
+}
+
+impl Bell {
+    fn lock(&self) -> MutexGuard<'_, BellState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ring(&self) {
+        self.lock().is_rung = true;
+        self.rung.notify_one();
+    }
+
+    /// Has the thread end once all has been told.
+    pub(super) fn ring_for_the_last_time(&self) {
+        *self.lock() = BellState { is_rung: true, is_last: true };
+        self.rung.notify_one();
+    }
+
+    /// Returns once there is something, or after `at_most`; true when it is the last time.
+    pub(super) fn wait(&self, at_most: Duration) -> bool {
+        let state = self.lock();
+        let waited = self.rung.wait_timeout_while(state, at_most, |state| !state.is_rung);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        state.is_rung = false;
+        state.is_last
+    }
+}
+
+/// Notices of one shard on their way.
+#[derive(Debug)]
+pub(crate) struct Mailbox {
+    notes: Mutex<Notes>,
+    lost: AtomicU64,
+    bell: Arc<Bell>,
+}
+
+impl Mailbox {
+    pub(super) fn new(bell: Arc<Bell>) -> Self {
+        Self { notes: Mutex::default(), lost: AtomicU64::new(0), bell }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Notes> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put(&self, happened: Happened, wall_us: u64, octets: &[u8]) {
+        let mut notes = self.lock();
+        if notes.notices.capacity() == 0 {
+            let names = Arc::clone(&notes.names);
+            *notes = Notes { names, ..Notes::with_room() };
+        }
+        let was_empty = notes.notices.is_empty();
+        let has_room = notes.push(happened, wall_us, octets);
+        drop(notes);
+        if !has_room {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        } else if was_empty {
+            self.bell.ring();
+        }
+    }
+
+    /// Exchanges what waits for `notes`, whose contents go; how many notices were lost since the last
+    /// time.
+    pub(super) fn take(&self, notes: &mut Notes) -> u64 {
+        notes.clear();
+        let mut waiting = self.lock();
+        notes.names = Arc::clone(&waiting.names);
+        std::mem::swap(&mut *waiting, notes);
+        self.lost.swap(0, Ordering::Relaxed)
+    }
+}
+
+/// A shard's end of a [`Mailbox`].
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    mailbox: Arc<Mailbox>,
+    hearing: Hearing,
+    /// When what is told happened.
+    wall_us: u64,
+}
+
+impl Recorder {
+    pub(crate) const fn new(mailbox: Arc<Mailbox>) -> Self {
+        Self { mailbox, hearing: Hearing::NOBODY, wall_us: 0 }
+    }
+
+    /// Knows the interfaces by `names` from now on.
+    pub(crate) fn set_names(&self, names: Arc<InterfaceNames>) {
+        self.mailbox.lock().names = names;
+    }
+
+    /// Takes note of what `hearing` takes from now on, as of the time `wall_us`.
+    pub(crate) const fn follow(&mut self, hearing: Hearing) {
+        self.hearing = hearing;
+    }
+
+    /// Takes the reading `wall_us` of the wall clock as the time of what is told next.
+    pub(crate) const fn set_time(&mut self, wall_us: u64) {
+        self.wall_us = wall_us;
+    }
+
+    /// True when anybody wants to know anything.
+    pub(crate) const fn is_wanted(&self) -> bool {
+        self.hearing.is_any()
+    }
+
+    /// Takes note of a message of DHCPv4, if anybody wants to know of it.
+    pub(crate) fn note_v4(&self, notice: NoticeOf<V4>, octets: &[u8], ingress: v4::Ingress) {
+        if wants_v4(self.hearing, notice) {
+            self.mailbox.put(Happened::V4(notice, ingress), self.wall_us, octets);
+        }
+    }
+
+    /// Takes note of a message of DHCPv6, if anybody wants to know of it.
+    pub(crate) fn note_v6(&self, notice: NoticeOf<V6>, octets: &[u8], ingress: v6::Ingress) {
+        if wants_v6(self.hearing, notice, octets) {
+            self.mailbox.put(Happened::V6(notice, ingress), self.wall_us, octets);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, SocketAddrV4};
+
+    use dhcp_engine::Notice as Told;
+    use dhcp_engine::v4::{Destination, Ingress};
+
+    use super::*;
+    use crate::narrate::Topic;
+
+    const RELAY: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 67);
+
+    fn ingress() -> Ingress {
+        Ingress::routed(RELAY, Ipv4Addr::new(10, 0, 0, 2))
+    }
+
+    fn sent() -> NoticeOf<V4> {
+        Told::Sent { destination: Destination::Relay(RELAY), asked: dhcp_engine::Asked::default() }
+    }
+
+    #[test]
+    fn notices_cost_no_allocation_and_those_without_room_are_counted() {
+        let mailbox = Arc::new(Mailbox::new(Arc::default()));
+        let mut recorder = Recorder::new(Arc::clone(&mailbox));
+        recorder.follow(Hearing::NOBODY.with(Topic::Leases, 0));
+        recorder.set_time(7);
+        let octets = [1; 300];
+        // The first one makes the room.
+        recorder.note_v4(sent(), &octets, ingress());
+        let counted = allocation_counter::measure(|| {
+            for _ in 1..NOTICES_MAX + 5 {
+                recorder.note_v4(sent(), &octets, ingress());
+                // Nobody wants to know that a message came.
+                recorder.note_v4(Told::Received, &octets, ingress());
+            }
+        });
+        assert_eq!(counted.count_total, 0, "{counted:?}");
+        let kept = NOTICES_MAX.min(OCTETS_MAX / octets.len());
+        let mut notes = Notes::with_room();
+        assert_eq!(mailbox.take(&mut notes), (NOTICES_MAX + 5 - kept) as u64, "lost");
+        assert_eq!(notes.iter().count(), kept);
+        let is_whole = |(happened, at_us, message): (Happened, u64, &[u8])| {
+            let is_sent = matches!(happened, Happened::V4(Told::Sent { .. }, _));
+            is_sent && at_us == 7 && message == octets
+        };
+        assert!(notes.iter().all(is_whole));
+        // The exchanged room is used from now on.
+        let counted = allocation_counter::measure(|| recorder.note_v4(sent(), &octets, ingress()));
+        assert_eq!(counted.count_total, 0, "{counted:?}");
+        assert_eq!((mailbox.take(&mut notes), notes.iter().count()), (0, 1));
+    }
+
+    #[test]
+    fn nothing_is_noted_while_nobody_listens() {
+        let mailbox = Arc::new(Mailbox::new(Arc::default()));
+        let recorder = Recorder::new(Arc::clone(&mailbox));
+        recorder.note_v4(sent(), &[1], ingress());
+        let mut notes = Notes::default();
+        assert_eq!((mailbox.take(&mut notes), notes.iter().count()), (0, 0));
+    }
+}

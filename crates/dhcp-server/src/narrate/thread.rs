@@ -1,0 +1,102 @@
+//! The thread that tells of single messages.
+
+use std::sync::Arc;
+use std::thread::{Builder, JoinHandle, sleep};
+use std::time::Duration;
+
+use super::recorder::{Bell, Happened, Mailbox, Notes};
+use super::{Narrator, Questions, tell_v4, tell_v6};
+use crate::ServerError;
+use crate::log::{self, DAEMON};
+
+/// Time in which notices gather, so that a shard seldom has to wake the thread.
+const GATHERING: Duration = Duration::from_millis(5);
+/// How long the thread sleeps at most: it looks whether notices were lost.
+const WAIT: Duration = Duration::from_secs(1);
+
+/// The mailboxes of all shards, and the thread once it was needed.
+#[derive(Debug)]
+pub(crate) struct Narration {
+    mailboxes: Vec<Arc<Mailbox>>,
+    bell: Arc<Bell>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Narration {
+    /// Mailboxes for `shards` shards.
+    pub(crate) fn new(shards: usize) -> Self {
+        let bell = Arc::<Bell>::default();
+        let mailboxes = (0..shards).map(|_| Arc::new(Mailbox::new(Arc::clone(&bell)))).collect();
+        Self { mailboxes, bell, thread: None }
+    }
+
+    /// The mailbox of shard number `shard`.
+    pub(crate) fn mailbox(&self, shard: usize) -> Arc<Mailbox> {
+        Arc::clone(&self.mailboxes[shard])
+    }
+
+    /// Starts the thread, if a logger wants to know of single messages and it does not run yet.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses a thread.
+    pub(crate) fn start_if_wanted(&mut self) -> Result<(), ServerError> {
+        if self.thread.is_some() || !log::hearing().is_any() {
+            return Ok(());
+        }
+        let (mailboxes, bell) = (self.mailboxes.clone(), Arc::clone(&self.bell));
+        let thread = Builder::new()
+            .name("narrator".to_owned())
+            .spawn(move || narrate(&mailboxes, &bell))
+            .map_err(|cause| ServerError::System { tried: "start a thread", cause })?;
+        self.thread = Some(thread);
+        Ok(())
+    }
+
+    /// Ends the thread when it has told all. Shards must have ended.
+    pub(crate) fn stop(self) {
+        if let Some(thread) = self.thread {
+            self.bell.ring_for_the_last_time();
+            thread.join().expect("a thread that panics ends the process");
+        }
+    }
+}
+
+fn narrate(mailboxes: &[Arc<Mailbox>], bell: &Bell) {
+    // Where this thread waits, mailboxes fill up; nothing else does.
+    log::wait_for_room_in_this_thread();
+    let mut notes = Notes::with_room();
+    let mut questions: Vec<Questions> = mailboxes.iter().map(|_| Questions::default()).collect();
+    loop {
+        let is_last = bell.wait(WAIT);
+        if !is_last {
+            sleep(GATHERING);
+        }
+        for (mailbox, questions) in mailboxes.iter().zip(&mut questions) {
+            let lost = mailbox.take(&mut notes);
+            tell_all(&notes, questions);
+            if lost > 0 {
+                tracing::warn!(
+                    target: DAEMON,
+                    id = "LOG_MESSAGES_DROPPED",
+                    "{lost} messages about single packets were lost: the log is too slow for them"
+                );
+            }
+        }
+        if is_last {
+            return;
+        }
+    }
+}
+
+/// Tells of all of `notes`, whose requests `questions` remembers as long as they are needed.
+pub(super) fn tell_all(notes: &Notes, questions: &mut Questions) {
+    let hearing = log::hearing();
+    for (happened, at_us, octets) in notes.iter() {
+        let narrator = Narrator { hearing, names: notes.names(), at_us };
+        match happened {
+            Happened::V4(notice, ingress) => tell_v4(narrator, notice, octets, ingress),
+            Happened::V6(notice, ingress) => tell_v6(narrator, notice, octets, ingress, questions),
+        }
+    }
+}
