@@ -41,7 +41,7 @@ pub use document::reservations_of;
 pub use extended_info::{ExtendedInfo, check_extended_info};
 pub use family::{Commanded, IpVersion};
 pub use interfaces::Interface;
-pub use prometheus::{Latency, Snapshot, prometheus};
+pub use prometheus::{Latency, ProcessFacts, Snapshot, prometheus};
 pub use secrets::restore_secrets;
 pub use service::ServiceState;
 pub use text::{kea_json, time_stamp};

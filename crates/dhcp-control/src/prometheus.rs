@@ -29,6 +29,35 @@ pub struct Snapshot<'a> {
     pub latencies: &'a [Latency],
     /// Size of the lease file, in bytes; `None` without one.
     pub lease_file_bytes: Option<u64>,
+    /// What the process is, and what it uses.
+    pub process: ProcessFacts,
+}
+
+/// A server's process: its build, its configuration's age, and its use of the machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ProcessFacts {
+    /// Version of the server.
+    pub version: &'static str,
+    /// Level of Kea that the server has.
+    pub kea: &'static str,
+    /// When it started, seconds since 1970.
+    pub started_s: f64,
+    /// When a configuration was last taken into use, seconds since 1970.
+    pub configured_s: f64,
+    /// Whether the last configuration that it was to take was taken into use.
+    pub is_configured: bool,
+    /// Threads that serve clients.
+    pub threads: usize,
+    /// Processor time of all threads, in seconds.
+    pub cpu_s: f64,
+    /// Memory in use, in bytes.
+    pub resident_bytes: u64,
+    /// Address space, in bytes.
+    pub virtual_bytes: u64,
+    /// Open files and sockets.
+    pub open_files: u64,
+    /// Files and sockets that may be open at once; `None` without a limit.
+    pub open_files_max: Option<u64>,
 }
 
 /// How long it took to answer messages of one type.
@@ -66,7 +95,50 @@ pub fn prometheus(snapshot: &Snapshot<'_>) -> String {
         page.head("lease_file_bytes", "gauge", "Size of the lease file.");
         page.value("lease_file_bytes", &[], &bytes);
     }
+    process(&mut page, &snapshot.process);
     page.text
+}
+
+/// The process under the names that Prometheus's own libraries give such metrics, the build, and what
+/// became of its configurations.
+fn process(page: &mut Page, facts: &ProcessFacts) {
+    let family = page.version.number();
+    let _ = writeln!(
+        page.text,
+        "# HELP godwit_build_info Version of the server; always 1.\n\
+         # TYPE godwit_build_info gauge\n\
+         godwit_build_info{{family=\"dhcp{family}\",version=\"{}\",kea=\"{}\"}} 1",
+        facts.version, facts.kea
+    );
+    let mut own = |name: &str, help: &str, value: &dyn Display| {
+        page.head(name, "gauge", help);
+        page.value(name, &[], value);
+    };
+    own("threads", "Threads that serve clients.", &facts.threads);
+    own(
+        "config_last_reload_successful",
+        "Whether the last configuration was taken into use.",
+        &u8::from(facts.is_configured),
+    );
+    own(
+        "config_last_reload_success_timestamp_seconds",
+        "When a configuration was last taken into use.",
+        &facts.configured_s,
+    );
+    let mut shared = |name: &str, kind: &str, help: &str, value: &dyn Display| {
+        let _ = writeln!(
+            page.text,
+            "# HELP process_{name} {help}\n# TYPE process_{name} {kind}\nprocess_{name} {value}"
+        );
+    };
+    shared("start_time_seconds", "gauge", "When the process started.", &facts.started_s);
+    shared("cpu_seconds_total", "counter", "Processor time.", &facts.cpu_s);
+    shared("resident_memory_bytes", "gauge", "Memory in use.", &facts.resident_bytes);
+    shared("virtual_memory_bytes", "gauge", "Address space.", &facts.virtual_bytes);
+    shared("open_fds", "gauge", "Open files and sockets.", &facts.open_files);
+    if let Some(most) = facts.open_files_max {
+        shared("max_fds", "gauge", "Files and sockets that may be open.", &most);
+    }
 }
 
 /// The text as far as it is written.

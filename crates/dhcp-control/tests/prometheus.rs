@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use dhcp_control::statistics::{Counts, LeaseCounts, PoolCounts, SubnetCounts};
-use dhcp_control::{IpVersion, Latency, Snapshot, prometheus};
+use dhcp_control::{IpVersion, Latency, ProcessFacts, Snapshot, prometheus};
 
 fn counts(version: IpVersion) -> Counts {
     let leases =
@@ -46,6 +46,19 @@ fn page(version: IpVersion) -> String {
         omissions: &omissions,
         latencies: &latencies,
         lease_file_bytes,
+        process: ProcessFacts {
+            version: "1.2.3",
+            kea: "3.0.3",
+            started_s: 1_700_000_000.5,
+            configured_s: 1_700_000_100.0,
+            is_configured: true,
+            threads: 2,
+            cpu_s: 0.25,
+            resident_bytes: 1 << 20,
+            virtual_bytes: 1 << 30,
+            open_files: 17,
+            open_files_max: Some(1024),
+        },
     })
 }
 
@@ -54,6 +67,25 @@ fn the_size_of_the_lease_file_is_a_gauge() {
     let page = page(IpVersion::V6);
     assert!(page.contains("# TYPE godwit_dhcp6_lease_file_bytes gauge\n"));
     assert!(page.contains("\ngodwit_dhcp6_lease_file_bytes 4711\n"));
+}
+
+#[test]
+fn build_process_and_the_last_reload_are_told() {
+    let page = page(IpVersion::V6);
+    for line in [
+        "godwit_build_info{family=\"dhcp6\",version=\"1.2.3\",kea=\"3.0.3\"} 1",
+        "godwit_dhcp6_threads 2",
+        "godwit_dhcp6_config_last_reload_successful 1",
+        "godwit_dhcp6_config_last_reload_success_timestamp_seconds 1700000100",
+        "process_start_time_seconds 1700000000.5",
+        "process_cpu_seconds_total 0.25",
+        "process_resident_memory_bytes 1048576",
+        "process_virtual_memory_bytes 1073741824",
+        "process_open_fds 17",
+        "process_max_fds 1024",
+    ] {
+        assert!(page.lines().any(|own| own == line), "{line}: {page}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use dhcp_control::IpVersion;
 
 /// Version of this server.
-const OWN: &str = env!("CARGO_PKG_VERSION");
+pub(crate) const OWN: &str = env!("CARGO_PKG_VERSION");
 
 /// Version of Kea that programs may take this server for: the one that runs beside it in tests.
 pub const KEA_LEVEL: &str = "3.0.3";

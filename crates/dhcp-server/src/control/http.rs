@@ -33,6 +33,7 @@ const METRICS_PATH: &str = "/metrics";
 /// Octets that are read ahead of a connection: what the head of a request may have.
 const HEAD_MAX_BYTES: usize = 16 << 10;
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 const EXPOSITION: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4");
 
 /// What a socket's configuration says beside its address.
@@ -163,7 +164,7 @@ pub(super) async fn speak<S: AsyncRead + AsyncWrite + Unpin + 'static>(
 
 /// What a client is told whose request did not end in time.
 fn too_slow() -> String {
-    let body = status_map(StatusCode::REQUEST_TIMEOUT);
+    let body = status_map(StatusCode::REQUEST_TIMEOUT, None);
     format!(
         "HTTP/1.1 408 Request Timeout\r\nContent-Type: application/json\r\n\
          Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
@@ -171,9 +172,49 @@ fn too_slow() -> String {
     )
 }
 
-fn status_map(status: StatusCode) -> String {
-    let text = status.canonical_reason().unwrap_or_default();
+fn status_map(status: StatusCode, why: Option<&str>) -> String {
+    let mut text = status.canonical_reason().unwrap_or_default().to_owned();
+    if let Some(why) = why {
+        text.push_str(": ");
+        text.push_str(why);
+    }
     json!({ "result": status.as_u16(), "text": text }).to_string()
+}
+
+/// A request that is refused, and why where that helps the client.
+struct Refusal {
+    status: StatusCode,
+    why: Option<&'static str>,
+}
+
+impl Refusal {
+    const fn bad_request(why: &'static str) -> Self {
+        Self { status: StatusCode::BAD_REQUEST, why: Some(why) }
+    }
+}
+
+impl From<StatusCode> for Refusal {
+    fn from(status: StatusCode) -> Self {
+        Self { status, why: None }
+    }
+}
+
+/// The page that `GET /` answers: where the counters are, and how a command is given. `host` is the
+/// name by which the client reached this server.
+fn page(host: Option<&HeaderValue>, is_tls: bool) -> String {
+    let is_plain = |host: &&str| {
+        host.bytes().all(|octet| octet.is_ascii_alphanumeric() || b".:[]-_".contains(&octet))
+    };
+    let host = host.and_then(|host| host.to_str().ok()).filter(is_plain).unwrap_or("ADDRESS:PORT");
+    let scheme = if is_tls { "https" } else { "http" };
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
+         <title>Godwit DHCP server</title>\n<h1>Godwit DHCP server</h1>\n\
+         <p><a href=\"/metrics\">Counters for Prometheus</a></p>\n\
+         <p>Commands are JSON and come by POST. This one lists all that there are:</p>\n\
+         <pre>curl -s -H 'Content-Type: application/json' \\\n     \
+         -d '{{ \"command\": \"list-commands\" }}' {scheme}://{host}/</pre>\n</html>\n"
+    )
 }
 
 /// What a request leads to.
@@ -182,8 +223,16 @@ enum Outcome {
     Answer(String),
     /// The counters.
     Metrics(String),
+    /// The page that tells what there is.
+    Page(String),
     /// A refusal.
-    Refusal(StatusCode),
+    Refusal(Refusal),
+}
+
+impl From<StatusCode> for Outcome {
+    fn from(status: StatusCode) -> Self {
+        Self::Refusal(status.into())
+    }
 }
 
 async fn serve_request(
@@ -199,7 +248,10 @@ async fn serve_request(
     let (status, kind, body) = match outcome {
         Outcome::Answer(map) => (StatusCode::OK, JSON, answer(map).in_list()),
         Outcome::Metrics(text) => (StatusCode::OK, EXPOSITION, answer(text)),
-        Outcome::Refusal(status) => (status, JSON, answer(status_map(status))),
+        Outcome::Page(text) => (StatusCode::OK, HTML, answer(text)),
+        Outcome::Refusal(Refusal { status, why }) => {
+            (status, JSON, answer(status_map(status, why)))
+        }
     };
     let mut response = Response::new(Full::new(Bytes::from_owner(body)));
     *response.status_mut() = status;
@@ -221,26 +273,27 @@ async fn serve_request(
 async fn outcome(request: Request<Incoming>, front: &Front, desk: &Desk, pace: &Pace) -> Outcome {
     let shown = request.headers().get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
     if front.gate.as_ref().is_some_and(|gate| !gate.admits(shown)) {
-        return Outcome::Refusal(StatusCode::UNAUTHORIZED);
+        return StatusCode::UNAUTHORIZED.into();
     }
     let host = request.headers().get(header::HOST);
     if front.is_open_to_all && host.is_some_and(|host| !host.to_str().is_ok_and(is_own)) {
-        return Outcome::Refusal(StatusCode::MISDIRECTED_REQUEST);
+        return StatusCode::MISDIRECTED_REQUEST.into();
     }
     let question = match (request.method(), request.uri().path()) {
         (&Method::GET, METRICS_PATH) => Question::Metrics,
-        (&Method::GET, _) => return Outcome::Refusal(StatusCode::NOT_FOUND),
+        (&Method::GET, "/") => return Outcome::Page(page(host, front.tls.is_some())),
+        (&Method::GET, _) => return StatusCode::NOT_FOUND.into(),
         // As in Kea, commands are taken under any path.
         (&Method::POST, _) => match command(request, front, desk).await {
             Ok(command) => Question::Command(command),
-            Err(status) => return Outcome::Refusal(status),
+            Err(refusal) => return Outcome::Refusal(refusal),
         },
-        _ => return Outcome::Refusal(StatusCode::METHOD_NOT_ALLOWED),
+        _ => return StatusCode::METHOD_NOT_ALLOWED.into(),
     };
     let is_command = matches!(question, Question::Command(_));
     pace.enter(Phase::Working);
     match desk.asking.ask(question).await {
-        None => Outcome::Refusal(StatusCode::INTERNAL_SERVER_ERROR),
+        None => StatusCode::INTERNAL_SERVER_ERROR.into(),
         Some(answer) if is_command => Outcome::Answer(answer),
         Some(text) => Outcome::Metrics(text),
     }
@@ -250,25 +303,29 @@ async fn command(
     request: Request<Incoming>,
     front: &Front,
     desk: &Desk,
-) -> Result<serde_json::Value, StatusCode> {
-    if !is_json(request.headers().get(header::CONTENT_TYPE)) {
-        return Err(StatusCode::BAD_REQUEST);
+) -> Result<serde_json::Value, Refusal> {
+    let content_type = request.headers().get(header::CONTENT_TYPE);
+    if !is_json(content_type) {
+        return Err(Refusal::bad_request(match content_type {
+            None => "the header `Content-Type: application/json` is missing",
+            Some(_) => "`Content-Type` is not `application/json`",
+        }));
     }
     let mut body = request.into_body();
     if !desk.budget.has_room_for(body.size_hint().lower()) {
-        return Err(StatusCode::PAYLOAD_TOO_LARGE);
+        return Err(StatusCode::PAYLOAD_TOO_LARGE.into());
     }
     let mut command = match front.is_open_to_all {
         true => Command::within(&desk.budget, ANYONES_MAX_BYTES),
         false => Command::new(&desk.budget),
     };
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| StatusCode::BAD_REQUEST)?;
+        let frame = frame.map_err(|_| Refusal::bad_request("the body is not whole"))?;
         if let Some(octets) = frame.data_ref() {
             command.put(octets).map_err(|_| StatusCode::PAYLOAD_TOO_LARGE)?;
         }
     }
-    parse(command.octets()).map_err(|_| StatusCode::BAD_REQUEST)
+    parse(command.octets()).map_err(|_| Refusal::bad_request("the body is not JSON"))
 }
 
 /// Whether a `Content-Type` is `application/json`, whatever parameters it has.
@@ -281,6 +338,16 @@ fn is_json(value: Option<&HeaderValue>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_page_names_the_server_as_the_client_does_and_nothing_else() {
+        let shown =
+            |host: &'static str, is_tls| page(Some(&HeaderValue::from_static(host)), is_tls);
+        assert!(shown("[::1]:8000", false).contains(" http://[::1]:8000/</pre>"));
+        assert!(shown("dhcp1", true).contains(" https://dhcp1/</pre>"));
+        assert!(shown("<b>x", false).contains(" http://ADDRESS:PORT/</pre>"));
+        assert!(page(None, false).contains("href=\"/metrics\""));
+    }
 
     #[test]
     fn names_of_other_sites_are_not_this_machines() {

@@ -208,14 +208,31 @@ fn http_answers_with_a_list_and_refuses_with_a_map() {
     );
     assert!(answer.contains("strict-transport-security: max-age=31536000\r\n"), "{answer}");
     assert!(answer.ends_with("\r\n\r\n[ {\"arguments\":{\"command\":\"x\"},\"result\":0} ]"));
+    let page = told(
+        TcpStream::connect(("127.0.0.1", port)).unwrap(),
+        b"GET / HTTP/1.1\r\nHost: localhost:1\r\nConnection: close\r\n\r\n",
+    );
+    assert!(
+        page.starts_with("HTTP/1.1 200 OK\r\ncontent-type: text/html; charset=utf-8"),
+        "{page}"
+    );
+    assert!(page.contains("href=\"/metrics\"") && page.contains("list-commands"), "{page}");
+    assert!(page.contains("http://localhost:1/</pre>"), "{page}");
     let refusals = [
-        (post(port, "", "{}"), "400 Bad Request"),
-        (post(port, AS_JSON, "{"), "400 Bad Request"),
-        (post(port, AS_JSON, ""), "400 Bad Request"),
+        (
+            post(port, "", "{}"),
+            "400 Bad Request: the header `Content-Type: application/json` is missing",
+        ),
+        (
+            post(port, "Content-Type: text/plain\r\n", "{}"),
+            "400 Bad Request: `Content-Type` is not `application/json`",
+        ),
+        (post(port, AS_JSON, "{"), "400 Bad Request: the body is not JSON"),
+        (post(port, AS_JSON, ""), "400 Bad Request: the body is not JSON"),
         (
             told(
                 TcpStream::connect(("127.0.0.1", port)).unwrap(),
-                b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+                b"GET /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
             ),
             "404 Not Found",
         ),
@@ -237,7 +254,8 @@ fn http_answers_with_a_list_and_refuses_with_a_map() {
     ];
     for (answer, status) in refusals {
         let (code, text) = status.split_once(' ').unwrap();
-        assert!(answer.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{answer}");
+        let line = status.split_once(": ").map_or(status, |(line, _)| line);
+        assert!(answer.starts_with(&format!("HTTP/1.1 {line}\r\n")), "{answer}");
         let body = format!("\r\n\r\n{{\"result\":{code},\"text\":\"{text}\"}}");
         assert!(answer.ends_with(&body), "{answer}");
         assert!(answer.contains("strict-transport-security: "), "{answer}");
@@ -462,7 +480,7 @@ fn a_kept_connection_without_commands_ends_after_half_a_minute() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     on_paused_time("idle", |_, port| async move {
         let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", port)).await.unwrap();
-        stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+        stream.write_all(b"GET /x HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
         let mut answer = vec![0; 4_096];
         let count = stream.read(&mut answer).await.unwrap();
         assert!(answer[..count].starts_with(b"HTTP/1.1 404 "));

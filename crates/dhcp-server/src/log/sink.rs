@@ -82,8 +82,24 @@ impl Sink {
     /// Hands over what is still buffered.
     pub(super) fn flush(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let State::File { file, .. } = &mut *state {
-            file.flush().ok();
+        if let State::File { file, .. } = &mut *state
+            && let Err(cause) = file.flush()
+        {
+            self.give_up(&mut state, &cause);
+        }
+    }
+
+    /// Tells on standard error that the output cannot be written, and writes there what it still
+    /// had to write.
+    fn give_up(&self, state: &mut State, cause: &io::Error) {
+        let what = match &self.output.destination {
+            LogDestination::File(name) => policy::LOGS.path().join(name).display().to_string(),
+            _ => SYSTEM_LOG.to_owned(),
+        };
+        put(&mut io::stderr().lock(), &format!("cannot write the log {what}: {cause}"));
+        if let State::File { file, .. } = std::mem::replace(state, State::Broken) {
+            let (_, rest) = file.into_parts();
+            io::stderr().lock().write_all(&rest.unwrap_or_default()).ok();
         }
     }
 
@@ -91,12 +107,7 @@ impl Sink {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if !matches!(*state, State::Broken) {
             let Err(cause) = write(&mut state) else { return };
-            let what = match &self.output.destination {
-                LogDestination::File(name) => policy::LOGS.path().join(name).display().to_string(),
-                _ => SYSTEM_LOG.to_owned(),
-            };
-            put(&mut io::stderr().lock(), &format!("cannot write the log {what}: {cause}"));
-            *state = State::Broken;
+            self.give_up(&mut state, &cause);
         }
         put(&mut io::stderr().lock(), line);
     }
@@ -128,8 +139,7 @@ impl Sink {
         let State::File { file, len } = state else { unreachable!("it was just opened") };
         *len += added;
         file.write_all(line.as_bytes())?;
-        file.write_all(b"\n")?;
-        if self.output.flush { file.flush() } else { Ok(()) }
+        file.write_all(b"\n")
     }
 }
 

@@ -20,19 +20,30 @@ pub(super) enum Message {
 }
 
 /// Writes `messages` until nobody can send more; tells how many were `dropped` where the next one
-/// goes.
+/// goes. What waits is written in one go: a line is handed over when no other waits behind it.
 pub(super) fn write(messages: &Receiver<Message>, dropped: &AtomicU64) {
-    for message in messages {
-        match message {
-            Message::Record(record, to) => {
-                tell_of_dropped(&to, &record, dropped);
-                put(&to, &record);
+    let mut written: Vec<Arc<Sink>> = Vec::new();
+    while let Ok(first) = messages.recv() {
+        let mut next = Some(first);
+        while let Some(message) = next {
+            match message {
+                Message::Record(record, to) => {
+                    tell_of_dropped(&to, &record, dropped);
+                    put(&to, &record);
+                    for sink in to.iter() {
+                        if !written.iter().any(|known| Arc::ptr_eq(known, sink)) {
+                            written.push(Arc::clone(sink));
+                        }
+                    }
+                }
+                Message::Flush(sinks, done) => {
+                    sinks.iter().for_each(|sink| sink.flush());
+                    done.send(()).ok();
+                }
             }
-            Message::Flush(sinks, done) => {
-                sinks.iter().for_each(|sink| sink.flush());
-                done.send(()).ok();
-            }
+            next = messages.try_recv().ok();
         }
+        written.drain(..).filter(|sink| sink.output().flush).for_each(|sink| sink.flush());
     }
 }
 

@@ -78,6 +78,14 @@ impl<P: Service> Supervisor<P> {
     }
 
     pub(super) fn read_again(&mut self) -> Result<(), ApplyFailure> {
+        let outcome = self.read_and_use();
+        if outcome.is_err() {
+            self.tally.reloads.note_refused();
+        }
+        outcome
+    }
+
+    fn read_and_use(&mut self) -> Result<(), ApplyFailure> {
         let checked = P::read(&self.settings.configuration, self.settings.terms).map_err(
             |error| match error {
                 ServerError::Configuration(problems) => ApplyFailure::Invalid(problems),
@@ -159,6 +167,7 @@ impl<P: Service> Supervisor<P> {
             self.failure = Some(error);
             return Err(ApplyFailure::Partial(text));
         }
+        self.tally.reloads.note_taken(Clock::now());
         let subnets = counted(self.parts.in_force.outlines.len(), "subnet");
         tracing::info!(
             target: DAEMON, id = "DHCPX_CONFIG_COMPLETE", "reloaded, serving {subnets}"

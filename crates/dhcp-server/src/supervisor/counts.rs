@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use base::Now;
 use dhcp_control::statistics::{Counts, LeaseCounts, PoolCounts, SubnetCounts, always_shown};
 use dhcp_control::{Snapshot, prometheus};
 use dhcp_engine::Omission;
 use dhcp_lease::{LeaseTable, Leased, PoolIndex, PoolStatistics};
 
 use super::Counted;
+use super::process::{self, ReloadRecord};
 use crate::latency::Latencies;
 use crate::service::{Outline, Service};
 
@@ -21,6 +23,8 @@ pub(super) struct Tally<P: Service> {
     pub(super) outlines: Arc<[Outline]>,
     /// Size of the lease file, in bytes.
     pub(super) lease_file: Option<Arc<AtomicU64>>,
+    pub(super) started: Now,
+    pub(super) reloads: Arc<ReloadRecord>,
 }
 
 impl<P: Service> Clone for Tally<P> {
@@ -30,6 +34,8 @@ impl<P: Service> Clone for Tally<P> {
             shards: self.shards.clone(),
             outlines: Arc::clone(&self.outlines),
             lease_file: self.lease_file.clone(),
+            started: self.started,
+            reloads: Arc::clone(&self.reloads),
         }
     }
 }
@@ -111,6 +117,7 @@ impl<P: Service> Tally<P> {
             omissions: &self.omissions(),
             latencies: &latencies,
             lease_file_bytes: self.lease_file_bytes(),
+            process: process::facts(self.started, &self.reloads, self.shards.len()),
         })
     }
 

@@ -11,6 +11,7 @@ mod files;
 mod hosts;
 mod in_use;
 mod leases;
+mod process;
 mod statistics;
 
 use std::sync::Arc;
@@ -44,6 +45,7 @@ use checks::ChecksThread;
 use counts::Tally;
 use in_use::FilesInUse;
 use leases::Administration;
+use process::ReloadRecord;
 use statistics::{StatisticsThread, Work};
 
 /// How often the supervisor looks at the lease file's health.
@@ -124,11 +126,14 @@ impl<P: Service> Supervisor<P> {
         let mut administration =
             Administration::new(&parts.leases, &parts.table, parts.wakers.len(), &common);
         administration.in_use = FilesInUse::of::<P>(&common, &settings.configuration);
+        let started = Clock::now();
         let tally = Tally {
             table: Arc::clone(&parts.table),
             shards: Vec::new(),
             outlines: Arc::clone(&parts.in_force.outlines),
             lease_file: parts.leases.file_size(),
+            started,
+            reloads: Arc::new(ReloadRecord::new(started)),
         };
         let mut supervisor = Self {
             settings,
@@ -139,7 +144,7 @@ impl<P: Service> Supervisor<P> {
             checks: None,
             administration,
             service: ServiceState::default(),
-            started: Clock::now(),
+            started,
             exit: None,
             failure: None,
         };

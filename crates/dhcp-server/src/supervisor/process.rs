@@ -1,0 +1,101 @@
+//! The process as Prometheus sees it: its age, its last reload, and its use of the machine.
+
+use std::fs;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use base::Now;
+use dhcp_control::ProcessFacts;
+use netio::Clock;
+
+use crate::version;
+
+/// What became of the configurations that the server was to take.
+#[derive(Debug)]
+pub(super) struct ReloadRecord {
+    /// When one was last taken into use, microseconds since 1970.
+    taken_us: AtomicU64,
+    is_last_taken: AtomicBool,
+}
+
+impl ReloadRecord {
+    /// The record of a server that has just taken its first configuration.
+    pub(super) fn new(now: Now) -> Self {
+        Self { taken_us: AtomicU64::new(now.wall_us), is_last_taken: AtomicBool::new(true) }
+    }
+
+    /// Notes that a configuration was taken into use at `now`.
+    pub(super) fn note_taken(&self, now: Now) {
+        self.taken_us.store(now.wall_us, Ordering::Relaxed);
+        self.is_last_taken.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes that a reload was refused.
+    pub(super) fn note_refused(&self) {
+        self.is_last_taken.store(false, Ordering::Relaxed);
+    }
+}
+
+/// Returns the facts of this process, which `started` with `threads` that serve clients. What `/proc`
+/// does not tell is 0.
+pub(super) fn facts(started: Now, reloads: &ReloadRecord, threads: usize) -> ProcessFacts {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let seconds = |wall_us: u64| wall_us as f64 / 1e6;
+    ProcessFacts {
+        version: version::OWN,
+        kea: version::KEA_LEVEL,
+        started_s: seconds(started.wall_us),
+        configured_s: seconds(reloads.taken_us.load(Ordering::Relaxed)),
+        is_configured: reloads.is_last_taken.load(Ordering::Relaxed),
+        threads,
+        cpu_s: Clock::process_cpu_ns() as f64 / 1e9,
+        resident_bytes: kilobytes(&status, "VmRSS:") << 10,
+        virtual_bytes: kilobytes(&status, "VmSize:") << 10,
+        // The folder is read through a file of its own.
+        open_files: fs::read_dir("/proc/self/fd")
+            .map_or(0, |files| (files.count() as u64).saturating_sub(1)),
+        open_files_max: soft_limit(&limits, "Max open files"),
+    }
+}
+
+/// The number behind `name` in a status of `/proc`.
+fn kilobytes(status: &str, name: &str) -> u64 {
+    let value = status.lines().find_map(|line| line.strip_prefix(name));
+    value.and_then(|value| value.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+}
+
+/// The soft limit `name`; `None` when there is none.
+fn soft_limit(limits: &str, name: &str) -> Option<u64> {
+    let value = limits.lines().find_map(|line| line.strip_prefix(name))?;
+    value.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_process_is_described_by_proc() {
+        let reloads = ReloadRecord::new(Now { mono_ns: 0, wall_us: 3_000_000 });
+        let started = Now { mono_ns: 0, wall_us: 2_500_000 };
+        let shown = facts(started, &reloads, 3);
+        assert_eq!((shown.started_s, shown.configured_s, shown.threads), (2.5, 3.0, 3));
+        assert!(shown.resident_bytes > 1 << 20 && shown.virtual_bytes >= shown.resident_bytes);
+        assert!(shown.open_files >= 3 && shown.cpu_s > 0.0 && shown.is_configured);
+        reloads.note_refused();
+        assert!(!facts(started, &reloads, 3).is_configured);
+        reloads.note_taken(Now { mono_ns: 0, wall_us: 9_000_000 });
+        let shown = facts(started, &reloads, 3);
+        assert_eq!((shown.configured_s, shown.is_configured), (9.0, true));
+    }
+
+    #[test]
+    fn limits_may_be_missing() {
+        let limits = "Max open files            1024                 524288               files\n\
+                      Max processes             unlimited            unlimited            processes\n";
+        assert_eq!(soft_limit(limits, "Max open files"), Some(1024));
+        assert_eq!(soft_limit(limits, "Max processes"), None);
+        assert_eq!(soft_limit("", "Max open files"), None);
+        assert_eq!(kilobytes("VmRSS:\t  12 kB\n", "VmRSS:"), 12);
+    }
+}
