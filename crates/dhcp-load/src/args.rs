@@ -10,6 +10,7 @@ use load::{Rate, Wanted, replay};
 use netio::signal::Signals;
 use netio::stdout;
 
+use crate::drive::LINGER_NS;
 use crate::frames::FrameArgs;
 use crate::population::Limits;
 use crate::protocol::{Expect, Target};
@@ -125,6 +126,7 @@ impl RunArgs {
             duration_ns: self.duration.unwrap_or(whole_ns),
             limits: Limits { deadline_ns: self.deadline_s, grace_ns: self.drain_s },
             quiet_ns: self.quiet_s,
+            linger_ns: LINGER_NS,
             clients: self.clients,
             client_offset: self.client_offset,
             seed: self.seed,
@@ -170,7 +172,9 @@ impl RunArgs {
         let loss_percent = 100.0 * report.load.exchanges.loss();
         if signals.stopped_by().is_some() {
             ExitCode::from(130)
-        } else if self.max_loss.is_some_and(|limit| loss_percent > limit) {
+        } else if report.load.conflicts > 0
+            || self.max_loss.is_some_and(|limit| loss_percent > limit)
+        {
             ExitCode::from(3)
         } else {
             ExitCode::SUCCESS

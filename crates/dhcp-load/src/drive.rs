@@ -7,6 +7,7 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use base::time::NS_PER_MS;
 use load::Schedule;
 use netio::Clock;
 use netio::send::SendCounts;
@@ -16,12 +17,17 @@ use crate::population::{Finished, Population};
 use crate::protocol::Protocol;
 use crate::wire::Wire;
 
+/// How long a socket must be silent once nothing is awaited any more: a second answer to the last
+/// request comes after the first one, 50 ms.
+pub(crate) const LINGER_NS: u64 = 50 * NS_PER_MS;
+
 /// One thread's share of a run.
 pub struct Lane<P: Protocol> {
     wire: Wire,
     population: Population<P>,
     schedule: Schedule,
     quiet_ns: Option<u64>,
+    linger_ns: u64,
 }
 
 /// What a lane leaves behind.
@@ -50,7 +56,13 @@ impl<P: Protocol> Lane<P> {
         schedule: Schedule,
         quiet_ns: Option<u64>,
     ) -> Self {
-        Self { wire, population, schedule, quiet_ns }
+        Self { wire, population, schedule, quiet_ns, linger_ns: LINGER_NS }
+    }
+
+    /// The lane with another time of silence before its end.
+    #[must_use]
+    pub fn lingering(self, linger_ns: u64) -> Self {
+        Self { linger_ns, ..self }
     }
 
     /// Runs until the schedule has ended and no exchange is open, or for as long as exchanges are
@@ -78,9 +90,12 @@ impl<P: Protocol> Lane<P> {
             if received > 0 || next_due_ns.is_some() {
                 heard_ns = now_ns;
             }
+            let was_settled = self.population.is_settled();
             let is_quiet = self.quiet_ns.is_some_and(|quiet_ns| now_ns - heard_ns > quiet_ns);
             self.population.expire(if is_quiet { u64::MAX } else { now_ns });
-            if next_due_ns.is_none() && self.population.is_settled() {
+            let is_over = next_due_ns.is_none() && self.population.is_settled();
+            // What was given up after silence has been waited for long enough.
+            if is_over && (!was_settled || now_ns - heard_ns >= self.linger_ns) {
                 break;
             }
             if sent || received > 0 {

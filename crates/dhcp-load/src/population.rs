@@ -259,6 +259,8 @@ impl<P: Protocol> Population<P> {
                 if class == Class::OnTime {
                     self.ledger.completed(due_ns, sent_ns, now_ns);
                     self.timeline.completed(now_ns);
+                } else {
+                    self.ledger.completed_late(due_ns, sent_ns, now_ns);
                 }
                 // Nobody holds what was given back, so it is not noted.
                 if let Some(len) = self.protocol.give_back(buffer, &answer, client) {
@@ -279,6 +281,8 @@ impl<P: Protocol> Population<P> {
             Event::Faulty(fault) => self.tally.faults[fault.index()] += 1,
             Event::Repeated => self.tally.repeated += 1,
             Event::Unmatched => self.tally.unmatched += 1,
+            // An offer that is late ends its exchange, which took as long at least.
+            Event::Ended(Class::Late) => self.ledger.completed_late(due_ns, sent_ns, now_ns),
             Event::Ended(_) => {}
         }
         None

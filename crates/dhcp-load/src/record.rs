@@ -27,9 +27,7 @@ pub struct Report {
     pub load: LoadRecord,
     /// The run was ended before its time.
     pub interrupted: bool,
-    /// Times that an address or prefix was granted to a client while another client held it.
-    pub conflicts: u64,
-    /// Up to ten of them.
+    /// Up to ten of [`LoadRecord::conflicts`].
     pub conflict_examples: Vec<Conflict>,
     /// Leases that did not fit into memory and were not compared.
     pub leases_untracked: u64,
@@ -141,7 +139,6 @@ impl Report {
         let report = Self {
             load: load_record(settings, &sum, &leases, end_ns - start_ns),
             interrupted: sum.stopped_ns.is_some(),
-            conflicts: leases.conflicts,
             conflict_examples: leases.examples,
             leases_untracked: leases.untracked,
             stages: stages(&T::STAGES, &sum.tally),
@@ -204,6 +201,7 @@ fn load_record<T: Target, R: Resource>(
         generator_cpu_s: seconds(sum.cpu_ns),
         segmentation: sum.segmentation,
         leases: leases.leased,
+        conflicts: leases.conflicts,
         lease_list_path: settings.leases.as_ref().map(|path| path.display().to_string()),
         ..LoadRecord::counted(&sum.ledger, &sum.timeline, sum.health, duration_ns)
     }
@@ -278,11 +276,7 @@ impl fmt::Display for Report {
         }
         for (name, latency) in [("from due ", &load.latency_due), ("from sent", &load.latency_sent)]
         {
-            writeln!(
-                f,
-                "latency    {name} p50 {:.0} µs, p99 {:.0} µs, p99.9 {:.0} µs, max {:.0} µs",
-                latency.p50_us, latency.p99_us, latency.p999_us, latency.max_us
-            )?;
+            writeln!(f, "latency    {name} {}", latency.shown())?;
         }
         let messages = &load.messages;
         writeln!(
@@ -290,7 +284,7 @@ impl fmt::Display for Report {
             "messages   sent {}, received {}, malformed {}, unmatched {}",
             messages.sent, messages.received, messages.malformed, messages.unmatched
         )?;
-        writeln!(f, "leases     {} at the end, {} conflicts", load.leases, self.conflicts)?;
+        writeln!(f, "leases     {} at the end, {} conflicts", load.leases, load.conflicts)?;
         writeln!(
             f,
             "generator  {:.3} CPU s, {} late sends (worst {:.0} µs), {} own drops, {} refused, {}",

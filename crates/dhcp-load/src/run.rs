@@ -107,7 +107,7 @@ pub fn run_report<T: Target>(
         population.keep_timeline(timeline(settings, start_ns));
         population.expect_repeats(settings.chatty);
         let schedule = schedule(settings, start_ns, thread);
-        Lane::new(wire, population, schedule, settings.quiet_ns)
+        Lane::new(wire, population, schedule, settings.quiet_ns).lingering(settings.linger_ns)
     });
     let results = run_lanes(&settings.cpus, lanes.collect(), stop)?;
     let (report, leases) = Report::of_lanes(settings, start_ns, results, facts);

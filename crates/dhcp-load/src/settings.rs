@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use base::time::NS_PER_S;
 use load::{Rate, Shape};
 
+use crate::drive::LINGER_NS;
 use crate::frames::Frames;
 use crate::population::Limits;
 use crate::protocol::{Expect, Protocol, Target};
@@ -37,6 +38,9 @@ pub struct Settings<T> {
     /// Silence after the last due time that ends the run, nanoseconds: what is still open then
     /// is lost. `None` watches every exchange to its end.
     pub quiet_ns: Option<u64>,
+    /// How long a socket must be silent once every exchange has ended, nanoseconds: the second
+    /// answer to the last request comes after the first one.
+    pub linger_ns: u64,
     /// Clients that take turns; 0 makes every exchange a new client.
     pub clients: u32,
     /// Number of the first client.
@@ -77,6 +81,7 @@ impl<T: Target> Settings<T> {
             duration_ns: 10 * NS_PER_S,
             limits: Limits { deadline_ns: 2 * NS_PER_S, grace_ns: 2 * NS_PER_S },
             quiet_ns: None,
+            linger_ns: LINGER_NS,
             clients: 0,
             client_offset: 0,
             seed: 1,

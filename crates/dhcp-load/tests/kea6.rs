@@ -173,7 +173,7 @@ impl Kea {
         let report = run_report(&settings, &AtomicBool::new(false)).unwrap();
         let exchanges = report.load.exchanges;
         assert_eq!((exchanges.due, exchanges.on_time), (100, 100), "{report}");
-        assert_eq!((report.conflicts, report.stages["moved"]), (0, 0));
+        assert_eq!((report.load.conflicts, report.stages["moved"]), (0, 0));
         let rows = fs::read_to_string(list).unwrap();
         let mut leases = BTreeMap::new();
         for row in rows.lines().skip(1) {

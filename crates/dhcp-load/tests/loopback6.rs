@@ -58,7 +58,7 @@ fn a_good_server_gets_every_exchange_and_every_lease_is_listed() {
         let exchanges = report.load.exchanges;
         assert_eq!((exchanges.due, exchanges.on_time, exchanges.in_flight_at_end), (400, 400, 0));
         assert_eq!((report.load.messages.sent, report.load.messages.received), (800, 800));
-        assert_eq!((report.load.leases, report.conflicts), (800, 0));
+        assert_eq!((report.load.leases, report.load.conflicts), (800, 0));
         assert_eq!((report.stages["replies"], report.rejections.len()), (400, 0));
         assert_eq!(report.load.segmentation, segmentation == Segmentation::Auto);
         let rows = fs::read_to_string(&list).unwrap();

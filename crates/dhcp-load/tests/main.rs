@@ -4,8 +4,10 @@
 
 mod allocation;
 mod common;
+mod figures;
 mod frames;
 mod kea6;
+mod last_moment;
 mod loopback;
 mod loopback6;
 mod perfdhcp;

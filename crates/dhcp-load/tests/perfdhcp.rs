@@ -6,6 +6,6 @@ mod direct;
 mod faults4;
 mod lives;
 mod load4;
-mod v4;
+pub(crate) mod v4;
 mod v6;
-mod world;
+pub(crate) mod world;

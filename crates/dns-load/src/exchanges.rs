@@ -8,8 +8,9 @@
 
 use std::collections::VecDeque;
 
+use base::Histogram;
 use dns_wire::{Flags, Message, Rcode};
-use load::{Class, Ledger, Outstanding, Timeline};
+use load::{Class, LATENCY_LIMIT_NS, Ledger, Outstanding, Timeline};
 
 use crate::identities::Identities;
 use crate::queries::Workload;
@@ -42,6 +43,19 @@ pub struct Answered {
     pub tally: Tally,
     /// What happened when, where that was asked for.
     pub timeline: Timeline,
+    /// Nanoseconds from the due time to the answer of all queries that [`Tally::rcodes`] counts:
+    /// in time, late, or with another response code.
+    pub response_latency: ResponseLatency,
+}
+
+/// The latency of every answer; a histogram of the ledger's kind.
+#[derive(Clone, Debug)]
+pub struct ResponseLatency(pub Histogram);
+
+impl Default for ResponseLatency {
+    fn default() -> Self {
+        Self(Histogram::up_to(LATENCY_LIMIT_NS))
+    }
 }
 
 /// A query that was written into the buffer given and must be sent.
@@ -80,6 +94,7 @@ pub struct Exchanges<'w> {
     ledger: Ledger,
     tally: Tally,
     timeline: Timeline,
+    response_latency: ResponseLatency,
     /// Numbers of queries that are to be asked again over TCP; none where truncated answers are answers.
     again: Option<VecDeque<u64>>,
 }
@@ -107,6 +122,7 @@ impl<'w> Exchanges<'w> {
             ledger: Ledger::default(),
             tally: Tally::default(),
             timeline: Timeline::default(),
+            response_latency: ResponseLatency::default(),
             again: None,
         }
     }
@@ -230,8 +246,11 @@ impl<'w> Exchanges<'w> {
             Ok(rcode) => {
                 self.tally.rcodes[usize::from(rcode.0)] += 1;
                 self.tally.truncated += u64::from(is_truncated);
+                self.timeline.answered(now_ns);
+                self.response_latency.0.record(now_ns.saturating_sub(due_ns));
                 let class = if is_late {
                     self.tally.late += 1;
+                    self.ledger.completed_late(due_ns, watched.sent_ns, now_ns);
                     Class::Late
                 } else if matches!(rcode, Rcode::NOERROR | Rcode::NXDOMAIN) {
                     self.ledger.completed(due_ns, watched.sent_ns, now_ns);
@@ -269,6 +288,9 @@ impl<'w> Exchanges<'w> {
             self.unsettled -= u64::from(watched.ended.is_none());
             let class = watched.ended.unwrap_or(Class::Lost);
             self.ledger.ended(class);
+            if watched.sent_ns != 0 {
+                self.timeline.left(due_ns, class == Class::Lost);
+            }
             if !matches!(class, Class::OnTime | Class::DuplicateAnswered) {
                 self.timeline.missed(due_ns);
             }
@@ -279,7 +301,8 @@ impl<'w> Exchanges<'w> {
     #[must_use]
     pub fn finish(mut self) -> Answered {
         self.close_before(u64::MAX);
-        Answered { ledger: self.ledger, tally: self.tally, timeline: self.timeline }
+        let Self { ledger, tally, timeline, response_latency, .. } = self;
+        Answered { ledger, tally, timeline, response_latency }
     }
 }
 

@@ -2,7 +2,10 @@
 //! (<https://github.com/DNS-OARC/dns-metrics>, of 2024-05-30), a JSON object per line: a header, statistics by
 //! intervals where those were counted, and those of the whole run.
 
+use std::iter;
+
 use base::time::NS_PER_S;
+use measure::record::LatencySummary;
 use serde_json::{Value, json};
 
 use crate::record::Report;
@@ -38,19 +41,22 @@ fn header(report: &Report, params: &[String]) -> Value {
     })
 }
 
-/// The intervals: queries by when they came due, answers on time by when they came.
+/// The intervals: queries that left by when they came due, answers by when they came. Their sums are
+/// those of [`summary`].
 fn periodic(report: &Report) -> impl Iterator<Item = Value> {
     let timeline = report.load.timeline.clone().unwrap_or_default();
     let interval_ns = (timeline.interval_s * NS_PER_S as f64) as u64;
     let started_ns = report.started_ns;
-    timeline.points.into_iter().zip(0..).map(move |([due, completed, missed], index)| {
+    let answers = timeline.answers.into_iter().chain(iter::repeat([0; 3]));
+    timeline.points.into_iter().zip(answers).zip(0..).map(move |((_, counts), index)| {
+        let [sent, answered, silent] = counts;
         json!({
             "type": "stats_periodic",
             "since": started_ns + index * interval_ns,
             "until": started_ns + (index + 1) * interval_ns,
-            "queries": due,
-            "responses": completed,
-            "timeouts": missed,
+            "queries": sent,
+            "responses": answered,
+            "timeouts": silent,
         })
     })
 }
@@ -65,7 +71,7 @@ fn summary(report: &Report) -> Value {
         "until": report.started_ns + (load.duration_s * NS_PER_S as f64) as u64,
         "queries": counts.sent,
         "responses": answers.rcodes.values().sum::<u64>(),
-        "timeouts": counts.lost,
+        "timeouts": counts.lost.saturating_sub(counts.due - counts.sent),
         "interrupted": counts.in_flight_at_end,
         "unexpected": faults + answers.repeated + answers.unmatched + answers.foreign,
         "discarded": counts.due - counts.sent,
@@ -75,9 +81,12 @@ fn summary(report: &Report) -> Value {
     })
 }
 
-/// Latency from the due time, nanoseconds; a bucket is its lowest and highest value and its count.
+/// Latency of all responses from the due time, nanoseconds; a bucket is its lowest and highest value and
+/// its count.
 fn latency(report: &Report) -> Value {
-    let (summary, entries) = (&report.load.latency_due, &report.load.histogram_due);
+    let histogram = &report.response_latency.0;
+    let summary = LatencySummary::of_histogram(histogram);
+    let entries: Vec<_> = histogram.entries().collect();
     let ns = |us: f64| (us * 1e3).round() as u64;
     let mean = summary.mean_us * 1e3;
     let squares: f64 = entries
@@ -134,8 +143,94 @@ fn connections(report: &Report) -> Value {
 #[cfg(test)]
 mod tests {
     use base::Histogram;
+    use base::time::NS_PER_MS;
+    use dns_wire::Query;
+    use load::Rate;
+    use netio::send::SendCounts;
 
     use super::*;
+    use crate::drive::LaneResult;
+    use crate::exchanges::{Exchanges, Limits};
+    use crate::identities::Identities;
+    use crate::queries::Workload;
+    use crate::settings::Settings;
+    use crate::tcp::ConnectionCounts;
+
+    const QUERIES: u64 = 200;
+    const LIMITS: Limits = Limits { deadline_ns: 100 * NS_PER_MS, grace_ns: 900 * NS_PER_MS };
+
+    /// Queries that came due every 10 ms, every tenth refused (`refused10`), every tenth late
+    /// (`delay10`), every tenth without an answer and every tenth never sent.
+    fn played() -> (Settings, LaneResult) {
+        let query = Query { recursion_desired: true, edns: None };
+        let workload = Workload::parse("queries", b"a.example A\n", query).unwrap();
+        let rate = Rate::per_second(100.0).unwrap();
+        let settings = Settings {
+            limits: LIMITS,
+            duration_ns: 2 * NS_PER_S,
+            timeline_ns: Some(NS_PER_S / 2),
+            ..Settings::new("192.0.2.1:53".parse().unwrap(), workload, rate)
+        };
+        let identities = Identities { ports: 1, id_base: 7 };
+        let mut exchanges =
+            Exchanges::new(identities, LIMITS, &settings.workload, (0, 1), 4 * QUERIES);
+        exchanges.keep_timeline(load::Timeline::new(0, NS_PER_S / 2, 8));
+        let mut buffer = [0; 512];
+        let mut way = Vec::new();
+        for number in 0..QUERIES {
+            let due_ns = number * 10 * NS_PER_MS;
+            let sent = exchanges.begin(due_ns, &mut buffer).unwrap();
+            if number % 10 == 3 {
+                continue;
+            }
+            exchanges.left(sent.number, due_ns.max(1));
+            let mut answer = buffer[..sent.len].to_vec();
+            answer[2] |= 0x80;
+            answer[3] |= if number % 10 == 5 { 5 } else { 0 };
+            let delay_ns = if number % 10 == 7 { 500 * NS_PER_MS } else { NS_PER_MS };
+            if number % 10 != 9 {
+                way.push((due_ns + delay_ns, answer));
+            }
+        }
+        way.sort_unstable();
+        for (at_ns, answer) in way {
+            exchanges.answer(at_ns, 0, &answer);
+        }
+        let lane = LaneResult {
+            answered: exchanges.finish(),
+            sends: SendCounts::default(),
+            connections: ConnectionCounts::default(),
+            socket_drops: 0,
+            too_long: 0,
+            cpu_ns: 0,
+            segmentation: false,
+            stopped_ns: None,
+        };
+        (settings.clone(), lane)
+    }
+
+    #[test]
+    fn the_intervals_add_up_to_the_sum_and_every_response_has_a_latency() {
+        let (settings, lane) = played();
+        let report = Report::of_lanes(&settings, 0, vec![lane], None);
+        let objects: Vec<Value> = lines(&report, &[])
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let of_kind = |kind: &'static str| objects.iter().filter(move |one| one["type"] == kind);
+        let sum = of_kind("stats_sum").next().unwrap();
+        for (name, truth) in [("queries", 180), ("responses", 160), ("timeouts", 20)] {
+            let intervals: u64 =
+                of_kind("stats_periodic").map(|one| one[name].as_u64().unwrap()).sum();
+            assert_eq!((sum[name].as_u64(), intervals), (Some(truth), truth), "{name}");
+        }
+        assert_eq!(sum["discarded"], 20);
+        assert_eq!(sum["response_rcodes"]["REFUSED"], 20);
+        let latency = &sum["response_latency"];
+        let buckets = latency["buckets"].as_array().unwrap();
+        let counted: u64 = buckets.iter().map(|bucket| bucket[2].as_u64().unwrap()).sum();
+        assert_eq!((counted, latency["max"].as_u64()), (160, Some(500 * NS_PER_MS)));
+    }
 
     #[test]
     fn buckets_are_those_of_the_histogram() {

@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::drive::LaneResult;
-use crate::exchanges::Answered;
+use crate::exchanges::{Answered, ResponseLatency};
 use crate::run::port_buffer_bytes;
 use crate::settings::{Settings, Transport};
 use crate::tally::{Fault, Tally};
@@ -35,6 +35,9 @@ pub struct Report {
     pub interrupted: bool,
     /// What came back, in datagrams.
     pub answers: Answers,
+    /// Latency of every answer that `answers.rcodes` counts.
+    #[serde(skip)]
+    pub response_latency: ResponseLatency,
     /// What connections of TCP did; none over UDP alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<ConnectionCounts>,
@@ -101,6 +104,7 @@ fn add_up(lanes: Vec<LaneResult>) -> Sum {
         sum.answered.ledger.merge(&lane.answered.ledger);
         sum.answered.tally.merge(&lane.answered.tally);
         sum.answered.timeline.merge(&lane.answered.timeline);
+        sum.answered.response_latency.0.merge(&lane.answered.response_latency.0);
         sum.sends.sent += lane.sends.sent;
         sum.sends.refused += lane.sends.refused;
         sum.sends.stalled += lane.sends.stalled;
@@ -147,6 +151,7 @@ impl Report {
             started_ns: wall_ns(start_ns),
             interrupted: sum.stopped_ns.is_some(),
             answers: answers(&sum.answered.tally, sum.too_long),
+            response_latency: sum.answered.response_latency,
             connections: (settings.transport != Transport::Udp { tc_fallback: false })
                 .then_some(sum.connections),
             receive_buffer_bytes: receive_buffer_bytes.unwrap_or(0) as u64,
@@ -181,7 +186,7 @@ fn answers(tally: &Tally, too_long: u64) -> Answers {
 }
 
 fn load_record(settings: &Settings, sum: &Sum, duration_ns: u64) -> LoadRecord {
-    let Answered { ledger, tally, timeline } = &sum.answered;
+    let Answered { ledger, tally, timeline, .. } = &sum.answered;
     LoadRecord {
         tool: "godwit dns load".into(),
         version: env!("CARGO_PKG_VERSION").into(),
@@ -296,11 +301,7 @@ impl fmt::Display for Report {
         writeln!(f, "answers    {codes}; truncated {}, late {}", answers.truncated, answers.late)?;
         for (name, latency) in [("from due ", &load.latency_due), ("from sent", &load.latency_sent)]
         {
-            writeln!(
-                f,
-                "latency    {name} p50 {:.0} µs, p99 {:.0} µs, p99.9 {:.0} µs, max {:.0} µs",
-                latency.p50_us, latency.p99_us, latency.p999_us, latency.max_us
-            )?;
+            writeln!(f, "latency    {name} {}", latency.shown())?;
         }
         writeln!(
             f,

@@ -3,6 +3,8 @@
 use base::Histogram;
 use base::time::{NS_PER_MS, NS_PER_S};
 
+use crate::backlog::Backlog;
+
 /// How an exchange ended. Every exchange that came due ends in exactly one class; where several
 /// would fit, the first event that decides stands, with one exception noted below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -70,9 +72,6 @@ pub const LATE_SEND_SHARE: f64 = 0.01;
 /// The generator is the limit when its own sockets dropped, or it did not send, more than this
 /// share of the exchanges: 0.01 %.
 pub const OWN_LOSS_SHARE: f64 = 0.0001;
-/// What is complete later than this after the last exchange left, and than the quickest exchange would
-/// have been, has waited in a queue that grew: 50 ms, several times what waits at a server that keeps up.
-pub const BACKLOG_NS: u64 = 50 * NS_PER_MS;
 /// Largest latency that the histograms resolve: 100 s.
 pub const LATENCY_LIMIT_NS: u64 = 100 * NS_PER_S;
 
@@ -103,9 +102,7 @@ pub struct Ledger {
     ended: [u64; Class::ALL.len()],
     latency_due: Histogram,
     latency_sent: Histogram,
-    /// When the newest exchange left.
-    left_ns: u64,
-    behind: u64,
+    backlog: Backlog,
     late_sends: u64,
     late_send_max_ns: u64,
 }
@@ -118,8 +115,7 @@ impl Default for Ledger {
             ended: [0; Class::ALL.len()],
             latency_due: Histogram::up_to(LATENCY_LIMIT_NS),
             latency_sent: Histogram::up_to(LATENCY_LIMIT_NS),
-            left_ns: 0,
-            behind: 0,
+            backlog: Backlog::default(),
             late_sends: 0,
             late_send_max_ns: 0,
         }
@@ -159,21 +155,21 @@ impl Ledger {
         let ends = ended.iter().try_fold(0_u64, |sum, &count| sum.checked_add(count))?;
         let completed =
             ended[Class::OnTime.index()].checked_add(ended[Class::DuplicateAnswered.index()])?;
+        let answered = completed.checked_add(ended[Class::Late.index()])?;
         let is_sound = ends <= due
             && sent <= due
             && late_sends <= sent
             && behind <= completed
             && [&latency_due, &latency_sent]
                 .into_iter()
-                .all(|latency| latency.limit() == LATENCY_LIMIT_NS && latency.count() == completed);
+                .all(|latency| latency.limit() == LATENCY_LIMIT_NS && latency.count() == answered);
         is_sound.then_some(Self {
             due,
             sent,
             ended,
             latency_due,
             latency_sent,
-            left_ns,
-            behind,
+            backlog: Backlog::ended(left_ns, behind),
             late_sends,
             late_send_max_ns,
         })
@@ -190,18 +186,21 @@ impl Ledger {
         let late_ns = sent_ns.saturating_sub(due_ns);
         self.late_send_max_ns = self.late_send_max_ns.max(late_ns);
         self.late_sends += u64::from(late_ns > LATE_SEND_NS);
-        self.left_ns = sent_ns;
-        self.behind = 0;
+        self.backlog.left(sent_ns);
     }
 
-    /// Notes the latency of an exchange completed within its deadline. The histograms hold the
-    /// exchanges that end as [`Class::OnTime`] or [`Class::DuplicateAnswered`].
+    /// Notes the latency of an exchange completed within its deadline. The histograms hold these
+    /// and those of [`Ledger::completed_late`].
     pub fn completed(&mut self, due_ns: u64, sent_ns: u64, answered_ns: u64) {
+        self.completed_late(due_ns, sent_ns, answered_ns);
+        self.backlog.completed(sent_ns, answered_ns);
+    }
+
+    /// Notes the latency of an exchange that ended as [`Class::Late`]: a distribution without the
+    /// late ones would be one of those that were quick enough.
+    pub fn completed_late(&mut self, due_ns: u64, sent_ns: u64, answered_ns: u64) {
         self.latency_due.record(answered_ns.saturating_sub(due_ns));
         self.latency_sent.record(answered_ns.saturating_sub(sent_ns));
-        // What takes long for a client that is alone is a way or a store that is slow, not a queue.
-        let quickest_ns = self.latency_sent.min().unwrap_or(0);
-        self.behind += u64::from(answered_ns > self.left_ns + quickest_ns + BACKLOG_NS);
     }
 
     /// Notes the end of an exchange. Exactly once for each that came due.
@@ -219,7 +218,7 @@ impl Ledger {
         }
         self.latency_due.merge(&other.latency_due);
         self.latency_sent.merge(&other.latency_sent);
-        self.behind += other.behind;
+        self.backlog.merge(&other.backlog);
         self.late_sends += other.late_sends;
         self.late_send_max_ns = self.late_send_max_ns.max(other.late_send_max_ns);
     }
@@ -239,14 +238,14 @@ impl Ledger {
     /// When the newest exchange left; 0 when none did.
     #[must_use]
     pub const fn left_ns(&self) -> u64 {
-        self.left_ns
+        self.backlog.left_ns()
     }
 
-    /// Exchanges completed within the deadline, but more than [`BACKLOG_NS`] after the last one left and
-    /// what the quickest so far took: the service took longer for all than they were offered in.
+    /// Exchanges completed within the deadline, but so long after the last one left that they
+    /// show a queue that grew; see [`Backlog`].
     #[must_use]
     pub const fn behind(&self) -> u64 {
-        self.behind
+        self.backlog.behind()
     }
 
     /// Exchanges that ended in `class`.
@@ -348,40 +347,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_complete_long_after_the_last_one_left_is_behind() {
-        let mut one = Ledger::default();
-        for (left_ms, took_ms) in [(0, 1), (1_000, 60), (1_001, 60)] {
-            let left_ns = left_ms * NS_PER_MS;
-            one.came_due();
-            one.left(left_ns, left_ns);
-            // A slow answer while others still come is no queue.
-            one.completed(left_ns, left_ns, left_ns + took_ms * NS_PER_MS);
+    fn late_answers_are_in_the_latencies_and_never_behind() {
+        let mut ledger = Ledger::default();
+        for number in 0..10 {
+            ledger.came_due();
+            ledger.left(number, number);
         }
-        one.completed(0, 0, 1_052 * NS_PER_MS);
-        one.completed(0, 0, 1_500 * NS_PER_MS);
-        assert_eq!(one.behind(), 2, "of the last three two came more than 51 ms after");
-        let mut sum = one.clone();
-        sum.merge(&one);
-        assert_eq!(sum.behind(), 4);
-    }
-
-    #[test]
-    fn a_service_that_takes_long_for_everybody_is_not_behind() {
-        let mut slow = Ledger::default();
-        let exchanges: Vec<_> = (0..100).map(|number| number * 10 * NS_PER_MS).collect();
-        for &left_ns in &exchanges {
-            slow.came_due();
-            slow.left(left_ns, left_ns);
+        for number in 0..10 {
+            ledger.completed_late(number, number, number + 2 * NS_PER_S);
+            ledger.ended(Class::Late);
         }
-        let answered = |slow: &mut Ledger, wait_ns: u64| {
-            for &left_ns in &exchanges {
-                slow.completed(left_ns, left_ns, left_ns + wait_ns);
-            }
-        };
-        answered(&mut slow, 200 * NS_PER_MS);
-        assert_eq!(slow.behind(), 0, "the last ones took as long as the first");
-        answered(&mut slow, 251 * NS_PER_MS);
-        assert_eq!(slow.behind(), 1, "and 50 ms more is a queue for the last one");
+        assert_eq!((ledger.latency_due().count(), ledger.latency_sent().count()), (10, 10));
+        assert!(ledger.latency_due().quantile(0.5).unwrap() >= 2 * NS_PER_S, "all were late");
+        assert_eq!(ledger.behind(), 0);
     }
 
     #[test]

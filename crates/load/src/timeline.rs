@@ -24,6 +24,13 @@ pub struct Point {
     pub rejected: [u64; 2],
     /// Came due in it and were lost: without an offer, and without the grant.
     pub unanswered: [u64; 2],
+    /// Came due in it and left.
+    pub sent: u64,
+    /// Were answered in it in any way that ends an exchange, late or with a refusal too, whenever
+    /// they were due.
+    pub answered: u64,
+    /// Came due in it, left and were never answered.
+    pub silent: u64,
 }
 
 /// Exchanges by intervals of equal length. What lies behind the last one counts there.
@@ -85,6 +92,22 @@ impl Timeline {
         }
     }
 
+    /// Counts an exchange due at `due_ns` that left; `is_silent` when nothing ever answered it.
+    pub fn left(&mut self, due_ns: u64, is_silent: bool) {
+        if let Some(point) = self.at(due_ns) {
+            point.sent += 1;
+            point.silent += u64::from(is_silent);
+        }
+    }
+
+    /// Counts an exchange that was answered at `answered_ns`, in time or not, with what was wanted
+    /// or a refusal.
+    pub fn answered(&mut self, answered_ns: u64) {
+        if let Some(point) = self.at(answered_ns) {
+            point.answered += 1;
+        }
+    }
+
     /// Adds what another thread counted over the same intervals.
     pub fn merge(&mut self, other: &Self) {
         if self.points.is_empty() {
@@ -95,6 +118,9 @@ impl Timeline {
             mine.due += theirs.due;
             mine.completed += theirs.completed;
             mine.missed += theirs.missed;
+            mine.sent += theirs.sent;
+            mine.answered += theirs.answered;
+            mine.silent += theirs.silent;
             for which in [Awaited::Offer as usize, Awaited::Grant as usize] {
                 mine.rejected[which] += theirs.rejected[which];
                 mine.unanswered[which] += theirs.unanswered[which];

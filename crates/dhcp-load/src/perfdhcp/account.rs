@@ -63,9 +63,13 @@ impl Spread {
 }
 
 impl Account {
-    /// Notes a request answered on time.
-    pub fn completed(&mut self, due_ns: u64, sent_ns: u64, answered_ns: u64) {
-        self.ledger.completed(due_ns, sent_ns, answered_ns);
+    /// Notes when a request was answered that ended as [`Class::OnTime`] or [`Class::Late`].
+    pub fn completed(&mut self, class: Class, [due_ns, sent_ns, answered_ns]: [u64; 3]) {
+        if class == Class::OnTime {
+            self.ledger.completed(due_ns, sent_ns, answered_ns);
+        } else {
+            self.ledger.completed_late(due_ns, sent_ns, answered_ns);
+        }
         self.delay.add(answered_ns.saturating_sub(sent_ns) as f64);
     }
 
@@ -147,7 +151,7 @@ mod tests {
     fn the_deviation_is_that_of_the_whole_population() {
         let mut account = Account::default();
         for answered_ns in [2, 4, 4, 4, 5, 5, 7, 9] {
-            account.completed(0, 0, answered_ns);
+            account.completed(Class::OnTime, [0, 0, answered_ns]);
         }
         assert!((account.delay_deviation_ns() - 2.0).abs() < 1e-12);
     }
@@ -157,8 +161,8 @@ mod tests {
         let mut whole = Account::default();
         let mut parts = [(); 3].map(|()| Account::default());
         for (index, answered_ns) in [9, 1_000, 4, 70, 2, 8, 33, 5_000].into_iter().enumerate() {
-            whole.completed(0, 0, answered_ns);
-            parts[index % 2].completed(0, 0, answered_ns);
+            whole.completed(Class::OnTime, [0, 0, answered_ns]);
+            parts[index % 2].completed(Class::OnTime, [0, 0, answered_ns]);
         }
         let [mut merged, second, empty] = parts;
         merged.merge(&empty);

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::account::Account;
 use super::dialect::{Dialect, Kind};
 use super::traffic::Traffic;
+use crate::drive::LINGER_NS;
 use crate::wire::Wire;
 
 /// When first requests are due.
@@ -110,6 +111,8 @@ pub struct Run<D: Dialect> {
     pub start_ns: u64,
     /// Length of the interval between reports, nanoseconds.
     pub report_ns: Option<u64>,
+    /// How long the socket must be silent once nothing is awaited, nanoseconds.
+    pub linger_ns: u64,
     begun: u64,
 }
 
@@ -126,6 +129,7 @@ impl<D: Dialect> Run<D> {
             limits: Limits::default(),
             start_ns,
             report_ns: None,
+            linger_ns: LINGER_NS,
             begun: 0,
         }
     }
@@ -158,7 +162,8 @@ impl<D: Dialect> Run<D> {
     ) -> io::Result<Done> {
         let cpu_start_ns = Clock::thread_cpu_ns();
         let mut next_report_ns = self.report_ns.map(|every_ns| self.start_ns + every_ns);
-        let (mut ending, mut idle_turns) = (None, 0);
+        let (mut ending, mut settled_ns, mut idle_turns) = (None, None, 0);
+        let mut heard_ns = self.start_ns;
         let (reason, sending_end_ns, end_ns) = loop {
             let now_ns = Clock::mono_ns();
             if stop.load(Ordering::Relaxed) {
@@ -171,6 +176,9 @@ impl<D: Dialect> Run<D> {
                 sent |= self.send_due(now_ns)?;
             }
             let received = self.wire.take_answers(&mut self.traffic)?;
+            if received > 0 || sent {
+                heard_ns = now_ns;
+            }
             self.traffic.expire(now_ns);
             if let Some(at_ns) = next_report_ns.filter(|&at_ns| at_ns <= now_ns) {
                 report(now_ns, &self.traffic.accounts)?;
@@ -179,8 +187,12 @@ impl<D: Dialect> Run<D> {
             if let Some((reason, since_ns)) = ending {
                 let waited_ns = now_ns - since_ns;
                 let is_over = self.limits.wait_ns.is_some_and(|wait_ns| waited_ns >= wait_ns);
-                if self.traffic.is_settled() || is_over {
-                    break (reason, since_ns, now_ns);
+                let is_settled = self.traffic.is_settled();
+                settled_ns = if is_settled { settled_ns.or(Some(now_ns)) } else { None };
+                // Further answers to the last requests may be on their way.
+                let is_silent = settled_ns.is_some() && now_ns.saturating_sub(heard_ns) >= self.linger_ns;
+                if is_silent || is_over {
+                    break (reason, since_ns, settled_ns.unwrap_or(now_ns));
                 }
             }
             if !sent && received == 0 {

@@ -116,7 +116,8 @@ mod tests {
             let is_lost = number < 3;
             account.ledger.ended(if is_lost { Class::Lost } else { Class::OnTime });
             if !is_lost {
-                account.completed(0, 0, if number < 200 { NS_PER_MS / 2 } else { 5 * NS_PER_MS });
+                let answered_ns = if number < 200 { NS_PER_MS / 2 } else { 5 * NS_PER_MS };
+                account.completed(Class::OnTime, [0, 0, answered_ns]);
             }
         }
         let screen = view.frame(2 * NS_PER_S, &accounts);

@@ -24,6 +24,10 @@ pub(crate) struct Outcome<R: Resource> {
     pub(crate) link: LinkCounts,
     /// When the last request was answered on time.
     pub(crate) answered_ns: u64,
+    /// Whole exchanges on time that are in the rate, and the nanoseconds after the offer's end that
+    /// they took ([`load::Throughput`]).
+    pub(crate) counted: u64,
+    pub(crate) overtime_ns: u64,
     pub(crate) done: Done,
 }
 
@@ -40,6 +44,8 @@ impl<R: Resource> Outcome<R> {
             preloaded: [0; 2],
             link: LinkCounts::default(),
             answered_ns: 0,
+            counted: 0,
+            overtime_ns: 0,
             done: Done {
                 reason,
                 start_ns: 0,
@@ -56,6 +62,7 @@ impl<R: Resource> Outcome<R> {
     /// What `traffic` came to, whose leases it takes.
     pub(crate) fn of<D: Dialect<Resource = R>>(traffic: &mut Traffic<D>, done: Done) -> Self {
         let from_start = |ns: u64| ns.saturating_sub(done.start_ns);
+        let (counted, overtime_ns) = traffic.throughput.counted();
         let mut logs = std::mem::take(&mut traffic.leases).into_iter();
         Self {
             accounts: traffic.accounts.clone(),
@@ -70,6 +77,8 @@ impl<R: Resource> Outcome<R> {
             preloaded: traffic.preloaded,
             link: traffic.link,
             answered_ns: from_start(traffic.answered_ns),
+            counted,
+            overtime_ns,
             done: Done {
                 start_ns: 0,
                 sending_end_ns: from_start(done.sending_end_ns),
@@ -95,6 +104,8 @@ impl<R: Resource> Outcome<R> {
         self.preloaded[1] += other.preloaded[1];
         self.link.merge(other.link);
         self.answered_ns = self.answered_ns.max(other.answered_ns);
+        self.counted += other.counted;
+        self.overtime_ns = self.overtime_ns.max(other.overtime_ns);
         let (done, its) = (&mut self.done, other.done);
         if its.reason == Reason::Interrupted {
             done.reason = its.reason;

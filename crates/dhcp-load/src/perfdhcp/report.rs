@@ -48,8 +48,13 @@ pub(crate) struct Report {
     /// Of clients on the own link.
     pub(crate) link: Option<LinkCounts>,
     pub(crate) leases: u64,
-    /// How long first requests came due, seconds.
+    /// How long first requests came due, seconds; of an avalanche until the last answer, as all
+    /// of its clients come at once.
     pub(crate) sending_s: f64,
+    /// Exchanges completed in time that are in the rate, and the seconds after the offer's end that
+    /// they took.
+    pub(crate) counted: u64,
+    pub(crate) overtime_s: f64,
     /// Messages for a capture file.
     pub(crate) messages: Vec<Message>,
     pub(crate) warnings: Vec<String>,
@@ -135,8 +140,14 @@ impl Report {
             Some((Shape::Even, rate)) if args.scenario != Scenario::Lifecycle => {
                 begun as f64 / rate.as_per_second()
             }
-            _ => seconds(outcome.answered_ns.max(done.sending_end_ns)),
+            _ if args.scenario == Scenario::Avalanche => {
+                seconds(outcome.answered_ns.max(done.sending_end_ns))
+            }
+            _ => seconds(done.sending_end_ns),
         };
+        let is_avalanche = args.scenario == Scenario::Avalanche;
+        let last = if args.offer_only { Kind::First } else { Kind::Second };
+        let completed = outcome.accounts[last.index()].on_time();
         Self {
             names: D::NAMES,
             kinds: kinds(args),
@@ -154,6 +165,8 @@ impl Report {
             link: args.direct.then_some(outcome.link),
             leases,
             sending_s,
+            counted: if is_avalanche { completed } else { outcome.counted },
+            overtime_s: if is_avalanche { 0.0 } else { seconds(outcome.overtime_ns) },
             messages: Vec::new(),
             warnings,
             generators: Vec::new(),
@@ -178,12 +191,6 @@ impl Report {
         }
     }
 
-    /// The kind whose answers complete an exchange.
-    pub(crate) fn last(&self) -> &Account {
-        let is_offer_only = !self.kinds.contains(&Kind::Second);
-        &self.accounts[if is_offer_only { Kind::First } else { Kind::Second }.index()]
-    }
-
     fn per_s(&self, count: u64) -> f64 {
         if self.sending_s > 0.0 { count as f64 / self.sending_s } else { 0.0 }
     }
@@ -193,9 +200,11 @@ impl Report {
         self.per_s(self.accounts[0].ledger.due())
     }
 
-    /// Exchanges completed on time per second.
+    /// Exchanges completed on time per second. Where the server worked off a queue after the
+    /// offer, the time that this took counts.
     pub(crate) fn completed_per_s(&self) -> f64 {
-        self.per_s(self.last().on_time())
+        let took_s = self.sending_s + self.overtime_s;
+        if took_s > 0.0 { self.counted as f64 / took_s } else { 0.0 }
     }
 
     /// Whether the generator kept its schedule, over all kinds.
@@ -315,6 +324,7 @@ impl Report {
             "elapsed_s": seconds(self.done.end_ns - self.done.start_ns),
             "offered_per_s": self.offered_per_s(),
             "completed_per_s": self.completed_per_s(),
+            "overtime_s": self.overtime_s,
             "messages_sent": self.done.sends.sent,
             "messages_received": self.received,
             "malformed": self.malformed,

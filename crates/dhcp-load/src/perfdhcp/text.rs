@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use base::Histogram;
 use load::Class;
+use measure::record::samples_for;
 
 use super::account::Account;
 use super::args::{Args, Scenario};
@@ -145,9 +146,12 @@ pub(crate) fn periodic(args: &Args, standing: &Standing) -> String {
 
 /// Percentiles of a histogram in milliseconds.
 fn percentiles(histogram: &Histogram) -> String {
-    let ms =
-        |ns: Option<u64>| ns.map_or_else(|| "n/a".into(), |ns| format!("{:.3}", ns as f64 / 1e6));
-    let at = |quantile| ms(histogram.quantile(quantile));
+    let or_dash = |ns: Option<u64>, dash: &str| {
+        ns.map_or_else(|| dash.to_owned(), |ns| format!("{:.3}", ns as f64 / 1e6))
+    };
+    let ms = |ns: Option<u64>| or_dash(ns, "n/a");
+    let is_told = |quantile| histogram.count() >= samples_for(quantile);
+    let at = |quantile| or_dash(histogram.quantile(quantile).filter(|_| is_told(quantile)), "-");
     format!(
         "min {}, p50 {}, p90 {}, p99 {}, p99.9 {}, max {} ms",
         ms(histogram.min()),
@@ -228,6 +232,16 @@ pub(crate) fn whole(args: &Args, report: &Report) -> String {
         general(report.offered_per_s()),
         report.sending_s
     );
+    if report.overtime_s > 0.0 {
+        let _ = writeln!(
+            text,
+            "The server took {:.3} s longer than the offer: the rate is that of {} exchanges in \
+             {:.3} s",
+            report.overtime_s,
+            report.counted,
+            report.sending_s + report.overtime_s
+        );
+    }
     let done = &report.done;
     let _ = writeln!(text, "Leases at the end: {}\n", report.leases);
     text.push_str("***Malformed Packets***\n");

@@ -13,7 +13,7 @@ pub use link::LinkCounts;
 
 use base::Random;
 use base::time::NS_PER_S;
-use load::{Class, Outstanding};
+use load::{Class, Outstanding, Throughput};
 use packet_wire::frame::Endpoints;
 
 use super::account::Account;
@@ -47,6 +47,8 @@ enum State {
 struct Turn<O> {
     who: Who,
     sent_ns: u64,
+    /// When the first request left that led to this second one.
+    began_ns: Option<u64>,
     state: State,
     is_counted: bool,
     /// How old it says it is when it leaves, seconds.
@@ -63,6 +65,7 @@ impl<O> Turn<O> {
         Self {
             who,
             sent_ns: 0,
+            began_ns: None,
             state: State::Awaited,
             is_counted: true,
             age_s: 0,
@@ -111,6 +114,8 @@ pub struct Traffic<D: Dialect> {
     pub preloaded: [u64; 2],
     /// When the last request was answered on time.
     pub answered_ns: u64,
+    /// Whole exchanges on time, and how long after the offer they were complete.
+    pub throughput: Throughput,
 }
 
 impl<D: Dialect> Traffic<D> {
@@ -163,6 +168,7 @@ impl<D: Dialect> Traffic<D> {
             link: LinkCounts::default(),
             preloaded: [0; 2],
             answered_ns: 0,
+            throughput: Throughput::default(),
         }
     }
 
@@ -382,6 +388,9 @@ impl<D: Dialect> Traffic<D> {
         }
         if turn.is_counted {
             self.accounts[kind.index()].ledger.left(due_ns, at_ns);
+            if kind == Kind::First {
+                self.throughput.left(at_ns);
+            }
             self.resends.left(kind, number, at_ns);
         }
         if is_over {

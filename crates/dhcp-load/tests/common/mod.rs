@@ -101,6 +101,19 @@ pub(crate) fn play(
     play_as(Relayed::new(RELAY, Expect::Dhcp), rate, duration_ns, server)
 }
 
+/// The same with a server that knows the time.
+pub(crate) fn play_at(
+    rate: f64,
+    duration_ns: u64,
+    mut server: impl FnMut(u64, &Request<'_>) -> Vec<(u64, Vec<u8>)>,
+) -> Outcome {
+    let kind = |octets: &[u8]| Request { octets }.kind();
+    let protocol = Relayed::new(RELAY, Expect::Dhcp);
+    play_world(protocol, rate, duration_ns, kind, |now_ns, octets| {
+        server(now_ns, &Request { octets })
+    })
+}
+
 /// The same with exchanges of `protocol`.
 pub(crate) fn play_as(
     protocol: Relayed,
@@ -109,7 +122,7 @@ pub(crate) fn play_as(
     mut server: impl FnMut(&Request<'_>) -> Vec<(u64, Vec<u8>)>,
 ) -> Outcome {
     let kind = |octets: &[u8]| Request { octets }.kind();
-    play_world(protocol, rate, duration_ns, kind, |octets| server(&Request { octets }))
+    play_world(protocol, rate, duration_ns, kind, |_, octets| server(&Request { octets }))
 }
 
 /// Offers `rate` exchanges per second for `duration_ns` with a deadline and a grace of 2 s each.
@@ -120,7 +133,7 @@ pub(crate) fn play_world<P: Protocol>(
     rate: f64,
     duration_ns: u64,
     kind: impl Fn(&[u8]) -> u8,
-    mut server: impl FnMut(&[u8]) -> Vec<(u64, Vec<u8>)>,
+    mut server: impl FnMut(u64, &[u8]) -> Vec<(u64, Vec<u8>)>,
 ) -> Outcome {
     let start_ns = 5_000 * MS;
     let rate = Rate::per_second(rate).unwrap();
@@ -164,7 +177,7 @@ pub(crate) fn play_world<P: Protocol>(
             population.left(outgoing.number, now_ns);
             let request = &buffer[..outgoing.len];
             *requests.entry(kind(request)).or_insert(0) += 1;
-            for (delay_ns, octets) in server(request) {
+            for (delay_ns, octets) in server(now_ns, request) {
                 sequence += 1;
                 wire.push(Reverse((now_ns + delay_ns, sequence, octets)));
             }

@@ -224,5 +224,5 @@ pub(crate) fn hundred_of(
     mut server: impl FnMut(&Request<'_>) -> Vec<(u64, Vec<u8>)>,
 ) -> Outcome {
     let kind = |octets: &[u8]| Request { octets }.kind();
-    play_world(clients, 100.0, 1_000 * MS, kind, |octets| server(&Request { octets }))
+    play_world(clients, 100.0, 1_000 * MS, kind, |_, octets| server(&Request { octets }))
 }

@@ -45,7 +45,8 @@ impl Counts {
         );
         assert_eq!(count(Class::Nak), account.refusals.iter().sum::<u64>());
         assert_eq!(count(Class::Invalid), account.faults.iter().sum::<u64>());
-        assert_eq!(account.ledger.latency_sent().count(), account.on_time());
+        let answered = account.on_time() + account.ledger.count(load::Class::Late);
+        assert_eq!(account.ledger.latency_sent().count(), answered);
         Self {
             sent: account.sent(),
             on_time: account.on_time(),

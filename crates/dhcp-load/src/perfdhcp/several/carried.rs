@@ -128,6 +128,8 @@ pub(crate) struct Carried {
     /// Of the own link: to all stations, to clients, for others, ARP that was answered.
     link: [u64; 4],
     answered_ns: u64,
+    counted: u64,
+    overtime_ns: u64,
     reason: Reason,
     sending_end_ns: u64,
     end_ns: u64,
@@ -155,6 +157,8 @@ impl Carried {
             preloaded: outcome.preloaded,
             link: [broadcast, unicast, overheard, arp_answered],
             answered_ns: outcome.answered_ns,
+            counted: outcome.counted,
+            overtime_ns: outcome.overtime_ns,
             reason: done.reason,
             sending_end_ns: done.sending_end_ns,
             end_ns: done.end_ns,
@@ -195,6 +199,8 @@ impl Carried {
             preloaded: self.preloaded,
             link: LinkCounts { broadcast, unicast, overheard, arp_answered },
             answered_ns: self.answered_ns,
+            counted: self.counted,
+            overtime_ns: self.overtime_ns,
             done,
             ..outcome
         })
@@ -221,8 +227,9 @@ mod tests {
                     account.ledger.came_due();
                     account.ledger.left(0, late_ns);
                     account.ledger.ended(class);
-                    if class == Class::OnTime {
-                        account.completed(0, late_ns, late_ns + count() * 1_234_567);
+                    if matches!(class, Class::OnTime | Class::Late) {
+                        let answered_ns = late_ns + count() * 1_234_567;
+                        account.completed(class, [0, late_ns, answered_ns]);
                     }
                 }
             }
@@ -253,6 +260,8 @@ mod tests {
             &mut outcome.too_short,
             &mut outcome.local_limit,
             &mut outcome.answered_ns,
+            &mut outcome.counted,
+            &mut outcome.overtime_ns,
             &mut done.sending_end_ns,
             &mut done.end_ns,
             &mut done.idle_turns,
@@ -271,7 +280,7 @@ mod tests {
             let carried: Carried = serde_json::from_str(&text).unwrap();
             assert_eq!(carried.notice_ns, -5);
             let arrived: Outcome<Ipv4Addr> = carried.restored().unwrap();
-            assert_eq!(format!("{arrived:?}"), format!("{sent:?}"));
+            assert_eq!(serde_json::to_string(&Carried::of(&arrived, -5)).unwrap(), text);
         }
     }
 
@@ -301,8 +310,9 @@ mod tests {
         parts.iter().for_each(|part| whole.merge(part.clone()));
         let sum = |of: &dyn Fn(&Outcome<Ipv4Addr>) -> u64| parts.iter().map(of).sum::<u64>();
         type Count<'a> = &'a dyn Fn(&Outcome<Ipv4Addr>) -> u64;
-        let counts: [Count<'_>; 16] = [
+        let counts: [Count<'_>; 17] = [
             &|o| o.received,
+            &|o| o.counted,
             &|o| o.malformed,
             &|o| o.too_short,
             &|o| o.local_limit,

@@ -154,10 +154,16 @@ impl<D: Dialect> Traffic<D> {
         self.unsettled -= 1;
         let is_late = now_ns.saturating_sub(due_ns) > self.rules.deadline_ns(kind);
         let class = account.judged(judgment, is_late);
-        let (who, sent_ns) = (turn.who, turn.sent_ns);
+        let (who, sent_ns, began_ns) = (turn.who, turn.sent_ns, turn.began_ns);
+        if matches!(class, Class::OnTime | Class::Late) {
+            account.completed(class, [due_ns, sent_ns, now_ns]);
+        }
         if class == Class::OnTime {
-            account.completed(due_ns, sent_ns, now_ns);
             self.answered_ns = now_ns;
+            let last = if self.rules.is_offer_only { Kind::First } else { Kind::Second };
+            if kind == last {
+                self.throughput.completed(began_ns.unwrap_or(sent_ns), now_ns);
+            }
         }
         self.trace.times(kind, sent_ns, Some(now_ns));
         if class != Class::OnTime {
@@ -241,6 +247,7 @@ impl<D: Dialect> Traffic<D> {
             age_s: if D::IS_SECOND_RENUMBERED { 0 } else { secs },
             taken: Some(offer),
             first: Some(number),
+            began_ns: Some(sent_ns),
             ..Turn::of(who)
         };
         let second = self.open(Kind::Second, now_ns, turn)?;

@@ -1,0 +1,86 @@
+//! A responder that sends every answer twice, the second time a while later (`dup`): the second
+//! answer to the last request is counted as those to all others are.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::common::responder::beside;
+use crate::common::{MS, Request};
+use crate::perfdhcp::v4::dialect;
+use crate::perfdhcp::world::{personas, rules};
+use base::time::NS_PER_S;
+use dhcp_load::perfdhcp::drive::{Pace, Run};
+use dhcp_load::perfdhcp::traffic::Traffic;
+use dhcp_load::population::Limits;
+use dhcp_load::v4::Target;
+use dhcp_load::wire::Wire;
+use dhcp_load::{Settings, run_report};
+use load::{Rate, Schedule};
+use netio::{Clock, Outbox, Route, UdpOptions};
+
+const COUNT: u64 = 20;
+/// Silence that ends a run here: no machine is late by so much for long.
+const LINGER_NS: u64 = NS_PER_S;
+
+/// Answers each request well and again when the next one has come, or when none has for 20 ms.
+fn twice(socket: &netio::UdpSocket, stop: &AtomicBool) {
+    let socket = UdpSocket::from(socket.as_fd().try_clone_to_owned().unwrap());
+    socket.set_nonblocking(false).unwrap();
+    socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+    let mut octets = [0; 2_048];
+    let mut again: Option<(Vec<u8>, SocketAddr)> = None;
+    while !stop.load(Ordering::Relaxed) {
+        let come = socket.recv_from(&mut octets);
+        if let Some((answer, to)) = again.take() {
+            socket.send_to(&answer, to).unwrap();
+        }
+        if let Ok((len, from)) = come {
+            let answer = Request { octets: &octets[..len] }.good();
+            socket.send_to(&answer, from).unwrap();
+            again = Some((answer, from));
+        }
+    }
+}
+
+#[test]
+fn a_second_answer_to_the_last_request_is_counted_by_load() {
+    let report = beside("127.0.0.1", twice, |server| {
+        let SocketAddr::V4(server) = server else { unreachable!() };
+        let target = Target::new(server, "127.0.3.40:0".parse().unwrap());
+        let settings = Settings {
+            duration_ns: 100 * MS,
+            limits: Limits { deadline_ns: 180 * NS_PER_S, grace_ns: NS_PER_S },
+            linger_ns: LINGER_NS,
+            ..Settings::new(target, Rate::per_second(10.0 * COUNT as f64).unwrap())
+        };
+        run_report(&settings, &AtomicBool::new(false)).unwrap()
+    });
+    let exchanges = report.load.exchanges;
+    assert_eq!((exchanges.due, exchanges.duplicate_answered), (COUNT, COUNT), "{report}");
+    assert_eq!(report.load.messages.received, 4 * COUNT, "{report}");
+}
+
+#[test]
+fn a_second_answer_to_the_last_request_is_counted_by_perfdhcp() {
+    let accounts = beside("127.0.0.1", twice, |server| {
+        let socket =
+            netio::UdpSocket::open(&UdpOptions::at(("127.0.3.41".parse::<std::net::IpAddr>().unwrap(), 0))).unwrap();
+        let route = Route { destination: server, sources: Vec::new(), segmentation: false };
+        let wire = Wire::new(socket, Outbox::new(route, 1_500), false);
+        let mut rules = rules(1);
+        rules.deadlines_ns = [180 * NS_PER_S; 2];
+        let traffic = Traffic::new(dialect(COUNT as u32), personas(COUNT as u32), rules);
+        let start_ns = Clock::mono_ns() + MS;
+        let rate = Rate::per_second(200.0).unwrap();
+        let pace = Pace::Scheduled(Schedule::even(rate, start_ns, NS_PER_S, 0, 1));
+        let mut run = Run::new(wire, traffic, pace, start_ns);
+        run.limits.counts[0] = Some(COUNT);
+        run.linger_ns = LINGER_NS;
+        run.run(&AtomicBool::new(false), |_, _| Ok(())).unwrap();
+        run.traffic.accounts
+    });
+    let duplicates = [0, 1].map(|kind| accounts[kind].duplicates);
+    assert_eq!((accounts[1].on_time(), duplicates), (COUNT, [COUNT; 2]));
+}

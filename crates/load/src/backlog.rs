@@ -1,0 +1,141 @@
+//! How many exchanges waited in a queue that grew while exchanges were offered.
+//!
+//! A queue that is long enough makes any rate look carried until it is full: all exchanges are
+//! complete in time, the last of them long after the offer's end. A server of rate C that is
+//! offered more for a time T completes C × T in it, and what it completes afterwards does not
+//! count. Exchanges in flight at a server that keeps up do count: what the quickest took, and
+//! 1 % of the time in which exchanges left, so that the rate is never more than 1 % too high.
+
+use base::time::NS_PER_MS;
+
+/// Part of the time in which exchanges left by which the last answers may be later than the
+/// quickest one was: a hundredth.
+const SLACK_PART: u64 = 100;
+/// Least slack, for short offers: 5 ms, which a thread is often woken late.
+const SLACK_LEAST_NS: u64 = 5 * NS_PER_MS;
+/// Most slack, for long offers: 50 ms, several times what waits at a server that keeps up.
+const SLACK_MOST_NS: u64 = 50 * NS_PER_MS;
+
+/// How much later than the quickest one an answer may come of exchanges that left for `offered_ns`.
+pub(crate) fn slack_ns(offered_ns: u64) -> u64 {
+    (offered_ns / SLACK_PART).clamp(SLACK_LEAST_NS, SLACK_MOST_NS)
+}
+
+/// Count of exchanges completed in time but behind: later after the last one left than the
+/// quickest took and the slack together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// When the first exchange left.
+    first_left_ns: Option<u64>,
+    /// When the newest exchange left.
+    left_ns: u64,
+    /// From sending to completion, the shortest.
+    quickest_ns: Option<u64>,
+    behind: u64,
+}
+
+impl Backlog {
+    /// The state at the end of a run that was counted elsewhere.
+    #[must_use]
+    pub const fn ended(left_ns: u64, behind: u64) -> Self {
+        Self { first_left_ns: None, left_ns, quickest_ns: None, behind }
+    }
+
+    /// Notes that the first message of an exchange left.
+    pub fn left(&mut self, at_ns: u64) {
+        self.first_left_ns.get_or_insert(at_ns);
+        self.left_ns = at_ns;
+        self.behind = 0;
+    }
+
+    /// Notes that an exchange which began to leave at `sent_ns` was completed in time.
+    pub fn completed(&mut self, sent_ns: u64, answered_ns: u64) {
+        let took_ns = answered_ns.saturating_sub(sent_ns);
+        // What takes long for a client that is alone is a way or a store that is slow, no queue.
+        let quickest_ns = self.quickest_ns.map_or(took_ns, |ns| ns.min(took_ns));
+        self.quickest_ns = Some(quickest_ns);
+        let offered_ns = self.left_ns.saturating_sub(self.first_left_ns.unwrap_or(self.left_ns));
+        let tolerated_ns = quickest_ns.saturating_add(slack_ns(offered_ns));
+        let latest_ns = self.left_ns.saturating_add(tolerated_ns);
+        self.behind += u64::from(answered_ns > latest_ns);
+    }
+
+    /// Adds what another thread counted.
+    pub const fn merge(&mut self, other: &Self) {
+        self.behind += other.behind;
+    }
+
+    /// When the newest exchange left; 0 when none did.
+    #[must_use]
+    pub const fn left_ns(&self) -> u64 {
+        self.left_ns
+    }
+
+    /// Exchanges that were behind.
+    #[must_use]
+    pub const fn behind(&self) -> u64 {
+        self.behind
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::time::NS_PER_S;
+
+    use super::*;
+
+    /// Exchanges at `rate` per second for `offered_ns`, completed first in first out at `capacity`
+    /// per second, none earlier than `wait_ns` after it left.
+    fn offer(rate: u64, capacity: u64, offered_ns: u64, wait_ns: u64) -> (u64, Backlog) {
+        let mut backlog = Backlog::default();
+        let count = rate * offered_ns / NS_PER_S;
+        for number in 0..count {
+            backlog.left(number * NS_PER_S / rate);
+        }
+        let mut free_ns = 0;
+        for number in 0..count {
+            let left_ns = number * NS_PER_S / rate;
+            free_ns = left_ns.max(free_ns) + NS_PER_S / capacity;
+            backlog.completed(left_ns, free_ns + wait_ns);
+        }
+        (count, backlog)
+    }
+
+    #[test]
+    fn an_offer_above_capacity_counts_as_the_capacity_within_one_percent_however_short() {
+        for offered_ms in [500, 1_000, 2_000, 10_000, 60_000] {
+            for rate in [1_010, 1_100, 1_500, 4_000] {
+                let offered_ns = offered_ms * NS_PER_MS;
+                let (count, backlog) = offer(rate, 1_000, offered_ns, 0);
+                let counted = (count - backlog.behind()) as f64 * 1e3 / offered_ms as f64;
+                let shown = format!("{rate}/s for {offered_ms} ms: {counted}");
+                assert!((995.0..=1_011.5).contains(&counted), "{shown}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_service_that_takes_long_for_everybody_or_keeps_up_is_not_behind() {
+        for (rate, wait_ms) in [(1_000, 0), (900, 200), (999, 1_500), (10, 30)] {
+            let (_, backlog) = offer(rate, 1_000, 2 * NS_PER_S, wait_ms * NS_PER_MS);
+            assert_eq!(backlog.behind(), 0, "{rate}/s, {wait_ms} ms each");
+        }
+    }
+
+    #[test]
+    fn a_slow_answer_while_others_still_leave_is_no_queue() {
+        let mut backlog = Backlog::default();
+        backlog.left(0);
+        backlog.completed(0, NS_PER_MS);
+        backlog.left(NS_PER_S);
+        backlog.completed(0, NS_PER_S + 10 * NS_PER_MS);
+        assert_eq!(backlog.behind(), 0, "1 s was offered: 10 ms and what the quickest took");
+        backlog.completed(0, NS_PER_S + 12 * NS_PER_MS);
+        assert_eq!(backlog.behind(), 1);
+        let mut sum = backlog;
+        sum.merge(&backlog);
+        assert_eq!(sum.behind(), 2);
+        backlog.left(NS_PER_S + 20 * NS_PER_MS);
+        assert_eq!(backlog.behind(), 0, "another one left later");
+    }
+}
