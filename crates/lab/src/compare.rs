@@ -209,8 +209,8 @@ fn of_server(server: &ServerComparison) -> String {
     let share = |at: Option<LatencyAt>| {
         at.map(|at| format!("{:.2} %", at.loss * 100.0)).unwrap_or_default()
     };
-    line("late or lost at half", share(a.latency_half), share(b.latency_half), String::new());
-    line("late or lost at top", share(a.latency_max), share(b.latency_max), String::new());
+    line("missed at half", share(a.latency_half), share(b.latency_half), String::new());
+    line("missed at top", share(a.latency_max), share(b.latency_max), String::new());
     let voids = |of: &Figures| format!("{} of {}", of.voids, of.trials);
     line("void trials", voids(a), voids(b), String::new());
     text
@@ -229,7 +229,7 @@ fn range(figures: &Figures) -> String {
 }
 
 fn latency(at: Option<LatencyAt>) -> String {
-    let ms = |us: f64| format!("{:.2}", us / 1e3);
+    let ms = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), |us| format!("{:.2}", us / 1e3));
     at.map(|at| {
         let of = at.latency;
         format!("{}/{}/{}", ms(of.p50_us), ms(of.p99_us), ms(of.p999_us))

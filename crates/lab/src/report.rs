@@ -100,7 +100,7 @@ fn latencies(results: &[ServerResult]) -> String {
             [("at half load", result.latency_half), ("at the top", result.latency_max)]
         {
             let Some(at) = at else { continue };
-            let ms = |us: f64| format!("{:.2}", us / 1e3);
+            let ms = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), |us| format!("{:.2}", us / 1e3));
             let _ = writeln!(
                 text,
                 "{:<width$} {:<12} {:>12} {:>10} {:>10} {:>10}",
@@ -242,9 +242,9 @@ mod tests {
     #[test]
     fn the_terminal_shows_percentiles_where_there_are_any() {
         let latency = LatencySummary {
-            p50_us: 410.0,
-            p99_us: 3_040.0,
-            p999_us: 50_900.0,
+            p50_us: Some(410.0),
+            p99_us: Some(3_040.0),
+            p999_us: Some(50_900.0),
             ..LatencySummary::default()
         };
         let mut result = ServerResult { server: "godwit".to_owned(), ..ServerResult::default() };

@@ -233,13 +233,19 @@ fn shortfalls(summary: &Summary, outcomes: &Outcomes, leases: &[Verified]) -> Ve
     for result in summary.results.iter().filter(|result| result.leases_per_s.is_none()) {
         shortfalls.push(match result.loses_at_every_rate {
             Some(least) => format!(
-                "{}: it never meets {} %, as it loses {:.1} % or more at every rate.",
+                "{}: it never meets {} %, as it misses {:.1} % or more at every rate.",
                 result.server,
                 summary.plan.search.loss_percent,
                 least * 100.0
             ),
             None => format!("{}: no rate could be confirmed.", result.server),
         });
+    }
+    for (server, conflicts) in &summary.conflicts {
+        shortfalls.push(format!(
+            "{server}: {conflicts} leases were granted to a client while another one held the \
+             address."
+        ));
     }
     for verified in leases.iter().filter(|verified| verified.found < verified.given) {
         shortfalls.push(format!(

@@ -495,7 +495,7 @@ impl Course<'_> {
 
     /// Mean time that trials without losses took besides their dwell.
     fn overhead_s(&self) -> f64 {
-        let clean = self.out.trials.iter().filter(|trial| trial.loss() == 0.0);
+        let clean = self.out.trials.iter().filter(|trial| trial.shortfall() == 0.0);
         let (mut total_s, mut count) = (0.0, 0_u32);
         for (trial, load) in clean.filter_map(|trial| Some((trial, trial.load.as_ref()?))) {
             total_s += (trial.end_s - trial.start_s - load.duration_s).max(0.0);

@@ -53,7 +53,7 @@ fn figures_are_the_models() {
     within(limit.leases_per_s, 208_000.0, 250_000.0);
     let half = godwit.latency_half.unwrap();
     within(half.offered_per_s / godwit.leases_per_s.unwrap(), 0.4, 0.6);
-    assert!(half.latency.p99_us < godwit.latency_max.unwrap().latency.p99_us);
+    assert!(half.latency.p99_us.unwrap() < godwit.latency_max.unwrap().latency.p99_us.unwrap());
     let last = godwit.curve.last().unwrap();
     assert!(last.loss > 0.05 && last.achieved_per_s < last.offered_per_s * 0.95, "{last:?}");
     assert!(godwit.curve.is_sorted_by(|a, b| a.offered_per_s < b.offered_per_s));
@@ -170,4 +170,35 @@ fn one_lucky_round_does_not_beat_the_variant_that_was_measured_further() {
     let after = digest(&lab.run(), &lucky);
     assert_eq!(after.results[2].variant, "multi-threaded");
     assert_eq!(after.ratios, before.ratios);
+}
+
+#[test]
+fn an_address_that_two_clients_were_given_is_told_of_whatever_the_server_is() {
+    let (mut lab, before) = measured(0);
+    assert!(before.conflicts.is_empty());
+    let of_kea = lab.trials.iter_mut().filter(|trial| trial.server == "kea");
+    for trial in of_kea.take(3) {
+        trial.load.as_mut().unwrap().conflicts = 7;
+    }
+    let after = digest(&lab.run(), &lab.trials);
+    assert_eq!(after.conflicts.iter().next(), Some((&"kea".to_owned(), &21)));
+    let told = "kea: 21 leases were granted to a client while another one held the address";
+    assert!(after.warnings.iter().any(|warning| warning.starts_with(told)), "{:?}", after.warnings);
+}
+
+#[test]
+fn an_avalanche_in_which_a_client_got_no_lease_is_none() {
+    let (lab, _) = measured(0);
+    let mut trials = lab.trials.clone();
+    let all = &mut trials.iter_mut().find(|trial| trial.server == "godwit").unwrap();
+    all.purpose = Purpose::Avalanche;
+    (all.void, all.number) = (Vec::new(), 9_999);
+    let load = all.load.as_mut().unwrap();
+    (load.exchanges.on_time, load.exchanges.behind) = (load.exchanges.due, 0);
+    let (due, number) = (load.exchanges.due, all.number);
+    let of = |trials: &[Trial]| digest(&lab.run(), trials).results[0].avalanche.map(|of| of.clients);
+    assert_eq!(of(&trials), Some(due));
+    let one = trials.iter_mut().find(|trial| trial.number == number).unwrap();
+    one.load.as_mut().unwrap().exchanges.on_time -= 1;
+    assert_eq!(of(&trials), None);
 }

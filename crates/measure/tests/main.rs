@@ -5,6 +5,7 @@ mod chromium;
 mod compare;
 mod damaged;
 mod digest;
+mod figures;
 mod flame;
 mod pages;
 mod report;

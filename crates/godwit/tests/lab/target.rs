@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::{Place, refused, said};
 use crate::common::link::Link;
+use crate::generator::responder::{Act, Responder};
 use crate::common::{ServerProcess, TempFolder, configuration, configuration6, free_port};
 
 /// Addresses in the pools of the servers below.
@@ -38,7 +39,7 @@ fn is_silent_about_the_server(summary: &Value, page: &str, target: &str) {
     };
     assert_eq!((&result["server"], &result["variant"]), (&"target".into(), &target.into()));
     assert!(result["leases_per_s"].as_f64() > Some(0.0), "{result}");
-    assert!(result["latency_max"]["latency"]["p99_us"].as_f64() > Some(0.0), "{result}");
+    assert!(result["latency_max"]["latency"]["max_us"].as_f64() > Some(0.0), "{result}");
     assert_eq!((&result["leases_per_cpu_s"], &result["rss_bytes"]), (&Value::Null, &0.into()));
     let points = result["curve"].as_array().expect("a list");
     assert!(!points.is_empty());
@@ -98,6 +99,23 @@ fn a_server_that_runs_is_measured_and_left_running() {
     let again = place.lab(&["report", &folder.to_string_lossy(), "--json"]);
     let again: Value = serde_json::from_slice(&again.stdout).expect("JSON only");
     assert_eq!(again, summary, "what is not known stays unknown when it is judged again");
+}
+
+/// The lab has no file of a server that runs elsewhere: the generator sees what clients were given.
+#[test]
+fn one_address_for_every_client_is_seen_of_a_server_that_runs() {
+    let place = Place::new("target-same");
+    place.more("tiny", "");
+    let responder = Responder::start(false, |_| Act::SameAddress);
+    let target = format!("127.0.0.1:{}", responder.port);
+    let relay = format!("127.0.0.1:{}", free_port());
+    let words = ["run", "tiny", "--pool-size", POOL, "--json", "--target", &target];
+    let output = place.lab(&[&words[..], &["--relay", &relay]].concat());
+    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("JSON only");
+    assert!(summary["conflicts"]["target"].as_u64() > Some(0), "{summary}");
+    let text = said(&output);
+    assert!(text.contains("to a client while another one held the address"), "{text}");
 }
 
 #[test]

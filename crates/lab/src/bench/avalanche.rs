@@ -69,6 +69,12 @@ pub(super) fn record(report: &str, load: (f64, f64)) -> Option<LoadRecord> {
         },
         completed_per_s: due as f64 / took_s,
         own_socket_drops: number("own_socket_drops"),
+        conflicts: report["exchanges"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|exchange| exchange["conflict_count"].as_u64())
+            .sum(),
         leases,
         ..LoadRecord::default()
     })

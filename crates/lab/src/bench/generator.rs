@@ -69,8 +69,7 @@ impl ProcessBench<'_> {
             .args(["--duration", &request.dwell_s.to_string()])
             .args(["--seed", &seed.to_string()])
             .args(["--deadline-s", &self.plan.search.deadline_s.to_string()])
-            // Late and lost are one for the criterion; telling them apart would double the wait.
-            .args(["--drain-s", "0"])
+            .args(["--drain-s", &self.drain_s(request).to_string()])
             .args(["--json", &folder.join(RECORD).to_string_lossy()]);
         if let Some(begin_at_ns) = from.begin_at_ns {
             command = command.args(["--begin-at-ns", &begin_at_ns.to_string()]);
@@ -88,6 +87,12 @@ impl ProcessBench<'_> {
         // On another machine its own processor is chosen there.
         let cpu = cpu.filter(|_| !self.has_far_generators());
         (service.topology.command(Side::Client, cpu, command), list)
+    }
+
+    /// How long late answers are waited for, which are in the latencies: as long as the deadline, 1 s
+    /// at most. Late and lost are one for the criterion, so a search does not wait for them.
+    fn drain_s(&self, request: &Request) -> f64 {
+        if request.purpose == Purpose::Search { 0.0 } else { self.plan.search.deadline_s.min(1.0) }
     }
 
     /// Intervals by which the generator counts in this trial, seconds; `None` where nobody looks.

@@ -152,12 +152,12 @@ impl Bench for ProcessBench<'_> {
             let reasons: Vec<&str> = trial.void.iter().map(|reason| reason.words()).collect();
             format!("void: {}", reasons.join(", "))
         } else {
-            let behind = trial.shortfall() - trial.loss();
+            let behind = trial.behind_share();
             let behind = match behind > 0.0 {
-                true => format!(", {} % behind", percent(behind)),
+                true => format!(", {} % queued too long", percent(behind)),
                 false => String::new(),
             };
-            format!("{} % late or lost{behind}", percent(trial.loss()))
+            format!("{} % late or lost{behind}", percent(trial.shortfall() - trial.behind_share()))
         };
         self.progress.done(&format!("{words}, {outcome}"));
         Ok(Ran::Trial(Box::new(trial)))

@@ -124,7 +124,7 @@ mod tests {
     fn what_it_did_not_begin_is_late() {
         let record = record(REPORT, 40.0, 2.0).unwrap();
         assert_eq!((record.exchanges.due, record.late_sends), (80, 20));
-        assert!(record.generator_limited && record.exchanges.loss() > 0.25);
+        assert!(record.generator_limited && record.exchanges.shortfall() > 0.25);
         assert_eq!(record.generator_limited_reason, "perfdhcp began 59 of 80 exchanges");
     }
 

@@ -19,6 +19,9 @@ pub const GIGABIT_BYTES_PER_S: f64 = 125e6;
 const QUICK_STEPS: f64 = 2.0;
 /// Trials of a quick look are shorter by this factor.
 const QUICK_DWELL: f64 = 0.5;
+/// A confirming trial of a quick look is not made shorter than this, seconds: what waits at its end
+/// would weigh too much in the figure.
+const QUICK_CONFIRM_S: f64 = 1.0;
 /// And so is the time that all of it may take.
 const QUICK_BUDGET: f64 = 0.3;
 /// A quick look has no more rounds.
@@ -94,14 +97,13 @@ pub fn mbit_per_s(queries_per_s: f64) -> f64 {
 }
 
 impl Plan {
-    /// Makes the plan a quick look: every second step of a ramp, trials half as long, two rounds at
-    /// most, and three tenths of the time.
+    /// Makes the plan a quick look: every second step of a ramp, trials half as long (a confirming one
+    /// not below 1 s), two rounds at most, and three tenths of the time.
     pub fn quicken(&mut self) {
         self.ramp.step_mbit_s *= QUICK_STEPS;
         let dwells = [
             &mut self.ramp.dwell_s,
             &mut self.search.dwell_s,
-            &mut self.search.confirm_dwell_s,
             &mut self.blocks.dwell_s,
             &mut self.curve.dwell_s,
             &mut self.profile.seconds,
@@ -111,6 +113,8 @@ impl Plan {
         for dwell_s in dwells {
             *dwell_s *= QUICK_DWELL;
         }
+        let confirm_s = &mut self.search.confirm_dwell_s;
+        *confirm_s = (*confirm_s * QUICK_DWELL).max(confirm_s.min(QUICK_CONFIRM_S));
         self.blocks.rounds = self.blocks.rounds.min(QUICK_ROUNDS);
         self.time_budget_s *= QUICK_BUDGET;
     }

@@ -13,7 +13,6 @@ impl LoadRecord {
     pub fn counted(ledger: &Ledger, timeline: &Timeline, health: Health, duration_ns: u64) -> Self {
         let duration_s = duration_ns as f64 / NS_PER_S as f64;
         let exchanges = ExchangeCounts::of_ledger(ledger);
-        let in_time = exchanges.on_time - exchanges.behind;
         let reason = match ledger.verdict(health) {
             Verdict::Sound => String::new(),
             Verdict::GeneratorLimited(reasons) => reasons.join("; "),
@@ -22,7 +21,7 @@ impl LoadRecord {
             schema: LOAD_SCHEMA.into(),
             duration_s,
             exchanges,
-            completed_per_s: if duration_s > 0.0 { in_time as f64 / duration_s } else { 0.0 },
+            completed_per_s: if duration_s > 0.0 { exchanges.carried() as f64 / duration_s } else { 0.0 },
             latency_due: LatencySummary::of_histogram(ledger.latency_due()),
             latency_sent: LatencySummary::of_histogram(ledger.latency_sent()),
             histogram_due: ledger.latency_due().entries().collect(),
@@ -64,18 +63,21 @@ impl LoadTimeline {
     pub fn of_counted(counted: &Timeline) -> Option<Self> {
         let points =
             counted.points().iter().map(|point| [point.due, point.completed, point.missed]);
-        let where_any = |of: fn(&Point) -> [u64; 2]| -> Vec<[u64; 2]> {
-            let all: Vec<_> = counted.points().iter().map(of).collect();
-            if all.iter().all(|counts| *counts == [0; 2]) { Vec::new() } else { all }
-        };
         (!counted.points().is_empty()).then(|| Self {
             start_ns: counted.start_ns(),
             interval_s: counted.interval_ns() as f64 / NS_PER_S as f64,
             points: points.collect(),
-            rejected: where_any(|point| point.rejected),
-            unanswered: where_any(|point| point.unanswered),
+            rejected: where_any(counted, |point| point.rejected),
+            unanswered: where_any(counted, |point| point.unanswered),
+            answers: where_any(counted, |point| [point.sent, point.answered, point.silent]),
         })
     }
+}
+
+/// Counts of every interval; none where all are 0.
+fn where_any<const N: usize>(counted: &Timeline, of: fn(&Point) -> [u64; N]) -> Vec<[u64; N]> {
+    let all: Vec<_> = counted.points().iter().map(of).collect();
+    if all.iter().all(|counts| *counts == [0; N]) { Vec::new() } else { all }
 }
 
 #[cfg(test)]

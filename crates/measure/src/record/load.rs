@@ -38,9 +38,9 @@ pub struct LoadRecord {
     pub completed_per_s: f64,
     /// Seconds from its due time within which an exchange must be complete to be on time.
     pub deadline_s: f64,
-    /// Latency of completed exchanges counted from when they were due: the figure that is judged.
+    /// Latency of completed exchanges, late ones too, counted from when they were due.
     pub latency_due: LatencySummary,
-    /// Latency of completed exchanges counted from when their first message really left.
+    /// Latency of completed exchanges, late ones too, counted from when their first message really left.
     pub latency_sent: LatencySummary,
     /// The distribution behind `latency_due`: (largest value of the bucket in nanoseconds, count),
     /// ascending, empty buckets left out.
@@ -63,6 +63,8 @@ pub struct LoadRecord {
     pub segmentation: bool,
     /// Distinct addresses that were leased at the end.
     pub leases: u64,
+    /// Times that an address or prefix was granted to a client while another client held it.
+    pub conflicts: u64,
     /// File with the leases as `address,mac` lines, when one was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lease_list_path: Option<String>,
@@ -82,8 +84,9 @@ pub struct ExchangeCounts {
     pub sent: u64,
     /// Complete within the deadline.
     pub on_time: u64,
-    /// Of those on time: complete so long after the last one left (50 ms, and what the quickest took)
-    /// that they show a queue that grew while exchanges were offered.
+    /// Of those on time: complete so long after the last one left (more than what the quickest took
+    /// and 1 % of the offer, at least 5 and at most 50 ms) that they show a queue that grew while
+    /// exchanges were offered.
     pub behind: u64,
     /// Complete after the deadline.
     pub late: u64,
@@ -102,26 +105,38 @@ pub struct ExchangeCounts {
 }
 
 impl ExchangeCounts {
-    /// Share of due exchanges that were not completed on time, 0 to 1: late, lost, refused and
-    /// invalid ones alike, and those that were never sent. 0 when nothing was due.
+    /// Share of due exchanges that were not completed within the deadline, 0 to 1: late, lost, refused
+    /// and invalid ones alike, and those that were never sent. 0 when nothing was due. This is what
+    /// `--max-loss` limits; rates are judged by [`ExchangeCounts::shortfall`].
     #[must_use]
     pub fn loss(&self) -> f64 {
-        if self.due == 0 {
-            return 0.0;
-        }
-        self.due.saturating_sub(self.on_time) as f64 / self.due as f64
+        self.share(self.due.saturating_sub(self.on_time))
     }
 
-    /// Share of due exchanges that were not completed on time, or behind, 0 to 1: what a rate is judged by.
-    /// A queue long enough would else make any rate look carried, until it is full. 0 when nothing
-    /// was due.
+    /// Exchanges that count as carried: on time and not behind. Every rate, share and figure per
+    /// processor second is made from this count. A queue long enough would else make any rate look
+    /// carried, until it is full.
+    #[must_use]
+    pub const fn carried(&self) -> u64 {
+        self.on_time.saturating_sub(self.behind)
+    }
+
+    /// Share of due exchanges that were not carried, 0 to 1: what a rate is judged by. 0 when nothing was
+    /// due.
     #[must_use]
     pub fn shortfall(&self) -> f64 {
-        if self.due == 0 {
-            return 0.0;
-        }
-        let in_time = self.on_time.saturating_sub(self.behind);
-        self.due.saturating_sub(in_time) as f64 / self.due as f64
+        self.share(self.due.saturating_sub(self.carried()))
+    }
+
+    /// Share of due exchanges that were on time but behind, 0 to 1: the part of the shortfall that
+    /// waited in a queue which grew.
+    #[must_use]
+    pub fn behind_share(&self) -> f64 {
+        self.share(self.behind.min(self.on_time))
+    }
+
+    fn share(&self, count: u64) -> f64 {
+        if self.due == 0 { 0.0 } else { count as f64 / self.due as f64 }
     }
 }
 
@@ -165,7 +180,8 @@ const fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// A distribution of latencies in a few figures, microseconds. All 0 when `count` is 0.
+/// A distribution of latencies in a few figures, microseconds. All 0 when `count` is 0. A percentile
+/// is given only of enough samples ([`samples_for`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LatencySummary {
@@ -178,13 +194,24 @@ pub struct LatencySummary {
     /// Largest.
     pub max_us: f64,
     /// Half were at most this.
-    pub p50_us: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p50_us: Option<f64>,
     /// 90 % were at most this.
-    pub p90_us: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p90_us: Option<f64>,
     /// 99 % were at most this.
-    pub p99_us: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p99_us: Option<f64>,
     /// 99.9 % were at most this.
-    pub p999_us: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p999_us: Option<f64>,
+}
+
+/// Least number of samples of which the quantile (0 to 1) is told, 10 / (1 − quantile): ten of them
+/// lie above it. 20 for the median, 10,000 for 99.9 %.
+#[must_use]
+pub fn samples_for(quantile: f64) -> u64 {
+    (10.0 / (1.0 - quantile)).round() as u64
 }
 
 impl LatencySummary {
@@ -192,7 +219,7 @@ impl LatencySummary {
     #[must_use]
     pub fn of_histogram(histogram: &Histogram) -> Self {
         let us = |ns: Option<u64>| ns.unwrap_or(0) as f64 / 1e3;
-        let at = |quantile| us(histogram.quantile(quantile));
+        let at = |quantile| Some(us(histogram.quantile(quantile)));
         Self {
             count: histogram.count(),
             min_us: us(histogram.min()),
@@ -203,6 +230,7 @@ impl LatencySummary {
             p99_us: at(0.99),
             p999_us: at(0.999),
         }
+        .supported()
     }
 
     /// The figures of stored histogram entries ([`LoadRecord::histogram_due`]), which may be those
@@ -224,7 +252,7 @@ impl LatencySummary {
                 seen += n;
                 seen >= rank
             });
-            holder.map_or(last, |(&ns, _)| ns) as f64 / 1e3
+            Some(holder.map_or(last, |(&ns, _)| ns) as f64 / 1e3)
         };
         Self {
             count,
@@ -236,6 +264,31 @@ impl LatencySummary {
             p99_us: at(0.99),
             p999_us: at(0.999),
         }
+        .supported()
+    }
+
+    /// The summary without the percentiles that have too few samples, which records of older versions
+    /// hold.
+    #[must_use]
+    pub fn supported(self) -> Self {
+        let of = |quantile, us: Option<f64>| us.filter(|_| self.count >= samples_for(quantile));
+        Self {
+            p50_us: of(0.5, self.p50_us),
+            p90_us: of(0.9, self.p90_us),
+            p99_us: of(0.99, self.p99_us),
+            p999_us: of(0.999, self.p999_us),
+            ..self
+        }
+    }
+
+    /// Median, high percentiles and maximum in whole microseconds, for a person; a dash for what has too
+    /// few samples.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        let us = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), |us| format!("{us:.0} µs"));
+        let most = Some(self.max_us).filter(|_| self.count > 0);
+        let [p50, p99, p999, most] = [self.p50_us, self.p99_us, self.p999_us, most].map(us);
+        format!("p50 {p50}, p99 {p99}, p99.9 {p999}, max {most}")
     }
 }
 
@@ -297,6 +350,36 @@ mod tests {
         }
         assert!((merged.mean_us / exact.mean_us - 1.0).abs() < 1e-3);
         assert_eq!(LatencySummary::of_entries(&BTreeMap::new()), LatencySummary::default());
+    }
+
+    #[test]
+    fn a_percentile_is_told_of_enough_samples_only() {
+        assert_eq!([0.5, 0.9, 0.99, 0.999].map(samples_for), [20, 100, 1_000, 10_000]);
+        for (count, known) in [(0, 0), (19, 0), (20, 1), (99, 1), (100, 2), (999, 2), (1_000, 3)]
+            .into_iter()
+            .chain([(9_999, 3), (10_000, 4)])
+        {
+            let mut histogram = Histogram::up_to(1_000_000);
+            (0..count).for_each(|value| histogram.record(value));
+            let entries = histogram.entries().collect();
+            let old = LatencySummary {
+                count,
+                p50_us: Some(1.0),
+                p90_us: Some(1.0),
+                p99_us: Some(1.0),
+                p999_us: Some(1.0),
+                ..LatencySummary::default()
+            };
+            for summary in [
+                LatencySummary::of_histogram(&histogram),
+                LatencySummary::of_entries(&entries),
+                old.supported(),
+            ] {
+                let all = [summary.p50_us, summary.p90_us, summary.p99_us, summary.p999_us];
+                assert_eq!(all.iter().flatten().count(), known, "{count}: {summary:?}");
+            }
+        }
+        assert_eq!(LatencySummary::default().shown(), "p50 -, p99 -, p99.9 -, max -");
     }
 
     #[test]

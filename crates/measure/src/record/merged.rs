@@ -41,6 +41,7 @@ impl LoadRecord {
             whole.generator_cpu_s += part.generator_cpu_s;
             whole.segmentation |= part.segmentation;
             whole.leases += part.leases;
+            whole.conflicts += part.conflicts;
         }
         let exact = whole.latency_due;
         whole.latency_due = LatencySummary {
@@ -58,7 +59,7 @@ impl LoadRecord {
 
 impl ExchangeCounts {
     /// The sums of two.
-    const fn with(self, other: &Self) -> Self {
+    pub(crate) const fn with(self, other: &Self) -> Self {
         Self {
             due: self.due + other.due,
             sent: self.sent + other.sent,
@@ -103,12 +104,17 @@ impl LatencySummary {
             min_us: self.min_us.min(other.min_us),
             mean_us: sum_us / count as f64,
             max_us: self.max_us.max(other.max_us),
-            p50_us: self.p50_us.max(other.p50_us),
-            p90_us: self.p90_us.max(other.p90_us),
-            p99_us: self.p99_us.max(other.p99_us),
-            p999_us: self.p999_us.max(other.p999_us),
+            p50_us: higher(self.p50_us, other.p50_us),
+            p90_us: higher(self.p90_us, other.p90_us),
+            p99_us: higher(self.p99_us, other.p99_us),
+            p999_us: higher(self.p999_us, other.p999_us),
         }
     }
+}
+
+/// The higher one; `None` unless both are known.
+fn higher(one: Option<f64>, other: Option<f64>) -> Option<f64> {
+    Some(one?.max(other?))
 }
 
 #[cfg(test)]

@@ -13,7 +13,9 @@ mod side;
 mod trial;
 mod void;
 
-pub use load::{ExchangeCounts, LOAD_SCHEMA, LatencySummary, LoadRecord, MessageCounts};
+pub use load::{
+    ExchangeCounts, LOAD_SCHEMA, LatencySummary, LoadRecord, MessageCounts, samples_for,
+};
 pub use polls::Polls;
 pub use queues::{Qdisc, Queues};
 pub use restart::{Exhaustion, LoadTimeline, Restart};

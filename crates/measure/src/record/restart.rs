@@ -23,6 +23,10 @@ pub struct LoadTimeline {
     /// grant. Empty when there was none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unanswered: Vec<[u64; 2]>,
+    /// Per interval: exchanges that came due in it and left, that were answered in it, late or with
+    /// a refusal too, and that left and were never answered. Empty when that was not counted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<[u64; 3]>,
 }
 
 /// A pool that was made to run out in the middle of a trial.

@@ -160,16 +160,11 @@ impl Trial {
         !self.void.is_empty() || self.load.is_none()
     }
 
-    /// Exchanges per second completed on time; 0 without a record.
+    /// Exchanges per second that were carried ([`ExchangeCounts::carried`](super::ExchangeCounts::carried));
+    /// 0 without a record.
     #[must_use]
     pub fn achieved_per_s(&self) -> f64 {
         self.load.as_ref().map_or(0.0, |load| load.completed_per_s)
-    }
-
-    /// Share of exchanges not completed on time, 0 to 1; 1 without a record.
-    #[must_use]
-    pub fn loss(&self) -> f64 {
-        self.load.as_ref().map_or(1.0, |load| load.exchanges.loss())
     }
 
     /// Share of exchanges that were not completed on time or only when the offer was long over, 0 to 1;
@@ -179,27 +174,32 @@ impl Trial {
         self.load.as_ref().map_or(1.0, |load| load.exchanges.shortfall())
     }
 
+    /// Share of exchanges that waited in a queue which grew, 0 to 1: a part of the shortfall.
+    #[must_use]
+    pub fn behind_share(&self) -> f64 {
+        self.load.as_ref().map_or(0.0, |load| load.exchanges.behind_share())
+    }
+
     /// Whether the shortfall is at most `loss_percent`, in a trial that is not void.
     #[must_use]
     pub fn meets(&self, loss_percent: f64) -> bool {
         !self.is_void() && self.shortfall() * 100.0 <= loss_percent
     }
 
-    /// Exchanges completed on time per processor second of the server; `None` when it is not
-    /// known.
+    /// Exchanges carried per processor second of the server; `None` when it is not known.
     #[must_use]
     pub fn leases_per_cpu_s(&self) -> Option<f64> {
         let load = self.load.as_ref()?;
         (self.digest.server_cpu_s > 0.0)
-            .then(|| load.exchanges.on_time as f64 / self.digest.server_cpu_s)
+            .then(|| load.exchanges.carried() as f64 / self.digest.server_cpu_s)
     }
 
-    /// The same per processor second that the generator's processor was busy.
+    /// Exchanges carried per second that the generator's processor was busy.
     #[must_use]
     pub fn exchanges_per_generator_cpu_s(&self) -> Option<f64> {
         let load = self.load.as_ref()?;
         (self.digest.generator_cpu_s > 0.0)
-            .then(|| load.exchanges.on_time as f64 / self.digest.generator_cpu_s)
+            .then(|| load.exchanges.carried() as f64 / self.digest.generator_cpu_s)
     }
 }
 

@@ -46,7 +46,7 @@ impl VoidReason {
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
-            Self::ScheduleMissed => "generator behind its schedule",
+            Self::ScheduleMissed => "generator too slow",
             Self::SendRefused => "sends refused by the kernel",
             Self::GeneratorSocketDrops => "answers dropped at the generator's socket",
             Self::SoftnetDrops => "packets dropped at a full processor backlog",

@@ -189,9 +189,9 @@ fn figures_table(index: usize, server: &ServerComparison) -> Markup {
                     (row("the same as share of the limit's", String::new(), String::new(),
                         times(server.cpu_of_limit.as_ref())))
                     (latencies("half load", a.latency_half, b.latency_half))
-                    (row("late or lost at half load", share(a.latency_half), share(b.latency_half), String::new()))
+                    (row("missed at half load", share(a.latency_half), share(b.latency_half), String::new()))
                     (latencies("the top", a.latency_max, b.latency_max))
-                    (row("late or lost at the top", share(a.latency_max), share(b.latency_max), String::new()))
+                    (row("missed at the top", share(a.latency_max), share(b.latency_max), String::new()))
                     (row("memory", memory(a), memory(b), change(a.rss_bytes as f64, b.rss_bytes as f64)))
                     (row("void trials", voids(a), voids(b), String::new()))
                 }
@@ -211,7 +211,7 @@ fn row(name: &str, a: String, b: String, ratio: String) -> Markup {
 fn latencies(place: &str, a: Option<LatencyAt>, b: Option<LatencyAt>) -> Markup {
     let figures = |at: Option<LatencyAt>| {
         let of = at.filter(|at| at.latency.count > 0).map(|at| at.latency);
-        [of.map(|of| of.p50_us), of.map(|of| of.p99_us), of.map(|of| of.p999_us)]
+        [of.and_then(|of| of.p50_us), of.and_then(|of| of.p99_us), of.and_then(|of| of.p999_us)]
     };
     let shown = |us: Option<f64>| us.map(format::duration_us).unwrap_or_default();
     html! {

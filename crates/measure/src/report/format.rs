@@ -92,6 +92,12 @@ pub fn axis_rate(value: f64) -> String {
     }
 }
 
+/// A percentile as [`duration_us`], or a dash where it has too few samples.
+#[must_use]
+pub fn percentile_us(us: Option<f64>) -> String {
+    known(us, duration_us)
+}
+
 /// A time given in microseconds: `58 µs`, `1.20 ms`, `2.00 s`.
 #[must_use]
 pub fn duration_us(us: f64) -> String {

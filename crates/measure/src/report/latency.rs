@@ -14,7 +14,7 @@ use crate::summary::{CurvePoint, Summary};
 const DRAWN_UP_TO: f64 = 1.35;
 
 /// A percentile: its name, the class of its dash, how to read it.
-type Percentile = (&'static str, &'static str, fn(&LatencySummary) -> f64);
+type Percentile = (&'static str, &'static str, fn(&LatencySummary) -> Option<f64>);
 
 /// Room that the longest name of a percentile takes, in the drawing's units.
 const NAME_WIDTH: f64 = 40.0;
@@ -28,7 +28,7 @@ const PERCENTILES: [Percentile; 3] = [
 fn drawn<'s>(line: &Line<'s>) -> Vec<&'s CurvePoint> {
     let most = line.highest_per_s.map_or(f64::INFINITY, |rate| rate * DRAWN_UP_TO);
     let all = line.points.iter().copied();
-    all.filter(|point| point.offered_per_s <= most && point.latency.count > 0).collect()
+    all.filter(|point| point.offered_per_s <= most && point.latency.p50_us.is_some()).collect()
 }
 
 /// One panel per server; the limit responder's latencies are only in the table.
@@ -37,8 +37,11 @@ pub(super) fn chart(summary: &Summary) -> Markup {
     lines.retain(|line| line.class != LIMIT_CLASS);
     let all = || lines.iter().flat_map(drawn).map(|point| &point.latency);
     let y = Scale::log(
-        all().map(|latency| latency.p50_us).fold(f64::INFINITY, f64::min),
-        all().map(|latency| latency.p999_us).fold(0.0, f64::max),
+        all().filter_map(|latency| latency.p50_us).fold(f64::INFINITY, f64::min),
+        PERCENTILES
+            .iter()
+            .flat_map(|(.., read)| all().filter_map(read))
+            .fold(0.0, f64::max),
     );
     html! {
         div class="panels" {
@@ -70,8 +73,9 @@ fn panel(line: &Line<'_>, y: Scale, protocol: Protocol) -> Markup {
             (plot::line(&format!("{} {class}", line.class), &places(&frame, &points, read)))
         }
         @for (shape, (name, _, read)) in PERCENTILES.into_iter().enumerate() {
-            @for point in &points {
-                (mark(&frame, line, point, shape, name, read(&point.latency)))
+            @let told = points.iter().filter_map(|point| Some((point, read(&point.latency)?)));
+            @for (point, us) in told {
+                (mark(&frame, line, point, shape, name, us))
             }
         }
         (names(&frame, line, &points))
@@ -87,11 +91,12 @@ fn panel(line: &Line<'_>, y: Scale, protocol: Protocol) -> Markup {
 fn places(
     frame: &Frame,
     points: &[&CurvePoint],
-    read: fn(&LatencySummary) -> f64,
+    read: fn(&LatencySummary) -> Option<f64>,
 ) -> Vec<(f64, f64)> {
-    let place =
-        |point: &&CurvePoint| (frame.at_x(point.offered_per_s), frame.at_y(read(&point.latency)));
-    points.iter().map(place).collect()
+    let place = |point: &&CurvePoint| {
+        Some((frame.at_x(point.offered_per_s), frame.at_y(read(&point.latency)?)))
+    };
+    points.iter().filter_map(place).collect()
 }
 
 /// Where the highest confirmed rate lies; what is right of it is beyond the criterion.
@@ -127,7 +132,7 @@ fn mark(
             ("us", format::trimmed(us, 1)),
         ],
         title: format!(
-            "{} at {}/s\n{name} {}\nlate or lost {}",
+            "{} at {}/s\n{name} {}\nmissed {}",
             line.name,
             format::whole(point.offered_per_s),
             format::duration_us(us),

@@ -138,7 +138,7 @@ fn places(frame: &Frame, line: &Line<'_>) -> Vec<(f64, f64)> {
 /// How far above the floor labels end that would lie on the name of the region below the diagonal.
 const REGION: f64 = 32.0;
 
-/// The area where more than the criterion allows is late or lost, below the diagonal.
+/// The area where more than the criterion allows is missed, below the diagonal.
 fn loss_region(frame: &Frame, loss_percent: f64) -> Markup {
     let keep = 1.0 - loss_percent / 100.0;
     let (low, high) = frame.x.range();
@@ -157,7 +157,7 @@ fn loss_region(frame: &Frame, loss_percent: f64) -> Markup {
     let diagonal = [(frame.at_x(low), frame.at_y(low)), (frame.at_x(high), frame.at_y(high))];
     border.push((frame.end(), frame.floor()));
     border.push((frame.left, frame.floor()));
-    let words = format!("more than {} % late or lost", format::trimmed(loss_percent, 2));
+    let words = format!("more than {} % missed", format::trimmed(loss_percent, 2));
     html! {
         path class="loss" d={ (plot::path(&border)) "Z" } {}
         path class="diagonal" d=(plot::path(&diagonal)) {}
@@ -198,12 +198,13 @@ fn mark(frame: &Frame, line: &Line<'_>, point: &CurvePoint, loss_percent: f64) -
     let class = format!("{}{}", line.class, if is_within { "" } else { " beyond" });
     let trials = if point.trials == 1 { "trial" } else { "trials" };
     let title = format!(
-        "{}\noffered {}/s\nachieved {}/s\nlate or lost {}\np99 {}\n{} {trials}",
+        "{}\noffered {}/s\nachieved {}/s\nmissed {}, {} of it queued too long\np99 {}\n{} {trials}",
         line.name,
         format::whole(point.offered_per_s),
         format::whole(point.achieved_per_s),
         format::percent(point.loss),
-        format::duration_us(point.latency.p99_us),
+        format::percent(point.behind),
+        format::percentile_us(point.latency.p99_us),
         point.trials,
     );
     Mark {
@@ -246,7 +247,8 @@ pub(super) fn table(summary: &Summary) -> Markup {
                     th { "server" }
                     th.n { "offered/s" }
                     th.n { "achieved/s" }
-                    th.n { "late or lost" }
+                    th.n { "missed" }
+                    th.n { "queued too long" }
                     th.n { "p50" }
                     th.n { "p99" }
                     th.n { "p99.9" }
@@ -262,9 +264,10 @@ pub(super) fn table(summary: &Summary) -> Markup {
                             td.n { (format::whole(point.offered_per_s)) }
                             td.n { (format::whole(point.achieved_per_s)) }
                             td.n { (format::percent(point.loss)) }
-                            td.n { (format::duration_us(point.latency.p50_us)) }
-                            td.n { (format::duration_us(point.latency.p99_us)) }
-                            td.n { (format::duration_us(point.latency.p999_us)) }
+                            td.n { (format::percent(point.behind)) }
+                            td.n { (format::percentile_us(point.latency.p50_us)) }
+                            td.n { (format::percentile_us(point.latency.p99_us)) }
+                            td.n { (format::percentile_us(point.latency.p999_us)) }
                             td.n { (format::known(point.server_cpus_busy, |busy| format::trimmed(busy, 2))) }
                             td.n { (point.trials) }
                         }

@@ -183,7 +183,7 @@ fn latency(name: &str, at: Option<LatencyAt>) -> Markup {
         @if let Some(at) = at.filter(|at| at.latency.count > 0) {
             dt { (name) }
             dd title={ "at " (format::rate(at.offered_per_s)) "/s" } {
-                (format::duration_us(at.latency.p99_us))
+                (format::percentile_us(at.latency.p99_us))
             }
         }
     }

@@ -83,8 +83,8 @@ fn line(row: &TrialRow) -> Markup {
             td { (row.purpose.name()) }
             td.n { (format::whole(row.offered_per_s)) }
             td.n { (format::whole(row.achieved_per_s)) }
-            td.n { (format::duration_us(row.p50_us)) }
-            td.n { (format::duration_us(row.p99_us)) }
+            td.n { (format::percentile_us(row.p50_us)) }
+            td.n { (format::percentile_us(row.p99_us)) }
             td.n { (queues.sockets) }
             td.n { (buffer(queues)) }
             td.n { (server_drops(row)) }

@@ -145,7 +145,7 @@ fn mark(
             ("load", format::trimmed(load(row), 3)),
         ],
         title: format!(
-            "{}\noffered {}\nachieved {}/s\nload {}\nlate or lost {}{}",
+            "{}\noffered {}\nachieved {}/s\nload {}\nmissed {}{}",
             series.name,
             offered(row, protocol),
             format::whole(row.achieved_per_s),
@@ -184,7 +184,7 @@ pub(super) fn table(summary: &Summary) -> Markup {
                     th { "server" }
                     th.n { "offered" }
                     th.n { "achieved/s" }
-                    th.n { "late or lost" }
+                    th.n { "missed" }
                     th.n { "load" }
                     th.n { "p50" }
                     th.n { "p99" }
@@ -201,8 +201,8 @@ pub(super) fn table(summary: &Summary) -> Markup {
                             td.n { (format::whole(row.achieved_per_s)) }
                             td.n { (format::percent(row.loss)) }
                             td.n { (format::percent(load(row))) }
-                            td.n { (format::duration_us(row.p50_us)) }
-                            td.n { (format::duration_us(row.p99_us)) }
+                            td.n { (format::percentile_us(row.p50_us)) }
+                            td.n { (format::percentile_us(row.p99_us)) }
                             td.n { (server_drops(row)) }
                             td { (kernel::words(&row.notes)) }
                         }

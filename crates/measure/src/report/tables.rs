@@ -29,7 +29,8 @@ pub(super) fn trials(summary: &Summary) -> Markup {
                                     th.n { "round" }
                                     th.n { "offered/s" }
                                     th.n { "achieved/s" }
-                                    th.n { "late or lost" }
+                                    th.n { "missed" }
+                                    th.n { "queued too long" }
                                     th.n { "p50" }
                                     th.n { "p99" }
                                     th.n { "CPU" }
@@ -59,8 +60,9 @@ fn trial(row: &TrialRow) -> Markup {
             td.n { (format::whole(row.offered_per_s)) }
             td.n { (format::whole(row.achieved_per_s)) }
             td.n { (format::percent(row.loss)) }
-            td.n { (format::duration_us(row.p50_us)) }
-            td.n { (format::duration_us(row.p99_us)) }
+            td.n { (format::percent(row.behind)) }
+            td.n { (format::percentile_us(row.p50_us)) }
+            td.n { (format::percentile_us(row.p99_us)) }
             td.n { (format::known(row.server_cpu_s, |cpu_s| format::trimmed(cpu_s, 2) + " s")) }
             td.n { (format::percent(row.steal_share)) }
             td.n { (server_drops(row)) }

@@ -135,8 +135,9 @@ fn find(row: &RowPlan, summary: &Summary) -> Result<Found, String> {
         Figure::ShareOfLimitPerCpuSecond => share_per_cpu_second(of?, summary),
         Figure::LatencyAtHalf => {
             let p99_us = |result: &ServerResult| {
-                let at = result.latency_half.filter(|at| at.latency.count > 0);
-                at.map(|at| at.latency.p99_us)
+                result
+                    .latency_half
+                    .and_then(|at| at.latency.p99_us)
                     .ok_or_else(|| format!("no latency of {} at half load", result.server))
             };
             let value = p99_us(of?)? / p99_us(line(&row.to)?)?;
@@ -225,17 +226,19 @@ fn pairs_with_limit(
 
 /// At half of the highest rate of `to`, and what `of` was loaded with nearest to it.
 fn latency_at_same_rate(of: &ServerResult, to: &ServerResult) -> Result<Found, String> {
-    let half = to.latency_half.filter(|at| at.latency.count > 0);
-    let half = half.ok_or_else(|| format!("no latency of {} at half load", to.server))?;
-    let distance = |offered: f64| (offered / half.offered_per_s).ln().abs();
-    let points = of.curve.iter().filter(|point| point.latency.count > 0);
+    let half = to.latency_half.and_then(|at| Some((at.offered_per_s, at.latency.p99_us?)));
+    let (half_per_s, half_us) =
+        half.ok_or_else(|| format!("no latency of {} at half load", to.server))?;
+    let distance = |offered: f64| (offered / half_per_s).ln().abs();
+    let points =
+        of.curve.iter().filter_map(|point| Some((point.offered_per_s, point.latency.p99_us?)));
     let nearest = points
-        .filter(|point| distance(point.offered_per_s) <= NEAR.ln())
-        .min_by(|a, b| distance(a.offered_per_s).total_cmp(&distance(b.offered_per_s)));
-    let point = nearest.ok_or_else(|| {
-        format!("{} was not loaded with about {:.0}/s", of.server, half.offered_per_s)
+        .filter(|(offered, _)| distance(*offered) <= NEAR.ln())
+        .min_by(|(a, _), (b, _)| distance(*a).total_cmp(&distance(*b)));
+    let (_, us) = nearest.ok_or_else(|| {
+        format!("{} was not loaded with about {:.0}/s", of.server, half_per_s)
     })?;
-    Ok(Found { value: point.latency.p99_us / half.latency.p99_us, interval: None })
+    Ok(Found { value: us / half_us, interval: None })
 }
 
 /// What a generator that is late offers makes a trial void, and is not in the curve.
@@ -401,7 +404,7 @@ mod tests {
         let mut summary = summary();
         let at = |offered_per_s, p99_us| LatencyAt {
             offered_per_s,
-            latency: LatencySummary { count: 9, p99_us, ..LatencySummary::default() },
+            latency: LatencySummary { count: 9_000, p99_us: Some(p99_us), ..LatencySummary::default() },
             loss: 0.0,
         };
         summary.results[1].latency_half = Some(at(5.0, 800.0));

@@ -260,7 +260,7 @@ impl Line {
             variant: result.variant.clone(),
             leases_per_s: result.leases_per_s,
             leases_per_cpu_s: result.leases_per_cpu_s,
-            p99_half_us: result.latency_half.map(|at| at.latency.p99_us),
+            p99_half_us: result.latency_half.and_then(|at| at.latency.p99_us),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{CurvePoint, LatencyAt};
-use crate::record::{LatencySummary, LoadRecord, Trial};
+use crate::record::{ExchangeCounts, LatencySummary, LoadRecord, Trial};
 
 /// Rates within this factor of the lowest of a group are one point of the curve.
 const SAME_RATE: f64 = 1.02;
@@ -35,13 +35,14 @@ pub(super) fn curve(trials: &[&Trial]) -> Vec<CurvePoint> {
 fn point(group: &[&Trial]) -> CurvePoint {
     let loads = || group.iter().filter_map(|trial| trial.load.as_ref());
     let seconds: f64 = loads().map(|load| load.duration_s).sum();
-    let on_time: u64 = loads().map(|load| load.exchanges.on_time).sum();
+    let counts = counts(loads());
     let cpu_s: f64 = group.iter().map(|trial| trial.digest.server_cpu_s).sum();
     let per_s = |amount: f64| if seconds > 0.0 { amount / seconds } else { 0.0 };
     CurvePoint {
         offered_per_s: per_s(loads().map(|load| load.offered_per_s * load.duration_s).sum()),
-        achieved_per_s: per_s(on_time as f64),
-        loss: loss(loads()),
+        achieved_per_s: per_s(counts.carried() as f64),
+        loss: counts.shortfall(),
+        behind: counts.behind_share(),
         trials: group.len() as u32,
         latency: latency(loads()),
         server_cpus_busy: group
@@ -55,12 +56,9 @@ fn busy(cpu_s: f64, elapsed_s: f64) -> f64 {
     if elapsed_s > 0.0 { cpu_s / elapsed_s } else { 0.0 }
 }
 
-/// The share of all exchanges of several records that were not completed on time.
-pub(super) fn loss<'t>(loads: impl Iterator<Item = &'t LoadRecord>) -> f64 {
-    let (due, on_time) = loads.fold((0, 0), |(due, on_time), load| {
-        (due + load.exchanges.due, on_time + load.exchanges.on_time)
-    });
-    if due > 0 { due.saturating_sub(on_time) as f64 / due as f64 } else { 0.0 }
+/// The exchanges of several records, added up.
+pub(super) fn counts<'t>(loads: impl Iterator<Item = &'t LoadRecord>) -> ExchangeCounts {
+    loads.fold(ExchangeCounts::default(), |sum, load| sum.with(&load.exchanges))
 }
 
 /// The latency of several records: one record's own figures, else those of the histograms put
@@ -69,7 +67,7 @@ pub(super) fn loss<'t>(loads: impl Iterator<Item = &'t LoadRecord>) -> f64 {
 pub(super) fn latency<'t>(loads: impl Iterator<Item = &'t LoadRecord>) -> LatencySummary {
     let loads: Vec<&LoadRecord> = loads.collect();
     if let [only] = loads.as_slice() {
-        return only.latency_due;
+        return only.latency_due.supported();
     }
     let mut entries = BTreeMap::new();
     for &(upper_ns, count) in loads.iter().flat_map(|load| &load.histogram_due) {
@@ -80,7 +78,7 @@ pub(super) fn latency<'t>(loads: impl Iterator<Item = &'t LoadRecord>) -> Latenc
     }
     loads
         .iter()
-        .map(|load| load.latency_due)
+        .map(|load| load.latency_due.supported())
         .max_by_key(|latency| latency.count)
         .unwrap_or_default()
 }

@@ -67,6 +67,7 @@ pub fn digest(run: &Run, trials: &[Trial]) -> Summary {
         environment: run.environment.clone(),
         commands: rows::commands(run, &ordered),
         warnings: run.warnings.clone(),
+        conflicts: conflicts(&ordered),
         trials: ordered.iter().map(|trial| rows::row(trial, run)).collect(),
         timeline: rows::timeline(&ordered),
         files: files.into_iter().collect(),
@@ -77,15 +78,28 @@ pub fn digest(run: &Run, trials: &[Trial]) -> Summary {
     summary
 }
 
+/// Leases granted twice at a time, by server.
+fn conflicts(trials: &[&Trial]) -> BTreeMap<String, u64> {
+    let mut conflicts = BTreeMap::new();
+    for trial in trials {
+        let count = trial.load.as_ref().map_or(0, |load| load.conflicts);
+        if count > 0 {
+            *conflicts.entry(trial.server.clone()).or_insert(0) += count;
+        }
+    }
+    conflicts
+}
+
 /// The first avalanche of a server in which every client got a lease.
 fn avalanche(trials: &[&Trial], result: &ServerResult) -> Option<AvalancheResult> {
     let is_it = |trial: &&&Trial| {
         trial.purpose == Purpose::Avalanche
             && (&trial.server, &trial.variant) == (&result.server, &result.variant)
             && !trial.is_void()
+            && trial.load.as_ref().is_some_and(|load| load.exchanges.carried() == load.exchanges.due)
     };
     let load = trials.iter().find(is_it)?.load.as_ref()?;
-    Some(AvalancheResult { clients: load.exchanges.on_time, took_s: load.duration_s })
+    Some(AvalancheResult { clients: load.exchanges.carried(), took_s: load.duration_s })
 }
 
 /// The profiles of all servers: by server in the order of `results`, then by rate.
@@ -251,11 +265,17 @@ fn warnings(summary: &Summary) -> Vec<String> {
             summary.runs_done
         ));
     }
+    for (name, count) in &summary.conflicts {
+        warnings.push(format!(
+            "{name}: {count} leases were granted to a client while another one held the address: \
+             its rates are not those of a DHCP service."
+        ));
+    }
     for result in &summary.results {
         let name = &result.server;
         if let Some(least) = result.loses_at_every_rate {
             warnings.push(format!(
-                "{name}: never meets {} %: it loses {:.1} % or more at every rate, also far below \
+                "{name}: never meets {} %: it misses {:.1} % or more at every rate, also far below \
                  what it answers, so load is not why.",
                 summary.plan.search.loss_percent,
                 least * 100.0

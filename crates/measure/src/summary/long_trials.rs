@@ -159,6 +159,7 @@ mod tests {
                     points: vec![[10, 9, 0], [10, 11, 0], [10, 0, 10], [0; 3], [0; 3]],
                     rejected: vec![[0; 2], [0; 2], [8, 1], [0; 2], [0; 2]],
                     unanswered: vec![[0; 2], [0; 2], [0, 1], [0; 2], [0; 2]],
+                    answers: Vec::new(),
                 }),
                 ..LoadRecord::default()
             }),

@@ -63,6 +63,10 @@ pub struct Summary {
     pub commands: Vec<Command>,
     /// What the reader must know before believing the figures.
     pub warnings: Vec<String>,
+    /// Leases that a server granted to a client while another one held the address, over all of its
+    /// trials, by server; none where there were none. Generators see it whatever the server is.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub conflicts: BTreeMap<String, u64>,
     /// Every trial, in the order of the run.
     pub trials: Vec<TrialRow>,
     /// What clients saw of databases that were ended and started again.
@@ -103,7 +107,7 @@ pub struct ServerResult {
     /// True when the server was never seen to miss the criterion above that rate: the plan, the
     /// generator or the time ended the search, and the figure says "at least".
     pub is_at_least: bool,
-    /// The least share, 0 to 1, that the server lost in any trial, when it lost more than the
+    /// The least share, 0 to 1, that the server did not carry in any trial, when that was more than the
     /// criterion allows at every rate, far below what it answered too: it has no highest rate and
     /// is not slow. `None` otherwise.
     pub loses_at_every_rate: Option<f64>,
@@ -122,7 +126,6 @@ pub struct ServerResult {
     pub carried_max: Option<Carried>,
     /// The load curve by offered rate.
     pub curve: Vec<CurvePoint>,
-    /// All clients at once, where that was tried and all got a lease.
     /// All clients at once, where that was tried and all got a lease.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub avalanche: Option<AvalancheResult>,
@@ -215,7 +218,7 @@ pub struct LatencyAt {
     pub offered_per_s: f64,
     /// The distribution.
     pub latency: LatencySummary,
-    /// Share of the same exchanges that were not completed on time, 0 to 1.
+    /// Share of the same exchanges that were not carried, 0 to 1.
     pub loss: f64,
 }
 
@@ -225,10 +228,12 @@ pub struct LatencyAt {
 pub struct CurvePoint {
     /// Exchanges offered per second.
     pub offered_per_s: f64,
-    /// Exchanges completed on time per second.
+    /// Exchanges carried per second: completed on time, and not out of a queue that grew.
     pub achieved_per_s: f64,
-    /// Share of exchanges not completed on time, 0 to 1.
+    /// Share of exchanges that were not carried, 0 to 1: what the criterion limits.
     pub loss: f64,
+    /// The part of `loss` that was completed on time, out of a queue that grew.
+    pub behind: f64,
     /// Trials put together.
     pub trials: u32,
     /// Latency from when an exchange was due, from the histograms put together.
@@ -308,14 +313,18 @@ pub struct TrialRow {
     pub end_s: f64,
     /// Exchanges offered per second.
     pub offered_per_s: f64,
-    /// Exchanges completed on time per second.
+    /// Exchanges carried per second: completed on time, and not out of a queue that grew.
     pub achieved_per_s: f64,
-    /// Share of exchanges not completed on time, 0 to 1.
+    /// Share of exchanges that were not carried, 0 to 1: what the criterion limits.
     pub loss: f64,
-    /// Median latency, microseconds.
-    pub p50_us: f64,
-    /// 99 % latency, microseconds.
-    pub p99_us: f64,
+    /// The part of `loss` that was completed on time, out of a queue that grew.
+    pub behind: f64,
+    /// Median latency, microseconds; `None` of too few exchanges.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p50_us: Option<f64>,
+    /// 99 % latency, microseconds; `None` of too few exchanges.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p99_us: Option<f64>,
     /// Processor seconds of the server; `None` when they were not seen.
     pub server_cpu_s: Option<f64>,
     /// The share of the server's processors that was used while exchanges came due, 0 to 1; stolen
@@ -356,7 +365,7 @@ pub struct ServerProfile {
     pub variant: String,
     /// Exchanges offered per second.
     pub offered_per_s: f64,
-    /// Exchanges completed on time per second.
+    /// Exchanges carried per second.
     pub achieved_per_s: f64,
     /// The profile.
     pub profile: Profile,

@@ -13,7 +13,7 @@ const STARTING_SAMPLES: usize = 2;
 
 /// A trial as a line of a table.
 pub(super) fn row(trial: &Trial, run: &Run) -> TrialRow {
-    let latency = trial.load.as_ref().map(|load| load.latency_due).unwrap_or_default();
+    let latency = trial.load.as_ref().map(|load| load.latency_due.supported()).unwrap_or_default();
     TrialRow {
         number: trial.number,
         server: trial.server.clone(),
@@ -24,7 +24,8 @@ pub(super) fn row(trial: &Trial, run: &Run) -> TrialRow {
         end_s: trial.end_s,
         offered_per_s: trial.rate_per_s,
         achieved_per_s: trial.achieved_per_s(),
-        loss: trial.loss(),
+        loss: trial.shortfall(),
+        behind: trial.behind_share(),
         p50_us: latency.p50_us,
         p99_us: latency.p99_us,
         server_cpu_s: trial.sees_server().then_some(trial.digest.server_cpu_s),

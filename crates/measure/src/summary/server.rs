@@ -131,12 +131,12 @@ pub(super) fn runs_of(
     runs::runs(&run.plan, &searches, rounds)
 }
 
-/// The least loss of a variant whose searches found that it loses at every rate.
+/// The least shortfall of a variant whose searches found that it loses at every rate.
 fn loses_at_every_rate(server: &str, variant: &Variant<'_>, run: &Run) -> Option<f64> {
     let is_of = |end: &&SearchEnd| end.server == server && end.variant == variant.name;
     let found = run.searches.iter().filter(is_of).any(|end| end.stop == Stop::EveryRate);
     let counted = variant.trials.iter().filter(|trial| !trial.is_void());
-    let least = counted.map(|trial| trial.loss()).min_by(f64::total_cmp);
+    let least = counted.map(|trial| trial.shortfall()).min_by(f64::total_cmp);
     least.filter(|_| found && variant.leases_per_s.is_none())
 }
 
@@ -218,7 +218,7 @@ fn latency_at_highest(variant: &Variant<'_>, loss_percent: f64) -> Option<Latenc
     Some(LatencyAt {
         offered_per_s: round.offered_per_s,
         latency: curve::latency(loads.iter().copied()),
-        loss: curve::loss(loads.into_iter()),
+        loss: curve::counts(loads.into_iter()).shortfall(),
     })
 }
 

@@ -71,6 +71,8 @@ pub(crate) struct Lab {
     pub(crate) mishaps: Vec<(&'static str, u32, Mishap)>,
     /// One in so many trials is void; 0 for none.
     pub(crate) void_one_in: u64,
+    /// Latencies of each trial.
+    pub(crate) latencies: u32,
 }
 
 impl Lab {
@@ -84,6 +86,8 @@ impl Lab {
             searches: Vec::new(),
             mishaps: Vec::new(),
             void_one_in: 0,
+            // Enough for every percentile.
+            latencies: 10_000,
         }
     }
 
@@ -210,7 +214,7 @@ impl Lab {
             ..Trial::default()
         };
         trial.digest.server_cpu_s =
-            trial.load.as_ref().map_or(0.0, |load| load.exchanges.on_time as f64) * model.cost_s;
+            trial.load.as_ref().map_or(0.0, |load| load.exchanges.carried() as f64) * model.cost_s;
         if is_void {
             trial.void = vec![VoidReason::SoftnetDrops];
         }
@@ -243,10 +247,15 @@ impl Lab {
         let due = (rate_per_s * dwell_s).round().max(1.0) as u64;
         let share = (capacity / rate_per_s).min(1.0);
         // An overloaded server wastes a part of its time on what is too late.
-        let on_time = (due as f64 * if share < 1.0 { share * share.powf(0.3) } else { 1.0 }) as u64;
+        let carried = (due as f64 * if share < 1.0 { share * share.powf(0.3) } else { 1.0 }) as u64;
+        // Half of the others come in time, out of a queue that grew; of every third server a quarter
+        // of the rest comes late.
+        let behind = (due - carried) / 2;
+        let late = if number.is_multiple_of(3) { (due - carried - behind) / 4 } else { 0 };
+        let on_time = carried + behind;
         let utilization = (rate_per_s / capacity).min(0.985);
         let mut histogram = Histogram::up_to(100_000_000_000);
-        for _ in 0..4_000 {
+        for _ in 0..self.latencies {
             let wait = -(1.0 - self.random.unit()).ln() * model.latency_us * 1.4 * utilization
                 / (1.0 - utilization);
             let overload =
@@ -265,17 +274,19 @@ impl Lab {
                 due,
                 sent: due,
                 on_time,
-                lost: due - on_time,
+                behind,
+                late,
+                lost: due - on_time - late,
                 ..ExchangeCounts::default()
             },
             messages: MessageCounts {
-                sent: due + on_time,
-                received: 2 * on_time,
-                sent_bytes: 262 * due + 274 * on_time,
-                received_bytes: 2 * 290 * on_time,
+                sent: due + carried,
+                received: 2 * carried,
+                sent_bytes: 262 * due + 274 * carried,
+                received_bytes: 2 * 290 * carried,
                 ..Default::default()
             },
-            completed_per_s: on_time as f64 / dwell_s,
+            completed_per_s: carried as f64 / dwell_s,
             deadline_s: self.plan.search.deadline_s,
             latency_due: LatencySummary::of_histogram(&histogram),
             latency_sent: LatencySummary::of_histogram(&histogram),
