@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use measure::compare::{Comparison, Figures, Gate, ServerComparison, compare, judge};
+use measure::report::format;
 use measure::statistics::RatioInterval;
 use measure::summary::{LatencyAt, SUMMARY_SCHEMA, Summary};
 
@@ -238,9 +239,8 @@ fn latency(at: Option<LatencyAt>) -> String {
 }
 
 fn times(of: &RatioInterval) -> String {
-    if of.pairs < 2 {
-        return format!("{:.3} (no interval)", of.ratio);
-    }
+    let figure = format::ratio_within(of.ratio, of.ends());
+    let Some(ends) = of.ends() else { return format!("{figure} (no interval)") };
     let verdict = if (of.low..=of.high).contains(&1.0) { ", no difference told" } else { "" };
-    format!("{:.3} ({:.3} to {:.3}){verdict}", of.ratio, of.low, of.high)
+    format!("{figure} ({}){verdict}", format::ratio_ends(of.ratio, ends))
 }

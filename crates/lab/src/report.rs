@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use measure::plan::Protocol;
+use measure::report::format;
 use measure::record::{FlushCost, Run, Trial};
 use measure::summary::{self, RestartResult, ServerResult, Summary};
 
@@ -198,6 +199,7 @@ fn line(result: &ServerResult, width: usize) -> String {
         }
         (_, _, Some(_)) => "too few runs".to_owned(),
         (Some(low), Some(high), None) => format!("{} to {}", grouped(low), grouped(high)),
+        _ if result.rounds.len() == 1 => "(1 round)".to_owned(),
         _ => String::new(),
     };
     let per_cpu = result.leases_per_cpu_s.map(grouped).unwrap_or_default();
@@ -210,12 +212,21 @@ fn line(result: &ServerResult, width: usize) -> String {
 
 fn ratio_line(ratio: &summary::Ratio, protocol: Protocol) -> String {
     let interval = |of: &Option<measure::statistics::RatioInterval>| match of {
-        Some(r) if r.pairs > 1 => format!("{:.2} ({:.2} to {:.2})", r.ratio, r.low, r.high),
-        Some(r) => format!("{:.2} (one round)", r.ratio),
+        Some(r) => {
+            let figure = format::ratio_within(r.ratio, r.ends());
+            match r.ends() {
+                Some(ends) => format!("{figure} ({})", format::ratio_ends(r.ratio, ends)),
+                None => format!("{figure} (one round: no interval)"),
+            }
+        }
         None => "unknown".to_owned(),
     };
     if ratio.leases_per_s.is_none() {
         return format!("{} / {}: no round has a figure of both", ratio.server, ratio.to);
+    }
+    if let Some(bottleneck) = ratio.bottleneck {
+        let words = bottleneck.words();
+        return format!("{} / {}: not measured: {words}", ratio.server, ratio.to);
     }
     let sign = match (ratio.is_at_least, ratio.is_at_most) {
         (true, false) => "at least ",

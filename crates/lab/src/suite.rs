@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use measure::report::format;
 use measure::plan::Topology;
 use measure::suite::{Part, Suite, SuiteSummary, judge};
 use measure::summary::Summary;
@@ -148,18 +149,16 @@ pub fn table(summary: &SuiteSummary) -> String {
         "WHAT", "TARGET", "FIGURE", "95 % INTERVAL"
     );
     for row in &summary.rows {
-        let number = |value: f64| format!("{value:.2}");
-        let interval = match (row.low, row.high) {
-            (Some(low), Some(high)) => format!("{} to {}", number(low), number(high)),
-            _ => String::new(),
-        };
-        let figure = row.value.map(number).unwrap_or_default();
+        let told = row.value.zip(row.ends());
+        let interval = told.map(|(value, ends)| format::ratio_ends(value, ends)).unwrap_or_default();
+        let figure = row.value.map(|value| format::ratio_within(value, row.ends()));
+        let figure = figure.unwrap_or_default();
         let _ = write!(
             text,
             "{:<width$} {:>8} {figure:>8} {interval:>18}  {}",
             row.name,
             row.target,
-            row.verdict.words()
+            row.words()
         );
         text.push_str(&if row.note.is_empty() { "\n".into() } else { format!(": {}\n", row.note) });
     }

@@ -5,10 +5,11 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::simulated::{Lab, MODELS, full, quick, small};
-use measure::record::{NETWORK, SampleDigest};
+use crate::simulated::{Lab, MODELS, Mishap, full, quick, small};
+use measure::record::{NETWORK, SampleDigest, VoidReason};
 use measure::report::render;
-use measure::summary::{Summary, TrialRow, digest};
+use measure::statistics::RatioInterval;
+use measure::summary::{Bottleneck, Ratio, Summary, TrialRow, digest};
 
 fn data(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
@@ -140,4 +141,62 @@ fn every_run_is_in_the_page_with_what_became_of_it() {
     assert!(page.contains("Tukey and McLaughlin"));
     let without = render(&quick());
     assert!(!without.contains("data-chart=\"runs\"") && !without.contains("Tukey"));
+}
+
+/// The page's headline.
+fn headline(summary: &Summary) -> String {
+    let page = render(summary);
+    let (_, from) = page.split_once("<section class=\"headline\">").unwrap();
+    from.split_once("<div class=\"cards\">").unwrap().0.to_owned()
+}
+
+#[test]
+fn a_headline_says_what_the_interval_carries_and_is_no_ratio_without_one() {
+    let mut summary = quick();
+    let main = |summary: &mut Summary, of: RatioInterval| {
+        let is_main = |ratio: &&mut Ratio| ratio.server == "godwit" && ratio.to == "kea";
+        summary.ratios.iter_mut().find(is_main).unwrap().leases_per_s = Some(of);
+    };
+    let wide = RatioInterval { ratio: 5.32, low: 1.9, high: 14.9, pairs: 2 };
+    for (of, shown) in [
+        (wide, Some("about 5×")),
+        (RatioInterval { low: 5.29, high: 5.35, ..wide }, Some("5.32×")),
+        (RatioInterval { low: 5.32, high: 5.32, pairs: 1, ..wide }, None),
+    ] {
+        main(&mut summary, of);
+        let headline = headline(&summary);
+        let strong = headline.split_once("<strong").map(|(_, rest)| rest);
+        assert_eq!(strong.is_some(), shown.is_some(), "{headline}");
+        assert!(strong.is_none_or(|strong| strong.contains(shown.unwrap())), "{headline}");
+        assert_eq!(headline.contains("one round: no interval"), shown.is_none(), "{headline}");
+        let json = serde_json::to_value(of).unwrap();
+        assert_eq!(json.get("low").is_some(), shown.is_some(), "{json}");
+        assert!(serde_json::from_value::<RatioInterval>(json).unwrap() == of);
+    }
+}
+
+#[test]
+fn what_the_limit_or_the_generator_bound_is_not_measured() {
+    let plan = quick().plan;
+    let mut near = MODELS;
+    near[0].capacity_per_s = 1.02 * near[1].capacity_per_s;
+    let mut lab = Lab::new(plan.clone());
+    lab.measure(&near);
+    let at_limit = digest(&lab.run(), &lab.trials);
+    assert_eq!(at_limit.results[0].bottleneck, Some(Bottleneck::Limit));
+    assert_eq!(at_limit.results[2].bottleneck, None, "Kea is far from it");
+    let words = headline(&at_limit);
+    let shown = "<strong class=\"none\">Not measured</strong>";
+    assert!(words.contains(shown) && words.contains("kernel were the bottleneck"), "{words}");
+
+    let mut lab = Lab::new(plan);
+    lab.mishaps = (0..3).map(|round| ("godwit", round, Mishap::Blinded)).collect();
+    lab.measure(&MODELS[1..]);
+    for trial in lab.trials.iter_mut().filter(|trial| trial.is_void()) {
+        trial.void = vec![VoidReason::ScheduleMissed];
+    }
+    let blind = digest(&lab.run(), &lab.trials);
+    assert_eq!(blind.results[0].bottleneck, Some(Bottleneck::Generator));
+    let words = headline(&blind);
+    assert!(words.contains(shown) && words.contains("the generator was the bottleneck"), "{words}");
 }

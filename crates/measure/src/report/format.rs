@@ -58,6 +58,53 @@ pub fn ratio(value: f64) -> String {
     format!("{rounded:.decimals$}")
 }
 
+/// Most significant digits of a ratio, however narrow its interval is.
+const RATIO_DIGITS: i32 = 3;
+/// Significant digits of a ratio of which no interval is known.
+const LONE_RATIO_DIGITS: i32 = 2;
+
+/// Significant digits that a ratio carries: the last one is of the size of half of the interval.
+fn ratio_digits(value: f64, interval: Option<(f64, f64)>) -> i32 {
+    let Some((low, high)) = interval else { return LONE_RATIO_DIGITS };
+    let half = (high - low) / 2.0;
+    if half <= 0.0 || !half.is_finite() || value <= 0.0 {
+        return RATIO_DIGITS;
+    }
+    let place = |value: f64| value.log10().floor() as i32;
+    (place(value) - place(half) + 1).clamp(1, RATIO_DIGITS)
+}
+
+fn with_digits(value: f64, digits: i32) -> String {
+    let rounded = significant(value, digits);
+    if rounded == 0.0 || !rounded.is_finite() {
+        return format!("{rounded}");
+    }
+    let decimals = digits - 1 - rounded.abs().log10().floor() as i32;
+    format!("{rounded:.*}", usize::try_from(decimals).unwrap_or(0))
+}
+
+/// A ratio in the digits that its 95 % interval allows, three at most: `12.6` of 11.9 to 13.4,
+/// `about 5` of 1.9 to 14.9; in two where there is no interval.
+#[must_use]
+pub fn ratio_within(value: f64, interval: Option<(f64, f64)>) -> String {
+    let digits = ratio_digits(value, interval);
+    let about = if digits == 1 { "about " } else { "" };
+    format!("{about}{}", with_digits(value, digits))
+}
+
+/// The ends of a ratio's 95 % interval, a digit more than the ratio where that has one only.
+#[must_use]
+pub fn ratio_ends(value: f64, (low, high): (f64, f64)) -> String {
+    let digits = ratio_digits(value, Some((low, high))).max(2);
+    // Ends of another magnitude than the ratio are told to the same place, two digits at least.
+    let place = |of: f64| if of > 0.0 { of.log10().floor() as i32 } else { 0 };
+    let end = |of: f64| {
+        let digits = digits + place(of) - place(value);
+        with_digits(of, digits.clamp(2, RATIO_DIGITS))
+    };
+    format!("{} to {}", end(low), end(high))
+}
+
 /// A share as percent with one decimal below 10 %, none above.
 #[must_use]
 pub fn percent(share: f64) -> String {
@@ -168,6 +215,17 @@ mod tests {
             (ratio(0.98712), "0.987"),
             (ratio(1.0), "1.00"),
             (ratio(1234.0), "1230"),
+            (ratio_within(12.648, Some((11.9, 13.4))), "12.6"),
+            (ratio_within(5.32, Some((1.9, 14.9))), "about 5"),
+            (ratio_within(1.0132, Some((0.98, 1.047))), "1.01"),
+            (ratio_within(1.0132, Some((0.7, 1.4))), "1.0"),
+            (ratio_within(340.4, Some((280.0, 400.0))), "340"),
+            (ratio_within(340.4, Some((100.0, 900.0))), "about 300"),
+            (ratio_within(0.9876, Some((0.98, 0.99))), "0.988"),
+            (ratio_within(5.32, None), "5.3"),
+            (ratio_ends(5.32, (1.9, 14.9)), "1.9 to 14.9"),
+            (ratio_ends(12.648, (11.92, 13.41)), "11.9 to 13.4"),
+            (ratio_ends(1.0132, (0.9812, 1.0469)), "0.98 to 1.05"),
             (percent(0.025), "2.5 %"),
             (percent(0.71), "71 %"),
             (percent(0.0), "0 %"),

@@ -63,20 +63,27 @@ pub(super) fn headline(summary: &Summary) -> Markup {
         section class="headline" {
             @for (ratio, interval) in main_ratios(summary) {
                 p class="ratio" {
-                    strong { (ratios::times(ratio, &interval)) }
+                    @if ratio.bottleneck.is_some() {
+                        strong class="none" { "Not measured" }
+                    } @else if interval.ends().is_some() {
+                        strong { (ratios::times(ratio, &interval)) }
+                    }
                     span {
                         (summary.plan.protocol.yields()) " per second: "
                         b { (ratio.server) } " over " b { (ratio.to) }
                         br;
                         span class="dim" {
-                            @if interval.pairs > 1 {
+                            @if let Some(bottleneck) = ratio.bottleneck {
+                                (bottleneck.words())
+                            } @else if interval.ends().is_some() {
                                 "95 % interval " (ratios::range(&interval)) ", "
                                 (interval.pairs) " pairs"
                             } @else {
                                 (ratios::range(&interval))
                             }
-                            @if let Some(cpu) = ratio.leases_per_cpu_s {
-                                "; per CPU-second " b { (format::ratio(cpu.ratio)) "×" }
+                            @if let Some(cpu) = ratio.leases_per_cpu_s.filter(|cpu| cpu.ends().is_some()) {
+                                "; per CPU-second "
+                                b { (format::ratio_within(cpu.ratio, cpu.ends())) "×" }
                             }
                             @if let Some(noise) = summary.noise {
                                 "; noise floor ± " (format::trimmed(noise.typical_percent, 1)) " %"

@@ -76,15 +76,14 @@ pub(super) fn times(ratio: &Ratio, interval: &RatioInterval) -> String {
 }
 
 pub(super) fn times_bound(bound: &str, interval: &RatioInterval) -> String {
-    format!("{bound}{}×", format::ratio(interval.ratio))
+    format!("{bound}{}×", format::ratio_within(interval.ratio, interval.ends()))
 }
 
 /// `11.9 to 13.4`, or that there is none.
 pub(super) fn range(interval: &RatioInterval) -> String {
-    if interval.pairs < 2 {
-        "one pair, no interval".to_owned()
-    } else {
-        format!("{} to {}", format::ratio(interval.low), format::ratio(interval.high))
+    match interval.ends() {
+        Some(ends) => format::ratio_ends(interval.ratio, ends),
+        None => "one round: no interval".to_owned(),
     }
 }
 

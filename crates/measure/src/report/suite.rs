@@ -32,8 +32,7 @@ pub(super) fn body(summary: &SuiteSummary) -> Markup {
                     h2 { "Targets" }
                     p {
                         (met(&[Verdict::Met, Verdict::MetByFigure])) " of " (summary.rows.len())
-                        " met, " (met(&[Verdict::NotMeasured])) " not measured. An interval that "
-                        "reaches beyond the target leaves the verdict to the figure alone."
+                        " met, " (met(&[Verdict::NotMeasured])) " not measured."
                     }
                     (targets(&summary.rows))
                 }
@@ -59,14 +58,14 @@ fn targets(rows: &[RowResult]) -> Markup {
                         tr {
                             td { (row.name) @if !row.of.is_empty() { br; span class="dim" { (row.of) } } }
                             td.n { (row.target) }
-                            td.n { @if let Some(value) = row.value { (format::ratio(value)) } }
+                            td.n { @if let Some(value) = row.value { (format::ratio_within(value, row.ends())) } }
                             td.n {
-                                @if let (Some(low), Some(high)) = (row.low, row.high) {
-                                    (format::ratio(low)) " to " (format::ratio(high))
+                                @if let (Some(value), Some(ends)) = (row.value, row.ends()) {
+                                    (format::ratio_ends(value, ends))
                                 }
                             }
                             td class=[is_short(row.verdict).then_some("attention")] {
-                                (row.verdict.words())
+                                (row.words())
                                 @if !row.note.is_empty() { br; span class="dim" { (row.note) } }
                             }
                         }

@@ -11,8 +11,10 @@ pub use trimmed::{
     LEAST_TO_DROP, MeanInterval, ratio_of_means, trimmed_interval, trimmed_paired_ratio,
 };
 
-/// A ratio between two servers with its 95 % confidence interval.
+/// A ratio between two servers with its 95 % confidence interval. In JSON `low` and `high` are left out
+/// when there is only one pair: equal ends would read as infinite precision.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "StoredRatio", into = "StoredRatio")]
 pub struct RatioInterval {
     /// Geometric mean of the ratios of all pairs.
     pub ratio: f64,
@@ -22,6 +24,34 @@ pub struct RatioInterval {
     pub high: f64,
     /// Pairs behind it.
     pub pairs: u32,
+}
+
+/// A [`RatioInterval`] as JSON has it.
+#[derive(Serialize, Deserialize)]
+struct StoredRatio {
+    ratio: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    low: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    high: Option<f64>,
+    pairs: u32,
+}
+
+impl From<RatioInterval> for StoredRatio {
+    fn from(of: RatioInterval) -> Self {
+        let [low, high] = match of.ends() {
+            Some((low, high)) => [Some(low), Some(high)],
+            None => [None; 2],
+        };
+        Self { ratio: of.ratio, low, high, pairs: of.pairs }
+    }
+}
+
+impl From<StoredRatio> for RatioInterval {
+    fn from(of: StoredRatio) -> Self {
+        let [low, high] = [of.low, of.high].map(|end| end.unwrap_or(of.ratio));
+        Self { ratio: of.ratio, low, high, pairs: of.pairs }
+    }
 }
 
 /// How much two measurements of the same server differ: a ratio nearer to 1 than this says nothing.
@@ -112,6 +142,12 @@ pub fn paired_ratio(pairs: &[(f64, f64)]) -> Option<RatioInterval> {
 }
 
 impl RatioInterval {
+    /// Both ends of the interval; `None` when one pair alone has none.
+    #[must_use]
+    pub fn ends(&self) -> Option<(f64, f64)> {
+        (self.pairs > 1).then_some((self.low, self.high))
+    }
+
     /// The interval when both sides of every pair are only known to within `factor` (at least 1).
     /// One pair alone stays without an interval.
     #[must_use]

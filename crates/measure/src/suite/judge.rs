@@ -316,6 +316,7 @@ mod tests {
                 leases_per_s: Some(interval),
                 leases_per_cpu_s: None,
                 is_at_most: false,
+                bottleneck: None,
                 is_at_least: false,
             }],
             limit: Some(Limit { rounds: rounds([40.0, 40.0]), ..Limit::default() }),

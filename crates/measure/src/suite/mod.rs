@@ -186,6 +186,29 @@ pub struct RowResult {
     pub note: String,
 }
 
+impl RowResult {
+    /// Both ends of the figure's 95 % interval, where it has one.
+    #[must_use]
+    pub fn ends(&self) -> Option<(f64, f64)> {
+        self.low.zip(self.high)
+    }
+
+    /// The verdict for people, with what it rests on where that is not an interval.
+    #[must_use]
+    pub const fn words(&self) -> &'static str {
+        match (self.verdict, self.low.is_some() && self.high.is_some()) {
+            (Verdict::MetByFigure, true) => "met; the interval reaches beyond the target",
+            (Verdict::MetByFigure, false) => "met; no interval",
+            (Verdict::MissedByFigure, true) => "missed; the interval reaches beyond the target",
+            (Verdict::MissedByFigure, false) => "missed; no interval",
+            (Verdict::NotMeasured, _) => "not measured",
+            (Verdict::Met, _) => "met",
+            (Verdict::Missed, _) => "missed",
+            (Verdict::Stated, _) => "stated",
+        }
+    }
+}
+
 /// Whether a target is met, as far as the data carries it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -203,21 +226,6 @@ pub enum Verdict {
     Missed,
     /// There is a figure and no target.
     Stated,
-}
-
-impl Verdict {
-    /// The verdict for people.
-    #[must_use]
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::NotMeasured => "not measured",
-            Self::Met => "met",
-            Self::MetByFigure => "met by the figure alone",
-            Self::MissedByFigure => "missed by the figure alone",
-            Self::Missed => "missed",
-            Self::Stated => "stated",
-        }
-    }
 }
 
 /// What one plan of a suite found.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    AvalancheResult, Limit, Ratio, Round, RunFigure, SUMMARY_SCHEMA, ServerProfile, ServerResult,
+    AvalancheResult, Bottleneck, Limit, Ratio, Round, RunFigure, SUMMARY_SCHEMA, ServerProfile, ServerResult,
     Summary, curve, long_trials, notes, restarts, rows, runs, server,
 };
 use crate::plan::Plan;
@@ -45,6 +45,7 @@ pub fn digest(run: &Run, trials: &[Trial]) -> Summary {
         result.share_of_limit = limit
             .as_ref()
             .and_then(|limit| result.leases_per_s.map(|rate| rate / limit.leases_per_s));
+        result.bottleneck = Bottleneck::of_share(result);
     }
     let mut files: BTreeSet<String> = run.files.iter().cloned().collect();
     files.extend(ordered.iter().flat_map(|trial| trial.files.iter().cloned()));
@@ -210,6 +211,7 @@ fn ratios(results: &[ServerResult], plan: &Plan) -> Vec<Ratio> {
                 leases_per_cpu_s,
                 is_at_most: below.is_at_least,
                 is_at_least: above.is_at_least,
+                bottleneck: above.bottleneck.or(below.bottleneck),
             });
         }
     }

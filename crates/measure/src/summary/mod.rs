@@ -3,6 +3,7 @@
 //! [`digest`] judges raw records; it reads nothing else and does not depend on their order, so a
 //! stored run can be judged again by a later version.
 
+mod bottleneck;
 mod curve;
 mod digest;
 mod kernel;
@@ -17,6 +18,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use bottleneck::Bottleneck;
 pub use digest::digest;
 pub use kernel::KernelCounts;
 pub use long_trials::{LongTrial, LongTrialPoint};
@@ -100,9 +102,9 @@ pub struct ServerResult {
     /// round's, of several the lower median over the rounds. Of a plan with runs, the mean of
     /// `mean`. `None` when nothing was confirmed.
     pub leases_per_s: Option<f64>,
-    /// Lowest of the rounds' figures.
+    /// Lowest of the rounds' figures; `None` of one round, which is no range.
     pub leases_per_s_low: Option<f64>,
-    /// Highest of the rounds' figures.
+    /// Highest of the rounds' figures; `None` of one round.
     pub leases_per_s_high: Option<f64>,
     /// True when the server was never seen to miss the criterion above that rate: the plan, the
     /// generator or the time ended the search, and the figure says "at least".
@@ -113,6 +115,9 @@ pub struct ServerResult {
     pub loses_at_every_rate: Option<f64>,
     /// Leases per processor second of the server near its highest rate.
     pub leases_per_cpu_s: Option<f64>,
+    /// What set the rate in place of the server, when something did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bottleneck: Option<Bottleneck>,
     /// `leases_per_s` over the limit responder's, 0 to 1.
     pub share_of_limit: Option<f64>,
     /// The server's largest resident memory, bytes; 0 when unknown.
@@ -257,6 +262,9 @@ pub struct Ratio {
     pub is_at_most: bool,
     /// True when the numerator is only "at least": the ratio may be larger.
     pub is_at_least: bool,
+    /// What set the rate of either server in its place: the ratio is not theirs then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bottleneck: Option<Bottleneck>,
 }
 
 /// The plain responder: what kernel and generator can do at most.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Carried, LatencyAt, Round, RunFigure, ServerResult, VariantResult, curve, runs};
+use super::{Bottleneck, Carried, LatencyAt, Round, RunFigure, ServerResult, VariantResult, curve, runs};
 use crate::record::{LoadRecord, Purpose, Run, SearchEnd, Trial};
 use crate::search::Stop;
 use crate::statistics::{MeanInterval, lower_median, trimmed_mean};
@@ -36,6 +36,7 @@ pub(super) fn judge(server: &str, trials: &[&Trial], run: &Run) -> ServerResult 
         })
         .expect("a server has at least one trial");
     let rates = || best.rounds.iter().map(|round| round.leases_per_s);
+    let is_range = best.rounds.len() > 1;
     // In a trial whose database was ended, loss is not the load's doing.
     let undisturbed: Vec<&Trial> =
         best.trials.iter().copied().filter(|trial| !trial.purpose.ends_database()).collect();
@@ -56,8 +57,8 @@ pub(super) fn judge(server: &str, trials: &[&Trial], run: &Run) -> ServerResult 
             })
             .collect(),
         leases_per_s: best.leases_per_s,
-        leases_per_s_low: rates().min_by(f64::total_cmp),
-        leases_per_s_high: rates().max_by(f64::total_cmp),
+        leases_per_s_low: rates().min_by(f64::total_cmp).filter(|_| is_range),
+        leases_per_s_high: rates().max_by(f64::total_cmp).filter(|_| is_range),
         is_at_least: if run.plan.has_runs() {
             runs::is_at_least(&best.runs)
         } else {
@@ -69,6 +70,8 @@ pub(super) fn judge(server: &str, trials: &[&Trial], run: &Run) -> ServerResult 
         segmentation: segmentation(&best.trials),
         leases_per_cpu_s: best.leases_per_cpu_s,
         loses_at_every_rate: loses_at_every_rate(server, best, run),
+        bottleneck: Bottleneck::of_searches((server, best.name), &best.trials, run)
+            .filter(|_| best.leases_per_s.is_some()),
         share_of_limit: None,
         rss_bytes: best.trials.iter().map(|t| t.digest.server_rss_bytes).max().unwrap_or(0),
         latency_half: best.leases_per_s.and_then(|rate| curve::half(&load_curve, rate)),

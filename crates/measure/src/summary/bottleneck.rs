@@ -1,0 +1,56 @@
+//! What set a server's highest rate when it was not the server.
+
+use serde::{Deserialize, Serialize};
+
+use super::ServerResult;
+use crate::record::{Run, SearchEnd, Trial, VoidReason};
+use crate::search::Stop;
+
+/// Share of the limit responder's rate from which the responder's limit is what was measured: the
+/// responder does next to nothing for an exchange, so no server comes as near by its own speed.
+const LIMIT_SHARE: f64 = 0.9;
+
+/// The bottleneck of a search in place of the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bottleneck {
+    /// Trials at higher rates were void, as the generator could not offer more.
+    Generator,
+    /// The limit responder reached hardly more with the same generator and kernel.
+    Limit,
+}
+
+impl Bottleneck {
+    /// The bottleneck in a clause.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Generator => "the generator was the bottleneck",
+            Self::Limit => "generator and kernel were the bottleneck",
+        }
+    }
+
+    /// The bottleneck of a variant of a server, by how its searches ended: the generator when most of
+    /// those that found a rate ended because trials above it were void for the generator's fault.
+    pub(super) fn of_searches(
+        (server, variant): (&str, &str),
+        trials: &[&Trial],
+        run: &Run,
+    ) -> Option<Self> {
+        let is_of = |end: &&SearchEnd| {
+            (end.server.as_str(), end.variant.as_str()) == (server, variant)
+                && end.rate_per_s.is_some()
+        };
+        let found: Vec<&SearchEnd> = run.searches.iter().filter(is_of).collect();
+        let stopped = found.iter().filter(|end| end.stop == Stop::Void).count();
+        let mut voids = trials.iter().flat_map(|trial| &trial.void);
+        let is_generator = voids.any(|reason: &VoidReason| reason.is_generator_limit());
+        (2 * stopped > found.len() && is_generator).then_some(Self::Generator)
+    }
+
+    /// The bottleneck of `result`, which knows its share of the limit.
+    pub(super) fn of_share(result: &ServerResult) -> Option<Self> {
+        let is_at_limit = result.share_of_limit.is_some_and(|share| share >= LIMIT_SHARE);
+        result.bottleneck.or_else(|| is_at_limit.then_some(Self::Limit))
+    }
+}
