@@ -132,8 +132,8 @@ impl Subject {
 /// The subjects for `servers` (names) and an optional server command, with the limit responder last
 /// when the plan wants it.
 ///
-/// Alone, Godwit runs with its default durability; beside another server with the plan's first one,
-/// and the further ones stand on lines of their own.
+/// Godwit runs with each durability of the plan, on a line that names it: `godwit` is `always` and
+/// `godwit-none` is `none`, alone as beside other servers.
 ///
 /// # Errors
 /// A name that the lab does not know.
@@ -142,12 +142,8 @@ pub fn subjects(
     servers: &[String],
     server_command: Option<&str>,
 ) -> Result<Vec<Subject>, LabError> {
-    let is_alone = servers.len() == 1
-        && server_command.is_none()
-        && !plan.names_stores()
-        && !plan.names_features();
     let mut subjects = if plan.protocol.is_dhcp() {
-        dhcp_subjects(plan, servers, is_alone)?
+        dhcp_subjects(plan, servers)?
     } else {
         dns_subjects(servers)?
     };
@@ -182,15 +178,11 @@ fn dns_subjects(servers: &[String]) -> Result<Vec<Subject>, LabError> {
     servers.iter().map(subject).collect()
 }
 
-fn dhcp_subjects(
-    plan: &Plan,
-    servers: &[String],
-    is_alone: bool,
-) -> Result<Vec<Subject>, LabError> {
+fn dhcp_subjects(plan: &Plan, servers: &[String]) -> Result<Vec<Subject>, LabError> {
     let mut subjects = Vec::new();
     for name in servers {
         match name.as_str() {
-            "godwit" => subjects.extend(places(plan).flat_map(|at| godwit(plan, at, is_alone))),
+            "godwit" => subjects.extend(places(plan).flat_map(|at| godwit(plan, at))),
             "kea" => subjects.extend(keas(plan, KeaVersion::Installed)),
             "kea3" => subjects.extend(keas(plan, KeaVersion::Debian13)),
             "isc-dhcpd" => subjects.push(on_its_terms(name, Kind::IscDhcpd, plan)),
@@ -223,7 +215,11 @@ fn with_features(plan: &Plan, subjects: Vec<Subject>) -> Vec<Subject> {
             _ => feature.queue_packets().is_none(),
         };
         for &feature in plan.server.features.iter().filter(has) {
-            let server = format!("{}-{}", subject.server, feature.name());
+            let (server, durability) = match subject.kind {
+                Kind::Godwit(_) => Durability::of_line(&subject.server),
+                _ => (subject.server.as_str(), Durability::Always),
+            };
+            let server = format!("{server}-{}{}", feature.name(), durability.suffix());
             lines.push(Subject { server, feature, ..subject.clone() });
         }
     }
@@ -257,7 +253,7 @@ fn line_name(plan: &Plan, server: &str, (store, sharing): (Store, Sharing)) -> S
     name
 }
 
-fn godwit(plan: &Plan, at: (Store, Sharing), is_alone: bool) -> Vec<Subject> {
+fn godwit(plan: &Plan, at: (Store, Sharing)) -> Vec<Subject> {
     let (store, _) = at;
     let variant = |durability: Durability| format!("durability {}", durability.name());
     let name = line_name(plan, "godwit", at);
@@ -265,19 +261,11 @@ fn godwit(plan: &Plan, at: (Store, Sharing), is_alone: bool) -> Vec<Subject> {
     if store.is_database() {
         return vec![Subject::new(&name, "", Kind::Godwit(Durability::Always)).on(at)];
     }
-    let durabilities = &plan.server.durability;
-    let line = |name: &str, durability| {
-        Subject::new(name, &variant(durability), Kind::Godwit(durability)).on(at)
+    let line = |&durability: &Durability| {
+        let name = format!("{name}{}", durability.suffix());
+        Subject::new(&name, &variant(durability), Kind::Godwit(durability)).on(at)
     };
-    if is_alone {
-        let default = Durability::Always;
-        let durability = if durabilities.contains(&default) { default } else { durabilities[0] };
-        return vec![line(&name, durability)];
-    }
-    let mut lines = vec![line(&name, durabilities[0])];
-    for &durability in &durabilities[1..] {
-        lines.push(line(&format!("{name}-{}", durability.name()), durability));
-    }
+    let mut lines: Vec<Subject> = plan.server.durability.iter().map(line).collect();
     // SQLite flushes each transaction or none.
     lines.retain(|line| store != Store::Sqlite || line.kind != Kind::Godwit(Durability::Interval));
     lines
@@ -313,13 +301,16 @@ mod tests {
     }
 
     #[test]
-    fn godwit_alone_is_durable_and_beside_kea_does_as_kea() {
-        assert_eq!(labels(&["godwit"], None), ["godwit (durability always)", "limit"]);
+    fn a_line_of_godwit_names_its_durability_alone_as_beside_kea() {
+        assert_eq!(
+            labels(&["godwit"], None),
+            ["godwit-none (durability none)", "godwit (durability always)", "limit"]
+        );
         assert_eq!(
             labels(&["godwit", "kea"], None),
             [
-                "godwit (durability none)",
-                "godwit-always (durability always)",
+                "godwit-none (durability none)",
+                "godwit (durability always)",
                 "kea (single-threaded)",
                 "kea (multi-threaded)",
                 "limit"
@@ -344,13 +335,13 @@ mod tests {
         assert_eq!(
             of(&plan, &["godwit", "kea"]),
             [
-                "godwit-memfile (durability none)",
+                "godwit-memfile-none (durability none)",
                 "godwit-memfile-interval (durability interval)",
-                "godwit-memfile-always (durability always)",
+                "godwit-memfile (durability always)",
                 "godwit-mysql",
                 "godwit-postgresql",
-                "godwit-sqlite (durability none)",
-                "godwit-sqlite-always (durability always)",
+                "godwit-sqlite-none (durability none)",
+                "godwit-sqlite (durability always)",
                 "kea-memfile (single-threaded)",
                 "kea-memfile (multi-threaded)",
                 "kea-mysql (single-threaded)",
@@ -401,8 +392,8 @@ mod tests {
         assert_eq!(
             lines.iter().map(Subject::label).collect::<Vec<_>>(),
             [
-                "godwit-plain (durability none)",
-                "godwit-pool-99 (durability none)",
+                "godwit-plain-none (durability none)",
+                "godwit-pool-99-none (durability none)",
                 "kea-plain (single-threaded)",
                 "kea-pool-99 (single-threaded)",
                 "kea-plain (multi-threaded)",
@@ -423,7 +414,7 @@ mod tests {
         assert_eq!(
             lines.iter().map(Subject::label).collect::<Vec<_>>(),
             [
-                "godwit-plain (durability none)",
+                "godwit-plain-none (durability none)",
                 "kea-plain (single-threaded)",
                 "kea-plain (multi-threaded)",
                 "kea-queue-28 (multi-threaded)",

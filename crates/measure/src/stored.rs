@@ -164,12 +164,12 @@ impl Trend {
         names
     }
 
-    /// Whether a run had the plan and the machine of the last one, so that a line may join them.
+    /// Whether a run had the plan, the machine and the variant of `server` of the last run with that
+    /// server, so that their figures may be compared.
     #[must_use]
-    pub fn is_like_last(&self, run: &StoredRun) -> bool {
-        let is_like =
-            |last: &StoredRun| (&last.plan_hash, &last.machine) == (&run.plan_hash, &run.machine);
-        self.runs.last().is_some_and(is_like)
+    pub fn is_like_last(&self, run: &StoredRun, server: &str) -> bool {
+        let last = self.runs.iter().rfind(|run| run.figure(server).is_some());
+        last.is_some_and(|last| last.is_like(run, server))
     }
 }
 
@@ -231,6 +231,23 @@ impl StoredFigure {
 }
 
 impl StoredRun {
+    /// The figure of a server; `None` when it was not measured.
+    #[must_use]
+    pub fn figure(&self, server: &str) -> Option<&StoredFigure> {
+        self.servers.iter().find(|figure| figure.server == server)
+    }
+
+    /// Whether a line of a trend may join what both found of `server`: plan, machine and variant are the
+    /// same.
+    #[must_use]
+    pub fn is_like(&self, other: &Self, server: &str) -> bool {
+        let of = |run: &Self| {
+            let variant = run.figure(server).map(|figure| figure.variant.clone());
+            (run.plan_hash.clone(), run.machine.clone(), variant)
+        };
+        of(self) == of(other)
+    }
+
     /// Whether every one of `words` is part of its name, plan, title, commit or of a server's name,
     /// whatever their case; `pinned`, `running` and `unfinished` stand for runs that are so.
     #[must_use]

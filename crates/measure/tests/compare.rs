@@ -140,7 +140,7 @@ fn plans_that_decide_otherwise_are_refused_with_their_keys() {
 
 #[test]
 fn segmentation_is_refused_when_it_differs_or_is_not_known() {
-    refused(ReasonKind::Segmentation, "godwit left one by one in A, in groups", |b| {
+    refused(ReasonKind::Segmentation, "godwit-none left one by one in A, in groups", |b| {
         b.results[0].segmentation = Some(true);
     });
     refused(ReasonKind::Segmentation, "not known whether messages to kea", |b| {
@@ -179,7 +179,7 @@ fn tools_and_durabilities_are_refused_and_servers_versions_are_told() {
     refused(ReasonKind::Tool, "0.1.0 (0123abc) in A, 0.2.0 in B", |b| {
         b.environment.godwit = "0.2.0".to_owned();
     });
-    refused(ReasonKind::Durability, "godwit is durability none in A, durability always", |b| {
+    refused(ReasonKind::Durability, "godwit-none is durability none in A, durability always", |b| {
         b.results[0].variant = "durability always".to_owned();
     });
     let mut b = B.clone();

@@ -29,7 +29,7 @@ fn within(got: f64, low: f64, high: f64) {
 fn servers_come_in_the_order_of_the_plan_with_their_best_variant() {
     let (_, summary) = measured(0);
     let servers: Vec<&str> = summary.results.iter().map(|r| r.server.as_str()).collect();
-    assert_eq!(servers, ["godwit", "godwit-always", "kea"]);
+    assert_eq!(servers, ["godwit-none", "godwit", "kea"]);
     let kea = &summary.results[2];
     assert_eq!(kea.variant, "multi-threaded");
     assert_eq!(kea.variants.len(), 2);
@@ -63,7 +63,7 @@ fn figures_are_the_models() {
 #[test]
 fn ratios_hold_the_truth_in_their_intervals() {
     let (_, summary) = measured(0);
-    let ratio = summary.ratios.iter().find(|r| r.server == "godwit" && r.to == "kea").unwrap();
+    let ratio = summary.ratios.iter().find(|r| r.server == "godwit-none" && r.to == "kea").unwrap();
     let rates = ratio.leases_per_s.unwrap();
     assert_eq!(rates.pairs, 3);
     assert!(rates.low < 182.0 / 14.2 && 182.0 / 14.2 < rates.high, "{rates:?}");
@@ -149,7 +149,7 @@ fn the_summary_survives_its_own_json_and_starts_as_documented() {
     assert!(serde_json::from_str::<Summary>(&text).unwrap() == summary);
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(value["schema"], "godwit.summary.v1");
-    assert_eq!(value["results"][0]["server"], "godwit");
+    assert_eq!(value["results"][0]["server"], "godwit-none");
     assert!(value["results"][0]["leases_per_s"].as_f64().unwrap() > 1e5);
     assert!(value["results"][0]["leases_per_cpu_s"].as_f64().unwrap() > 1e5);
 }
@@ -190,7 +190,7 @@ fn an_address_that_two_clients_were_given_is_told_of_whatever_the_server_is() {
 fn an_avalanche_in_which_a_client_got_no_lease_is_none() {
     let (lab, _) = measured(0);
     let mut trials = lab.trials.clone();
-    let all = &mut trials.iter_mut().find(|trial| trial.server == "godwit").unwrap();
+    let all = &mut trials.iter_mut().find(|trial| trial.server == "godwit-none").unwrap();
     all.purpose = Purpose::Avalanche;
     (all.void, all.number) = (Vec::new(), 9_999);
     let load = all.load.as_mut().unwrap();

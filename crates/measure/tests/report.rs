@@ -7,8 +7,9 @@ use std::path::PathBuf;
 
 use crate::simulated::{Lab, MODELS, Mishap, full, quick, small};
 use measure::record::{NETWORK, SampleDigest, VoidReason};
-use measure::report::render;
+use measure::report::{render, render_trend};
 use measure::statistics::RatioInterval;
+use measure::stored::{StoredFigure, StoredRun, Trend};
 use measure::summary::{Bottleneck, Ratio, Summary, TrialRow, digest};
 
 fn data(name: &str) -> PathBuf {
@@ -154,7 +155,7 @@ fn headline(summary: &Summary) -> String {
 fn a_headline_says_what_the_interval_carries_and_is_no_ratio_without_one() {
     let mut summary = quick();
     let main = |summary: &mut Summary, of: RatioInterval| {
-        let is_main = |ratio: &&mut Ratio| ratio.server == "godwit" && ratio.to == "kea";
+        let is_main = |ratio: &&mut Ratio| ratio.server == "godwit-none" && ratio.to == "kea";
         summary.ratios.iter_mut().find(is_main).unwrap().leases_per_s = Some(of);
     };
     let wide = RatioInterval { ratio: 5.32, low: 1.9, high: 14.9, pairs: 2 };
@@ -190,7 +191,7 @@ fn what_the_limit_or_the_generator_bound_is_not_measured() {
     assert!(words.contains(shown) && words.contains("kernel were the bottleneck"), "{words}");
 
     let mut lab = Lab::new(plan);
-    lab.mishaps = (0..3).map(|round| ("godwit", round, Mishap::Blinded)).collect();
+    lab.mishaps = (0..3).map(|round| ("godwit-none", round, Mishap::Blinded)).collect();
     lab.measure(&MODELS[1..]);
     for trial in lab.trials.iter_mut().filter(|trial| trial.is_void()) {
         trial.void = vec![VoidReason::ScheduleMissed];
@@ -199,4 +200,34 @@ fn what_the_limit_or_the_generator_bound_is_not_measured() {
     assert_eq!(blind.results[0].bottleneck, Some(Bottleneck::Generator));
     let words = headline(&blind);
     assert!(words.contains(shown) && words.contains("the generator was the bottleneck"), "{words}");
+}
+
+#[test]
+fn the_line_of_a_trend_breaks_where_variant_or_machine_change() {
+    let run = |number: usize, machine: &str, variant: &str| StoredRun {
+        id: format!("r{number}"),
+        plan: "p".to_owned(),
+        started: format!("2026-01-0{}T00:00:00Z", number + 1),
+        machine: machine.to_owned(),
+        servers: vec![StoredFigure {
+            server: "godwit".to_owned(),
+            variant: variant.to_owned(),
+            leases_per_s: Some(1_000.0),
+            ..StoredFigure::default()
+        }],
+        ..StoredRun::default()
+    };
+    let lines = |runs: &[(&str, &str)]| {
+        let runs: Vec<StoredRun> =
+            runs.iter().enumerate().map(|(n, (machine, variant))| run(n, machine, variant)).collect();
+        let page = render_trend(&Trend::of("p", &[], &runs).unwrap());
+        let hollow = page.matches(" beyond\"").count();
+        // Wide and narrow.
+        (page.matches("<path class=\"line ").count() / 2, hollow / 2)
+    };
+    let [none, always] = ["durability none", "durability always"];
+    assert_eq!(lines(&[("m", none), ("m", none), ("m", none)]), (1, 0));
+    assert_eq!(lines(&[("m", none), ("m", none), ("m", always), ("m", always)]), (2, 2));
+    assert_eq!(lines(&[("m", none), ("x", none), ("m", none), ("m", none)]), (1, 1));
+    assert_eq!(lines(&[("m", none), ("m", always), ("m", none)]), (0, 1));
 }

@@ -31,14 +31,14 @@ fn within(got: f64, low: f64, high: f64) {
 
 #[test]
 fn nine_values_are_kept_and_the_mean_is_of_seven() {
-    let (lab, summary) = measured(&[("godwit", 3, Mishap::Slowed(0.5))]);
+    let (lab, summary) = measured(&[("godwit-none", 3, Mishap::Slowed(0.5))]);
     assert_eq!((summary.runs_done, summary.results.len()), (9, 2));
     let godwit = &summary.results[0];
     assert_eq!(states(godwit), [RunState::Confirmed; 9]);
     for (index, run) in godwit.runs.iter().enumerate() {
         assert_eq!(run.run as usize, index);
         let confirmed = lab.trials.iter().find(|trial| {
-            trial.server == "godwit"
+            trial.server == "godwit-none"
                 && trial.round == run.run
                 && trial.purpose == Purpose::Confirm
                 && trial.meets(2.5)
@@ -114,7 +114,7 @@ fn void_runs_are_counted_and_enter_no_figure() {
 
 #[test]
 fn a_run_never_seen_to_fail_is_a_lower_bound_or_void_as_the_plan_says() {
-    let (lab, summary) = measured(&[("godwit", 1, Mishap::Blinded)]);
+    let (lab, summary) = measured(&[("godwit-none", 1, Mishap::Blinded)]);
     let godwit = &summary.results[0];
     assert_eq!(godwit.runs[1].state, RunState::AtLeast);
     assert_eq!(godwit.runs[1].dropped, Some(DroppedAs::Worst));
@@ -168,7 +168,7 @@ fn an_interrupted_run_keeps_what_is_done_and_says_so() {
         run.is_interrupted = true;
     };
     let (mut run, mut trials) = (lab.run(), lab.trials.clone());
-    cut(&mut run, &mut trials, &["godwit"]);
+    cut(&mut run, &mut trials, &["godwit-none"]);
     let summary = digest(&run, &trials);
     assert_eq!(summary.runs_done, 5);
     assert_eq!(summary.results[0].runs.len(), 6);

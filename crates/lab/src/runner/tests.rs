@@ -412,7 +412,7 @@ fn the_shipped_full_plans_take_a_quarter_of_an_hour_for_two_servers() {
         // As here: Godwit with two durabilities, Kea in two ways, and the limit responder.
         let names = [
             ("godwit", ""),
-            ("godwit-always", ""),
+            ("godwit-none", ""),
             ("kea", "single"),
             ("kea", "multi"),
             ("limit", ""),

@@ -148,7 +148,7 @@ fn runs_are_compared_and_drawn() {
         assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{target}");
         assert!(text(&answer).contains(words), "{target}: {}", text(&answer));
     }
-    assert!(text(&place.get("/trend?plan=mine")).contains("data-chart=\"trend-rate-godwit\""));
+    assert!(text(&place.get("/trend?plan=mine")).contains("data-chart=\"trend-rate-godwit-none\""));
 }
 
 #[test]

@@ -194,6 +194,7 @@ pub(super) fn line(figure: &StoredFigure, yields: &str) -> String {
         .map_or_else(|| "none".to_owned(), |r| format!("{sign}{} {yields}/s", grouped(r)));
     let range = match (figure.low, figure.high) {
         (Some(low), Some(high)) => format!("{} to {}", grouped(low), grouped(high)),
+        _ if figure.leases_per_s.is_some() => "(1 round)".to_owned(),
         _ => String::new(),
     };
     format!("    {name:<40} {rate:>20}  {range}").trim_end().to_owned()

@@ -53,10 +53,11 @@ pub fn trend_lines(trend: &Trend) -> String {
             "" => String::new(),
             commit => format!(", commit {commit}"),
         };
-        let other = if trend.is_like_last(run) { "" } else { ", another plan or machine" };
-        let _ = writeln!(text, "{}{commit}{other}", run.id);
+        let _ = writeln!(text, "{}{commit}", run.id);
         for figure in &run.servers {
-            let _ = writeln!(text, "{}", line(figure, &run.yields));
+            let is_like = trend.is_like_last(run, &figure.server);
+            let other = if is_like { "" } else { "  (another plan, machine or variant)" };
+            let _ = writeln!(text, "{}{other}", line(figure, &run.yields));
         }
     }
     text

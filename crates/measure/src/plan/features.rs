@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Plan;
+use super::{Durability, Plan};
 
 /// One way of configuring a server (and of asking it) whose cost is measured against another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -407,6 +407,7 @@ impl Plan {
         }
         self.servers.iter().find_map(|server| {
             let rest = line.strip_prefix(server.as_str())?.strip_prefix('-')?;
+            let (rest, _) = Durability::of_line(rest);
             let feature = Feature::ALL.into_iter().find(|feature| feature.name() == rest)?;
             Some((&line[..server.len()], feature))
         })
@@ -458,6 +459,8 @@ mod tests {
     fn features_are_read_from_the_names_of_lines() {
         let plan = plan(&[Feature::Plain, Feature::Pool99]);
         assert_eq!(plan.feature_of("godwit-plain"), Some(("godwit", Feature::Plain)));
+        let none = plan.feature_of("godwit-pool-99-none");
+        assert_eq!(none, Some(("godwit", Feature::Pool99)));
         assert_eq!(plan.feature_of("kea-pool-99"), Some(("kea", Feature::Pool99)));
         assert_eq!((plan.feature_of("limit"), plan.feature_of("kea-pool-9")), (None, None));
         let places = ["kea-pool-99", "godwit-plain", "x"].map(|line| plan.feature_place(line));

@@ -298,6 +298,29 @@ impl Durability {
             Self::Always => "always",
         }
     }
+
+    /// All of them.
+    const ALL: [Self; 3] = [Self::None, Self::Interval, Self::Always];
+
+    /// What the name of a line of Godwit ends with wherever it stands: nothing of `always`, Godwit's own
+    /// default, else `-none` or `-interval`.
+    #[must_use]
+    pub const fn suffix(self) -> &'static str {
+        match self {
+            Self::None => "-none",
+            Self::Interval => "-interval",
+            Self::Always => "",
+        }
+    }
+
+    /// A line's name without what tells its durability, and which that is; [`Durability::Always`] of a
+    /// name that tells none.
+    #[must_use]
+    pub fn of_line(line: &str) -> (&str, Self) {
+        let told = |of: Self| Some((line.strip_suffix(of.suffix())?, of));
+        let not_default = Self::ALL.into_iter().filter(|of| !of.suffix().is_empty());
+        not_default.filter_map(told).next().unwrap_or((line, Self::Always))
+    }
 }
 
 impl Default for Plan {

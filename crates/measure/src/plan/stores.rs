@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Plan;
+use super::{Durability, Plan};
 use crate::record::Purpose;
 
 /// Where leases are kept; the words are those of Kea's `type`, and `sqlite`, which Kea has not.
@@ -142,6 +142,9 @@ impl Restarts {
     }
 }
 
+/// The server whose lines differ by when a lease is on the disk.
+const DURABLE_SERVER: &str = "godwit";
+
 impl Plan {
     /// Whether the stores of leases are what is measured, and stand in the names of lines.
     #[must_use]
@@ -183,13 +186,28 @@ impl Plan {
             return self.is_feature_pair(a, b);
         }
         let [first, second, ..] = self.servers.as_slice() else { return false };
-        let is_of = |line: &str, server: &str| {
-            line == server || line.strip_prefix(server).is_some_and(|rest| rest.starts_with('-'))
-        };
-        is_of(a, first)
-            && is_of(b, second)
-            && self.rest_of(a) == self.rest_of(b)
-            && (self.names_stores() || (a == first && b == second))
+        match (self.main_of(a), self.main_of(b)) {
+            (Some((of, at)), Some((to, other))) => of == first && to == second && at == other,
+            _ => false,
+        }
+    }
+
+    /// The server and the store in the name of a line, when it is the one of its server's lines that
+    /// stands beside other servers: of Godwit the one with the plan's first durability.
+    fn main_of<'n>(&'n self, line: &'n str) -> Option<(&'n str, &'n str)> {
+        let is_durable = |server: &str| server == DURABLE_SERVER;
+        let (whole, durability) = Durability::of_line(line);
+        self.servers.iter().find_map(|server| {
+            let rest = if is_durable(server) { whole } else { line }.strip_prefix(server.as_str())?;
+            let rest = match rest {
+                "" => "",
+                rest => rest.strip_prefix('-').filter(|_| self.names_stores())?,
+            };
+            let is_database = self.store_of(line).is_some_and(Store::is_database);
+            let is_main =
+                !is_durable(server) || is_database || durability == self.server.durability[0];
+            is_main.then_some((server.as_str(), rest))
+        })
     }
 }
 
@@ -201,18 +219,18 @@ mod tests {
     fn stores_are_read_from_the_names_of_lines_and_pair_only_with_themselves() {
         let mut plan = Plan { servers: vec!["godwit".into(), "kea".into()], ..Plan::default() };
         assert_eq!((plan.store_of("godwit-mysql"), plan.names_stores()), (None, false));
-        assert!(plan.is_pair("godwit-always", "kea") && plan.is_main_pair("godwit", "kea"));
-        assert!(!plan.is_main_pair("godwit-always", "kea") && !plan.is_main_pair("kea", "godwit"));
+        assert!(plan.is_pair("godwit", "kea") && plan.is_main_pair("godwit-none", "kea"));
+        assert!(!plan.is_main_pair("godwit", "kea") && !plan.is_main_pair("kea", "godwit-none"));
         plan.server.stores = Store::ALL.to_vec();
         assert_eq!(plan.store_of("kea-postgresql"), Some(Store::Postgresql));
-        assert_eq!(plan.store_of("godwit-memfile-always"), Some(Store::Memfile));
+        assert_eq!(plan.store_of("godwit-memfile-none"), Some(Store::Memfile));
         assert_eq!((plan.store_of("limit"), plan.store_of("kea-x")), (None, None));
         assert!(plan.is_pair("godwit-mysql-exclusive", "kea-mysql"));
         assert!(!plan.is_pair("godwit-mysql", "kea-postgresql"));
         assert!(plan.is_main_pair("godwit-mysql", "kea-mysql"));
-        assert!(plan.is_main_pair("godwit-memfile", "kea-memfile"));
+        assert!(plan.is_main_pair("godwit-memfile-none", "kea-memfile"));
         for (a, b) in [
-            ("godwit-memfile-always", "kea-memfile"),
+            ("godwit-memfile", "kea-memfile"),
             ("godwit-mysql", "kea-postgresql"),
             ("godwit-mysql", "godwit-mysql-exclusive"),
         ] {

@@ -47,7 +47,10 @@ pub(super) fn body(trend: &Trend) -> Markup {
 
 /// What a reader must know before believing a slope.
 fn caveats(trend: &Trend) -> Markup {
-    let others = trend.runs.iter().filter(|run| !trend.is_like_last(run)).count();
+    let is_other = |run: &&StoredRun| {
+        run.servers.iter().any(|figure| !trend.is_like_last(run, &figure.server))
+    };
+    let others = trend.runs.iter().filter(is_other).count();
     html! {
         section class="notes" {
             ul {
@@ -57,8 +60,8 @@ fn caveats(trend: &Trend) -> Markup {
                 }
                 @if others > 0 {
                     li {
-                        (others) " of " (trend.runs.len()) " runs had another plan or machine than the "
-                        "last one. Their marks are hollow and no line leads to them."
+                        (others) " of " (trend.runs.len()) " runs had another plan, machine or variant "
+                        "than the last one. Their marks are hollow, and lines break there."
                     }
                 }
             }
@@ -88,13 +91,13 @@ impl Quantity {
         }
     }
 
-    /// Figure, lower and upper end.
-    fn of(self, figure: &StoredFigure) -> Option<(f64, f64, f64)> {
+    /// Figure, and both ends where there is a range.
+    fn of(self, figure: &StoredFigure) -> Option<(f64, Option<(f64, f64)>)> {
         let (value, low, high) = match self {
             Self::Rate => (figure.leases_per_s?, figure.low, figure.high),
             Self::PerCpu => (figure.leases_per_cpu_s?, figure.cpu_low, figure.cpu_high),
         };
-        Some((value, low.unwrap_or(value), high.unwrap_or(value)))
+        Some((value, low.zip(high)))
     }
 }
 
@@ -104,17 +107,24 @@ struct Point<'t> {
     run: &'t StoredRun,
     figure: &'t StoredFigure,
     value: f64,
-    low: f64,
-    high: f64,
-    /// Whether it may be joined with the last run.
-    is_joined: bool,
+    ends: Option<(f64, f64)>,
+    /// Whether it may be compared with the last run.
+    is_like_last: bool,
+}
+
+impl Point<'_> {
+    /// Both ends, which are the figure itself where there is no range.
+    fn reach(&self) -> (f64, f64) {
+        self.ends.unwrap_or((self.value, self.value))
+    }
 }
 
 fn points<'t>(trend: &'t Trend, server: &str, quantity: Quantity) -> Vec<Point<'t>> {
     let point = |(index, run): (usize, &'t StoredRun)| {
-        let figure = run.servers.iter().find(|figure| figure.server == server)?;
-        let (value, low, high) = quantity.of(figure)?;
-        Some(Point { index, run, figure, value, low, high, is_joined: trend.is_like_last(run) })
+        let figure = run.figure(server)?;
+        let (value, ends) = quantity.of(figure)?;
+        let is_like_last = trend.is_like_last(run, server);
+        Some(Point { index, run, figure, value, ends, is_like_last })
     };
     trend.runs.iter().enumerate().filter_map(point).collect()
 }
@@ -157,8 +167,8 @@ fn drawing(
         Size::Wide => (960.0, 58.0, 12),
         Size::Narrow => (380.0, 50.0, 4),
     };
-    let low = points.iter().map(|point| point.low).fold(f64::INFINITY, f64::min);
-    let high = points.iter().map(|point| point.high).fold(0.0, f64::max);
+    let low = points.iter().map(|point| point.reach().0).fold(f64::INFINITY, f64::min);
+    let high = points.iter().map(|point| point.reach().1).fold(0.0, f64::max);
     let reach = ((high - low) * MARGIN).max(high * 0.02).max(1.0);
     let count = trend.runs.len();
     let frame = Frame {
@@ -173,7 +183,11 @@ fn drawing(
     };
     let class = plot::series_class(series);
     let at = |point: &Point<'_>| (frame.at_x(point.index as f64 + 0.5), frame.at_y(point.value));
-    let joined: Vec<(f64, f64)> = points.iter().filter(|p| p.is_joined).map(at).collect();
+    // A line ends where plan, machine or variant change.
+    let is_joined =
+        |a: &Point<'_>, b: &Point<'_>| a.run.is_like(b.run, &a.figure.server);
+    let lines = points.chunk_by(is_joined).filter(|points| points.len() > 1);
+    let lines = lines.map(|points| points.iter().map(at).collect::<Vec<_>>());
     let baseline = points.iter().find(|p| p.run.is_baseline && quantity == Quantity::Rate);
     let c = format::coordinate;
     let content = html! {
@@ -186,7 +200,7 @@ fn drawing(
             @let y = c(at(point).1);
             line class={ "level " (class) } x1=(c(frame.left)) y1=(y) x2=(c(frame.end())) y2=(y) {}
         }
-        @if joined.len() > 1 { (plot::line(&class, &joined)) }
+        @for joined in lines { (plot::line(&class, &joined)) }
         @for point in points { (mark(&frame, point, &class, series, &trend.yields, quantity)) }
     };
     let name = format!("{}, run by run", quantity.words());
@@ -220,33 +234,36 @@ fn mark(
 ) -> Markup {
     let c = format::coordinate;
     let x = frame.at_x(point.index as f64 + 0.5);
-    let (from, to) = (frame.at_y(point.low), frame.at_y(point.high));
+    let (low, high) = point.reach();
+    let (from, to) = (frame.at_y(low), frame.at_y(high));
     let is_open = quantity == Quantity::Rate && point.figure.is_at_least;
     let rate = |rate: f64| format::trimmed(rate, 1);
     let mark = Mark {
-        class: &if point.is_joined { class.to_owned() } else { format!("{class} beyond") },
+        class: &if point.is_like_last { class.to_owned() } else { format!("{class} beyond") },
         shape,
         at: (x, frame.at_y(point.value)),
         data: &[
             ("run", point.run.id.clone()),
             ("commit", point.run.commit.clone()),
             ("rate", rate(point.value)),
-            ("low", rate(point.low)),
-            ("high", rate(point.high)),
+            ("low", point.ends.map(|ends| rate(ends.0)).unwrap_or_default()),
+            ("high", point.ends.map(|ends| rate(ends.1)).unwrap_or_default()),
         ],
         title: format!(
-            "{}{}{} {yields}/s\n{} to {}\n{}\n{}",
+            "{}{}{} {yields}/s\n{}\n{}\n{}",
             point.run.id,
             if is_open { "\n≥ " } else { "\n" },
             format::whole(point.value),
-            format::whole(point.low),
-            format::whole(point.high),
+            match point.ends {
+                Some((low, high)) => format!("{} to {}", format::whole(low), format::whole(high)),
+                None => "one round: no interval".to_owned(),
+            },
             commit(point.run),
             point.figure.variant
         ),
     };
     html! {
-        @if point.high > point.low {
+        @if high > low {
             line class={ "whisker " (class) } x1=(c(x)) y1=(c(from)) x2=(c(x)) y2=(c(to)) {}
             @for y in [from, to] {
                 line class={ "whisker " (class) } x1=(c(x - 5.0)) y1=(c(y)) x2=(c(x + 5.0)) y2=(c(y)) {}
@@ -289,11 +306,11 @@ fn table(trend: &Trend, points: &[Point<'_>]) -> Markup {
                         td { (point.run.commit) }
                         td { (point.figure.variant) }
                         td.n { (format::whole(point.value)) }
-                        td.n { (format::whole(point.low)) }
-                        td.n { (format::whole(point.high)) }
+                        td.n { (format::known(point.ends, |ends| format::whole(ends.0))) }
+                        td.n { (format::known(point.ends, |ends| format::whole(ends.1))) }
                         td {
                             @if point.run.is_baseline { "baseline " }
-                            @if !point.is_joined { "other plan or machine" }
+                            @if !point.is_like_last { "other plan, machine or variant" }
                         }
                     }
                 }

@@ -6,7 +6,7 @@ use super::{
     AvalancheResult, Bottleneck, Limit, Ratio, Round, RunFigure, SUMMARY_SCHEMA, ServerProfile, ServerResult,
     Summary, curve, long_trials, notes, restarts, rows, runs, server,
 };
-use crate::plan::Plan;
+use crate::plan::{Durability, Plan};
 use crate::record::{LIMIT_SERVER, Purpose, Run, Trial};
 use crate::statistics::{
     NoiseFloor, lower_median, noise_floor, paired_ratio, trimmed_paired_ratio,
@@ -38,7 +38,11 @@ pub fn digest(run: &Run, trials: &[Trial]) -> Summary {
         .collect();
     results.sort_by_key(|result| {
         let name = &result.server;
-        (place(&run.plan.servers, name), run.plan.feature_place(name), name.clone())
+        let (whole, durability) = Durability::of_line(name);
+        let order = &run.plan.server.durability;
+        let at = order.iter().position(|of| *of == durability).unwrap_or(order.len());
+        let feature = run.plan.feature_place(name);
+        (place(&run.plan.servers, name), feature, whole.to_owned(), at)
     });
     for result in &mut results {
         result.avalanche = avalanche(&ordered, result);
@@ -124,7 +128,7 @@ fn profiles(trials: &[&Trial], results: &[ServerResult]) -> Vec<ServerProfile> {
     profiles
 }
 
-/// Where the plan names the server; lines of their own (`godwit-always`) stand after the server
+/// Where the plan names the server; lines of their own (`godwit-none`) stand after the server
 /// that they are of, unknown ones at the end.
 fn place(servers: &[String], name: &str) -> usize {
     let is_of = |server: &String| {
