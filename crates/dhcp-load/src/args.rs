@@ -173,6 +173,7 @@ impl RunArgs {
         if signals.stopped_by().is_some() {
             ExitCode::from(130)
         } else if report.load.conflicts > 0
+            || report.is_unanswered()
             || self.max_loss.is_some_and(|limit| loss_percent > limit)
         {
             ExitCode::from(3)

@@ -25,6 +25,7 @@ pub mod protocol;
 mod record;
 mod run;
 mod settings;
+mod silence;
 pub mod v4;
 pub mod v6;
 pub mod wire;

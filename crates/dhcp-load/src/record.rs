@@ -107,6 +107,12 @@ fn add_up<R: Resource>(lanes: Vec<LaneResult<R>>) -> Sum<R> {
 }
 
 impl Report {
+    /// True when requests left and nothing at all came back.
+    #[must_use]
+    pub const fn is_unanswered(&self) -> bool {
+        self.load.messages.sent > 0 && self.load.messages.received == 0
+    }
+
     /// The report of a run whose exchanges came due from `start_ns` on.
     pub(crate) fn of_lanes<T: Target, R: Resource>(
         settings: &Settings<T>,

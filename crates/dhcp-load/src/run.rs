@@ -1,6 +1,6 @@
 //! A whole run: sockets, threads, and the sum of what they saw.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::{fmt, fs, io, thread};
@@ -18,6 +18,7 @@ use crate::population::Population;
 use crate::protocol::{Door, Protocol, Target};
 use crate::record::{Report, Sockets};
 use crate::settings::{Segmentation, Settings};
+use crate::silence;
 use crate::wire::Wire;
 
 /// Socket buffers that are asked for, octets of kernel memory: a tenth of a second of answers to
@@ -82,6 +83,7 @@ pub fn run_report<T: Target>(
     let doors = (0..threads)
         .map(|thread| settings.target.open(thread, threads, settings.expect))
         .collect::<Result<Vec<_>, _>>()?;
+    let server = doors.first().map(|door| door.destination);
     let facts = Sockets::of(&doors, BUFFER_BYTES)
         .map_err(NetError::on("ask", "the generator's sockets"))?;
     let segmentation = choose_segmentation(settings.segmentation, &doors)?;
@@ -110,7 +112,14 @@ pub fn run_report<T: Target>(
         Lane::new(wire, population, schedule, settings.quiet_ns).lingering(settings.linger_ns)
     });
     let results = run_lanes(&settings.cpus, lanes.collect(), stop)?;
-    let (report, leases) = Report::of_lanes(settings, start_ns, results, facts);
+    let (mut report, leases) = Report::of_lanes(settings, start_ns, results, facts);
+    if let Some(server) = server.filter(|_| report.is_unanswered()) {
+        let any: IpAddr = match server {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        report.warnings.push(silence::reason(any, server));
+    }
     if let Some(path) = &settings.leases {
         write_leases(path, &leases)
             .map_err(|error| LoadError::Leases(path.display().to_string(), error))?;

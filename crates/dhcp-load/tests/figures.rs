@@ -134,7 +134,8 @@ fn the_search_finds_a_capacity_within_two_percent_despite_a_long_queue_and_with_
                 let search = SearchPlan { start_per_s: 500.0, ..plan.search };
                 let (rate, trials) = found(&search, per_s);
                 let share = rate / (per_s as f64 / 2.0);
-                let shown = format!("{name}, quick {is_quick}, {per_s}: {share} in {trials} trials");
+                let shown =
+                    format!("{name}, quick {is_quick}, {per_s}: {share} in {trials} trials");
                 assert!((0.98..=1.02).contains(&share), "{shown}");
             }
         }

@@ -65,8 +65,11 @@ fn a_second_answer_to_the_last_request_is_counted_by_load() {
 #[test]
 fn a_second_answer_to_the_last_request_is_counted_by_perfdhcp() {
     let accounts = beside("127.0.0.1", twice, |server| {
-        let socket =
-            netio::UdpSocket::open(&UdpOptions::at(("127.0.3.41".parse::<std::net::IpAddr>().unwrap(), 0))).unwrap();
+        let socket = netio::UdpSocket::open(&UdpOptions::at((
+            "127.0.3.41".parse::<std::net::IpAddr>().unwrap(),
+            0,
+        )))
+        .unwrap();
         let route = Route { destination: server, sources: Vec::new(), segmentation: false };
         let wire = Wire::new(socket, Outbox::new(route, 1_500), false);
         let mut rules = rules(1);
@@ -83,4 +86,22 @@ fn a_second_answer_to_the_last_request_is_counted_by_perfdhcp() {
     });
     let duplicates = [0, 1].map(|kind| accounts[kind].duplicates);
     assert_eq!((accounts[1].on_time(), duplicates), (COUNT, [COUNT; 2]));
+}
+
+#[test]
+fn a_port_at_which_nothing_listens_is_told_from_loss() {
+    let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let SocketAddr::V4(server) = port else { unreachable!() };
+    let settings = Settings {
+        duration_ns: 20 * MS,
+        limits: Limits { deadline_ns: 20 * MS, grace_ns: 0 },
+        ..Settings::new(
+            Target::new(server, "127.0.3.42:0".parse().unwrap()),
+            Rate::per_second(200.0).unwrap(),
+        )
+    };
+    let report = run_report(&settings, &AtomicBool::new(false)).unwrap();
+    assert!(report.is_unanswered(), "{report}");
+    let told = format!("no answer at all: nothing listens at {server} (port unreachable)");
+    assert!(report.warnings.contains(&told), "{report}");
 }

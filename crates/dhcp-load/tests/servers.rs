@@ -35,7 +35,11 @@ fn a_server_that_delays_everything_by_two_and_a_half_seconds_is_late_altogether(
     assert_eq!(outcome.classes(), [0, 100, 0, 0, 0, 0, 0]);
     assert_eq!(outcome.requests.get(&kind::REQUEST), None, "nothing is sent for the late");
     let latency = outcome.ledger.latency_due();
-    assert_eq!((latency.count(), latency.min()), (100, Some(2_500 * MS)), "late, and known how late");
+    assert_eq!(
+        (latency.count(), latency.min()),
+        (100, Some(2_500 * MS)),
+        "late, and known how late"
+    );
 }
 
 #[test]

@@ -41,8 +41,8 @@ fn header(report: &Report, params: &[String]) -> Value {
     })
 }
 
-/// The intervals: queries that left by when they came due, answers by when they came. Their sums are
-/// those of [`summary`].
+/// The intervals: queries that left by when they came due, answers by when they came. Their sums
+/// are those of [`summary`].
 fn periodic(report: &Report) -> impl Iterator<Item = Value> {
     let timeline = report.load.timeline.clone().unwrap_or_default();
     let interval_ns = (timeline.interval_s * NS_PER_S as f64) as u64;
@@ -81,8 +81,8 @@ fn summary(report: &Report) -> Value {
     })
 }
 
-/// Latency of all responses from the due time, nanoseconds; a bucket is its lowest and highest value and
-/// its count.
+/// Latency of all responses from the due time, nanoseconds; a bucket is its lowest and highest
+/// value and its count.
 fn latency(report: &Report) -> Value {
     let histogram = &report.response_latency.0;
     let summary = LatencySummary::of_histogram(histogram);
@@ -213,10 +213,8 @@ mod tests {
     fn the_intervals_add_up_to_the_sum_and_every_response_has_a_latency() {
         let (settings, lane) = played();
         let report = Report::of_lanes(&settings, 0, vec![lane], None);
-        let objects: Vec<Value> = lines(&report, &[])
-            .lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect();
+        let objects: Vec<Value> =
+            lines(&report, &[]).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let of_kind = |kind: &'static str| objects.iter().filter(move |one| one["type"] == kind);
         let sum = of_kind("stats_sum").next().unwrap();
         for (name, truth) in [("queries", 180), ("responses", 160), ("timeouts", 20)] {

@@ -94,12 +94,12 @@ fn a_regression_beyond_the_margin_ends_with_3_and_nothing_else_does() {
     stored(&place, "2025-half", 0.5, "bbbb");
     assert_eq!(said(&place.lab(&["pin", "2024-a"])).0, Some(0));
     let gate = |run: &str, words: &[&str]| {
-        said(&place.lab(&[&["compare", run, "--server", "godwit"], words].concat()))
+        said(&place.lab(&[&["compare", run, "--server", "godwit-none"], words].concat()))
     };
     let (code, out, err) = gate("2025-half", &["--margin", "10"]);
     assert_eq!(code, Some(3), "{out}{err}");
     assert!(
-        out.contains("regressed: godwit, highest rate as share of the limit's: 0.500"),
+        out.contains("regressed: godwit-none, highest rate as share of the limit's: 0.500"),
         "{out}"
     );
     assert!(out.contains("by a margin of 10 %: regressed\n"), "{out}");
@@ -169,7 +169,8 @@ fn a_plan_is_drawn_over_its_runs() {
     let page = place.0.join(format!("results/trend-{plan}.html"));
     let page = std::fs::read_to_string(page).expect("a page");
     assert!(page.contains("data-run=\"2025-b\"") && page.contains(">aaaaaaa<"), "marks and labels");
-    let words = ["trend", "--json", "--last", "1", "--server", "godwit", "--html", "x.html", plan];
+    let words =
+        ["trend", "--json", "--last", "1", "--server", "godwit-none", "--html", "x.html", plan];
     let trend = json(&place, &words);
     assert_eq!(trend["schema"], "godwit.trend.v1");
     assert_eq!(trend["runs"].as_array().map(Vec::len), Some(1));

@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use measure::plan::Protocol;
-use measure::report::format;
 use measure::record::{FlushCost, Run, Trial};
+use measure::report::format;
 use measure::summary::{self, RestartResult, ServerResult, Summary};
 
 use crate::bench::grouped;
@@ -101,7 +101,9 @@ fn latencies(results: &[ServerResult]) -> String {
             [("at half load", result.latency_half), ("at the top", result.latency_max)]
         {
             let Some(at) = at else { continue };
-            let ms = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), |us| format!("{:.2}", us / 1e3));
+            let ms = |us: Option<f64>| {
+                us.map_or_else(|| "-".to_owned(), |us| format!("{:.2}", us / 1e3))
+            };
             let _ = writeln!(
                 text,
                 "{:<width$} {:<12} {:>12} {:>10} {:>10} {:>10}",

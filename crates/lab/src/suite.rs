@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use measure::report::format;
 use measure::plan::Topology;
+use measure::report::format;
 use measure::suite::{Part, Suite, SuiteSummary, judge};
 use measure::summary::Summary;
 
@@ -150,7 +150,8 @@ pub fn table(summary: &SuiteSummary) -> String {
     );
     for row in &summary.rows {
         let told = row.value.zip(row.ends());
-        let interval = told.map(|(value, ends)| format::ratio_ends(value, ends)).unwrap_or_default();
+        let interval =
+            told.map(|(value, ends)| format::ratio_ends(value, ends)).unwrap_or_default();
         let figure = row.value.map(|value| format::ratio_within(value, row.ends()));
         let figure = figure.unwrap_or_default();
         let _ = write!(

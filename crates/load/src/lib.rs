@@ -18,8 +18,8 @@ mod timeline;
 
 pub use backlog::Backlog;
 pub use ledger::{
-    Class, Health, LATE_SEND_NS, LATE_SEND_SHARE, LATENCY_LIMIT_NS, Ledger,
-    LedgerParts, OWN_LOSS_SHARE, Verdict,
+    Class, Health, LATE_SEND_NS, LATE_SEND_SHARE, LATENCY_LIMIT_NS, Ledger, LedgerParts,
+    OWN_LOSS_SHARE, Verdict,
 };
 pub use outstanding::Outstanding;
 pub use schedule::{Rate, Schedule, exponential};

@@ -196,7 +196,8 @@ fn an_avalanche_in_which_a_client_got_no_lease_is_none() {
     let load = all.load.as_mut().unwrap();
     (load.exchanges.on_time, load.exchanges.behind) = (load.exchanges.due, 0);
     let (due, number) = (load.exchanges.due, all.number);
-    let of = |trials: &[Trial]| digest(&lab.run(), trials).results[0].avalanche.map(|of| of.clients);
+    let of =
+        |trials: &[Trial]| digest(&lab.run(), trials).results[0].avalanche.map(|of| of.clients);
     assert_eq!(of(&trials), Some(due));
     let one = trials.iter_mut().find(|trial| trial.number == number).unwrap();
     one.load.as_mut().unwrap().exchanges.on_time -= 1;

@@ -30,9 +30,8 @@ struct Account {
 impl Account {
     fn of<'t>(trials: impl IntoIterator<Item = &'t Value>) -> Self {
         trials.into_iter().fold(Self::default(), |sum, trial| {
-            let (load, count) = (&trial["load"], |name: &str| {
-                trial["load"]["exchanges"][name].as_u64().unwrap()
-            });
+            let (load, count) =
+                (&trial["load"], |name: &str| trial["load"]["exchanges"][name].as_u64().unwrap());
             Self {
                 due: sum.due + count("due"),
                 carried: sum.carried + count("on_time") - count("behind"),
@@ -62,7 +61,8 @@ fn quantile(trials: &[&Value], quantile: f64) -> f64 {
     let mut entries: Vec<(u64, u64)> = Vec::new();
     for trial in trials {
         let histogram = trial["load"]["histogram_due"].as_array().unwrap();
-        entries.extend(histogram.iter().map(|of| (of[0].as_u64().unwrap(), of[1].as_u64().unwrap())));
+        entries
+            .extend(histogram.iter().map(|of| (of[0].as_u64().unwrap(), of[1].as_u64().unwrap())));
     }
     entries.sort_unstable();
     let count: u64 = entries.iter().map(|entry| entry.1).sum();
@@ -185,9 +185,9 @@ fn check_result(summary: &Summary, result: &ServerResult, trials: &[Value]) {
         .map(|trial| Account::of([*trial]))
         .map(|truth| truth.carried as f64 / truth.cpu_s)
         .collect();
-    let ends = per_cpu.iter().fold((f64::MAX, 0.0), |(low, high), &value: &f64| {
-        (value.min(low), value.max(high))
-    });
+    let ends = per_cpu
+        .iter()
+        .fold((f64::MAX, 0.0), |(low, high), &value: &f64| (value.min(low), value.max(high)));
     if let Some(found) = result.leases_per_cpu_s {
         assert!((ends.0..=ends.1).contains(&found), "{what}: {found} outside of {ends:?}");
     }
@@ -244,7 +244,10 @@ fn check_elsewhere(summary: &Summary) {
     let comparison = compare(("a", summary), ("b", summary), true);
     for (server, result) in comparison.servers.iter().zip(&summary.results) {
         assert_eq!(server.a.leases_per_s, result.leases_per_s);
-        assert_eq!((server.a.latency_half, server.b.latency_max), (result.latency_half, result.latency_max));
+        assert_eq!(
+            (server.a.latency_half, server.b.latency_max),
+            (result.latency_half, result.latency_max)
+        );
     }
     let suite = "name = \"s\"\ntitle = \"S\"\n[[part]]\nplan = \"p\"\nquick_time_budget_s = 1.0\n[[row]]\n\
                  name = \"goodput\"\npart = \"p\"\nfigure = \"goodput\"\nof = \"kea\"\nfraction = 3.0\n\

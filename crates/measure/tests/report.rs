@@ -218,8 +218,11 @@ fn the_line_of_a_trend_breaks_where_variant_or_machine_change() {
         ..StoredRun::default()
     };
     let lines = |runs: &[(&str, &str)]| {
-        let runs: Vec<StoredRun> =
-            runs.iter().enumerate().map(|(n, (machine, variant))| run(n, machine, variant)).collect();
+        let runs: Vec<StoredRun> = runs
+            .iter()
+            .enumerate()
+            .map(|(n, (machine, variant))| run(n, machine, variant))
+            .collect();
         let page = render_trend(&Trend::of("p", &[], &runs).unwrap());
         let hollow = page.matches(" beyond\"").count();
         // Wide and narrow.

@@ -187,6 +187,7 @@ impl Alone<'_> {
         drop(screen);
         let outcome = Outcome::of(&mut run.traffic, done?);
         let mut report = Report::of(args, (seed, shape), outcome, run.traffic.dialect(), 0);
+        report.warn_of_silence(args, place);
         report.keep(&mut run.traffic, start_ns);
         Ok(report)
     }

@@ -190,7 +190,8 @@ impl<D: Dialect> Run<D> {
                 let is_settled = self.traffic.is_settled();
                 settled_ns = if is_settled { settled_ns.or(Some(now_ns)) } else { None };
                 // Further answers to the last requests may be on their way.
-                let is_silent = settled_ns.is_some() && now_ns.saturating_sub(heard_ns) >= self.linger_ns;
+                let is_silent =
+                    settled_ns.is_some() && now_ns.saturating_sub(heard_ns) >= self.linger_ns;
                 if is_silent || is_over {
                     break (reason, since_ns, settled_ns.unwrap_or(now_ns));
                 }

@@ -21,7 +21,10 @@ use super::traffic::{LinkCounts, Traffic};
 use crate::fault::{Fault, Refusal};
 use crate::leases::{Conflict, LeaseSummary};
 use crate::run::seconds;
+use crate::silence;
 
+/// The port of DHCPv4 clients.
+const CLIENT_PORT: u16 = 68;
 /// The schema of the document.
 const SCHEMA: &str = "godwit.perfdhcp.v1";
 
@@ -171,6 +174,21 @@ impl Report {
             warnings,
             generators: Vec::new(),
             accounts: outcome.accounts,
+        }
+    }
+
+    /// Warns when requests left and nothing at all came back, with what may be the reason.
+    pub(crate) fn warn_of_silence(&mut self, args: &Args, place: &Place) {
+        if self.done.sends.sent == 0 || self.received > 0 || args.direct {
+            return;
+        }
+        self.warnings.push(silence::reason(place.local.ip(), place.server));
+        if !args.is_v6() && place.local.port() == CLIENT_PORT {
+            self.warnings.push(
+                "requests came from a relay at port 68, which is for clients: servers answer relays at \
+                 port 67 (-L 67); --direct plays clients on this link"
+                    .into(),
+            );
         }
     }
 

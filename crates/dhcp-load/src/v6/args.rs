@@ -28,9 +28,9 @@ enum Associations {
 /// Offer DHCPv6 exchanges to a server on an open-loop schedule, playing the relay
 /// agents of new clients or the clients themselves, and account for every exchange.
 ///
-/// Exit codes: 0 the run is done, whatever the server did; 1 the environment failed; 2 bad
-/// arguments; 3 more exchanges were not completed on time than --max-loss allows; 130 interrupted
-/// (with a valid record).
+/// Exit codes: 0 the run is done; 1 the environment failed; 2 bad arguments; 3 more exchanges were
+/// not completed on time than --max-loss allows, nothing answered at all, or an address was given
+/// to several clients; 130 interrupted (with a valid record).
 #[derive(Clone, Debug, clap::Parser)]
 #[command(name = "dhcp6")]
 #[command(group = clap::ArgGroup::new("access").required(true).args(["relay", "direct"]))]

@@ -18,7 +18,7 @@ fn plan(hosts: &Hosts, name: &str, protocol: &str, parts: &str) -> String {
          time_budget_s = 500.0\n\
          [search]\nloss_percent = 95.0\nstart_per_s = 250.0\nmax_per_s = 1000.0\ngrowth = 2.0\nbisections = 1\ndwell_s = 0.5\n\
          confirm_dwell_s = 0.5\n[blocks]\nrounds = 1\nlimit = true\ndwell_s = 0.5\n\
-         [clients]\ncount = 20000\n[server]\npool_size = 60000\n[void]\nlate_sends_percent = 100.0\n\
+         [clients]\ncount = 20000\n[server]\npool_size = 60000\ndurability = [\"always\"]\n[void]\nlate_sends_percent = 100.0\n\
          steal_percent = 100.0\nsocket_drops_percent = 100.0\nsoftnet_drops_percent = 100.0\n[hosts]\ngodwit = \"{godwit}\"\nssh = \"ssh -F {}\"\n{parts}",
         hosts.path("client")
     );

@@ -10,7 +10,7 @@ fn exhausted(protocol: &str) -> (Value, Value) {
     place.plan(protocol, &format!("protocol = \"{protocol}\""));
     place.more(
         protocol,
-        "[clients]\ncount = 1000\n[server]\npool_size = 20000\n\
+        "[clients]\ncount = 1000\n[server]\npool_size = 20000\ndurability = [\"always\"]\n\
          [exhaustion]\ndwell_s = 4\nat_s = 2\n",
     );
     let output = place.lab(&["run", protocol, "--json"]);

@@ -38,7 +38,8 @@ fn every_feature_is_served_and_set_over_its_baseline() {
     let summary = json(&output);
     let results = summary["results"].as_array().expect("a list");
     let names: Vec<&str> = results.iter().filter_map(|result| result["server"].as_str()).collect();
-    let lines: Vec<String> = features.iter().map(|feature| format!("godwit-{feature}")).collect();
+    let lines: Vec<String> =
+        features.iter().map(|feature| format!("godwit-{feature}-none")).collect();
     assert_eq!(names, lines);
     assert!(
         // How many is the machine's affair.
@@ -48,9 +49,9 @@ fn every_feature_is_served_and_set_over_its_baseline() {
     let ratios = summary["ratios"].as_array().expect("a list");
     assert_eq!(ratios.len(), features.len() - 2, "all but the baselines: {ratios:?}");
     let baseline = |ratio: &Value| match ratio["server"].as_str() {
-        Some(name) if name.contains("pool") => "godwit-pool-50",
-        Some("godwit-chatty-cached") => "godwit-chatty",
-        _ => "godwit-plain",
+        Some(name) if name.contains("pool") => "godwit-pool-50-none",
+        Some("godwit-chatty-cached-none") => "godwit-chatty-none",
+        _ => "godwit-plain-none",
     };
     assert!(ratios.iter().all(|ratio| ratio["to"] == baseline(ratio)), "{ratios:?}");
     let starts = summary["starts"].as_array().expect("a list");

@@ -245,7 +245,7 @@ fn servers_that_take_a_whole_interface_have_one_or_are_refused() {
         load["settings"]["segmentation"] != "off"
     };
     assert!(!is_grouped("trials/000-isc-dhcpd-pool-of-16-384/load.json"));
-    assert!(is_grouped("trials/001-godwit-durability-none/load.json"));
+    assert!(is_grouped("trials/001-godwit-none-durability-none/load.json"));
     let run = read("run.json");
     assert!(run.contains("isc-dhcpd (pool of 16,384) reads raw frames"));
     assert!(run.contains("isc-dhcpd is measured with a pool of 16,384 instead of 262,144"));

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::{Place, refused, said};
 use crate::common::link::Link;
-use crate::generator::responder::{Act, Responder};
 use crate::common::{ServerProcess, TempFolder, configuration, configuration6, free_port};
+use crate::generator::responder::{Act, Responder};
 
 /// Addresses in the pools of the servers below.
 const POOL: &str = "65534";

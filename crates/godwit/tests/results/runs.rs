@@ -8,7 +8,7 @@ pub(crate) fn runs_plan(folder: &Path, count: u32) -> String {
         "name = \"runs\"\ntitle = \"Test\"\ntopology = \"loopback\"\ntime_budget_s = 900.0\n\
          [runs]\ncount = {count}\n[search]\nloss_percent = 95.0\nstart_per_s = 100.0\nmax_per_s = 400.0\ndwell_s = 0.1\n\
          confirm_dwell_s = 0.1\nbisections = 0\n[blocks]\ndwell_s = 0.0\n\
-         [curve]\nfractions = []\n[clients]\ncount = 100\n[server]\npool_size = 4096\n\
+         [curve]\nfractions = []\n[clients]\ncount = 100\n[server]\npool_size = 4096\ndurability = [\"always\"]\n\
          [void]\nlate_sends_percent = 100.0\nsocket_drops_percent = 100.0\n\
          softnet_drops_percent = 100.0\nsteal_percent = 100.0\n"
     );

@@ -89,8 +89,8 @@ impl ProcessBench<'_> {
         (service.topology.command(Side::Client, cpu, command), list)
     }
 
-    /// How long late answers are waited for, which are in the latencies: as long as the deadline, 1 s
-    /// at most. Late and lost are one for the criterion, so a search does not wait for them.
+    /// How long late answers are waited for, which are in the latencies: as long as the deadline, 1
+    /// s at most. Late and lost are one for the criterion, so a search does not wait for them.
     fn drain_s(&self, request: &Request) -> f64 {
         if request.purpose == Purpose::Search { 0.0 } else { self.plan.search.deadline_s.min(1.0) }
     }

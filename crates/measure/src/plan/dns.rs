@@ -97,8 +97,8 @@ pub fn mbit_per_s(queries_per_s: f64) -> f64 {
 }
 
 impl Plan {
-    /// Makes the plan a quick look: every second step of a ramp, trials half as long (a confirming one
-    /// not below 1 s), two rounds at most, and three tenths of the time.
+    /// Makes the plan a quick look: every second step of a ramp, trials half as long (a confirming
+    /// one not below 1 s), two rounds at most, and three tenths of the time.
     pub fn quicken(&mut self) {
         self.ramp.step_mbit_s *= QUICK_STEPS;
         let dwells = [

@@ -101,7 +101,7 @@ pub const KEYS: &[Key] = &[
         "search.loss_percent",
         Takes::Number(0.0, 100.0),
         "2.5",
-        "Largest share of exchanges that may be late, lost or behind.",
+        "Largest share of exchanges that may be missed: late, lost, refused or queued too long.",
     ),
     key(
         "search.deadline_s",

@@ -302,8 +302,8 @@ impl Durability {
     /// All of them.
     const ALL: [Self; 3] = [Self::None, Self::Interval, Self::Always];
 
-    /// What the name of a line of Godwit ends with wherever it stands: nothing of `always`, Godwit's own
-    /// default, else `-none` or `-interval`.
+    /// What the name of a line of Godwit ends with wherever it stands: nothing of `always`,
+    /// Godwit's own default, else `-none` or `-interval`.
     #[must_use]
     pub const fn suffix(self) -> &'static str {
         match self {
@@ -313,8 +313,8 @@ impl Durability {
         }
     }
 
-    /// A line's name without what tells its durability, and which that is; [`Durability::Always`] of a
-    /// name that tells none.
+    /// A line's name without what tells its durability, and which that is; [`Durability::Always`]
+    /// of a name that tells none.
     #[must_use]
     pub fn of_line(line: &str) -> (&str, Self) {
         let told = |of: Self| Some((line.strip_suffix(of.suffix())?, of));

@@ -192,13 +192,14 @@ impl Plan {
         }
     }
 
-    /// The server and the store in the name of a line, when it is the one of its server's lines that
-    /// stands beside other servers: of Godwit the one with the plan's first durability.
+    /// The server and the store in the name of a line, when it is the one of its server's lines
+    /// that stands beside other servers: of Godwit the one with the plan's first durability.
     fn main_of<'n>(&'n self, line: &'n str) -> Option<(&'n str, &'n str)> {
         let is_durable = |server: &str| server == DURABLE_SERVER;
         let (whole, durability) = Durability::of_line(line);
         self.servers.iter().find_map(|server| {
-            let rest = if is_durable(server) { whole } else { line }.strip_prefix(server.as_str())?;
+            let rest =
+                if is_durable(server) { whole } else { line }.strip_prefix(server.as_str())?;
             let rest = match rest {
                 "" => "",
                 rest => rest.strip_prefix('-').filter(|_| self.names_stores())?,

@@ -21,7 +21,11 @@ impl LoadRecord {
             schema: LOAD_SCHEMA.into(),
             duration_s,
             exchanges,
-            completed_per_s: if duration_s > 0.0 { exchanges.carried() as f64 / duration_s } else { 0.0 },
+            completed_per_s: if duration_s > 0.0 {
+                exchanges.carried() as f64 / duration_s
+            } else {
+                0.0
+            },
             latency_due: LatencySummary::of_histogram(ledger.latency_due()),
             latency_sent: LatencySummary::of_histogram(ledger.latency_sent()),
             histogram_due: ledger.latency_due().entries().collect(),

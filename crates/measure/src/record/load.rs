@@ -40,7 +40,8 @@ pub struct LoadRecord {
     pub deadline_s: f64,
     /// Latency of completed exchanges, late ones too, counted from when they were due.
     pub latency_due: LatencySummary,
-    /// Latency of completed exchanges, late ones too, counted from when their first message really left.
+    /// Latency of completed exchanges, late ones too, counted from when their first message really
+    /// left.
     pub latency_sent: LatencySummary,
     /// The distribution behind `latency_due`: (largest value of the bucket in nanoseconds, count),
     /// ascending, empty buckets left out.
@@ -105,9 +106,9 @@ pub struct ExchangeCounts {
 }
 
 impl ExchangeCounts {
-    /// Share of due exchanges that were not completed within the deadline, 0 to 1: late, lost, refused
-    /// and invalid ones alike, and those that were never sent. 0 when nothing was due. This is what
-    /// `--max-loss` limits; rates are judged by [`ExchangeCounts::shortfall`].
+    /// Share of due exchanges that were not completed within the deadline, 0 to 1: late, lost,
+    /// refused and invalid ones alike, and those that were never sent. 0 when nothing was due. This
+    /// is what `--max-loss` limits; rates are judged by [`ExchangeCounts::shortfall`].
     #[must_use]
     pub fn loss(&self) -> f64 {
         self.share(self.due.saturating_sub(self.on_time))
@@ -121,8 +122,8 @@ impl ExchangeCounts {
         self.on_time.saturating_sub(self.behind)
     }
 
-    /// Share of due exchanges that were not carried, 0 to 1: what a rate is judged by. 0 when nothing was
-    /// due.
+    /// Share of due exchanges that were not carried, 0 to 1: what a rate is judged by. 0 when
+    /// nothing was due.
     #[must_use]
     pub fn shortfall(&self) -> f64 {
         self.share(self.due.saturating_sub(self.carried()))
@@ -180,8 +181,8 @@ const fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// A distribution of latencies in a few figures, microseconds. All 0 when `count` is 0. A percentile
-/// is given only of enough samples ([`samples_for`]).
+/// A distribution of latencies in a few figures, microseconds. All 0 when `count` is 0. A
+/// percentile is given only of enough samples ([`samples_for`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LatencySummary {
@@ -267,8 +268,8 @@ impl LatencySummary {
         .supported()
     }
 
-    /// The summary without the percentiles that have too few samples, which records of older versions
-    /// hold.
+    /// The summary without the percentiles that have too few samples, which records of older
+    /// versions hold.
     #[must_use]
     pub fn supported(self) -> Self {
         let of = |quantile, us: Option<f64>| us.filter(|_| self.count >= samples_for(quantile));
@@ -281,8 +282,8 @@ impl LatencySummary {
         }
     }
 
-    /// Median, high percentiles and maximum in whole microseconds, for a person; a dash for what has too
-    /// few samples.
+    /// Median, high percentiles and maximum in whole microseconds, for a person; a dash for what
+    /// has too few samples.
     #[must_use]
     pub fn shown(&self) -> String {
         let us = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), |us| format!("{us:.0} µs"));

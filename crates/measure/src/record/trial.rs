@@ -160,8 +160,8 @@ impl Trial {
         !self.void.is_empty() || self.load.is_none()
     }
 
-    /// Exchanges per second that were carried ([`ExchangeCounts::carried`](super::ExchangeCounts::carried));
-    /// 0 without a record.
+    /// Exchanges per second that were carried
+    /// ([`ExchangeCounts::carried`](super::ExchangeCounts::carried)); 0 without a record.
     #[must_use]
     pub fn achieved_per_s(&self) -> f64 {
         self.load.as_ref().map_or(0.0, |load| load.completed_per_s)

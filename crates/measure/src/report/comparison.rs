@@ -260,7 +260,11 @@ fn voids(figures: &Figures) -> String {
 
 /// Second over first, of figures that have no interval.
 fn change(a: f64, b: f64) -> String {
-    if a > 0.0 && b > 0.0 { format!("{}×", format::ratio_within(b / a, None)) } else { String::new() }
+    if a > 0.0 && b > 0.0 {
+        format!("{}×", format::ratio_within(b / a, None))
+    } else {
+        String::new()
+    }
 }
 
 fn times(interval: Option<&RatioInterval>) -> String {

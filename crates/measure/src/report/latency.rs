@@ -38,10 +38,7 @@ pub(super) fn chart(summary: &Summary) -> Markup {
     let all = || lines.iter().flat_map(drawn).map(|point| &point.latency);
     let y = Scale::log(
         all().filter_map(|latency| latency.p50_us).fold(f64::INFINITY, f64::min),
-        PERCENTILES
-            .iter()
-            .flat_map(|(.., read)| all().filter_map(read))
-            .fold(0.0, f64::max),
+        PERCENTILES.iter().flat_map(|(.., read)| all().filter_map(read)).fold(0.0, f64::max),
     );
     html! {
         div class="panels" {

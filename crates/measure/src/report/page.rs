@@ -246,8 +246,9 @@ pub(super) fn method(summary: &Summary) -> Markup {
             (exchange(plan))
             p {
                 "The rate that counts is the highest at which at most "
-                (number(search.loss_percent)) " % of exchanges are late, lost, or complete later than 50 ms after the last one left, \
-                 not counting what the quickest took, which shows a queue that grew. It is searched in "
+                (number(search.loss_percent)) " % of exchanges are missed: late, lost, refused, or complete so long after the last one left \
+                 (more than what the quickest took and 1 % of the offer, at least 5 and at most 50 ms) that \
+                 they show a queue that grew. It is searched in "
                 "steps of ×" (number(search.growth)) " from " (format::whole(search.start_per_s))
                 "/s, then by bisection to " (number(search.width_percent)) " %, with trials of "
                 (number(search.dwell_s)) " s; a trial of " (number(search.confirm_dwell_s))

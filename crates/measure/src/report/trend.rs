@@ -184,8 +184,7 @@ fn drawing(
     let class = plot::series_class(series);
     let at = |point: &Point<'_>| (frame.at_x(point.index as f64 + 0.5), frame.at_y(point.value));
     // A line ends where plan, machine or variant change.
-    let is_joined =
-        |a: &Point<'_>, b: &Point<'_>| a.run.is_like(b.run, &a.figure.server);
+    let is_joined = |a: &Point<'_>, b: &Point<'_>| a.run.is_like(b.run, &a.figure.server);
     let lines = points.chunk_by(is_joined).filter(|points| points.len() > 1);
     let lines = lines.map(|points| points.iter().map(at).collect::<Vec<_>>());
     let baseline = points.iter().find(|p| p.run.is_baseline && quantity == Quantity::Rate);

@@ -11,8 +11,8 @@ pub use trimmed::{
     LEAST_TO_DROP, MeanInterval, ratio_of_means, trimmed_interval, trimmed_paired_ratio,
 };
 
-/// A ratio between two servers with its 95 % confidence interval. In JSON `low` and `high` are left out
-/// when there is only one pair: equal ends would read as infinite precision.
+/// A ratio between two servers with its 95 % confidence interval. In JSON `low` and `high` are left
+/// out when there is only one pair: equal ends would read as infinite precision.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "StoredRatio", into = "StoredRatio")]
 pub struct RatioInterval {

@@ -235,9 +235,8 @@ fn latency_at_same_rate(of: &ServerResult, to: &ServerResult) -> Result<Found, S
     let nearest = points
         .filter(|(offered, _)| distance(*offered) <= NEAR.ln())
         .min_by(|(a, _), (b, _)| distance(*a).total_cmp(&distance(*b)));
-    let (_, us) = nearest.ok_or_else(|| {
-        format!("{} was not loaded with about {:.0}/s", of.server, half_per_s)
-    })?;
+    let (_, us) = nearest
+        .ok_or_else(|| format!("{} was not loaded with about {:.0}/s", of.server, half_per_s))?;
     Ok(Found { value: us / half_us, interval: None })
 }
 
@@ -405,7 +404,11 @@ mod tests {
         let mut summary = summary();
         let at = |offered_per_s, p99_us| LatencyAt {
             offered_per_s,
-            latency: LatencySummary { count: 9_000, p99_us: Some(p99_us), ..LatencySummary::default() },
+            latency: LatencySummary {
+                count: 9_000,
+                p99_us: Some(p99_us),
+                ..LatencySummary::default()
+            },
             loss: 0.0,
         };
         summary.results[1].latency_half = Some(at(5.0, 800.0));

@@ -30,8 +30,9 @@ impl Bottleneck {
         }
     }
 
-    /// The bottleneck of a variant of a server, by how its searches ended: the generator when most of
-    /// those that found a rate ended because trials above it were void for the generator's fault.
+    /// The bottleneck of a variant of a server, by how its searches ended: the generator when most
+    /// of those that found a rate ended because trials above it were void for the generator's
+    /// fault.
     pub(super) fn of_searches(
         (server, variant): (&str, &str),
         trials: &[&Trial],

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    AvalancheResult, Bottleneck, Limit, Ratio, Round, RunFigure, SUMMARY_SCHEMA, ServerProfile, ServerResult,
-    Summary, curve, long_trials, notes, restarts, rows, runs, server,
+    AvalancheResult, Bottleneck, Limit, Ratio, Round, RunFigure, SUMMARY_SCHEMA, ServerProfile,
+    ServerResult, Summary, curve, long_trials, notes, restarts, rows, runs, server,
 };
 use crate::plan::{Durability, Plan};
 use crate::record::{LIMIT_SERVER, Purpose, Run, Trial};
@@ -101,7 +101,10 @@ fn avalanche(trials: &[&Trial], result: &ServerResult) -> Option<AvalancheResult
         trial.purpose == Purpose::Avalanche
             && (&trial.server, &trial.variant) == (&result.server, &result.variant)
             && !trial.is_void()
-            && trial.load.as_ref().is_some_and(|load| load.exchanges.carried() == load.exchanges.due)
+            && trial
+                .load
+                .as_ref()
+                .is_some_and(|load| load.exchanges.carried() == load.exchanges.due)
     };
     let load = trials.iter().find(is_it)?.load.as_ref()?;
     Some(AvalancheResult { clients: load.exchanges.carried(), took_s: load.duration_s })

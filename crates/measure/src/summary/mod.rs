@@ -109,9 +109,9 @@ pub struct ServerResult {
     /// True when the server was never seen to miss the criterion above that rate: the plan, the
     /// generator or the time ended the search, and the figure says "at least".
     pub is_at_least: bool,
-    /// The least share, 0 to 1, that the server did not carry in any trial, when that was more than the
-    /// criterion allows at every rate, far below what it answered too: it has no highest rate and
-    /// is not slow. `None` otherwise.
+    /// The least share, 0 to 1, that the server did not carry in any trial, when that was more than
+    /// the criterion allows at every rate, far below what it answered too: it has no highest rate
+    /// and is not slow. `None` otherwise.
     pub loses_at_every_rate: Option<f64>,
     /// Leases per processor second of the server near its highest rate.
     pub leases_per_cpu_s: Option<f64>,
@@ -160,6 +160,8 @@ impl ServerResult {
     pub fn range(&self) -> (Option<f64>, Option<f64>, bool) {
         match self.mean.filter(MeanInterval::has_interval) {
             Some(mean) => (Some(mean.low), Some(mean.high), true),
+            // Results of older versions have both ends of one round, which is no range.
+            None if self.rounds.len() == 1 => (None, None, false),
             None => (self.leases_per_s_low, self.leases_per_s_high, false),
         }
     }

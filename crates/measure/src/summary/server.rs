@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Bottleneck, Carried, LatencyAt, Round, RunFigure, ServerResult, VariantResult, curve, runs};
+use super::{
+    Bottleneck, Carried, LatencyAt, Round, RunFigure, ServerResult, VariantResult, curve, runs,
+};
 use crate::record::{LoadRecord, Purpose, Run, SearchEnd, Trial};
 use crate::search::Stop;
 use crate::statistics::{MeanInterval, lower_median, trimmed_mean};

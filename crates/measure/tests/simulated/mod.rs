@@ -247,8 +247,8 @@ impl Lab {
         let share = (capacity / rate_per_s).min(1.0);
         // An overloaded server wastes a part of its time on what is too late.
         let carried = (due as f64 * if share < 1.0 { share * share.powf(0.3) } else { 1.0 }) as u64;
-        // Half of the others come in time, out of a queue that grew; of every third server a quarter
-        // of the rest comes late.
+        // Half of the others come in time, out of a queue that grew; of every third server a
+        // quarter of the rest comes late.
         let behind = (due - carried) / 2;
         let late = if number.is_multiple_of(3) { (due - carried - behind) / 4 } else { 0 };
         let on_time = carried + behind;
