@@ -37,7 +37,7 @@ fn ended(done: Result<(), CounterError>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error}");
+            netio::stderr::print_line(format_args!("error: {error}"));
             ExitCode::from(error.exit_code())
         }
     }

@@ -85,7 +85,11 @@ impl Observer {
         let seen = Seen { state: Some(State::Request), ..Seen::NOTHING };
         self.seen.insert(*key, seen);
         if self.is_on(Topic::Connection) {
-            eprintln!("[{} connection] client: {}", place(key), State::Request.name());
+            netio::stderr::print_line(format_args!(
+                "[{} connection] client: {}",
+                place(key),
+                State::Request.name()
+            ));
         }
     }
 
@@ -93,14 +97,14 @@ impl Observer {
     pub(crate) fn look(&mut self, now_ns: u64, key: &Key, connection: &Connection) {
         let text = self.changes(now_ns, key, connection);
         if !text.is_empty() {
-            eprint!("{text}");
+            netio::stderr::print(&text);
         }
     }
 
     /// The connection is gone.
     pub(crate) fn forget(&mut self, key: &Key) {
         if self.seen.remove(key).is_some() && self.is_on(Topic::Connection) {
-            eprintln!("[{} connection] gone", place(key));
+            netio::stderr::print_line(format_args!("[{} connection] gone", place(key)));
         }
     }
 

@@ -55,7 +55,7 @@ impl Command {
         match done {
             Ok(outcome) => ExitCode::from(outcome.code()),
             Err(error) => {
-                eprintln!("error: {error}");
+                netio::stderr::print_line(format_args!("error: {error}"));
                 ExitCode::from(error.code())
             }
         }
@@ -74,8 +74,10 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    const fn code(self) -> u8 {
+    fn code(self) -> u8 {
         match self {
+            // A reader that has closed the output has all that it wanted.
+            Self::Interrupted if netio::stdout::is_closed() => 0,
             Self::Done => 0,
             Self::FellShort => 3,
             Self::Interrupted => 130,

@@ -81,7 +81,7 @@ pub fn send(args: &SendArgs) -> Result<Outcome, ToolError> {
         bytes += filled as u64;
     }
     let Waited::Done(()) = single.close()? else { return Ok(Outcome::Interrupted) };
-    eprintln!("sent {bytes} octets in {datagrams} datagrams");
+    netio::stderr::print_line(format_args!("sent {bytes} octets in {datagrams} datagrams"));
     Ok(Outcome::Done)
 }
 
@@ -97,7 +97,8 @@ pub fn recv(args: &RecvArgs) -> Result<Outcome, ToolError> {
         })?,
         None => standard(io::stdout().as_fd())?,
     };
-    let Waited::Done(single) = Single::accept(&args.link, |text| eprintln!("{text}"))? else {
+    let Waited::Done(single) = Single::accept(&args.link, |text| netio::stderr::print_line(&text))?
+    else {
         return Ok(Outcome::Interrupted);
     };
     let (mut datagrams, mut bytes) = (0_u64, 0_u64);
@@ -116,7 +117,7 @@ pub fn recv(args: &RecvArgs) -> Result<Outcome, ToolError> {
         }
     }
     let Waited::Done(()) = single.close()? else { return Ok(Outcome::Interrupted) };
-    eprintln!("received {bytes} octets in {datagrams} datagrams");
+    netio::stderr::print_line(format_args!("received {bytes} octets in {datagrams} datagrams"));
     Ok(Outcome::Done)
 }
 

@@ -148,7 +148,7 @@ impl RunArgs {
         let settings = match self.settings(target, first) {
             Ok(settings) => settings,
             Err(problem) => {
-                eprintln!("error: {problem}");
+                netio::stderr::print_line(format_args!("error: {problem}"));
                 return ExitCode::from(2);
             }
         };
@@ -160,7 +160,7 @@ impl RunArgs {
             Ok(report) => report,
             Err(LoadError::Settings(problems)) => {
                 for problem in problems {
-                    eprintln!("error: {problem}");
+                    netio::stderr::print_line(format_args!("error: {problem}"));
                 }
                 return ExitCode::from(2);
             }
@@ -198,6 +198,6 @@ impl RunArgs {
 }
 
 fn failed(message: &str) -> ExitCode {
-    eprintln!("error: {message}");
+    netio::stderr::print_line(format_args!("error: {message}"));
     ExitCode::FAILURE
 }

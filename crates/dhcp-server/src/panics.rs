@@ -23,7 +23,7 @@ pub(crate) fn install() {
         let end = if is_contained { "what it did is given up" } else { "the server aborts" };
         let line = format!("a mistake of the server: {words}; {end}");
         // The log is written by another thread, for which an abort does not wait.
-        eprintln!("{line}");
+        netio::stderr::print_line(&line);
         tracing::error!(target: DAEMON, id = "DHCPX_INTERNAL_ERROR", "{line}");
         if !is_contained {
             abort();

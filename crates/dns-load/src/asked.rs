@@ -121,7 +121,9 @@ impl Asking {
             .map_err(|problem| (format!("{name} {problem}"), 2))?;
         if captured.left_out > 0 {
             let count = captured.left_out;
-            eprintln!("dns load: {name}: {count} datagrams that are no plain queries are left out");
+            netio::stderr::print_line(format_args!(
+                "dns load: {name}: {count} datagrams that are no plain queries are left out"
+            ));
         }
         Ok(Asked {
             workload: captured.workload,

@@ -86,7 +86,7 @@ impl Command {
 /// Says what stopped a command.
 pub(crate) fn failed(message: &str, code: u8) -> ExitCode {
     for line in message.lines() {
-        eprintln!("error: {line}");
+        netio::stderr::print_line(format_args!("error: {line}"));
     }
     ExitCode::from(code)
 }

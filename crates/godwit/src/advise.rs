@@ -65,13 +65,13 @@ pub(crate) fn run(args: &Args) -> ExitCode {
     let shown = match judge(args) {
         Ok(shown) => shown,
         Err(problem) => {
-            eprintln!("{problem}");
+            netio::stderr::print_line(&problem);
             return ExitCode::from(2);
         }
     };
     let text = if args.json { format!("{:#}\n", shown.json()) } else { shown.text() };
     if let Err(error) = stdout::print(&text) {
-        eprintln!("error: cannot write to standard output: {error}");
+        netio::stderr::print_line(format_args!("error: cannot write to standard output: {error}"));
         return ExitCode::FAILURE;
     }
     ExitCode::from(if shown.too_dear().count() > 0 { 3 } else { 0 })
@@ -101,7 +101,7 @@ fn judge(args: &Args) -> Result<Shown, String> {
 fn leases(path: &Path, is_v6: bool) -> Result<Leased, String> {
     let told = |report: &LoadReport| {
         for error in &report.errors {
-            eprintln!("warning: {}: {error}", path.display());
+            netio::stderr::print_line(format_args!("warning: {}: {error}", path.display()));
         }
     };
     if is_v6 {

@@ -132,7 +132,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
     let measured_per_s = match args.measured.as_deref().map(measured).transpose() {
         Ok(measured) => measured,
         Err(problem) => {
-            eprintln!("error: --measured: {problem}");
+            netio::stderr::print_line(format_args!("error: --measured: {problem}"));
             return ExitCode::from(2);
         }
     };
@@ -162,7 +162,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         Format::Html => render_capacity(&table.chart()),
     };
     if let Err(error) = stdout::print(&text) {
-        eprintln!("error: cannot write to standard output: {error}");
+        netio::stderr::print_line(format_args!("error: cannot write to standard output: {error}"));
         return ExitCode::FAILURE;
     }
     ExitCode::from(if table.is_too_much() { 3 } else { 0 })

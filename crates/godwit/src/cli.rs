@@ -15,6 +15,7 @@ use crate::kea_lfc;
 use crate::keactrl;
 use crate::lab;
 use crate::netem;
+use crate::say;
 use crate::ubench;
 
 /// A performance lab for datagram services, and the DHCP server that it ships.
@@ -97,8 +98,7 @@ enum LoadProtocol {
 pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();
     if kea_admin::is_version(&words) {
-        println!("{}", dhcp_server::KEA_LEVEL);
-        return ExitCode::SUCCESS;
+        return say::ended(say::line(dhcp_server::KEA_LEVEL));
     }
     let words = as_called(words);
     let after_command: Vec<String> =

@@ -9,6 +9,8 @@ use dhcp_lease::v6::V6;
 use dhcp_store::sql::transfer::{self, TransferError};
 use dhcp_store::sql::{Backend, Database, Schema, Settings, SqlError, SslMode, Stored};
 
+use crate::say;
+
 /// Make, look at, fill and empty the tables of leases in a database, as kea-admin does
 ///
 /// Exit codes: 0 done; 1 the database or a file failed, or holds something else than expected; 2 bad
@@ -173,13 +175,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
             false => upload::<V6>(place, input),
         },
     };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(problem) => {
-            eprintln!("error: {problem}");
-            ExitCode::FAILURE
-        }
-    }
+    say::ended(done)
 }
 
 fn init(place: &Place, schema: SchemaName) -> Result<(), String> {
@@ -189,8 +185,7 @@ fn init(place: &Place, schema: SchemaName) -> Result<(), String> {
     };
     let mut database = open(place, true)?;
     database.install(schema).map_err(said)?;
-    println!("made the tables, version {}", found(&mut database)?);
-    Ok(())
+    say::line(format_args!("made the tables, version {}", found(&mut database)?))
 }
 
 fn upgrade(place: &Place) -> Result<(), String> {
@@ -198,24 +193,24 @@ fn upgrade(place: &Place) -> Result<(), String> {
     let has_changed = database.upgrade().map_err(said)?;
     let version = found(&mut database)?;
     match has_changed {
-        true => println!("upgraded the tables to version {version}"),
-        false => println!("the tables are of version {version} already"),
+        true => say::line(format_args!("upgraded the tables to version {version}")),
+        false => say::line(format_args!("the tables are of version {version} already")),
     }
-    Ok(())
 }
 
 fn version(place: &Place) -> Result<(), String> {
-    println!("{}", found(&mut open(place, false)?)?);
-    Ok(())
+    say::line(found(&mut open(place, false)?)?)
 }
 
 fn dump<F: Stored>(place: &Place, path: &Path) -> Result<(), String> {
     let mut database = open(place, false)?;
     let loaded = transfer::dump::<F>(&mut database, path).map_err(moved)?;
     for (row, fault) in &loaded.faults {
-        eprintln!("warning: row {row} is no lease and is left out: {fault}");
+        netio::stderr::print_line(format_args!(
+            "warning: row {row} is no lease and is left out: {fault}"
+        ));
     }
-    println!("wrote {} leases to {}", loaded.leases, path.display());
+    say::line(format_args!("wrote {} leases to {}", loaded.leases, path.display()))?;
     match loaded.bad_rows {
         0 => Ok(()),
         count => Err(format!("{count} rows are no leases")),
@@ -226,9 +221,13 @@ fn upload<F: Stored>(place: &Place, path: &Path) -> Result<(), String> {
     let mut database = open(place, false)?;
     let uploaded = transfer::upload::<F>(&mut database, path).map_err(moved)?;
     for problem in uploaded.file.errors.iter().map(ToString::to_string).chain(uploaded.refusals) {
-        eprintln!("warning: {problem}");
+        netio::stderr::print_line(format_args!("warning: {problem}"));
     }
-    println!("wrote {} leases of {} to the database", uploaded.leases, path.display());
+    say::line(format_args!(
+        "wrote {} leases of {} to the database",
+        uploaded.leases,
+        path.display()
+    ))?;
     match (uploaded.file.bad_rows, uploaded.refused) {
         (0, 0) => Ok(()),
         (0, refused) => Err(format!("the database refused {refused} leases of {}", path.display())),

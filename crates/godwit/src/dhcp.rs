@@ -115,7 +115,9 @@ pub(crate) fn run(server: Server, args: &Args) -> ExitCode {
         }
         (None, Some(path)) => server.serve(&settings(server, args, path.clone())),
         (None, None) => {
-            eprintln!("error: name a configuration with -c FILE, or with -t FILE to check it");
+            netio::stderr::print_line(
+                "error: name a configuration with -c FILE, or with -t FILE to check it",
+            );
             return ExitCode::from(2);
         }
     };
@@ -124,7 +126,7 @@ pub(crate) fn run(server: Server, args: &Args) -> ExitCode {
         // What was asked for is no error.
         Err(ServerError::Commanded(code)) => ExitCode::from(code),
         Err(error) => {
-            eprintln!("{}", prefixed(&error));
+            netio::stderr::print_line(format_args!("{}", prefixed(&error)));
             ExitCode::from(error.exit_code())
         }
     }

@@ -11,6 +11,8 @@ use dhcp_lease::v6::V6;
 use dhcp_store::memfile::{Cleaned, Cleanup, LeaseFiles};
 use dhcp_store::storage::DiskStorage;
 
+use crate::say;
+
 /// Clean up rotated lease files as Kea's kea-lfc does; the servers here do it by themselves
 ///
 /// Of the previous file and the copy, a file with one row for each lease is made; it takes the place of the
@@ -65,28 +67,23 @@ struct Family {
 pub(crate) fn run(args: &Args) -> ExitCode {
     let level = dhcp_server::KEA_LEVEL;
     if args.version {
-        println!("{level}");
-        return ExitCode::SUCCESS;
+        return say::ended(say::line(level));
     }
     if args.extended {
-        println!("{level} (godwit {})", env!("CARGO_PKG_VERSION"));
-        return ExitCode::SUCCESS;
+        return say::ended(say::line(format_args!(
+            "{level} (godwit {})",
+            env!("CARGO_PKG_VERSION")
+        )));
     }
-    match clean_up(args) {
-        Ok(cleaned) => {
-            for error in &cleaned.report.errors {
-                eprintln!("warning: {error}");
-            }
-            if args.verbose {
-                println!("wrote {} leases", cleaned.leases);
-            }
-            ExitCode::SUCCESS
+    say::ended(clean_up(args).and_then(|cleaned| {
+        for error in &cleaned.report.errors {
+            netio::stderr::print_line(format_args!("warning: {error}"));
         }
-        Err(problem) => {
-            eprintln!("error: {problem}");
-            ExitCode::FAILURE
+        if args.verbose {
+            say::line(format_args!("wrote {} leases", cleaned.leases))?;
         }
-    }
+        Ok(())
+    }))
 }
 
 fn clean_up(args: &Args) -> Result<Cleaned, String> {
@@ -100,7 +97,8 @@ fn clean_up(args: &Args) -> Result<Cleaned, String> {
     };
     if args.verbose {
         let number = if args.family.is_v6 { 6 } else { 4 };
-        println!("DHCPv{number}: {} and {}", files.previous.display(), files.rotated.display());
+        let (previous, rotated) = (files.previous.display(), files.rotated.display());
+        say::line(format_args!("DHCPv{number}: {previous} and {rotated}"))?;
     }
     let _pid_file = PidFile::claim(path(&args.pid_file))?;
     let cleanup = match args.family.is_v6 {

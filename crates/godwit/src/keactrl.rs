@@ -6,6 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
+use crate::say;
+
 /// Start, stop, reload or look at the servers of a keactrl.conf, as Kea's keactrl does
 ///
 /// The servers are those that the file names (`dhcp4_srv`, `dhcp6_srv`, `dhcp_ddns_srv`).
@@ -67,17 +69,19 @@ const SERVERS: [Server; 3] = [
 pub(crate) fn run(args: &Args) -> ExitCode {
     let level = dhcp_server::KEA_LEVEL;
     if args.level {
-        println!("{level}");
-        return ExitCode::SUCCESS;
+        return say::ended(say::line(level));
     }
     let Some(action) = args.action.filter(|_| !args.extended) else {
-        println!("{level} (godwit {})", env!("CARGO_PKG_VERSION"));
-        return ExitCode::SUCCESS;
+        return say::ended(say::line(format_args!(
+            "{level} (godwit {})",
+            env!("CARGO_PKG_VERSION")
+        )));
     };
     match act(action, args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
-            println!("ERROR/keactrl: {problem}");
+            // As keactrl, it complains on the standard output.
+            let _ = say::line(format_args!("ERROR/keactrl: {problem}"));
             ExitCode::FAILURE
         }
     }
@@ -89,7 +93,7 @@ fn act(action: Action, args: &Args) -> Result<(), String> {
         .map_err(|_| format!("keactrl configuration file doesn't exist in {shown}."))?;
     let settings = read(&text);
     if action == Action::Version {
-        println!("keactrl: {}", dhcp_server::KEA_LEVEL);
+        say::line(format_args!("keactrl: {}", dhcp_server::KEA_LEVEL))?;
     }
     if action == Action::Status {
         return status(&settings, &args.config);
@@ -112,13 +116,13 @@ fn status(settings: &Settings, own: &Path) -> Result<(), String> {
     for server in SERVERS {
         let (_, config, pid_file) = files(&server, settings)?;
         let state = if running(&pid_file).is_some() { "active" } else { "inactive" };
-        println!("{}: {state}", server.titles[0]);
+        say::line(format_args!("{}: {state}", server.titles[0]))?;
         configs.push((server.titles[1], config));
     }
     for (title, config) in &configs {
-        println!("Kea {title} configuration file: {config}");
+        say::line(format_args!("Kea {title} configuration file: {config}"))?;
     }
-    println!("keactrl configuration file: {}", own.display());
+    say::line(format_args!("keactrl configuration file: {}", own.display()))?;
     match configs.iter().find(|(_, config)| !Path::new(config).is_file()) {
         Some((_, config)) => Err(format!("Configuration file for Kea does not exist: {config}.")),
         None => Ok(()),
@@ -147,31 +151,36 @@ fn on_server(
     match (action, pid) {
         (Action::Start, Some(pid)) => {
             let file = pid_file.display();
-            println!(
+            say::line(format_args!(
                 "INFO/keactrl: {name} appears to be running, see: PID {pid}, PID file: {file}."
-            );
+            ))?;
         }
         (Action::Start, None) => {
             let words = words(server, settings, options);
-            println!("INFO/keactrl: Starting {program} -c {config} {}", words.join(" "));
+            say::line(format_args!(
+                "INFO/keactrl: Starting {program} -c {config} {}",
+                words.join(" ")
+            ))?;
             let mut command = Command::new(program);
             command.arg("-c").arg(config).args(words).stdin(Stdio::null());
             command.spawn().map_err(|cause| format!("cannot start {program}: {cause}"))?;
         }
-        (Action::Stop | Action::Reload, None) => println!("INFO/keactrl: {name} isn't running."),
+        (Action::Stop | Action::Reload, None) => {
+            say::line(format_args!("INFO/keactrl: {name} isn't running."))?;
+        }
         (Action::Stop, Some(pid)) => {
-            println!("INFO/keactrl: Stopping {name}...");
+            say::line(format_args!("INFO/keactrl: Stopping {name}..."))?;
             signal("TERM", pid)?;
         }
         (Action::Reload, Some(pid)) => {
-            println!("INFO/keactrl: Reloading {name}...");
+            say::line(format_args!("INFO/keactrl: Reloading {name}..."))?;
             signal("HUP", pid)?;
         }
         (Action::Status | Action::Version, _) => {
             let output = Command::new(program).arg("-v").output();
             let version = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
             let version = version.unwrap_or_else(|_| format!("unknown, {program} missing"));
-            println!("{name}: {}", version.trim_end());
+            say::line(format_args!("{name}: {}", version.trim_end()))?;
         }
     }
     Ok(())

@@ -212,7 +212,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         Command::Clean => clean(),
     };
     done.unwrap_or_else(|error| {
-        eprintln!("error: {error}");
+        netio::stderr::print_line(format_args!("error: {error}"));
         ExitCode::from(error.exit_code())
     })
 }
@@ -303,7 +303,7 @@ fn own_program() -> Result<(PathBuf, String), LabError> {
 /// Tells why services fell short; the code that says so.
 fn exit_code(is_interrupted: bool, shortfalls: &[String]) -> ExitCode {
     for shortfall in shortfalls {
-        eprintln!("fell short: {shortfall}");
+        netio::stderr::print_line(format_args!("fell short: {shortfall}"));
     }
     match (is_interrupted, shortfalls.is_empty()) {
         (true, _) => ExitCode::from(130),
@@ -421,7 +421,8 @@ fn limit(args: &LimitArgs) -> Result<ExitCode, LabError> {
 fn distance(args: &DistanceArgs) -> Result<ExitCode, LabError> {
     let round_trip = Duration::from_millis(args.round_trip_ms);
     lab::distance::run(args.listen, args.to, round_trip, |address| {
-        print_line(&address.to_string())
+        print_line(&address.to_string())?;
+        Ok(!netio::stdout::is_closed())
     })?;
     Ok(ExitCode::SUCCESS)
 }

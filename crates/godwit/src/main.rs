@@ -11,6 +11,7 @@ mod kea_lfc;
 mod keactrl;
 mod lab;
 mod netem;
+mod say;
 mod signals;
 mod ubench;
 

@@ -142,7 +142,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             for line in error.to_string().lines() {
-                eprintln!("error: {line}");
+                netio::stderr::print_line(format_args!("error: {line}"));
             }
             ExitCode::from(error.exit_code())
         }
@@ -184,9 +184,12 @@ fn bridge(args: &RunArgs) -> Result<(), LinkError> {
     let [first, second] = &request.between;
     let up = |warnings: &[String]| {
         for warning in warnings {
-            eprintln!("warning: {warning}");
+            netio::stderr::print_line(format_args!("warning: {warning}"));
         }
-        eprintln!("netem: up between {first} and {second}, seed {}", request.seed);
+        netio::stderr::print_line(format_args!(
+            "netem: up between {first} and {second}, seed {}",
+            request.seed
+        ));
     };
     netem_link::serve(&request, signals, up, |report| tell(report, args.json))
 }

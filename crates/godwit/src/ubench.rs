@@ -196,7 +196,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error}");
+            netio::stderr::print_line(format_args!("error: {error}"));
             ExitCode::from(if matches!(error, UbenchError::Usage(_)) { 2 } else { 1 })
         }
     }
@@ -331,9 +331,13 @@ fn run_all(args: &Args) -> Result<(), UbenchError> {
     let request = request(args, subjects);
     let is_verbose = args.verbose.unwrap_or_else(|| std::io::stderr().is_terminal());
     let report = ubench::measure(&request, &mut |told| match told {
-        Told::Run(subject, 0) if is_verbose => eprintln!("warm-up: {subject}"),
-        Told::Run(subject, run) if is_verbose => eprintln!("run {run}: {subject}"),
-        Told::Note(note) => eprintln!("note: {note}"),
+        Told::Run(subject, 0) if is_verbose => {
+            netio::stderr::print_line(format_args!("warm-up: {subject}"))
+        }
+        Told::Run(subject, run) if is_verbose => {
+            netio::stderr::print_line(format_args!("run {run}: {subject}"))
+        }
+        Told::Note(note) => netio::stderr::print_line(format_args!("note: {note}")),
         Told::Run(..) | Told::Marks(..) => {}
     })?;
     if let Some(path) = &args.html {
@@ -404,7 +408,7 @@ fn run_as_2012(args: &Args) -> Result<(), UbenchError> {
             // A closed output shows at the end.
             let _ = netio::stdout::print(&line);
         }
-        Told::Note(note) => eprintln!("note: {note}"),
+        Told::Note(note) => netio::stderr::print_line(format_args!("note: {note}")),
         Told::Run(..) => {}
     })?;
     let row = report.rows.first().ok_or_else(|| UbenchError::said("nothing was measured"))?;

@@ -7,6 +7,7 @@ mod check;
 mod chromium;
 mod clients;
 mod clients6;
+mod closed_pipes;
 mod coming_from_kea;
 mod common;
 mod compare;

@@ -23,8 +23,8 @@ const SLACK: Duration = Duration::from_micros(80);
 /// Octets with the moment at which they arrive.
 type Piece = (Instant, Vec<u8>);
 
-/// Passes on what comes to `listen` to `to` and back, as long as the process lives; `began` is told the
-/// address that clients find it at.
+/// Passes on what comes to `listen` to `to` and back, as long as the process lives. `began` gets the
+/// address that clients find it at, and returns false when nobody learns of it: then this ends.
 ///
 /// # Errors
 ///
@@ -33,11 +33,13 @@ pub fn run(
     listen: SocketAddr,
     to: SocketAddr,
     round_trip: Duration,
-    began: impl FnOnce(SocketAddr) -> Result<(), LabError>,
+    began: impl FnOnce(SocketAddr) -> Result<bool, LabError>,
 ) -> Result<(), LabError> {
     let cannot = |cause| LabError::cannot(format!("listen at {listen}"), cause);
     let listener = TcpListener::bind(listen).map_err(cannot)?;
-    began(listener.local_addr().map_err(cannot)?)?;
+    if !began(listener.local_addr().map_err(cannot)?)? {
+        return Ok(());
+    }
     // What goes wrong with one connection is seen by both of its ends.
     for near in listener.incoming().flatten() {
         join(near, to, round_trip / 2).ok();

@@ -1,11 +1,12 @@
 //! What the person at the terminal sees while a run goes on: one live line, or plain lines where
 //! the output is not a terminal. The same goes to the run's folder, for who looks at it from elsewhere.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::Path;
 use std::time::Instant;
 
 use measure::record::Run;
+use netio::stderr;
 
 use crate::journal::{Journal, Kind};
 
@@ -63,7 +64,7 @@ impl Progress {
             let line = format!("[{:>3} s] {words}", self.began.elapsed().as_secs());
             let line: String = line.chars().take(self.columns - 1).collect();
             self.shown = line.chars().count();
-            write(&format!("\r\x1b[K{line}"));
+            stderr::print(format_args!("\r\x1b[K{line}"));
         }
     }
 
@@ -73,7 +74,7 @@ impl Progress {
         if self.is_live {
             self.show(words);
         } else {
-            write(&format!("[{:>3} s] {words}\n", self.began.elapsed().as_secs()));
+            stderr::print_line(format_args!("[{:>3} s] {words}", self.began.elapsed().as_secs()));
         }
     }
 
@@ -81,13 +82,13 @@ impl Progress {
     pub fn say(&mut self, words: &str) {
         self.note(Kind::Said, words);
         self.clear();
-        write(&format!("{words}\n"));
+        stderr::print_line(words);
     }
 
     /// Takes the live line away.
     pub fn clear(&mut self) {
         if self.is_live && self.shown > 0 {
-            write("\r\x1b[K");
+            stderr::print("\r\x1b[K");
             self.shown = 0;
         }
     }
@@ -97,11 +98,4 @@ impl Drop for Progress {
     fn drop(&mut self) {
         self.clear();
     }
-}
-
-/// A closed standard error output is no reason to end a measurement.
-fn write(text: &str) {
-    let mut stderr = std::io::stderr().lock();
-    let _ = stderr.write_all(text.as_bytes());
-    let _ = stderr.flush();
 }

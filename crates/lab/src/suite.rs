@@ -2,6 +2,7 @@
 //! inside that of the suite, and a front page over them.
 
 use std::fmt::Write as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -82,11 +83,19 @@ pub fn run_suite(
                 shortfalls.extend(sentences);
                 Ok((name, summary))
             }
+            Err(LabError::Interrupted) => Err("the run was interrupted in it".to_owned()),
             Err(error) => {
                 progress.say(&format!("warning: {}: {error}", part.plan));
                 Err(error.to_string())
             }
         });
+    }
+    if parts.iter().all(Result::is_err) {
+        // Plans that could not be run have left nothing in it.
+        let _ = fs::remove_dir(&folder);
+        if stop.load(Ordering::Acquire) {
+            return Err(LabError::Interrupted);
+        }
     }
     if let Some(Err(why)) = parts.first()
         && parts.iter().all(Result::is_err)

@@ -42,6 +42,7 @@ pub mod send;
 pub mod signal;
 mod slab;
 mod slots;
+pub mod stderr;
 pub mod stdout;
 pub mod steer;
 pub mod tcp;

@@ -38,6 +38,14 @@ extern "C" fn on_signal(number: libc::c_int) {
     }
 }
 
+/// Asks the process to stop as a signal does, without one.
+pub(crate) fn ask_to_stop() {
+    STOP.store(true, Ordering::Release);
+    if let Some(waker) = WAKER.get() {
+        waker.wake();
+    }
+}
+
 fn handle(number: libc::c_int, flags: libc::c_int) -> io::Result<()> {
     // SAFETY: an all-zero sigaction is valid (empty mask, no restorer); the handler is a plain
     // function that touches atomics and calls write(2) only, both async-signal-safe.
@@ -80,7 +88,8 @@ impl Signals {
         Ok(self)
     }
 
-    /// Set once SIGINT or SIGTERM has come; never cleared.
+    /// Set once SIGINT or SIGTERM has come, or the reader of the standard output has closed its end
+    /// ([`crate::stdout`]); never cleared.
     #[must_use]
     pub fn stop(&self) -> &'static AtomicBool {
         &STOP
@@ -89,7 +98,8 @@ impl Signals {
     /// The signal that asked to stop (`SIGINT` is 2, `SIGTERM` 15), if one did.
     #[must_use]
     pub fn stopped_by(&self) -> Option<i32> {
-        STOP.load(Ordering::Acquire).then(|| STOPPED_BY.load(Ordering::Relaxed))
+        let number = STOP.load(Ordering::Acquire).then(|| STOPPED_BY.load(Ordering::Relaxed));
+        number.filter(|&number| number != 0)
     }
 
     /// True once per reload request; requests that come before the look are merged.

@@ -2,15 +2,25 @@
 //! disk: the macros of the standard library panic then.
 
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Writes `text` to the standard output, at once. Whoever closed the pipe (`| head -1`) has read
-/// enough: that is no error, and what a program goes on to do and its exit code stay the same.
+use crate::signal;
+
+/// Set for good when the reader of the standard output has closed its end.
+static IS_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Writes `text` to the standard output, at once. A closed pipe (`| head -1`) is no error: its reader
+/// has read enough. It asks the command to end as a signal does ([`crate::signal::Signals::stop`]).
 ///
 /// # Errors
 ///
 /// Why the output does not take it otherwise.
 pub fn print(text: &str) -> io::Result<()> {
-    put(&mut io::stdout().lock(), text)
+    if put(&mut io::stdout().lock(), text)? == Reader::Gone {
+        IS_CLOSED.store(true, Ordering::Release);
+        signal::ask_to_stop();
+    }
+    Ok(())
 }
 
 /// [`print`] with the end of a line.
@@ -22,10 +32,24 @@ pub fn print_line(text: &str) -> io::Result<()> {
     print(&format!("{text}\n"))
 }
 
-fn put(output: &mut impl Write, text: &str) -> io::Result<()> {
+/// Returns whether a write has found the standard output closed by its reader.
+#[must_use]
+pub fn is_closed() -> bool {
+    IS_CLOSED.load(Ordering::Acquire)
+}
+
+/// State of the pipe's other end after a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reader {
+    Reading,
+    Gone,
+}
+
+fn put(output: &mut impl Write, text: &str) -> io::Result<Reader> {
     match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        done => done,
+        Ok(()) => Ok(Reader::Reading),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Reader::Gone),
+        Err(error) => Err(error),
     }
 }
 
@@ -48,9 +72,12 @@ mod tests {
 
     #[test]
     fn only_a_reader_that_has_gone_is_no_error() {
-        assert!(put(&mut Failing(io::ErrorKind::BrokenPipe), "text").is_ok());
-        assert!(put(&mut Failing(io::ErrorKind::BrokenPipe), "").is_ok());
+        for text in ["text", ""] {
+            let closed = put(&mut Failing(io::ErrorKind::BrokenPipe), text);
+            assert_eq!(closed.unwrap(), Reader::Gone);
+        }
         let full = put(&mut Failing(io::ErrorKind::StorageFull), "text");
         assert_eq!(full.unwrap_err().kind(), io::ErrorKind::StorageFull);
+        assert_eq!(put(&mut Vec::new(), "text").unwrap(), Reader::Reading);
     }
 }

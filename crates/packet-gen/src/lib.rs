@@ -48,7 +48,7 @@ impl Args {
         match run::run(self) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
-                eprintln!("error: {error}");
+                netio::stderr::print_line(format_args!("error: {error}"));
                 ExitCode::from(error.exit_code())
             }
         }

@@ -107,7 +107,10 @@ pub(crate) fn run(args: &Args) -> Result<(), GeneratorError> {
     };
     let input = source.read(&settings)?;
     if !input.program.warnings.is_empty() {
-        eprintln!("warning: {}", source.shown(&input.program.warnings));
+        netio::stderr::print_line(format_args!(
+            "warning: {}",
+            source.shown(&input.program.warnings)
+        ));
     }
     let schedule = schedule(args, &input);
     // In the reference every worker begins with the same numbers.
@@ -241,7 +244,10 @@ fn send(
     for (number, packet) in packets.iter().enumerate() {
         // Type IPv4, and a time to live of 0.
         if packet.octets.get(12..14) == Some(&[8, 0]) && packet.octets.get(22) == Some(&0) {
-            eprintln!("warning: packet {} has a time to live of 0", number + 1);
+            netio::stderr::print_line(format_args!(
+                "warning: packet {} has a time to live of 0",
+                number + 1
+            ));
             break;
         }
     }

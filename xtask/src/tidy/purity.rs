@@ -1,6 +1,7 @@
 //! Layers 0 to 2 take octets and times and return values: no clock, file, socket, thread,
 //! environment or terminal, and no hash map whose order differs from run to run. Outside `netio`
-//! no code is unsafe.
+//! no code is unsafe, and no program prints by the macros of the standard library, which panic on a
+//! closed pipe.
 
 use std::ops::Range;
 
@@ -9,7 +10,7 @@ use super::source::{Source, Token, is_word};
 use super::workspace::{Layer, Workspace};
 
 /// Names of the checks of this module, as findings carry them.
-pub(crate) const RULES: [&str; 2] = ["pure", "unsafe"];
+pub(crate) const RULES: [&str; 3] = ["print", "pure", "unsafe"];
 
 /// The crate that holds all unsafe code.
 const UNSAFE_CRATE: &str = "netio";
@@ -46,6 +47,9 @@ const FORBIDDEN: [(&[&str], &str); 27] = [
     (&["std", "sync", "mpsc"], "channels belong to the products"),
 ];
 
+/// Macros that panic when the output is a closed pipe or a full disk.
+const PRINTS: [&str; 4] = ["print!", "println!", "eprint!", "eprintln!"];
+
 /// Checks every source; `test_files` are compiled for tests only.
 pub(crate) fn check(workspace: &Workspace, test_files: &[String], findings: &mut Vec<Finding>) {
     for (path, source) in &workspace.sources {
@@ -59,9 +63,27 @@ pub(crate) fn check(workspace: &Workspace, test_files: &[String], findings: &mut
         let is_library_code = path
             .strip_prefix(&package.folder)
             .is_some_and(|rest| rest.trim_start_matches('/').starts_with("src/"));
-        let is_pure = matches!(package.layer, Ok(Layer::Number(0..=2)));
-        if is_pure && is_library_code && !test_files.contains(path) {
-            check_source(source, findings);
+        if !is_library_code || test_files.contains(path) {
+            continue;
+        }
+        match package.layer {
+            Ok(Layer::Number(0..=2)) => check_source(source, findings),
+            Ok(Layer::Number(_)) => check_prints(source, findings),
+            _ => {}
+        }
+    }
+}
+
+fn check_prints(source: &Source, findings: &mut Vec<Finding>) {
+    let tests = source.test_ranges();
+    for path in paths(&source.tokens()) {
+        let [.., last] = path.segments[..] else { continue };
+        if PRINTS.contains(&last) && !tests.iter().any(|range| range.contains(&path.offset)) {
+            let message = format!(
+                "`{last}` panics on a closed pipe: call `netio::stdout::print_line` or \
+                 `netio::stderr::print_line`"
+            );
+            findings.push(Finding::new("print", &source.path, path.line, message));
         }
     }
 }
@@ -205,6 +227,16 @@ mod tests {
         assert_eq!(lines("use std::time;\nfn f() { time::Instant::now(); }"), [2]);
         assert!(lines("use std::time::Duration; // Instant::now()").is_empty());
         assert!(lines("const X: &str = \"std::time::Instant::now()\";").is_empty());
+    }
+
+    #[test]
+    fn macros_that_print_are_seen_outside_of_tests() {
+        let text = "fn f() {\n std::eprintln!(\"x\"); print_line(\"x\"); }\n\
+                    #[cfg(test)]\nmod tests { fn f() { println!(\"x\"); } }";
+        let mut findings = Vec::new();
+        check_prints(&Source::new("x.rs", text), &mut findings);
+        let lines: Vec<usize> = findings.iter().map(|finding| finding.line).collect();
+        assert_eq!(lines, [2]);
     }
 
     #[test]

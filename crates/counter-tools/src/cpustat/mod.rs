@@ -159,7 +159,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CounterError> {
         let rows = selection.rows(&before, &now);
         let loads: Vec<_> = watched.iter_mut().filter_map(Watched::next).collect();
         if rows.is_empty() && loads.is_empty() {
-            eprintln!("all processes have ended");
+            netio::stderr::print_line("all processes have ended");
             break;
         }
         show(args, &Shown { kind: "interval", is_first: shown == 0, rows, loads })?;

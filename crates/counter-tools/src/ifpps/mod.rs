@@ -157,7 +157,9 @@ fn show(
         Form::Csv { cpus } => {
             if step.went_back && !args.no_warn {
                 let name = &view.device.name;
-                eprintln!("warning: the counters of {name} went back: not counted");
+                netio::stderr::print_line(format_args!(
+                    "warning: the counters of {name} went back: not counted"
+                ));
             }
             print(&csv::row(now, step, args.interval, cpus))
         }

@@ -40,7 +40,7 @@ impl OwnEnd {
             if let Some(observer) = &mut observer {
                 let (now_ns, key) = (Clock::mono_ns(), connecting.key());
                 let changes = connecting.look(|core| observer.changes(now_ns, key, core));
-                eprint!("{}", changes.unwrap_or_default());
+                netio::stderr::print(format_args!("{}", changes.unwrap_or_default()));
             }
             match is_open {
                 Ok(true) => break,
@@ -103,7 +103,7 @@ impl OwnEnd {
         if let Some(observer) = &mut *self.observer.borrow_mut() {
             let (now_ns, key) = (Clock::mono_ns(), self.connection().key());
             let changes = self.connection().look(|core| observer.changes(now_ns, key, core));
-            eprint!("{}", changes.unwrap_or_default());
+            netio::stderr::print(format_args!("{}", changes.unwrap_or_default()));
         }
     }
 

@@ -208,7 +208,7 @@ fn run_server(args: &Args, config: &Config) -> Result<Outcome, ToolError> {
     let door = format!("Server listening on {}", args.link.door());
     session.output.line(&door)?;
     if args.json {
-        eprintln!("{door}");
+        netio::stderr::print_line(&door);
     }
     let mut ended: Vec<FlowEnd> = Vec::new();
     loop {

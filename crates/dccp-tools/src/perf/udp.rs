@@ -61,7 +61,7 @@ pub(super) fn serve(args: &Args) -> Result<Outcome, ToolError> {
     let door = format!("Server listening on UDP port {}", args.link.udp_port);
     output.line(&door)?;
     if args.json {
-        eprintln!("{door}");
+        netio::stderr::print_line(&door);
     }
     let mut readers = Readers::new();
     while !signals.stop().load(Ordering::Acquire) {

@@ -209,17 +209,19 @@ fn code(done: Result<ExitCode, Failure>) -> ExitCode {
         Ok(code) => code,
         Err(Failure::Usage(problems)) => {
             for problem in problems {
-                eprintln!("ERROR: parsing command line options: {problem}");
+                netio::stderr::print_line(format_args!(
+                    "ERROR: parsing command line options: {problem}"
+                ));
             }
-            eprintln!("perfdhcp -h lists the switches");
+            netio::stderr::print_line("perfdhcp -h lists the switches");
             ExitCode::from(2)
         }
         Err(Failure::Environment(problem)) => {
-            eprintln!("error: {problem}");
+            netio::stderr::print_line(format_args!("error: {problem}"));
             ExitCode::FAILURE
         }
         Err(Failure::Interrupted) => {
-            eprintln!("interrupted before the run began");
+            netio::stderr::print_line("interrupted before the run began");
             ExitCode::from(130)
         }
     }

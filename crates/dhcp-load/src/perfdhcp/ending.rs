@@ -30,8 +30,10 @@ impl Ending {
 
     /// The exit code.
     #[must_use]
-    pub const fn code(self) -> u8 {
+    pub fn code(self) -> u8 {
         match self {
+            // A reader that has closed the output has all that it wanted.
+            Self::Interrupted if netio::stdout::is_closed() => 0,
             Self::Served => 0,
             Self::FellShort => 3,
             Self::Interrupted => 130,

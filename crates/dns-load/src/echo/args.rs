@@ -142,11 +142,11 @@ impl Args {
         if let Some(name) = &self.interface {
             let responder =
                 FrameResponder::open(self.settings(), name).map_err(|error| error.to_string())?;
-            eprintln!("dns echo: answering on {}", self.listen);
+            netio::stderr::print_line(format_args!("dns echo: answering on {}", self.listen));
             return responder.run(signals.stop()).map_err(|error| error.to_string());
         }
         let responder = Responder::open(self.settings()).map_err(|error| error.to_string())?;
-        eprintln!("dns echo: answering on {}", responder.address());
+        netio::stderr::print_line(format_args!("dns echo: answering on {}", responder.address()));
         responder.run(signals.stop()).map_err(|error| error.to_string())
     }
 

@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, LabError> {
         }
     }
     for reason in &comparison.reasons {
-        eprintln!("not comparable because {}", reason.words);
+        netio::stderr::print_line(format_args!("not comparable because {}", reason.words));
     }
     let is_short = match comparison.gate.as_ref().map(|gate| gate.verdict) {
         Some(GateVerdict::Regressed) => true,

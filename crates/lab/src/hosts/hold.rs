@@ -91,7 +91,7 @@ pub fn hold(
     let ended = ended.or_else(|| process.stop(GRACE));
     let words = process.last_words(LAST_LINES);
     if !words.is_empty() {
-        eprintln!("{words}");
+        netio::stderr::print_line(&words);
     }
     Ok(ended.map_or(SIGNALLED, code))
 }
