@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 use core::net::IpAddr;
 
 use base::Now;
-use dhcp_config::{ExtendedInfoChecks, Hook, Problem};
+use dhcp_config::{ExtendedInfoChecks, Hook};
 use dhcp_lease::ClientKey;
 use serde_json::{Value, json};
 
@@ -66,7 +66,7 @@ impl<F: Commanded> Backend for EmptyServer<F> {
         &self.configuration
     }
 
-    fn check(&self, _document: &Value) -> Result<(), Vec<Problem>> {
+    fn check(&self, _document: &Value) -> Result<(), ApplyFailure> {
         Ok(())
     }
 
