@@ -13,6 +13,10 @@ use crate::ToolError;
 use crate::debug::Topic;
 use crate::units::parse_seconds;
 
+/// Datagrams that wait for a command which the machine holds up; those that come beside them are dropped
+/// and reported so.
+const RECEIVE_QUEUE_LEN: usize = 4_096;
+
 /// The DCCP port of iperf, as of its TCP and UDP.
 pub const PORT: u16 = 5_001;
 /// Packets that a queue without bound takes all the same.
@@ -170,6 +174,7 @@ impl LinkArgs {
             send_coverage: self.cscov,
             minimum_coverage: u8::from(self.cscov > 0),
             connect_timeout_ns: 10_000_000_000,
+            receive_queue_len: RECEIVE_QUEUE_LEN,
             ..Config::default()
         };
         for parameter in &self.parameters {

@@ -10,7 +10,7 @@ pub(crate) const SUITES: LongSuites = LongSuites {
     count_default: 3,
     count_variables: &["GODWIT_DCCP_LINUX_ROUNDS"],
     seed_variables: &["GODWIT_SIM_SEED"],
-    // A round is 36 cells, each of some seconds in a machine without hardware support.
+    // A round is 84 cells, each of some seconds in a machine without hardware support.
     case_limit: Duration::from_secs(1800),
     suites: &[Suite {
         name: "linux-6.1",

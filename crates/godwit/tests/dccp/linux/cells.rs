@@ -345,11 +345,15 @@ fn check(cell: Cell, arrived: &Arrived) {
         (Impairment::Corruption, _) => datagrams / 3,
         // Far more than 1 % of the packets would have to be lost.
         (Impairment::Loss, _) => datagrams / 8,
+        // They go as fast as congestion control lets them, and DCCP has no flow control: a receiver that
+        // the machine holds up drops what its buffers cannot take.
+        _ if cell.particular == Trait::Many => datagrams / 4,
         (_, Sender::Ours) if cell.particular == Trait::FullSize => KERNEL_DROPS_MAX * PER_FULL_SIZE,
         (_, Sender::Ours) => datagrams / DATAGRAMS * KERNEL_DROPS_MAX,
         (_, Sender::Kernel) => 0,
     };
-    assert!(lost <= lost_max, "{cell}: datagrams {missing:?} are missing");
+    let shown = &missing[..lost.min(100)];
+    assert!(lost <= lost_max, "{cell}: {lost} datagrams are missing: {shown:?}");
     // One datagram in thirty arrives altered; that none of 400 does has a chance of one in a million.
     let is_altered =
         cell.impairment == Impairment::Corruption && matches!(cell.particular, Trait::Coverage(_));

@@ -3,13 +3,13 @@
 //! it is 0.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use netio::{PollFd, RawOptions, RawSocket, RecvBatch, SendBatch, poll};
+use netio::{PollFd, RawOptions, RawSocket, RecvBatch, SendBatch, UdpOptions, UdpSocket, poll};
 
 use super::machine::{GUEST, HOST};
 
@@ -39,7 +39,7 @@ impl Gateway {
         let thread = std::thread::spawn(move || {
             netio::namespace::enter(&place).expect("root enters namespaces");
             let mut translation = Translation::open(is_v6);
-            tell.send(translation.udp.local_addr().expect("it is bound")).expect("it waits");
+            tell.send(translation.door).expect("it waits");
             while !seen.load(Ordering::Acquire) {
                 translation.turn();
             }
@@ -61,6 +61,7 @@ impl Drop for Gateway {
 
 struct Translation {
     udp: UdpSocket,
+    door: SocketAddr,
     raw: RawSocket,
     host: IpAddr,
     guest: IpAddr,
@@ -76,8 +77,12 @@ impl Translation {
         let [host, guest] = [HOST, GUEST].map(|ends| ends[family].parse().expect("an address"));
         let loopback: IpAddr =
             if is_v6 { Ipv6Addr::LOCALHOST.into() } else { Ipv4Addr::LOCALHOST.into() };
-        let udp = UdpSocket::bind((loopback, 0)).expect("loopback has ports");
-        udp.set_nonblocking(true).expect("sockets can");
+        let udp = UdpSocket::open(&UdpOptions {
+            receive_buffer_bytes: Some(BUFFER_BYTES),
+            send_buffer_bytes: Some(BUFFER_BYTES),
+            ..UdpOptions::at(SocketAddr::new(loopback, 0))
+        });
+        let udp = udp.expect("loopback has ports");
         let raw = RawSocket::open(&RawOptions {
             bind: host,
             protocol: PROTOCOL,
@@ -85,6 +90,7 @@ impl Translation {
             send_buffer_bytes: BUFFER_BYTES,
         });
         Self {
+            door: udp.local_address().expect("it is bound"),
             udp,
             raw: raw.expect("root has raw sockets"),
             host,
@@ -98,21 +104,20 @@ impl Translation {
     fn turn(&mut self) {
         let mut files = [PollFd::readable(&self.udp), PollFd::readable(&self.raw)];
         poll(&mut files, Some(LOOK_NS)).expect("sockets can be waited for");
-        let mut buffer = [0; PACKET_BYTES_MAX];
-        while let Ok((length, source)) = self.udp.recv_from(&mut buffer) {
-            let packet = &mut buffer[..length];
+        // Errors that are reported here are those of earlier packets, and what the kernel refuses is lost, as
+        // on the network.
+        let _ = self.receive.receive(&self.udp);
+        for datagram in self.receive.iter() {
+            let mut packet = datagram.octets.to_vec();
             if packet.len() < 12 {
                 continue;
             }
-            self.clients.insert(u16::from_be_bytes([packet[0], packet[1]]), source);
-            seal(packet, self.host, self.guest);
-            let slot = self.send.slot().expect("it is flushed after each packet");
-            slot[..packet.len()].copy_from_slice(packet);
-            self.send.commit(packet.len(), SocketAddr::new(self.guest, 0), None);
+            self.clients.insert(u16::from_be_bytes([packet[0], packet[1]]), datagram.source);
+            seal(&mut packet, self.host, self.guest);
+            put(&mut self.send, &packet, SocketAddr::new(self.guest, 0));
             self.send.flush(&self.raw);
             self.send.discard();
         }
-        // Errors that are reported here are those of earlier packets.
         let _ = self.receive.receive(&self.raw);
         for datagram in self.receive.iter() {
             let octets = datagram.octets;
@@ -126,12 +131,19 @@ impl Translation {
             }
             packet[6..8].fill(0);
             let port = u16::from_be_bytes([packet[2], packet[3]]);
-            let server = SocketAddr::new(self.udp.local_addr().expect("bound").ip(), SERVER_PORT);
+            let server = SocketAddr::new(self.door.ip(), SERVER_PORT);
             let to = self.clients.get(&port).copied().unwrap_or(server);
-            // What the kernel refuses is lost, as on the network.
-            let _ = self.udp.send_to(&packet, to);
+            put(&mut self.send, &packet, to);
+            self.send.flush(&self.udp);
+            self.send.discard();
         }
     }
+}
+
+fn put(send: &mut SendBatch, packet: &[u8], to: SocketAddr) {
+    let slot = send.slot().expect("it is flushed after each packet");
+    slot[..packet.len()].copy_from_slice(packet);
+    send.commit(packet.len(), to, None);
 }
 
 /// Writes the checksum of a packet over IP (RFC 4340 §9.1).

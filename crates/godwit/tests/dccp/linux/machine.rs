@@ -206,6 +206,8 @@ fn join(namespace: &str) {
     for words in [
         format!("tuntap add dev {TAP} mode tap"),
         format!("link set {TAP} address {HOST_MAC}"),
+        // A machine that the processor holds up must not lose what waits for it.
+        format!("link set {TAP} txqueuelen 20000"),
         format!("link set {TAP} up"),
         format!("addr add {v4}/24 dev {TAP}"),
         format!("addr add {v6}/64 dev {TAP} nodad"),
