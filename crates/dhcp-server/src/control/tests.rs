@@ -195,6 +195,23 @@ fn a_failed_change_leaves_every_socket_as_it_was() {
 }
 
 #[test]
+fn the_front_page_links_to_the_metrics_and_shows_a_command() {
+    let scene = Scene::new("page");
+    let port = free_port();
+    scene.configure(vec![ControlSocket::Http(http(port))]).unwrap();
+    let page = told(
+        TcpStream::connect(("127.0.0.1", port)).unwrap(),
+        b"GET / HTTP/1.1\r\nHost: localhost:1\r\nConnection: close\r\n\r\n",
+    );
+    assert!(
+        page.starts_with("HTTP/1.1 200 OK\r\ncontent-type: text/html; charset=utf-8"),
+        "{page}"
+    );
+    assert!(page.contains("href=\"/metrics\"") && page.contains("list-commands"), "{page}");
+    assert!(page.contains("http://localhost:1/</pre>"), "{page}");
+}
+
+#[test]
 fn http_answers_with_a_list_and_refuses_with_a_map() {
     let scene = Scene::new("http");
     let port = free_port();
@@ -208,16 +225,6 @@ fn http_answers_with_a_list_and_refuses_with_a_map() {
     );
     assert!(answer.contains("strict-transport-security: max-age=31536000\r\n"), "{answer}");
     assert!(answer.ends_with("\r\n\r\n[ {\"arguments\":{\"command\":\"x\"},\"result\":0} ]"));
-    let page = told(
-        TcpStream::connect(("127.0.0.1", port)).unwrap(),
-        b"GET / HTTP/1.1\r\nHost: localhost:1\r\nConnection: close\r\n\r\n",
-    );
-    assert!(
-        page.starts_with("HTTP/1.1 200 OK\r\ncontent-type: text/html; charset=utf-8"),
-        "{page}"
-    );
-    assert!(page.contains("href=\"/metrics\"") && page.contains("list-commands"), "{page}");
-    assert!(page.contains("http://localhost:1/</pre>"), "{page}");
     let refusals = [
         (
             post(port, "", "{}"),

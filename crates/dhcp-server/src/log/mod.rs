@@ -80,11 +80,18 @@ struct Log {
     /// The routes are those of loggers that were configured.
     is_configured: AtomicBool,
     queue: SyncSender<Message>,
-    /// Messages that were said before the loggers were configured, with target and level; `None` once
-    /// they are.
-    early: Mutex<Option<Vec<(&'static str, Level, Record)>>>,
+    /// Messages that were said before the loggers were configured; `None` once they are.
+    early: Mutex<Option<Vec<EarlyMessage>>>,
     /// Messages that found the queue full since this was last told.
     dropped: Arc<AtomicU64>,
+}
+
+/// A message that was said before the loggers were configured.
+#[derive(Debug)]
+struct EarlyMessage {
+    target: &'static str,
+    level: Level,
+    record: Record,
 }
 
 /// Starts the log of this process, with the loggers that hold without configuration: everything
@@ -165,7 +172,7 @@ impl Log {
         *self.routes.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&routes);
         tracing::callsite::rebuild_interest_cache();
         let early = self.early.lock().unwrap_or_else(PoisonError::into_inner).take();
-        for (target, level, record) in early.into_iter().flatten() {
+        for EarlyMessage { target, level, record } in early.into_iter().flatten() {
             // All of it has gone to standard error already.
             let elsewhere = routes.sinks_elsewhere(target, level);
             if !elsewhere.is_empty() && routes.wants(target, record.severity, 0) {
@@ -178,7 +185,7 @@ impl Log {
     fn keep_early(&self, target: &'static str, level: Level, record: &Record) {
         let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(records) = early.as_mut().filter(|records| records.len() < QUEUE_CAPACITY / 2) {
-            records.push((target, level, record.clone()));
+            records.push(EarlyMessage { target, level, record: record.clone() });
         }
     }
 
