@@ -82,11 +82,15 @@ fn as_many_threads_serve_as_are_configured() {
         let config = folder.path().join("dhcp4.conf");
         fs::write(&config, text).expect("the test's folder can be written");
         let server = ServerProcess::start(&config, folder.path());
-        let tasks = fs::read_dir(format!("/proc/{}/task", server.pid())).expect("it runs");
-        let named =
-            tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok());
-        let serving = named.filter(|name| name.starts_with("dhcp4-")).count();
-        assert_eq!(serving, count, "{further}: {}", server.log());
+        let serving = || {
+            let tasks = fs::read_dir(format!("/proc/{}/task", server.pid())).expect("it runs");
+            let name = |task: fs::DirEntry| fs::read_to_string(task.path().join("comm")).ok();
+            let names = tasks.filter_map(|task| name(task.ok()?));
+            names.filter(|name| name.starts_with("dhcp4-")).count()
+        };
+        // A thread names itself some time after it has been started.
+        assert!(waited_until(|| serving() >= count), "{further}: {}", server.log());
+        assert_eq!(serving(), count, "{further}");
         let status = &asked(&socket, &json!({ "command": "status-get" }))["arguments"];
         assert_eq!(status["multi-threading-enabled"], is_threaded, "{further}: {status}");
         let shown = status.get("thread-pool-size").map(|size| size.as_u64());

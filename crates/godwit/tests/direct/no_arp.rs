@@ -288,8 +288,8 @@ fn a_renewal_is_answered_before_the_broadcasts_that_came_before_it() {
     };
     cases.push(renewal);
     let folder = TempFolder::new("direct-renewal-first");
-    // Nothing but the queues decides the order of the answers.
-    let server = server(&link, &folder, r#""durability": "none""#, &cases);
+    // Nothing but the queues of one shard decides the order of the answers.
+    let server = server(&link, &folder, r#""durability": "none", "shards": 1"#, &cases);
     let mut clients = Clients::at(&link);
     server.signal("STOP");
     let stat = format!("/proc/{}/stat", server.pid());
