@@ -30,14 +30,15 @@ struct Account {
 impl Account {
     fn of<'t>(trials: impl IntoIterator<Item = &'t Value>) -> Self {
         trials.into_iter().fold(Self::default(), |sum, trial| {
-            let (load, count) =
-                (&trial["load"], |name: &str| trial["load"]["exchanges"][name].as_u64().unwrap());
+            let (load, count) = (&trial["load"], |name: &str| {
+                trial["load"]["exchanges"][name].as_u64().expect("it is there")
+            });
             Self {
                 due: sum.due + count("due"),
                 carried: sum.carried + count("on_time") - count("behind"),
                 behind: sum.behind + count("behind"),
-                seconds: sum.seconds + load["duration_s"].as_f64().unwrap(),
-                cpu_s: sum.cpu_s + trial["digest"]["server_cpu_s"].as_f64().unwrap(),
+                seconds: sum.seconds + load["duration_s"].as_f64().expect("it is there"),
+                cpu_s: sum.cpu_s + trial["digest"]["server_cpu_s"].as_f64().expect("it is there"),
             }
         })
     }
@@ -60,9 +61,10 @@ fn same(found: f64, truth: f64, what: &str) {
 fn quantile(trials: &[&Value], quantile: f64) -> f64 {
     let mut entries: Vec<(u64, u64)> = Vec::new();
     for trial in trials {
-        let histogram = trial["load"]["histogram_due"].as_array().unwrap();
-        entries
-            .extend(histogram.iter().map(|of| (of[0].as_u64().unwrap(), of[1].as_u64().unwrap())));
+        let histogram = trial["load"]["histogram_due"].as_array().expect("it is there");
+        entries.extend(histogram.iter().map(|of| {
+            (of[0].as_u64().expect("it is there"), of[1].as_u64().expect("it is there"))
+        }));
     }
     entries.sort_unstable();
     let count: u64 = entries.iter().map(|entry| entry.1).sum();
@@ -72,18 +74,20 @@ fn quantile(trials: &[&Value], quantile: f64) -> f64 {
         seen += count;
         seen >= rank
     });
-    holder.unwrap().0 as f64 / 1e3
+    holder.expect("it is there").0 as f64 / 1e3
 }
 
 /// The shipped plans that have trials.
 fn plans() -> Vec<Plan> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../plans");
-    let mut names: Vec<PathBuf> =
-        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut names: Vec<PathBuf> = fs::read_dir(folder)
+        .expect("it is there")
+        .map(|entry| entry.expect("it is there").path())
+        .collect();
     names.sort();
     let plan = |path: &PathBuf| {
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        Plan::parse(&name, &fs::read_to_string(path).unwrap()).ok()
+        let name = path.file_name().expect("it is there").to_string_lossy().into_owned();
+        Plan::parse(&name, &fs::read_to_string(path).expect("it is there")).ok()
     };
     let plans: Vec<Plan> = names.iter().filter_map(plan).collect();
     assert!(plans.len() > 40, "{}", plans.len());
@@ -109,7 +113,7 @@ fn measured(mut plan: Plan) -> (Vec<Trial>, Summary) {
 
 /// The trials by points of the curve: at most 2 % apart.
 fn by_point<'t>(trials: &[&'t Value]) -> Vec<Vec<&'t Value>> {
-    let rate = |trial: &Value| trial["rate_per_s"].as_f64().unwrap();
+    let rate = |trial: &Value| trial["rate_per_s"].as_f64().expect("it is there");
     let mut sorted = trials.to_vec();
     sorted.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
     let mut points: Vec<Vec<&Value>> = Vec::new();
@@ -131,7 +135,7 @@ fn check_curve(curve: &[CurvePoint], trials: &[&Value], what: &str) {
         let truth = Account::of(group.iter().copied());
         for (found, of) in [(point.latency.p50_us, 0.5), (point.latency.p99_us, 0.99)] {
             // The largest value of a histogram is known exactly, not as the end of its bucket.
-            let share = found.unwrap() / quantile(&group, of);
+            let share = found.expect("it is there") / quantile(&group, of);
             assert!((0.998..=1.0).contains(&share), "{what}: {share}");
         }
         let what = format!("{what} at {}/s", point.offered_per_s);
@@ -148,7 +152,7 @@ fn check_rows(summary: &Summary, trials: &[Value]) {
         let what = format!("{} trial {}", summary.plan.name, row.number);
         same(row.achieved_per_s, truth.per_s(), &what);
         same(row.loss, truth.missed(), &what);
-        let is_void = !trial["void"].as_array().unwrap().is_empty();
+        let is_void = !trial["void"].as_array().expect("it is there").is_empty();
         assert_eq!(row.meets, !is_void && row.loss * 100.0 <= limit, "{what}");
     }
 }
@@ -159,7 +163,7 @@ fn check_result(summary: &Summary, result: &ServerResult, trials: &[Value]) {
     let of_variant: Vec<&Value> = trials
         .iter()
         .filter(|trial| trial["server"] == *result.server && trial["variant"] == *result.variant)
-        .filter(|trial| trial["void"].as_array().unwrap().is_empty())
+        .filter(|trial| trial["void"].as_array().expect("it is there").is_empty())
         .collect();
     check_curve(&result.curve, &of_variant, &what);
     let meets = |trial: &&&Value| Account::of([**trial]).missed() * 100.0 <= limit;
@@ -177,7 +181,7 @@ fn check_result(summary: &Summary, result: &ServerResult, trials: &[Value]) {
     }
     if let Some(at) = result.latency_half {
         let point = result.curve.iter().find(|point| point.offered_per_s == at.offered_per_s);
-        same(at.loss, point.unwrap().loss, &what);
+        same(at.loss, point.expect("it is there").loss, &what);
     }
     let near = of_variant.iter().filter(|trial| is(trial, "confirm") || is(trial, "pair"));
     let per_cpu: Vec<f64> = near
@@ -214,16 +218,19 @@ fn check_page(summary: &Summary) {
         else {
             continue;
         };
-        let offered: f64 = offered.parse().unwrap();
-        let curve = curves.get(server).unwrap();
+        let offered: f64 = offered.parse().expect("it is there");
+        let curve = curves.get(server).expect("it is there");
         let point = curve.iter().min_by(|a, b| {
             let away = |point: &CurvePoint| (point.offered_per_s - offered).abs();
             away(a).total_cmp(&away(b))
         });
-        let point = point.unwrap();
+        let point = point.expect("it is there");
         let what = format!("{} {server} at {offered}", summary.plan.name);
-        assert!((achieved.parse::<f64>().unwrap() - point.achieved_per_s).abs() < 0.06, "{what}");
-        let is_hollow = mark.split('"').next().unwrap().contains("beyond");
+        assert!(
+            (achieved.parse::<f64>().expect("it is there") - point.achieved_per_s).abs() < 0.06,
+            "{what}"
+        );
+        let is_hollow = mark.split('"').next().expect("it is there").contains("beyond");
         assert_eq!(is_hollow, point.loss * 100.0 > limit, "{what}: {point:?}");
         checked += 1;
     }
@@ -232,9 +239,10 @@ fn check_page(summary: &Summary) {
 
 /// List, trend, comparison and suite tell what the summary tells.
 fn check_elsewhere(summary: &Summary) {
-    let text = serde_json::to_string(summary).unwrap();
-    let line = serde_json::from_str::<Head>(&text).unwrap().line("r");
-    let trend = Trend::of(&summary.plan.name, &[], std::slice::from_ref(&line)).unwrap();
+    let text = serde_json::to_string(summary).expect("it is there");
+    let line = serde_json::from_str::<Head>(&text).expect("it is there").line("r");
+    let trend =
+        Trend::of(&summary.plan.name, &[], std::slice::from_ref(&line)).expect("it is there");
     for (result, figure) in summary.results.iter().zip(&trend.runs[0].servers) {
         assert_eq!(
             (result.leases_per_s, result.leases_per_cpu_s),
@@ -252,9 +260,9 @@ fn check_elsewhere(summary: &Summary) {
     let suite = "name = \"s\"\ntitle = \"S\"\n[[part]]\nplan = \"p\"\nquick_time_budget_s = 1.0\n[[row]]\n\
                  name = \"goodput\"\npart = \"p\"\nfigure = \"goodput\"\nof = \"kea\"\nfraction = 3.0\n\
                  at_least = 0.8\n";
-    let suite = Suite::parse("s", suite).unwrap();
+    let suite = Suite::parse("s", suite).expect("it is there");
     let judged = judge(&suite, &[Ok(("p".to_owned(), summary.clone()))]);
-    let kea = summary.results.iter().find(|result| result.server == "kea").unwrap();
+    let kea = summary.results.iter().find(|result| result.server == "kea").expect("it is there");
     if let (Some(value), Some(highest)) = (judged.rows[0].value, kea.leases_per_s) {
         let is_it = |point: &&CurvePoint| {
             (point.achieved_per_s / highest / value - 1.0).abs() < 1e-12
@@ -270,7 +278,7 @@ fn every_figure_of_every_plan_is_that_of_its_records() {
     for plan in plans() {
         let (trials, summary) = measured(plan);
         let records: Vec<Value> =
-            trials.iter().map(|trial| serde_json::to_value(trial).unwrap()).collect();
+            trials.iter().map(|trial| serde_json::to_value(trial).expect("it is there")).collect();
         behind += records.iter().filter(|trial| Account::of([*trial]).behind > 0).count();
         check_rows(&summary, &records);
         for result in &summary.results {
@@ -280,7 +288,7 @@ fn every_figure_of_every_plan_is_that_of_its_records() {
             let of_limit: Vec<&Value> = records
                 .iter()
                 .filter(|trial| trial["server"] == LIMIT_SERVER)
-                .filter(|trial| trial["void"].as_array().unwrap().is_empty())
+                .filter(|trial| trial["void"].as_array().expect("it is there").is_empty())
                 .collect();
             check_curve(&limit.curve, &of_limit, &format!("{} limit", summary.plan.name));
         }

@@ -147,8 +147,8 @@ fn every_run_is_in_the_page_with_what_became_of_it() {
 /// The page's headline.
 fn headline(summary: &Summary) -> String {
     let page = render(summary);
-    let (_, from) = page.split_once("<section class=\"headline\">").unwrap();
-    from.split_once("<div class=\"cards\">").unwrap().0.to_owned()
+    let (_, from) = page.split_once("<section class=\"headline\">").expect("the section");
+    from.split_once("<div class=\"cards\">").expect("the section").0.to_owned()
 }
 
 #[test]

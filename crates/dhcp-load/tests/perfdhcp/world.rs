@@ -45,7 +45,7 @@ impl Counts {
         );
         assert_eq!(count(Class::Nak), account.refusals.iter().sum::<u64>());
         assert_eq!(count(Class::Invalid), account.faults.iter().sum::<u64>());
-        let answered = account.on_time() + account.ledger.count(load::Class::Late);
+        let answered = account.on_time() + account.ledger.count(Class::Late);
         assert_eq!(account.ledger.latency_sent().count(), answered);
         Self {
             sent: account.sent(),
