@@ -4,15 +4,16 @@
 //! complete in time, the last of them long after the offer's end. A server of rate C that is
 //! offered more for a time T completes C × T in it, and what it completes afterwards does not
 //! count. Exchanges in flight at a server that keeps up do count: what the quickest took, and
-//! 1 % of the time in which exchanges left, so that the rate is never more than 1 % too high.
+//! 1 % of the time in which exchanges left, so that the rate of a second or more is never more than
+//! 1 % too high.
 
 use base::time::NS_PER_MS;
 
 /// Part of the time in which exchanges left by which the last answers may be later than the
 /// quickest one was: a hundredth.
 const SLACK_PART: u64 = 100;
-/// Least slack, for short offers: 5 ms, which a thread is often woken late.
-const SLACK_LEAST_NS: u64 = 5 * NS_PER_MS;
+/// Least slack, for short offers: 10 ms, which a thread is often woken late.
+const SLACK_LEAST_NS: u64 = 10 * NS_PER_MS;
 /// Most slack, for long offers: 50 ms, several times what waits at a server that keeps up.
 const SLACK_MOST_NS: u64 = 50 * NS_PER_MS;
 
@@ -102,14 +103,15 @@ mod tests {
     }
 
     #[test]
-    fn an_offer_above_capacity_counts_as_the_capacity_within_one_percent_however_short() {
+    fn an_offer_above_capacity_counts_as_the_capacity_however_short() {
         for offered_ms in [500, 1_000, 2_000, 10_000, 60_000] {
             for rate in [1_010, 1_100, 1_500, 4_000] {
                 let offered_ns = offered_ms * NS_PER_MS;
                 let (count, backlog) = offer(rate, 1_000, offered_ns, 0);
                 let counted = (count - backlog.behind()) as f64 * 1e3 / offered_ms as f64;
                 let shown = format!("{rate}/s for {offered_ms} ms: {counted}");
-                assert!((995.0..=1_011.5).contains(&counted), "{shown}");
+                let most = if offered_ms < 1_000 { 1_022.0 } else { 1_011.5 };
+                assert!((995.0..=most).contains(&counted), "{shown}");
             }
         }
     }

@@ -86,7 +86,7 @@ pub struct ExchangeCounts {
     /// Complete within the deadline.
     pub on_time: u64,
     /// Of those on time: complete so long after the last one left (more than what the quickest took
-    /// and 1 % of the offer, at least 5 and at most 50 ms) that they show a queue that grew while
+    /// and 1 % of the offer, at least 10 and at most 50 ms) that they show a queue that grew while
     /// exchanges were offered.
     pub behind: u64,
     /// Complete after the deadline.

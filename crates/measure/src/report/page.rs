@@ -247,7 +247,7 @@ pub(super) fn method(summary: &Summary) -> Markup {
             p {
                 "The rate that counts is the highest at which at most "
                 (number(search.loss_percent)) " % of exchanges are missed: late, lost, refused, or complete so long after the last one left \
-                 (more than what the quickest took and 1 % of the offer, at least 5 and at most 50 ms) that \
+                 (more than what the quickest took and 1 % of the offer, at least 10 and at most 50 ms) that \
                  they show a queue that grew. It is searched in "
                 "steps of ×" (number(search.growth)) " from " (format::whole(search.start_per_s))
                 "/s, then by bisection to " (number(search.width_percent)) " %, with trials of "
