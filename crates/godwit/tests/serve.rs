@@ -157,7 +157,8 @@ fn runs_are_listed_filtered_pinned_and_compared_in_a_browser() {
     browser.open(&server.url);
     browser
         .run("document.querySelector('tr[data-run=\"2025-half\"] a[href^=\"/trend\"]').click(); 0");
-    let marks = "document.querySelectorAll('[data-chart=trend-rate-godwit-none] svg.wide .mark').length";
+    let marks =
+        "document.querySelectorAll('[data-chart=trend-rate-godwit-none] svg.wide .mark').length";
     browser.wait_for(&format!("{marks} === 2"));
 
     browser.open(&server.url);

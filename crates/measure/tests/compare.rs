@@ -179,13 +179,9 @@ fn tools_and_durabilities_are_refused_and_servers_versions_are_told() {
     refused(ReasonKind::Tool, "0.1.0 (0123abc) in A, 0.2.0 in B", |b| {
         b.environment.godwit = "0.2.0".to_owned();
     });
-    refused(
-        ReasonKind::Durability,
-        "godwit-none is durability none in A, durability always",
-        |b| {
-            b.results[0].variant = "durability always".to_owned();
-        },
-    );
+    refused(ReasonKind::Durability, "is durability none in A, durability always", |b| {
+        b.results[0].variant = "durability always".to_owned();
+    });
     let mut b = B.clone();
     b.environment.servers.insert("kea".to_owned(), "3.0.0".to_owned());
     b.results[1].variant = "single-threaded".to_owned();

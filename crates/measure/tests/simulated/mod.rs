@@ -61,6 +61,9 @@ pub(crate) enum Mishap {
     Slowed(f64),
 }
 
+/// Latencies of a trial that are enough for every percentile.
+const ENOUGH: u32 = 10_000;
+
 pub(crate) struct Lab {
     pub(crate) plan: Plan,
     random: Random,
@@ -389,6 +392,7 @@ pub(crate) fn quick() -> Summary {
     plan.servers = vec!["godwit".to_owned(), "kea".to_owned()];
     let mut lab = Lab::new(plan);
     lab.void_one_in = 25;
+    lab.latencies = ENOUGH;
     lab.measure(&MODELS);
     digest(&lab.run(), &lab.trials)
 }
@@ -407,6 +411,7 @@ pub(crate) fn full() -> Summary {
     plan.sampling_interval_ms = 1_000;
     let mut lab = Lab::new(plan);
     lab.void_one_in = 60;
+    lab.latencies = ENOUGH;
     lab.mishaps = vec![
         ("godwit-none", 6, Mishap::Slowed(0.6)),
         ("kea", 2, Mishap::Fails),
@@ -430,8 +435,7 @@ pub(crate) fn small() -> Summary {
     plan.sampling_interval_ms = 250;
     plan.seed = 7;
     let mut lab = Lab::new(plan);
-    // Enough for every percentile.
-    lab.latencies = 10_000;
+    lab.latencies = ENOUGH;
     lab.void_one_in = 12;
     lab.measure(&[MODELS[0], MODELS[1], MODELS[4]]);
     digest(&lab.run(), &lab.trials)
