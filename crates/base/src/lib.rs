@@ -1,6 +1,6 @@
 //! What every other crate stands on: time as a value, seeded randomness, octet cursors,
-//! single-writer counters, log-linear histograms, bounded host names, and tables that are looked up in
-//! few cache lines.
+//! single-writer counters, log-linear histograms, bounded host names, the nearest of several names, and
+//! tables that are looked up in few cache lines.
 //!
 //! Nothing here reads a clock, a file or the environment. A type enters this crate when two
 //! protocol families need it.
@@ -18,6 +18,7 @@ pub mod octets;
 pub mod offset;
 pub mod prefetch;
 pub mod random;
+mod suggest;
 pub mod time;
 
 pub use buckets::Buckets;
@@ -29,4 +30,5 @@ pub use octets::{Reader, Writer};
 pub use offset::{Offset, RoundTrip};
 pub use prefetch::Prefetch;
 pub use random::Random;
+pub use suggest::nearest;
 pub use time::Now;

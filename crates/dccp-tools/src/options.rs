@@ -99,6 +99,7 @@ impl Destination {
 
 /// The flags.
 #[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Connection")]
 pub struct LinkArgs {
     /// DCCP port of the server
     #[arg(short = 'p', long, value_name = "PORT", default_value_t = PORT)]

@@ -97,7 +97,7 @@ pub fn recv(args: &RecvArgs) -> Result<Outcome, ToolError> {
         })?,
         None => standard(io::stdout().as_fd())?,
     };
-    let Waited::Done(single) = Single::accept(&args.link, |text| netio::stderr::print_line(&text))?
+    let Waited::Done(single) = Single::accept(&args.link, |text| netio::stderr::print_line(text))?
     else {
         return Ok(Outcome::Interrupted);
     };

@@ -6,7 +6,7 @@ use core::ops::RangeInclusive;
 use crate::address::Address;
 use crate::json::{Entry, Kind, Value};
 use crate::source::{At, Findings, Placed};
-use crate::suggest::nearest;
+use base::nearest;
 
 /// A map being read.
 pub(crate) struct Fields<'v> {

@@ -20,7 +20,6 @@ mod lenient;
 mod problem;
 mod shared;
 mod source;
-mod suggest;
 pub mod testing;
 pub mod v4;
 pub mod v6;

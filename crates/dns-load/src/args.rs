@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use base::time::NS_PER_S;
 use load::{Rate, Shape, Wanted, replay};
 use netio::signal::Signals;
-use netio::{FrameRoute, neighbor, stdout};
+use netio::{FrameRoute, neighbor, resolve, stderr, stdout};
 
 use crate::asked::{Asked, Asking};
 use crate::capture::{self, DNS_PORT};
@@ -18,34 +18,51 @@ use crate::failed;
 use crate::metrics;
 use crate::record::Report;
 use crate::run::{LoadError, run};
+use crate::search::{Found, Trial, search};
 use crate::settings::{Settings, Transport};
+use crate::silence;
 
 /// The flags.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The server, ADDRESS:PORT
-    #[arg(long, short = 's', value_name = "ADDRESS:PORT")]
-    server: SocketAddr,
-    /// Queries per second, all threads together; a replay without it goes as fast as what it repeats
-    #[arg(long, value_name = "N", value_parser = parse_rate, required_unless_present_any = ["shape", "replay_times"])]
+    /// The server: an address or the name of a host, with a port or without
+    #[arg(long, short = 's', value_name = "HOST[:PORT]")]
+    server: String,
+    /// The server's port, where --server has none
+    #[arg(long, short = 'p', value_name = "PORT", default_value_t = DNS_PORT)]
+    port: u16,
+    /// Queries per second, all threads together; without it the highest rate is searched for, and a
+    /// replay goes as fast as what it repeats
+    #[arg(long, short = 'Q', value_name = "N", value_parser = parse_rate)]
     rate: Option<Rate>,
-    /// Seconds during which queries come due [default: 10; of a replay, all of it]
-    #[arg(long, value_name = "S", value_parser = parse_seconds)]
+    /// Instead of a rate: queries that wait at a time; the next one leaves when an answer comes, as in
+    /// dnsperf, so a slow server is asked less
+    #[arg(long, short = 'q', value_name = "N", conflicts_with_all = ["rate", "shape", "replay_times"])]
+    outstanding: Option<u64>,
+    /// Seconds during which queries come due [default: 10; with -n until that is done; of a replay, all
+    /// of it; of each run of a search 2]
+    #[arg(long, short = 'l', value_name = "S", value_parser = parse_seconds)]
     duration: Option<u64>,
+    /// End after so many times through the queries
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    runs: Option<u32>,
     #[command(flatten)]
     asking: Asking,
     /// Ask over TCP alone: --ports are connections, each with many queries in flight
-    #[arg(long, conflicts_with = "segmentation")]
+    #[arg(long, conflicts_with_all = ["segmentation", "mode"])]
     tcp: bool,
+    /// What carries queries; tcp is --tcp
+    #[arg(long, short = 'm', value_name = "MODE")]
+    mode: Option<Mode>,
     /// Ask again over TCP what was answered with TC set; latency counts from when it was due at first
     #[arg(long, conflicts_with = "tcp")]
     tc_fallback: bool,
     /// Ports that queries leave from, or connections, all threads together; 16 queries in a row take the
     /// same
-    #[arg(long, value_name = "N", default_value_t = 16)]
+    #[arg(long, short = 'c', value_name = "N", default_value_t = 16)]
     ports: u32,
     /// The own address that queries leave from
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, short = 'a', value_name = "ADDRESS")]
     local: Option<IpAddr>,
     /// Seed of identifiers and Poisson gaps
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -56,7 +73,7 @@ pub struct Args {
     #[arg(long, value_name = "SHAPE", default_value_t, value_parser = Wanted::parse, alias = "arrivals")]
     shape: Wanted,
     /// Seconds from its due time within which a query must be answered
-    #[arg(long, value_name = "S", default_value = "1", value_parser = parse_seconds)]
+    #[arg(long, short = 't', value_name = "S", default_value = "1", value_parser = parse_seconds)]
     deadline_s: u64,
     /// Seconds after its deadline for which a query is watched, to tell late from lost; the run ends
     /// sooner when nothing is open
@@ -66,7 +83,7 @@ pub struct Args {
     #[arg(long, value_name = "S", default_value = "0.05", value_parser = parse_seconds)]
     linger_s: u64,
     /// Threads, each with its own ports
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, short = 'T', value_name = "N", default_value_t = 1)]
     threads: u32,
     /// Processors to bind the threads to, in turn
     #[arg(long, value_name = "N,N...", value_delimiter = ',')]
@@ -101,12 +118,28 @@ pub struct Args {
     metrics: Option<PathBuf>,
 }
 
-fn parse_rate(text: &str) -> Result<Rate, String> {
+/// `-m`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Mode {
+    /// Datagrams
+    Udp,
+    /// Connections
+    Tcp,
+}
+
+/// Rate of a run that has none of its own: a window, or the first of a search.
+const ANY_PER_S: f64 = 1_000.0;
+/// Length of each run of a search.
+const TRIAL_NS: u64 = 2 * NS_PER_S;
+/// Length of a run that a number of queries ends.
+pub(crate) const UNLIMITED_NS: u64 = 1_000_000 * NS_PER_S;
+
+pub(crate) fn parse_rate(text: &str) -> Result<Rate, String> {
     let rate = text.parse().ok().and_then(Rate::per_second);
     rate.ok_or_else(|| "it is a number of queries per second from 0.001 to 10^9".into())
 }
 
-fn parse_seconds(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_seconds(text: &str) -> Result<u64, String> {
     let seconds = text.parse().ok().filter(|seconds| (0.0..1e9).contains(seconds));
     let ns = seconds.map(|seconds: f64| (seconds * NS_PER_S as f64) as u64);
     ns.ok_or_else(|| "it is a number of seconds".into())
@@ -122,28 +155,51 @@ impl Args {
             let replay = Wanted::Replay(file).with_rate(self.rate, |_| Ok(sorted(times_ns)));
             return replay.map_err(|problem| (format!("--replay-times: {problem}"), 2));
         }
+        let any = Rate::per_second(ANY_PER_S);
+        let needs_any = self.rate.is_none() && !self.shape.is_replay();
         let times = |path: &str| {
             let file = fs::read(path).map_err(|error| format!("cannot be read: {error}"))?;
             replay::times(&file, DNS_PORT, capture::is_query)
         };
-        let shaped = self.shape.with_rate(self.rate, times);
+        let shaped = self.shape.with_rate(if needs_any { any } else { self.rate }, times);
         shaped.map_err(|problem| (format!("--shape {problem}"), 2))
     }
 
+    fn server(&self) -> Result<SocketAddr, Failure> {
+        let is_wanted = |ip: IpAddr| self.local.is_none_or(|own| own.is_ipv4() == ip.is_ipv4());
+        resolve::endpoint(&self.server, Some(self.port), is_wanted)
+            .map_err(|why| (format!("--server {why}"), 2))
+    }
+
+    /// Returns whether the highest rate is to be found.
+    fn is_search(&self) -> bool {
+        let is_paced = self.rate.is_some() || self.outstanding.is_some() || self.runs.is_some();
+        !is_paced && self.shape == Wanted::Shape(Shape::Even) && !self.asking.has_times()
+    }
+
     fn settings(&self) -> Result<Settings, Failure> {
-        let mut asked = self.asking.asked(self.server.port())?;
+        let server = self.server()?;
+        let mut asked = self.asking.asked(server.port())?;
         let (shape, rate) = self.shape(&mut asked)?;
-        let whole_ns = shape.length_ns().unwrap_or(10 * NS_PER_S);
+        let count = self.runs.map(|runs| u64::from(runs) * asked.workload.len() as u64);
+        let whole_ns = match (shape.length_ns(), count) {
+            (Some(length_ns), _) => length_ns,
+            (None, Some(_)) => UNLIMITED_NS,
+            (None, None) if self.is_search() => TRIAL_NS,
+            (None, None) => 10 * NS_PER_S,
+        };
         Ok(Settings {
             local: self.local,
             zone_like: asked.zone_like,
-            transport: if self.tcp {
+            transport: if self.tcp || self.mode == Some(Mode::Tcp) {
                 Transport::Tcp
             } else {
                 Transport::Udp { tc_fallback: self.tc_fallback }
             },
             answer_bytes: asked.answer_bytes.into(),
             shape,
+            window: self.outstanding,
+            count,
             duration_ns: self.duration.unwrap_or(whole_ns),
             limits: Limits { deadline_ns: self.deadline_s, grace_ns: self.drain_s },
             linger_ns: self.linger_s,
@@ -152,19 +208,19 @@ impl Args {
             ports: self.ports,
             cpus: self.cpus.clone(),
             segmentation: self.segmentation,
-            frames: self.frames()?,
+            frames: self.frames(server)?,
             timeline_ns: self.timeline_s,
             begin_at_ns: self.begin_at_ns,
-            ..Settings::new(self.server, asked.workload, rate)
+            ..Settings::new(server, asked.workload, rate)
         })
     }
 
     /// The way of frames, if they are to be sent.
-    fn frames(&self) -> Result<Option<FrameRoute>, Failure> {
+    fn frames(&self, server: SocketAddr) -> Result<Option<FrameRoute>, Failure> {
         let Some(interface) = &self.interface else { return Ok(None) };
-        let found = FrameRoute::to(self.server, interface, self.server_mac, self.local);
+        let found = FrameRoute::to(server, interface, self.server_mac, self.local);
         let found = found.map_err(|error| (error.to_string(), 1))?;
-        found.map(Some).ok_or_else(|| (neighbor::unknown(self.server.ip()), 2))
+        found.map(Some).ok_or_else(|| (neighbor::unknown(server.ip()), 2))
     }
 
     /// Does the run and prints what came of it.
@@ -176,19 +232,46 @@ impl Args {
         let settings = self.settings()?;
         let signals = Signals::install()
             .map_err(|error| (format!("cannot install signal handlers: {error}"), 1))?;
-        let report = run(&settings, signals.stop()).map_err(|error| {
-            let code = if matches!(error, LoadError::Settings(_)) { 2 } else { 1 };
-            (error.to_string(), code)
-        })?;
+        if self.is_search() {
+            return self.search(&settings, signals);
+        }
+        let report = run(&settings, signals.stop()).map_err(failure)?;
         self.print(&report).map_err(|message| (message, 1))?;
         let loss_percent = 100.0 * report.load.exchanges.loss();
         Ok(if signals.stopped_by().is_some() {
             ExitCode::from(130)
+        } else if let Some(silence) = silence::of_run(&settings, &report) {
+            failed(&silence, 3)
         } else if self.max_loss.is_some_and(|limit| loss_percent > limit) {
             ExitCode::from(3)
         } else {
             ExitCode::SUCCESS
         })
+    }
+
+    fn search(&self, settings: &Settings, signals: Signals) -> Result<ExitCode, Failure> {
+        stderr::print_line(format_args!(
+            "no rate (-Q): searching for the highest that {} answers",
+            settings.server
+        ));
+        let tell = |trial: &Trial| stderr::print_line(trial.line());
+        let Found { trial, is_limited_here } =
+            search(settings, signals.stop(), tell).map_err(failure)?;
+        self.print(&trial.report).map_err(|message| (message, 1))?;
+        if signals.stopped_by().is_some() {
+            return Ok(ExitCode::from(130));
+        }
+        if let Some(silence) = silence::of_run(&trial.settings, &trial.report) {
+            return Ok(failed(&silence, 3));
+        }
+        if !trial.holds() {
+            return Ok(failed("no rate was found at which 97.5 % are answered in time", 3));
+        }
+        let rate = trial.settings.rate.as_per_second();
+        let limit =
+            if is_limited_here { ", the limit of this generator, not of the server" } else { "" };
+        stderr::print_line(format_args!("highest rate: {rate:.0} queries/s{limit}"));
+        Ok(ExitCode::SUCCESS)
     }
 
     fn print(&self, report: &Report) -> Result<(), String> {
@@ -210,6 +293,12 @@ impl Args {
         };
         printed.map_err(|error| format!("cannot write to standard output: {error}"))
     }
+}
+
+/// What a run that could not be done says.
+pub(crate) fn failure(error: LoadError) -> Failure {
+    let code = if matches!(error, LoadError::Settings(_)) { 2 } else { 1 };
+    (error.to_string(), code)
 }
 
 /// Times in ascending order: a capture of several interfaces need not have them so.

@@ -13,6 +13,8 @@ use crate::zone::{Size, Zone, ZoneLike};
 
 /// The query of the slides on which the DNS benchmark rests.
 const ONE_QUERY: &str = "www.google.com AAAA";
+/// What EDNS tells the server.
+const EDNS_BYTES: u16 = 4_096;
 /// The least that every answer may have without EDNS (RFC 1035 section 4.2.1).
 const PLAIN_BYTES: u16 = 512;
 
@@ -37,7 +39,7 @@ pub(crate) struct Asking {
     #[command(flatten)]
     size: Size,
     /// The largest UDP payload that EDNS tells the server; 0 leaves EDNS out
-    #[arg(long, value_name = "BYTES", default_value_t = 4_096, value_parser = parse_edns)]
+    #[arg(long, value_name = "BYTES", default_value_t = EDNS_BYTES, value_parser = parse_edns)]
     edns: u16,
     /// Ask for the records of DNSSEC (the bit DO)
     #[arg(long)]
@@ -95,6 +97,26 @@ impl Asking {
             return Err((format!("--replay-times takes a capture, which {name} is not"), 2));
         }
         Workload::parse(&name, &octets, query).map(asked).map_err(|problems| (problems, 2))
+    }
+
+    /// Asks the queries of a file, as dnsperf does.
+    pub(crate) fn of_file(path: &Path, uses_edns: bool, dnssec: bool) -> Self {
+        Self {
+            queries: Some(path.to_owned()),
+            replay_times: false,
+            query: String::new(),
+            slides: false,
+            zone_like: None,
+            size: Size::default(),
+            edns: if uses_edns { EDNS_BYTES } else { 0 },
+            dnssec,
+            no_recursion: false,
+        }
+    }
+
+    /// Returns whether the times of a capture are repeated.
+    pub(crate) const fn has_times(&self) -> bool {
+        self.replay_times
     }
 
     /// What the queries have in common.

@@ -13,12 +13,12 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use load::Schedule;
 use netio::send::SendCounts;
 use netio::{Clock, Outbox, PollFd, ReadyList, UdpSocket, poll};
 
 use crate::exchanges::{Answered, Exchanges};
 use crate::input::Input;
+use crate::pace::Pace;
 use crate::tcp::{ConnectionCounts, Connections};
 
 /// Queries that one turn sends, so that answers are taken in while the schedule is behind.
@@ -35,7 +35,7 @@ pub(crate) struct Lane<'w> {
     pub(crate) addresses: Vec<SocketAddr>,
     pub(crate) server: SocketAddr,
     pub(crate) exchanges: Exchanges<'w>,
-    pub(crate) schedule: Schedule,
+    pub(crate) pace: Pace,
     pub(crate) linger_ns: u64,
     pub(crate) outbox: Outbox,
     pub(crate) input: Input,
@@ -80,6 +80,8 @@ pub(crate) struct LaneResult {
     pub(crate) segmentation: bool,
     /// When the stop flag was seen, if it was before the schedule's end.
     pub(crate) stopped_ns: Option<u64>,
+    /// When the last of a limited number of queries was begun.
+    pub(crate) ran_out_ns: Option<u64>,
 }
 
 impl Lane<'_> {
@@ -105,13 +107,13 @@ impl Lane<'_> {
         let mut heard_ns = Clock::mono_ns();
         loop {
             let now_ns = Clock::mono_ns();
-            let is_scheduled = self.schedule.next_due_ns().is_some();
+            let is_scheduled = self.next_ns(now_ns).is_some();
             if is_scheduled && stop.load(Ordering::Relaxed) {
-                self.schedule.end_at(now_ns);
+                self.pace.end_at(now_ns);
                 stopped_ns = Some(now_ns);
             }
             self.send_due(&ports, now_ns)?;
-            let next_due_ns = self.schedule.next_due_ns();
+            let next_due_ns = self.next_ns(now_ns);
             let is_over = next_due_ns.is_none() && self.exchanges.is_settled();
             if is_over && now_ns.saturating_sub(heard_ns) >= self.linger_ns {
                 break;
@@ -142,7 +144,12 @@ impl Lane<'_> {
             cpu_ns: Clock::thread_cpu_ns() - cpu_start_ns,
             segmentation: self.outbox.segmentation(),
             stopped_ns,
+            ran_out_ns: self.pace.ran_out_ns(),
         })
+    }
+
+    fn next_ns(&self, now_ns: u64) -> Option<u64> {
+        self.pace.next_ns(now_ns, self.exchanges.unsettled())
     }
 
     fn send_due(&mut self, ports: &[UdpSocket], now_ns: u64) -> io::Result<()> {
@@ -156,7 +163,8 @@ impl Lane<'_> {
             }
             port = next_port;
             let Some(slot) = self.outbox.slot() else { break };
-            let Some(due_ns) = self.schedule.take(now_ns) else { break };
+            let waiting = self.exchanges.unsettled();
+            let Some(due_ns) = self.pace.take(now_ns, waiting) else { break };
             if let Some(outgoing) = self.exchanges.begin(due_ns, slot) {
                 self.outbox.leave_from(self.addresses[port]);
                 self.outbox.push(outgoing.number, outgoing.len, 0);

@@ -97,6 +97,8 @@ pub struct Exchanges<'w> {
     response_latency: ResponseLatency,
     /// Numbers of queries that are to be asked again over TCP; none where truncated answers are answers.
     again: Option<VecDeque<u64>>,
+    /// A query is not watched any more once it and those before it have their answers.
+    forgets_answered: bool,
 }
 
 impl<'w> Exchanges<'w> {
@@ -124,6 +126,7 @@ impl<'w> Exchanges<'w> {
             timeline: Timeline::default(),
             response_latency: ResponseLatency::default(),
             again: None,
+            forgets_answered: false,
         }
     }
 
@@ -131,6 +134,12 @@ impl<'w> Exchanges<'w> {
     /// Call it before the first.
     pub fn follow_truncation(&mut self) {
         self.again = Some(VecDeque::with_capacity(self.capacity as usize));
+    }
+
+    /// Watches no query any longer that has its answer, as long as all before it have theirs: a second
+    /// answer is a stranger then, and any number of queries per second has room.
+    pub const fn forget_answered(&mut self) {
+        self.forgets_answered = true;
     }
 
     /// Counts queries in `timeline` as well; call it before the first.
@@ -202,6 +211,7 @@ impl<'w> Exchanges<'w> {
 
     fn take_in(&mut self, now_ns: u64, port: usize, octets: &[u8], is_datagram: bool) {
         self.tally.received += 1;
+        self.tally.octets += octets.len() as u64;
         let message = match Message::parse(octets) {
             Ok(message) => message,
             Err(reason) => {
@@ -267,6 +277,9 @@ impl<'w> Exchanges<'w> {
 
     /// Enters into the ledger what need not be watched any more at `now_ns`.
     pub fn expire(&mut self, now_ns: u64) {
+        if self.forgets_answered {
+            self.close_answered();
+        }
         self.close_before(now_ns.saturating_sub(self.limits.watched_ns()));
     }
 
@@ -282,19 +295,34 @@ impl<'w> Exchanges<'w> {
         self.unsettled == 0
     }
 
-    fn close_before(&mut self, due_before_ns: u64) {
-        while let Some(due_ns) = self.open.oldest_due_ns() {
-            let Some((_, watched)) = self.open.close_oldest(due_before_ns) else { break };
-            self.unsettled -= u64::from(watched.ended.is_none());
-            let class = watched.ended.unwrap_or(Class::Lost);
-            self.ledger.ended(class);
-            if watched.sent_ns != 0 {
-                self.timeline.left(due_ns, class == Class::Lost);
-            }
-            if !matches!(class, Class::OnTime | Class::DuplicateAnswered) {
-                self.timeline.missed(due_ns);
+    fn close_answered(&mut self) {
+        loop {
+            let oldest = self.open.next_number() - self.open.len();
+            let is_answered = self.open.get(oldest).is_some_and(|watched| watched.ended.is_some());
+            if !is_answered || !self.close_oldest(u64::MAX) {
+                break;
             }
         }
+    }
+
+    fn close_before(&mut self, due_before_ns: u64) {
+        while self.close_oldest(due_before_ns) {}
+    }
+
+    /// Enters the oldest query into the ledger if it came due before `due_before_ns`.
+    fn close_oldest(&mut self, due_before_ns: u64) -> bool {
+        let Some(due_ns) = self.open.oldest_due_ns() else { return false };
+        let Some((_, watched)) = self.open.close_oldest(due_before_ns) else { return false };
+        self.unsettled -= u64::from(watched.ended.is_none());
+        let class = watched.ended.unwrap_or(Class::Lost);
+        self.ledger.ended(class);
+        if watched.sent_ns != 0 {
+            self.timeline.left(due_ns, class == Class::Lost);
+        }
+        if !matches!(class, Class::OnTime | Class::DuplicateAnswered) {
+            self.timeline.missed(due_ns);
+        }
+        true
     }
 
     /// Ends watching altogether. What has not ended is lost.

@@ -12,6 +12,7 @@ mod args;
 mod asked;
 mod capture;
 mod datagrams;
+mod dnsperf;
 mod drive;
 pub mod echo;
 mod exchanges;
@@ -19,10 +20,13 @@ mod expected;
 mod identities;
 mod input;
 mod metrics;
+mod pace;
 mod queries;
 mod record;
 mod run;
+mod search;
 mod settings;
+mod silence;
 mod tally;
 mod tcp;
 mod zone;
@@ -43,7 +47,7 @@ pub use zone::{NAMES_MAX, Origin, Zone, ZoneLike};
 /// The commands below `godwit dns`.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// Send DNS queries at a set rate and account for each of them
+    /// Send DNS queries at a set rate and account for each of them, or search for the highest rate
     ///
     /// Open loop: a query is due when the schedule says so, whatever became of those before, and its
     /// latency counts from then. An answer must come from the server to the query's port with its
@@ -51,9 +55,19 @@ pub enum Command {
     /// capture; it is asked in turn, over and over. --zone-like asks what a zone made from a seed holds, and
     /// compares each answer with what it must be.
     ///
+    /// Flags of one letter are dnsperf's. Without a rate (-Q) runs of two seconds, or of -l, search for the
+    /// highest rate at which 97.5 % of the queries are answered in time. A link to this program that is
+    /// called dnsperf takes dnsperf's command line and prints what dnsperf prints.
+    ///
     /// Exit codes: 0 done; 1 failed at run time; 2 bad arguments or a bad query file; 3 more was missed
-    /// than --max-loss allows; 130 interrupted.
+    /// than --max-loss allows, or every query was lost, or a search found no rate; 130 interrupted.
     Load(Box<args::Args>),
+    /// Load a DNS server with the command line of dnsperf, and print what dnsperf prints
+    ///
+    /// Exit codes: 0 done; 1 failed at run time; 2 bad arguments or a bad query file; 3 every query was
+    /// lost.
+    #[command(hide = true)]
+    Dnsperf(dnsperf::Args),
     /// Answer every DNS query with itself, to find the limit of kernel and generator
     ///
     /// It sends the query back with QR set, until SIGINT or SIGTERM; then it says what it did. With faults,
@@ -77,6 +91,7 @@ impl Command {
     pub fn run(&self) -> ExitCode {
         match self {
             Self::Load(args) => args.run(),
+            Self::Dnsperf(args) => args.run(),
             Self::Echo(args) => args.run(),
             Self::Zone(args) => args.run(),
         }

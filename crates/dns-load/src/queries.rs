@@ -106,6 +106,15 @@ impl Workload {
         (0..self.len()).map(|index| self.query(index).len()).max().unwrap_or(0)
     }
 
+    /// Octets of a query on average, rounded down.
+    #[must_use]
+    pub const fn mean_bytes(&self) -> usize {
+        match self.octets.len().checked_div(self.len()) {
+            Some(mean) => mean,
+            None => 0,
+        }
+    }
+
     /// How many there are.
     #[must_use]
     pub const fn len(&self) -> usize {

@@ -87,6 +87,8 @@ struct Sum {
     cpu_ns: u64,
     segmentation: bool,
     stopped_ns: Option<u64>,
+    /// When the last of a limited number of queries was begun, if every thread has begun all of its.
+    ran_out_ns: Option<u64>,
 }
 
 fn add_up(lanes: Vec<LaneResult>) -> Sum {
@@ -99,6 +101,7 @@ fn add_up(lanes: Vec<LaneResult>) -> Sum {
         cpu_ns: 0,
         segmentation: true,
         stopped_ns: None,
+        ran_out_ns: Some(0),
     };
     for lane in lanes {
         sum.answered.ledger.merge(&lane.answered.ledger);
@@ -115,6 +118,7 @@ fn add_up(lanes: Vec<LaneResult>) -> Sum {
         sum.cpu_ns += lane.cpu_ns;
         sum.segmentation &= lane.segmentation;
         sum.stopped_ns = sum.stopped_ns.max(lane.stopped_ns);
+        sum.ran_out_ns = sum.ran_out_ns.zip(lane.ran_out_ns).map(|(ns, own)| ns.max(own));
     }
     sum.health.sends_refused = sum.sends.refused;
     sum
@@ -130,7 +134,8 @@ impl Report {
     ) -> Self {
         let sum = add_up(lanes);
         let planned_end_ns = start_ns + settings.duration_ns;
-        let end_ns = sum.stopped_ns.map_or(planned_end_ns, |ns| ns.clamp(start_ns, planned_end_ns));
+        let ended_ns = sum.ran_out_ns.or(sum.stopped_ns);
+        let end_ns = ended_ns.map_or(planned_end_ns, |ns| ns.clamp(start_ns, planned_end_ns));
         let wanted_bytes = port_buffer_bytes(settings);
         let granted_bytes = receive_buffer_bytes.unwrap_or(wanted_bytes);
         let mut warnings = Vec::new();
@@ -192,10 +197,14 @@ fn load_record(settings: &Settings, sum: &Sum, duration_ns: u64) -> LoadRecord {
         version: env!("CARGO_PKG_VERSION").into(),
         seed: settings.seed,
         settings: settings_map(settings),
-        offered_per_s: settings.rate.as_per_second(),
+        offered_per_s: match settings.window {
+            Some(_) => ledger.due() as f64 / seconds(duration_ns.max(1)),
+            None => settings.rate.as_per_second(),
+        },
         messages: MessageCounts {
             sent: sum.sends.sent + sum.connections.sent,
             received: tally.received,
+            received_bytes: tally.octets,
             malformed: tally.malformed.iter().sum(),
             unmatched: tally.unmatched + tally.foreign,
             ..MessageCounts::default()
@@ -213,7 +222,9 @@ fn settings_map(settings: &Settings) -> BTreeMap<String, Value> {
         ("queries", json!(settings.workload.len())),
         ("zone_like", zone_like(settings)),
         ("transport", json!(settings.transport.name())),
-        ("rate", json!(settings.rate.as_per_second())),
+        ("rate", json!(settings.window.is_none().then(|| settings.rate.as_per_second()))),
+        ("window", json!(settings.window)),
+        ("count", json!(settings.count)),
         ("duration_s", json!(seconds(settings.duration_ns))),
         ("shape", json!(settings.shape.to_string())),
         ("deadline_s", json!(seconds(settings.limits.deadline_ns))),
@@ -268,6 +279,15 @@ impl Report {
             tcp.unsent
         )
     }
+
+    fn write_latencies(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let load = &self.load;
+        for (name, latency) in [("from due ", &load.latency_due), ("from sent", &load.latency_sent)]
+        {
+            writeln!(f, "latency    {name} {}", latency.shown())?;
+        }
+        Ok(())
+    }
 }
 
 impl fmt::Display for Report {
@@ -299,10 +319,7 @@ impl fmt::Display for Report {
         )?;
         let codes = listed(&answers.rcodes);
         writeln!(f, "answers    {codes}; truncated {}, late {}", answers.truncated, answers.late)?;
-        for (name, latency) in [("from due ", &load.latency_due), ("from sent", &load.latency_sent)]
-        {
-            writeln!(f, "latency    {name} {}", latency.shown())?;
-        }
+        self.write_latencies(f)?;
         writeln!(
             f,
             "datagrams  sent {}, received {}, repeated {}, malformed {}, unmatched {}",

@@ -13,6 +13,7 @@ use crate::drive::{Fallback, Lane, LaneResult};
 use crate::exchanges::Exchanges;
 use crate::identities::Identities;
 use crate::input::Input;
+use crate::pace::Pace;
 use crate::record::Report;
 use crate::settings::{Settings, Transport};
 use crate::tcp::{Connections, TcpLane};
@@ -82,7 +83,7 @@ fn over_udp(settings: &Settings, stop: &AtomicBool) -> Result<Report, LoadError>
             ports,
             server: settings.server,
             exchanges: exchanges(settings, thread),
-            schedule: schedule(settings, 0, thread),
+            pace: pace(settings, 0, thread),
             linger_ns: settings.linger_ns,
             outbox: outbox(settings, thread as u32)?,
             fallback: fallback(settings)?,
@@ -91,7 +92,7 @@ fn over_udp(settings: &Settings, stop: &AtomicBool) -> Result<Report, LoadError>
     let receive_buffer_bytes = smallest_buffer(&lanes)?;
     let start_ns = start_ns(settings);
     for (lane, thread) in lanes.iter_mut().zip(0..) {
-        lane.schedule = schedule(settings, start_ns, thread);
+        lane.pace = pace(settings, start_ns, thread);
         lane.exchanges.keep_timeline(timeline(settings, start_ns));
         if lane.fallback.is_some() {
             lane.exchanges.follow_truncation();
@@ -117,14 +118,14 @@ fn over_tcp(settings: &Settings, stop: &AtomicBool) -> Result<Report, LoadError>
             connections,
             list,
             exchanges: exchanges(settings, thread),
-            schedule: schedule(settings, 0, thread),
+            pace: pace(settings, 0, thread),
             linger_ns: settings.linger_ns,
             query: vec![0; query_bytes(settings)],
         });
     }
     let start_ns = start_ns(settings);
     for (lane, thread) in lanes.iter_mut().zip(0..) {
-        lane.schedule = schedule(settings, start_ns, thread);
+        lane.pace = pace(settings, start_ns, thread);
         lane.exchanges.keep_timeline(timeline(settings, start_ns));
     }
     let lanes = lanes.into_iter().map(|lane| move || lane.run(stop)).collect();
@@ -210,10 +211,14 @@ fn exchanges(settings: &Settings, thread: u64) -> Exchanges<'_> {
     };
     let threads = settings.threads.into();
     // A quarter above the mean and a floor: what a Poisson schedule needs at any rate.
-    let watched = settings.shape.most_in(settings.rate, settings.limits.watched_ns());
-    let watched = watched.div_ceil(threads);
-    let capacity = watched * 5 / 4 + 1_024;
-    Exchanges::new(identities, settings.limits, &settings.workload, (thread, threads), capacity)
+    let watched = settings.watched().div_ceil(threads);
+    let capacity = if settings.window.is_some() { watched } else { watched * 5 / 4 + 1_024 };
+    let (limits, workload) = (settings.limits, &settings.workload);
+    let mut exchanges = Exchanges::new(identities, limits, workload, (thread, threads), capacity);
+    if settings.window.is_some() {
+        exchanges.forget_answered();
+    }
+    exchanges
 }
 
 /// Intervals until the last query is no longer watched.
@@ -224,10 +229,17 @@ fn timeline(settings: &Settings, start_ns: u64) -> Timeline {
     })
 }
 
-fn schedule(settings: &Settings, start_ns: u64, thread: u64) -> Schedule {
+fn pace(settings: &Settings, start_ns: u64, thread: u64) -> Pace {
+    let threads = u64::from(settings.threads);
+    let share = |whole: u64| whole / threads + u64::from(thread < whole % threads);
+    let count = settings.count.map(share);
+    if let Some(most) = settings.window {
+        return Pace::window(share(most), (start_ns, start_ns + settings.duration_ns), count);
+    }
     let when = (start_ns, settings.duration_ns);
-    let place = (thread, settings.threads.into());
-    Schedule::of_thread(&settings.shape, settings.rate, when, place, settings.seed)
+    let (shape, rate) = (&settings.shape, settings.rate);
+    let schedule = Schedule::of_thread(shape, rate, when, (thread, threads), settings.seed);
+    Pace::scheduled(schedule, count)
 }
 
 /// Runs every lane on a thread of its own.

@@ -57,6 +57,11 @@ pub struct Settings {
     pub rate: Rate,
     /// How due times are spaced.
     pub shape: Shape,
+    /// Queries that may wait for an answer at a time, all threads together: with it a query leaves as
+    /// soon as there is room, whatever rate and shape are.
+    pub window: Option<u64>,
+    /// Queries that are sent at most, all threads together.
+    pub count: Option<u64>,
     /// How long queries come due, nanoseconds.
     pub duration_ns: u64,
     /// Deadline of a query and how long it is watched after it.
@@ -96,6 +101,8 @@ impl Settings {
             answer_bytes: 4_096,
             rate,
             shape: Shape::Even,
+            window: None,
+            count: None,
             duration_ns: 10 * NS_PER_S,
             limits: Limits { deadline_ns: NS_PER_S, grace_ns: NS_PER_S },
             linger_ns: NS_PER_S / 20,
@@ -115,6 +122,15 @@ impl Settings {
     #[must_use]
     pub const fn ports_per_thread(&self) -> u64 {
         (self.ports / self.threads) as u64
+    }
+
+    /// Queries that are watched at a time.
+    pub(crate) fn watched(&self) -> u64 {
+        let most = WATCHED_PER_PORT * u64::from(self.ports);
+        match self.window {
+            Some(_) => most,
+            None => self.shape.most_in(self.rate, self.limits.watched_ns()),
+        }
     }
 
     /// Everything that cannot work, in words; empty when the run can begin.
@@ -151,7 +167,11 @@ impl Settings {
             self.timeline_ns.is_some_and(|ns| ns == 0 || self.duration_ns / ns > 100_000),
             "--timeline-s: must be more than 0, and 100000 intervals at most".into(),
         );
-        let watched = self.shape.most_in(self.rate, self.limits.watched_ns());
+        wrong(
+            self.window.is_some_and(|most| most < u64::from(self.threads)),
+            "-q: must be as many as there are threads, at least".into(),
+        );
+        let watched = self.watched();
         wrong(
             watched > WATCHED_PER_PORT * u64::from(ports),
             format!(

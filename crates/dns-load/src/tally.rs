@@ -51,6 +51,8 @@ impl Fault {
 pub struct Tally {
     /// Datagrams received.
     pub received: u64,
+    /// Octets of those from the server, without headers.
+    pub octets: u64,
     /// First answers to what was asked, late ones too, by response code.
     pub rcodes: Vec<u64>,
     /// Truncated datagrams after which the query was asked again over TCP.
@@ -76,6 +78,7 @@ impl Default for Tally {
     fn default() -> Self {
         Self {
             received: 0,
+            octets: 0,
             rcodes: vec![0; Rcode::COUNT],
             asked_again: 0,
             repeated: 0,
@@ -99,6 +102,7 @@ impl Tally {
     /// Adds the counts of another thread.
     pub fn merge(&mut self, other: &Self) {
         self.received += other.received;
+        self.octets += other.octets;
         add(&mut self.rcodes, &other.rcodes);
         self.asked_again += other.asked_again;
         self.repeated += other.repeated;

@@ -38,7 +38,7 @@ enum Command {
     Pin(stored::PinArgs),
     Trend(stored::TrendArgs),
     Serve(serve::Args),
-    /// List the plans that can be run by name.
+    /// List the plans that can be run by name, with the time that each takes and what it needs.
     ///
     /// Exit code: 0.
     Plans(JsonArgs),
@@ -46,13 +46,17 @@ enum Command {
     ///
     /// Exit code: 0.
     Peers(JsonArgs),
+    #[command(hide = true)]
     Limit(LimitArgs),
+    #[command(hide = true)]
     Distance(DistanceArgs),
     /// Keep a folder for a lab on another machine, which starts this by SSH where its plan has `[hosts]`, and
     /// do what it says, for as long as standard input is open.
     ///
     /// Exit codes: 0 done; 1 the folder cannot be made.
+    #[command(hide = true)]
     Attend,
+    #[command(hide = true)]
     Hold(far::HoldArgs),
     Top(top::Args),
     /// Remove what killed runs left: namespaces, temporary folders, processes.
@@ -382,17 +386,10 @@ fn report(args: &ReportArgs) -> Result<ExitCode, LabError> {
 }
 
 fn plans(json: bool) -> Result<ExitCode, LabError> {
-    let plans = lab::plans::names();
     if json {
-        let plans: Vec<_> = plans
-            .iter()
-            .map(|(name, title)| serde_json::json!({ "name": name, "title": title }))
-            .collect();
-        print_json(&serde_json::json!({ "schema": "godwit.plans.v1", "plans": plans }))?;
+        print_json(&lab::plans::json())?;
     } else {
-        for (name, title) in plans {
-            print_line(&format!("{name:<24} {title}"))?;
-        }
+        print(&lab::plans::table())?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -6,6 +6,7 @@ mod cli;
 mod db;
 mod dhcp;
 mod dhcp_check;
+mod help;
 mod kea_admin;
 mod kea_lfc;
 mod keactrl;

@@ -422,3 +422,118 @@ fn metrics_have_what_the_schema_of_dns_metrics_requires() {
         assert_eq!(connections["handshakes"].is_u64(), !transport.is_empty());
     }
 }
+
+/// Runs the link `name` to this program with `words`.
+fn linked(folder: &Path, name: &str, words: &[&str]) -> Output {
+    let link = folder.join(name);
+    if !link.exists() {
+        std::os::unix::fs::symlink(GODWIT, &link).expect("the folder can be written");
+    }
+    Command::new(link).args(words).stdin(Stdio::null()).output().expect("the link starts")
+}
+
+#[test]
+fn a_run_without_any_answer_ends_with_3_and_its_cause() {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback is there");
+    let server = socket.local_addr().expect("it is bound").to_string();
+    let words = ["--rate", "100", "--duration", "0.1", "--deadline-s", "0.1", "--drain-s", "0.1"];
+    let output = load(&[&words[..], &["-s", &server]].concat());
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("no answer at all from") && said.contains("firewall"), "{said}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("p50 -, p99 -"), "{text}");
+
+    drop(socket);
+    let output = load(&[&words[..], &["-s", &server]].concat());
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains(&format!("nothing listens at {server}")), "{said}");
+}
+
+#[test]
+fn letters_and_host_names_are_taken_as_by_dnsperf() {
+    let echo = Echo::start(&[]);
+    let port = echo.address.rsplit(':').next().expect("a port").to_owned();
+    let folder = TempFolder::new("dns-letters");
+    let file = folder.path().join("queries");
+    fs::write(&file, "a.example A\nb.example AAAA\n").expect("the folder can be written");
+    let file = file.to_str().expect("a plain path");
+    let words = ["-s", "localhost", "-a", "127.0.0.1", "-p", &port, "-d", file, "-Q", "200"];
+    for (more, sent) in [
+        (&["-l", "0.1", "-c", "2", "-t", "2", "-T", "2", "-m", "udp"][..], 20),
+        (&["-n", "5"], 10),
+        (&["-n", "3", "-m", "tcp", "-c", "1"], 6),
+    ] {
+        let output = load(&[&words[..], more, &["--json", "-"]].concat());
+        assert!(output.status.success(), "{more:?}: {output:?}");
+        assert_eq!(number(&record(&output), "/exchanges/on_time"), sent, "{more:?}");
+    }
+    // Closed loop: as many as it takes, five at a time.
+    let words = ["-s", &echo.address, "-q", "5", "-n", "500", "-d", file, "--json", "-"];
+    let output = load(&words);
+    let record = record(&output);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(number(&record, "/exchanges/due"), 1_000);
+    assert_eq!(number(&record, "/exchanges/lost"), 0, "{record}");
+    for (words, said) in [
+        (&["-s", "no such host", "-Q", "1"][..], "neither an address nor a host"),
+        (&["-s", "127.0.0.1:x", "-Q", "1"], "x is no port"),
+    ] {
+        let output = load(words);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(String::from_utf8_lossy(&output.stderr).contains(said), "{output:?}");
+    }
+}
+
+#[test]
+fn without_a_rate_the_highest_is_searched_for() {
+    let echo = Echo::start(&["--capacity", "1500"]);
+    let output = load(&["-s", &echo.address, "-l", "0.3", "--deadline-s", "0.5", "--json", "-"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    // A busy machine may fail at any rate; what is found must be what the responder can do at most.
+    let lines = said.lines().filter(|line| line.contains(" queries/s, ")).count();
+    assert!(lines >= 2 && said.contains("% in time"), "{said}");
+    if output.status.success() {
+        let rate = record(&output)["offered_per_s"].as_f64().expect("a number");
+        assert!(rate < 2_500.0, "{rate} {said}");
+    } else {
+        assert_eq!(output.status.code(), Some(3), "{said}");
+    }
+}
+
+#[test]
+fn a_link_called_dnsperf_takes_its_words_and_prints_its_lines() {
+    let echo = Echo::start(&[]);
+    let port = echo.address.rsplit(':').next().expect("a port").to_owned();
+    let folder = TempFolder::new("dnsperf");
+    let file = folder.path().join("queries");
+    fs::write(&file, "a.example A\nb.example AAAA\n").expect("the folder can be written");
+    let file = file.to_str().expect("a plain path");
+    let words = ["-s", "127.0.0.1", "-p", &port, "-d", file, "-n", "50"];
+    let shape = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|line| !line.contains("Started at"));
+        lines.map(|line| line.split(':').next().unwrap_or_default().to_owned()).collect()
+    };
+    let ours = linked(folder.path(), "dnsperf", &words);
+    let text = String::from_utf8_lossy(&ours.stdout).into_owned();
+    assert!(ours.status.success(), "{ours:?}");
+    assert!(text.contains("  Queries sent:         100\n"), "{text}");
+    assert!(text.contains("  Queries completed:    100 (100.00%)\n"), "{text}");
+    assert!(text.contains("  Response codes:       NOERROR 100 (100.00%)\n"), "{text}");
+    if require(&["dnsperf"]) {
+        let theirs = Command::new("dnsperf").args(words).output().expect("it is installed");
+        let theirs = String::from_utf8_lossy(&theirs.stdout).into_owned();
+        let version = |line: &String| !line.starts_with("Version");
+        let [ours, theirs] = [&text, &theirs].map(|text| shape(text));
+        let only = |lines: Vec<String>| lines.into_iter().filter(version).collect::<Vec<_>>();
+        assert_eq!(only(ours), only(theirs));
+        let size = |text: &str| {
+            let line = text.lines().find(|line| line.contains("Average packet size"));
+            line.map(ToOwned::to_owned)
+        };
+        assert!(size(&text).is_some());
+    }
+    let output = linked(folder.path(), "dnsperf", &["-s", "127.0.0.1", "-u"]);
+    assert_eq!(output.status.code(), Some(2), "updates are not sent");
+}

@@ -293,12 +293,35 @@ fn a_program_around_the_run_is_told_start_and_stop_and_a_link_is_enough() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{text}");
     assert!(text.starts_with("Running: perfdhcp -4 -r 100 -n 20 -d 60 -x es -w "), "{text}");
-    for line in ["on time: 20", "Reached max requests limit.", "Server id: 7f000001"] {
+    for line in
+        ["received packets: 20\n", "drops ratio: 0 %\n", "std deviation: ", "Reached max requests"]
+    {
         assert!(text.contains(line), "{line} in {text}");
     }
     let mut told: Vec<_> = fs::read_to_string(&log).unwrap().lines().map(str::to_owned).collect();
     told.sort_unstable();
     assert_eq!(told, ["start", "stop"]);
+}
+
+#[test]
+fn a_silent_server_is_told_with_what_to_check() {
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = socket.local_addr().unwrap().port().to_string();
+    let run = || {
+        let own = free_port().to_string();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
+        command.args(words("perfdhcp -4 -r 50 -n 3 -d 0.1 -l 127.0.0.1")).args(["-L", &own]);
+        let output = run_bounded(command.args(["-N", &port, "localhost"]));
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, said) = run();
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("no answer at all: is 127.0.0.1:"), "{said}");
+    assert!(said.contains("a subnet for the relay 127.0.0.1"), "{said}");
+    drop(socket);
+    let (code, said) = run();
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains(&format!("nothing listens at 127.0.0.1:{port}")), "{said}");
 }
 
 #[test]

@@ -115,7 +115,7 @@ mod tests {
         thread::spawn(move || {
             run(any, to, round_trip, |address| {
                 sender.send(address).unwrap();
-                Ok(())
+                Ok(true)
             })
         });
         TcpStream::connect(began.recv().unwrap()).unwrap()
@@ -156,7 +156,7 @@ mod tests {
         thread::spawn(move || {
             run(any, nobody, Duration::ZERO, |address| {
                 sender.send(address).unwrap();
-                Ok(())
+                Ok(true)
             })
         });
         let mut stream = TcpStream::connect(began.recv().unwrap()).unwrap();

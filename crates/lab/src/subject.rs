@@ -8,6 +8,7 @@ use measure::record::LIMIT_SERVER;
 
 use crate::driver::DnsServer;
 use crate::error::LabError;
+use crate::peers::PEERS;
 use crate::terms::Terms;
 
 /// The name under which a server given by `--server-command` stands in the result.
@@ -163,6 +164,13 @@ pub fn subjects(
 
 /// No server of that name serves the plan's protocol.
 fn unknown(name: &str, known: &[&str]) -> LabError {
+    if let Some(peer) = PEERS.iter().find(|peer| peer.name == name) {
+        return LabError::Usage(format!(
+            "{name} serves {}, which this plan does not measure; of it there are: {}",
+            peer.serves,
+            known.join(", ")
+        ));
+    }
     LabError::Usage(format!(
         "no server is called {name}; there are: {} (any other program: --server-command)",
         known.join(", ")
@@ -379,8 +387,11 @@ mod tests {
         assert_eq!(of(&["nsd", "echo"]), ["nsd", "echo"]);
         for (plan, name) in [(&plan, "kea"), (&Plan::default(), "bind")] {
             let error = subjects(plan, &[name.to_owned()], None).unwrap_err();
-            assert!(error.to_string().contains("no server is called"), "{error}");
+            let said = error.to_string();
+            assert!(said.starts_with(&format!("{name} serves D")), "{said}");
         }
+        let error = subjects(&plan, &["nobody".to_owned()], None).unwrap_err();
+        assert!(error.to_string().contains("no server is called"), "{error}");
     }
 
     #[test]

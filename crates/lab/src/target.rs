@@ -79,15 +79,15 @@ impl Running {
     }
 }
 
-/// `text` as an address with a port, `port` when it has none.
+/// `text`, an address or the name of a host, with a port, `port` when it has none.
 fn address(text: &str, port: u16, family: Family) -> Result<SocketAddr, String> {
-    let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
-    let parsed = match bare.parse::<IpAddr>() {
-        Ok(ip) => SocketAddr::new(ip, port),
-        Err(_) => text.parse::<SocketAddr>().map_err(|_| {
-            format!("{text}: not an address, nor one with a port (192.0.2.7:67, [2001:db8::7]:547)")
-        })?,
+    let is_name = text.parse::<SocketAddr>().is_err() && text.parse::<IpAddr>().is_err();
+    // Of several addresses of a host, one that the protocol can have.
+    let is_wanted = |ip: IpAddr| {
+        let is_v4 = family.version() == Version::V4;
+        !is_name || !family.protocol.is_dhcp() || ip.is_ipv4() == is_v4
     };
+    let parsed = netio::resolve::endpoint(text, Some(port), is_wanted)?;
     let ip = parsed.ip();
     let is_broadcast = matches!(ip, IpAddr::V4(v4) if v4.is_broadcast());
     if ip.is_unspecified() || ip.is_multicast() || is_broadcast {
@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn addresses_that_are_none_are_refused() {
         for (server, why) in [
-            ("dhcp.example", "not an address"),
+            ("no such host", "neither an address nor a host that is known"),
             ("0.0.0.0", "not the address of one machine"),
             ("255.255.255.255", "not the address of one machine"),
             ("239.1.1.1", "not the address of one machine"),
@@ -264,10 +264,10 @@ mod tests {
         plan.restart.database = Restarts::Both;
         plan.runs.count = 9;
         plan.hosts.server = "one".to_owned();
-        let said = said(&words("nowhere"), &mut plan);
+        let said = said(&words("no host"), &mut plan);
         for part in [
             "x cannot be measured on a server that runs already:",
-            "--target nowhere: not an address",
+            "--target no host: neither an address",
             "server.features (plain, not-persisted)",
             "server.stores (mysql)",
             "server.sharing (two-servers)",

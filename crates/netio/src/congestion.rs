@@ -26,7 +26,17 @@ pub fn set(socket: &impl AsFd, name: &str) -> Result<(), NetError> {
     // SAFETY: `place` is readable for `size` octets during the call.
     let result =
         unsafe { libc::setsockopt(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, place, size) };
-    check(result).map(drop).map_err(failed)
+    match check(result) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            let words = "only root may choose it, or an administrator by \
+                         net.ipv4.tcp_allowed_congestion_control";
+            Err(failed(io::Error::new(error.kind(), words)))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(failed(io::Error::new(error.kind(), "this kernel does not have it")))
+        }
+        done => done.map(drop).map_err(failed),
+    }
 }
 
 /// The name of the algorithm that the TCP socket uses.

@@ -1,9 +1,10 @@
 //! A view that fills the terminal and is drawn again and again. What a terminal of ECMA-48 knows, and
 //! its other screen, are enough for it.
+#![allow(unsafe_code, reason = "ioctl")]
 
 use std::io;
 
-use crate::stdout;
+use crate::{check, stdout};
 
 /// The other screen without a cursor, and back.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l";
@@ -16,6 +17,27 @@ const SCREEN_END: &str = "\x1b[J";
 /// The terminal's other screen, until the value goes.
 #[derive(Debug)]
 pub struct Screen(());
+
+/// Size of a terminal in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScreenSize {
+    /// Columns.
+    pub columns: usize,
+    /// Rows.
+    pub rows: usize,
+}
+
+/// Returns the size of the terminal at the standard output; `None` when there is none, or it does not
+/// know.
+#[must_use]
+pub fn size() -> Option<ScreenSize> {
+    let mut found = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
+    // SAFETY: `found` outlives the call, which writes nothing else.
+    let result = unsafe { libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ as _, &raw mut found) };
+    check(result).ok()?;
+    let (columns, rows) = (usize::from(found.ws_col), usize::from(found.ws_row));
+    (columns > 0 && rows > 0).then_some(ScreenSize { columns, rows })
+}
 
 impl Screen {
     /// Turns to it.

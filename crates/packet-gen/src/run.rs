@@ -119,7 +119,7 @@ pub(crate) fn run(args: &Args) -> Result<(), GeneratorError> {
     let count = args.count.filter(|count| *count > 0);
     let all = count.or_else(|| schedule.frames()).unwrap_or(input.program.packets.len() as u64);
     if args.dry_run {
-        return dry_run(&mut stream, all);
+        return dry_run(args, &mut stream, all);
     }
     if args.verbose {
         describe(&input)?;
@@ -194,9 +194,21 @@ fn schedule(args: &Args, input: &Input) -> Schedule {
     }
 }
 
-fn dry_run(stream: &mut Stream, count: u64) -> Result<(), GeneratorError> {
+fn dry_run(args: &Args, stream: &mut Stream, count: u64) -> Result<(), GeneratorError> {
     for number in 1..=count {
         let Some(frame) = stream.frame() else { break };
+        if args.json {
+            let octets: String = frame.iter().map(|octet| format!("{octet:02x}")).collect();
+            let document = serde_json::json!({
+                "schema": "godwit.trafgen-frame.v1",
+                "number": number,
+                "bytes": frame.len(),
+                "octets": octets,
+                "decoded": decode::describe(frame).lines().collect::<Vec<_>>(),
+            });
+            say(&format!("{document}\n"))?;
+            continue;
+        }
         say(&format!("frame {number}, {} bytes\n{}\n", frame.len(), decode::describe(frame)))?;
     }
     Ok(())

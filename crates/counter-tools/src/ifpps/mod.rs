@@ -15,7 +15,7 @@ use testbed::proc;
 use self::document::Document;
 pub(crate) use self::document::Load;
 use self::look::{Device, Look, Step};
-use self::view::View;
+use self::view::{FrameForm, View};
 use crate::error::CounterError;
 use crate::pace::Pace;
 use crate::print;
@@ -34,7 +34,7 @@ pub struct Args {
     /// Interface; `lo` is one, too
     #[arg(short = 'd', long = "dev", value_name = "INTERFACE", conflicts_with = "name")]
     device: Option<String>,
-    /// The same
+    /// Interface, as with -d
     #[arg(value_name = "INTERFACE", required_unless_present = "device")]
     name: Option<String>,
     /// Processors that are shown at most, the busiest ones
@@ -168,7 +168,11 @@ fn show(
             print(&(serde_json::to_string(&document).expect("plain data") + "\n"))
         }
         Form::Text(screen) => {
-            let frame = view.frame(now, step, view.device.has_link());
+            let form = match screen {
+                Some(_) => View::form_for(netio::screen::size(), step.cpus.len()),
+                None => FrameForm::WHOLE,
+            };
+            let frame = view.frame(now, step, view.device.has_link(), form);
             match screen {
                 Some(screen) => {
                     screen.show(&frame).map_err(CounterError::cannot("write to", "standard output"))

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use counters::{CpuShares, InterfaceCounters, Traffic};
+use netio::ScreenSize;
 
 use super::look::{CpuLook, Device, Look, Step};
 use super::median;
@@ -31,18 +32,52 @@ pub(crate) struct View {
     pub(crate) is_unwarned: bool,
 }
 
+/// How much of a frame is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FrameForm {
+    /// All columns, which need [`WIDE`] of the terminal.
+    is_wide: bool,
+    /// The interrupts since boot, too.
+    has_totals: bool,
+    /// Processors, the busiest ones.
+    cpus: usize,
+}
+
+impl FrameForm {
+    /// Everything.
+    pub(crate) const WHOLE: Self = Self { is_wide: true, has_totals: true, cpus: usize::MAX };
+}
+
+/// Columns of the widest line.
+const WIDE: usize = 104;
+/// Rows of a frame without the lines of processors: with the sum, the blank lines and a row left for
+/// the cursor.
+const ROWS: usize = 19;
+
 impl View {
+    /// The form of a frame that fits a terminal of `size`, on a machine with so many processors.
+    pub(crate) fn form_for(size: Option<ScreenSize>, cpus: usize) -> FrameForm {
+        let Some(ScreenSize { columns, rows }) = size else { return FrameForm::WHOLE };
+        let room = rows.saturating_sub(ROWS);
+        let has_totals = room > 3 * cpus;
+        let cpus = room / if has_totals { 3 } else { 2 };
+        FrameForm { is_wide: columns >= WIDE, has_totals, cpus: cpus.max(1) }
+    }
+
     /// The lines of one frame.
-    pub(crate) fn frame(&self, now: &Look, step: &Step, has_link: bool) -> String {
+    pub(crate) fn frame(&self, now: &Look, step: &Step, has_link: bool, form: FrameForm) -> String {
         let mut text = String::new();
-        self.title(&mut text, step, has_link);
+        self.title(&mut text, step, has_link, form);
         for (name, carried) in [("rx", step.carried.received), ("tx", step.carried.sent)] {
-            self.rates(&mut text, name, &carried, step);
+            self.rates(&mut text, name, &carried, step, form);
         }
         text.push('\n');
-        totals(&mut text, &now.interface);
-        machine(&mut text, now, self.per_t(step, step.context_switches));
-        self.processors(&mut text, now, step);
+        totals(&mut text, &now.interface, form);
+        machine(&mut text, now, self.per_t(step, step.context_switches), form);
+        self.processors(&mut text, now, step, form);
+        if !form.is_wide {
+            let _ = writeln!(text, "not shown below {WIDE} columns: errors, guest, iowait");
+        }
         if step.went_back && !self.is_unwarned {
             let name = &self.device.name;
             let _ = writeln!(text, "\nwarning: the counters of {name} went back: not counted");
@@ -54,14 +89,14 @@ impl View {
         step.per_s(amount) * self.interval_ms as f64 / 1e3
     }
 
-    fn title(&self, text: &mut String, step: &Step, has_link: bool) {
+    fn title(&self, text: &mut String, step: &Step, has_link: bool, form: FrameForm) {
         let Device { name, driver, speed_mbps, .. } = &self.device;
         let driver = driver.as_ref().map(|driver| format!("{driver} ")).unwrap_or_default();
         let speed = speed_mbps.map(|speed| format!("{speed}Mbit/s ")).unwrap_or_default();
         let link = if has_link { "yes" } else { "no" };
         let (release, host) = (&self.release, &self.host);
         let all = step.cpus.len();
-        let shown = self.cpus_shown.min(all);
+        let shown = self.cpus_shown.min(all).min(form.cpus);
         let _ = writeln!(
             text,
             "{release}, {host}, {name} ({driver}{speed}link:{link}), t={}ms, cpus={shown}/{all}\n",
@@ -69,16 +104,26 @@ impl View {
         );
     }
 
-    fn rates(&self, text: &mut String, name: &str, carried: &Traffic, step: &Step) {
+    fn rates(
+        &self,
+        text: &mut String,
+        name: &str,
+        carried: &Traffic,
+        step: &Step,
+        form: FrameForm,
+    ) {
         let per_t = |amount| self.per_t(step, amount);
-        let _ = write!(
-            text,
-            "  {name}: {:>16.3} MiB/t {:>10.0} pkts/t {:>10.0} drops/t {:>10.0} errors/t",
-            per_t(carried.bytes) / MIB,
-            per_t(carried.packets),
-            per_t(carried.drops),
-            per_t(carried.errors)
-        );
+        let (mib, packets) = (per_t(carried.bytes) / MIB, per_t(carried.packets));
+        let (drops, errors) = (per_t(carried.drops), per_t(carried.errors));
+        let _ = if form.is_wide {
+            write!(
+                text,
+                "  {name}: {mib:>16.3} MiB/t {packets:>10.0} pkts/t {drops:>10.0} drops/t \
+                 {errors:>10.0} errors/t"
+            )
+        } else {
+            write!(text, "  {name}: {mib:>10.3} MiB/t {packets:>9.0} pkts/t {drops:>7.0} drops/t")
+        };
         if self.is_percentage {
             match self.line_share(carried, step) {
                 Some(share) => write!(text, " {share:>6.2}% of line rate"),
@@ -96,7 +141,7 @@ impl View {
         Some(step.per_s(bytes) * 8.0 / speed_bps * 100.0)
     }
 
-    fn processors(&self, text: &mut String, now: &Look, step: &Step) {
+    fn processors(&self, text: &mut String, now: &Look, step: &Step, form: FrameForm) {
         let mut busiest: Vec<(&CpuLook, CpuShares)> =
             step.cpus.iter().map(|cpu| (cpu, CpuShares::of(&cpu.times))).collect();
         busiest.sort_by(|(_, one), (_, other)| unused(one).total_cmp(&unused(other)));
@@ -106,14 +151,15 @@ impl View {
             rank if rank == last => '-',
             _ => '|',
         };
-        let shown = self.cpus_shown.min(busiest.len());
+        let shown = self.cpus_shown.min(busiest.len()).min(form.cpus);
         for (rank, (cpu, shares)) in busiest.iter().enumerate().take(shown) {
-            share_line(text, &format!("cpu{:>3} {}:", cpu.times.cpu, mark(rank)), shares);
+            let label = format!("cpu{:>3} {}:", cpu.times.cpu, mark(rank));
+            share_line(text, &label, shares, form);
         }
-        share_line(text, "avg:", &step.all_cpus());
+        share_line(text, "avg:", &step.all_cpus(), form);
         let all: Vec<CpuShares> = busiest.iter().map(|(_, shares)| *shares).collect();
         if self.is_median {
-            share_line(text, "med:", &median_shares(&all));
+            share_line(text, "med:", &median_shares(&all), form);
         }
         text.push('\n');
         for (rank, (cpu, _)) in busiest.iter().enumerate().take(shown) {
@@ -126,7 +172,10 @@ impl View {
                 net.squeezes,
             ];
             let label = format!("cpu{:>3} {}:", cpu.times.cpu, mark(rank));
-            net_line(text, &label, counts.map(|count| self.per_t(step, count)));
+            net_line(text, &label, counts.map(|count| self.per_t(step, count)), form);
+        }
+        if !form.has_totals {
+            return;
         }
         text.push('\n');
         for (rank, (cpu, _)) in busiest.iter().enumerate().take(shown) {
@@ -159,10 +208,18 @@ fn median_shares(all: &[CpuShares]) -> CpuShares {
     }
 }
 
-fn share_line(text: &mut String, label: &str, shares: &CpuShares) {
+fn share_line(text: &mut String, label: &str, shares: &CpuShares, form: FrameForm) {
     let CpuShares { usr, nice, sys, iowait, irq, soft, steal, guest, gnice, idle } = shares;
     // Guests are programs to this machine; nobody who looks at packets tells them from others.
     let (usr, guest) = (usr + nice, guest + gnice);
+    if !form.is_wide {
+        let _ = writeln!(
+            text,
+            "{label:<9}{usr:>6.1}% usr {sys:>5.1}% sys {irq:>5.1}% irq {soft:>5.1}% sirq \
+             {steal:>5.1}% steal {idle:>5.1}% idl"
+        );
+        return;
+    }
     let _ = writeln!(
         text,
         "{label:<9}{usr:>6.1}% usr {sys:>5.1}% sys {irq:>5.1}% irq {soft:>5.1}% sirq \
@@ -170,8 +227,16 @@ fn share_line(text: &mut String, label: &str, shares: &CpuShares) {
     );
 }
 
-fn net_line(text: &mut String, label: &str, counts: [f64; 5]) {
+fn net_line(text: &mut String, label: &str, counts: [f64; 5], form: FrameForm) {
     let [interrupts, received, sent, drops, squeezes] = counts;
+    if !form.is_wide {
+        let _ = writeln!(
+            text,
+            "{label:<9}{interrupts:>8.0} irqs/t {received:>7.0} rx/t {sent:>7.0} tx/t \
+             {drops:>6.0} drops/t {squeezes:>4.0} sqz/t"
+        );
+        return;
+    }
     let _ = writeln!(
         text,
         "{label:<9}{interrupts:>10.0} irqs/t {received:>10.0} sirq rx/t {sent:>10.0} sirq tx/t \
@@ -179,8 +244,15 @@ fn net_line(text: &mut String, label: &str, counts: [f64; 5]) {
     );
 }
 
-fn totals(text: &mut String, interface: &InterfaceCounters) {
+fn totals(text: &mut String, interface: &InterfaceCounters, form: FrameForm) {
     for (name, total) in [("rx", interface.received), ("tx", interface.sent)] {
+        if !form.is_wide {
+            let (mib, packets) = (total.bytes as f64 / MIB, total.packets);
+            let drops = total.drops;
+            let _ =
+                writeln!(text, "  {name}: {mib:>10.3} MiB   {packets:>9} pkts   {drops:>7} drops");
+            continue;
+        }
         let _ = writeln!(
             text,
             "  {name}: {:>16.3} MiB   {:>10} pkts   {:>10} drops   {:>10} errors",
@@ -193,9 +265,28 @@ fn totals(text: &mut String, interface: &InterfaceCounters) {
     text.push('\n');
 }
 
-fn machine(text: &mut String, now: &Look, switches_per_t: f64) {
+fn machine(text: &mut String, now: &Look, switches_per_t: f64, form: FrameForm) {
     let mib = |kilobytes: u64| kilobytes / 1024;
     let memory = &now.memory;
+    if !form.is_wide {
+        let _ = writeln!(
+            text,
+            "  sys: {switches_per_t:>9.0} cs/t   {:>6} procs {:>7} running {:>7} iowait\n  \
+               mem: {:>8}M total {:>7}M used {:>8}M active {:>8}M inactive\n  \
+             swap: {:>8}M total {:>7}M used {:>8}M free\n",
+            now.processes,
+            now.running,
+            now.blocked,
+            mib(memory.total_kb),
+            mib(memory.used_kb()),
+            mib(memory.active_kb),
+            mib(memory.inactive_kb),
+            mib(memory.swap_total_kb),
+            mib(memory.swap_used_kb()),
+            mib(memory.swap_free_kb)
+        );
+        return;
+    }
     let _ = writeln!(
         text,
         "  sys: {switches_per_t:>13.0} cs/t {:>10} procs {:>11} running {:>10} iowait\n  \
@@ -239,7 +330,7 @@ mod tests {
     #[test]
     fn a_frame_shows_all_time_of_the_processors() {
         let [before, now] = recorded();
-        let frame = view().frame(&now, &Step::between(&before, &now, 2.0), true);
+        let frame = view().frame(&now, &Step::between(&before, &now, 2.0), true, FrameForm::WHOLE);
         let lines: Vec<&str> = frame.lines().collect();
         assert_eq!(
             lines[0],
@@ -271,17 +362,41 @@ mod tests {
         let share = view().line_share(&step.carried.received, &step).unwrap();
         assert!((share - 96.18).abs() < 0.01, "{share}");
         let unknown = View { device: Device { speed_mbps: None, ..device() }, ..view() };
-        assert!(unknown.frame(&now, &step, false).contains("line rate unknown"));
+        assert!(unknown.frame(&now, &step, false, FrameForm::WHOLE).contains("line rate unknown"));
     }
 
     #[test]
     fn the_busiest_come_first_and_the_rest_is_left_out() {
         let [before, now] = recorded();
         let few = View { cpus_shown: 1, is_median: false, ..view() };
-        let frame = few.frame(&now, &Step::between(&before, &now, 1.0), true);
+        let frame = few.frame(&now, &Step::between(&before, &now, 1.0), true, FrameForm::WHOLE);
         assert!(frame.contains("cpu  1 +:") && !frame.contains("cpu  0"), "{frame}");
         assert!(frame.contains("cpus=1/2") && frame.contains("avg:") && !frame.contains("med:"));
-        let back = few.frame(&before, &Step::between(&now, &before, 1.0), true);
+        let back = few.frame(&before, &Step::between(&now, &before, 1.0), true, FrameForm::WHOLE);
         assert!(back.contains("warning: the counters of eth0 went back"), "{back}");
+    }
+
+    #[test]
+    fn a_frame_fits_a_terminal_of_80_columns_and_24_rows() {
+        let [before, now] = recorded();
+        let step = Step::between(&before, &now, 1.0);
+        let size = Some(ScreenSize { columns: 80, rows: 24 });
+        for cpus in [2, 64] {
+            let form = View::form_for(size, cpus);
+            let plain = View { is_percentage: false, is_median: false, ..view() };
+            let frame = plain.frame(&now, &step, true, form);
+            // The title names the machine, whatever that is called.
+            for line in frame.lines().skip(1) {
+                assert!(line.chars().count() <= 80, "{line}");
+            }
+            let machine_cpus = step.cpus.len();
+            let rows = frame.lines().count() + 2 * form.cpus.saturating_sub(machine_cpus);
+            assert!(rows <= 23, "{rows} rows: {frame}");
+            assert!(frame.contains("not shown below 104 columns: errors"), "{frame}");
+        }
+        let wide = Some(ScreenSize { columns: 120, rows: 50 });
+        let form = View::form_for(wide, 2);
+        assert!(form.is_wide && form.has_totals && form.cpus >= 2, "{form:?}");
+        assert_eq!(View::form_for(None, 2), FrameForm::WHOLE);
     }
 }

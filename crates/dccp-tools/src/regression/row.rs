@@ -93,7 +93,7 @@ pub(super) fn head(common: Common) -> String {
     let plural = if runs == 1 { "" } else { "s" };
     format!(
         "datagrams of {bytes} octets, tx_qlen {tx_qlen}, {words}, {runs} run{plural} of {seconds} s\n\
-         {:<22} ccid {:<13} {:>14} {:>14} {:>14}  runs\n",
+         {:<21} ccid {:<13} {:>12} {:>12} {:>12}\n",
         "", "clock", "desired", "measured", "spread"
     )
 }
@@ -161,26 +161,45 @@ impl Row {
     }
 
     pub(super) fn text(&self) -> String {
-        let list = |rates: &[f64]| {
-            let words: Vec<_> = rates.iter().map(|&rate| units::rate(rate)).collect();
-            words.join(", ")
-        };
-        let spread = self.standard_deviation_bits_per_s.map_or_else(|| "-".to_owned(), units::rate);
+        let spread = self.standard_deviation_bits_per_s.map_or_else(|| "-".to_owned(), short);
         let mut text = format!(
-            "{:<22} {:>4} {:<13} {:>14} {:>14} {spread:>14}  {}",
+            "{:<21} {:>4} {:<13} {:>12} {:>12} {spread:>12}\n",
             self.words,
             self.ccid,
             self.clock.words(),
-            units::rate(self.desired_bits_per_s),
-            units::rate(self.mean_bits_per_s),
-            list(&self.runs_bits_per_s)
+            short(self.desired_bits_per_s),
+            short(self.mean_bits_per_s),
         );
+        text += &listed("runs", &self.runs_bits_per_s);
         if let Some(linux) = &self.linux_2007_bits_per_s {
-            text += &format!("; Linux in 2007: {}", list(linux));
+            text += &listed("Linux in 2007", linux);
         }
-        text.push('\n');
         text
     }
+}
+
+/// A rate as it stands in columns: `3.20 Mbit/s`.
+fn short(bits_per_s: f64) -> String {
+    units::rate(bits_per_s).replace("bits/sec", "bit/s")
+}
+
+/// Columns of a terminal.
+const WIDTH: usize = 80;
+
+/// Rates behind a label, in lines of a terminal's width.
+fn listed(label: &str, rates: &[f64]) -> String {
+    let mut line = format!("  {label}:");
+    let mut text = String::new();
+    for (index, &rate) in rates.iter().enumerate() {
+        let comma = if index + 1 < rates.len() { "," } else { "" };
+        let word = format!(" {}{comma}", short(rate));
+        if line.chars().count() + word.chars().count() > WIDTH {
+            text += &(line + "\n");
+            line = "   ".to_owned();
+        }
+        line += &word;
+    }
+    text + &line + "\n"
 }
 
 #[cfg(test)]
@@ -204,10 +223,15 @@ mod tests {
         let row = row(3, &[3.1e6, 3.3e6]);
         let text = row.text();
         assert!(
-            text.contains("3.20 Mbits/sec 3.20 Mbits/sec  141 Kbits/sec  3.10 Mbits/sec, 3.30"),
+            text.contains(
+                "3.20 Mbit/s  3.20 Mbit/s   141 Kbit/s\n  runs: 3.10 Mbit/s, 3.30 Mbit/s\n"
+            ),
             "{text}"
         );
-        assert!(text.contains("Linux in 2007: 3.28 Mbits/sec, 3.08 Mbits/sec, 3.03"), "{text}");
+        assert!(text.contains("Linux in 2007: 3.28 Mbit/s, 3.08 Mbit/s, 3.03"), "{text}");
+        for line in text.lines() {
+            assert!(line.chars().count() <= WIDTH, "{line}");
+        }
         // Student's t of one degree of freedom is 12.706, over a standard error of 0.1.
         let [low, high] = row.interval_bits_per_s.unwrap();
         assert!((low - 1_929_380.0).abs() < 100.0 && (high - 4_470_620.0).abs() < 100.0, "{low}");
@@ -217,6 +241,6 @@ mod tests {
     fn one_run_has_no_spread() {
         let row = Row::new(&named("direct"), Clock::Virtual, 2, RAW, vec![95e6]);
         assert_eq!((row.standard_deviation_bits_per_s, row.interval_bits_per_s), (None, None));
-        assert!(row.text().contains(" - "), "{}", row.text());
+        assert!(row.text().contains(" -\n"), "{}", row.text());
     }
 }

@@ -185,7 +185,7 @@ impl<F: Classified> Vocabulary for Known<'_, F> {
         }
         match self.names {
             Some(names) if !names.contains_key(name) => {
-                let near = crate::suggest::nearest(name, names.keys().map(String::as_str));
+                let near = base::nearest(name, names.keys().map(String::as_str));
                 let near = near.map(|near| format!("; did you mean `{near}`?"));
                 let near = near.unwrap_or_default();
                 Err(format!("no class `{name}` stands in front of this one{near}"))

@@ -7,7 +7,7 @@ use super::{godwit, inactive};
 use crate::fields::{Fields, wrong_kind};
 use crate::json::{Entry, Kind, Value};
 use crate::source::{At, Findings};
-use crate::suggest::nearest;
+use base::nearest;
 
 /// The libraries that are built in, by the part of the file name between `libdhcp_` and `.so`.
 const BUILT_IN: [(&str, Hook); 9] = [

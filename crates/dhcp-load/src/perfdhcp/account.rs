@@ -136,6 +136,13 @@ impl Account {
         self.ledger.due() - self.ledger.in_flight() - self.on_time()
     }
 
+    /// Messages that came, whatever they were.
+    #[must_use]
+    pub fn came(&self) -> u64 {
+        let ended: u64 = Class::ALL.iter().map(|&class| self.ledger.count(class)).sum();
+        ended - self.ledger.count(Class::Lost) + self.duplicates + self.unmatched + self.malformed
+    }
+
     /// Standard deviation of the delay from sending to answer, nanoseconds.
     #[must_use]
     pub fn delay_deviation_ns(&self) -> f64 {

@@ -8,10 +8,11 @@ use std::process::{Command, ExitCode};
 use base::time::{NS_PER_MS, NS_PER_S};
 use load::{Rate, Shape};
 use netio::signal::Signals;
-use netio::{Clock, NetError, Screen, stdout};
+use netio::{Clock, NetError, Screen, stderr, stdout};
 
 use super::args::{Args, Scenario};
 use super::dialect::Dialect;
+use super::ending::Ending;
 use super::live::View;
 use super::outcome::Outcome;
 use super::place::Place;
@@ -86,7 +87,15 @@ impl Args {
         self.write_json(report, place)?;
         self.write_hdr(report)?;
         self.write_pcap(report, place)?;
-        Ok(ExitCode::from(report.ending().code()))
+        let ending = report.ending();
+        if ending != Ending::Interrupted
+            && report.is_unanswered()
+            && let Some(place) = place
+        {
+            stderr::print_line(format_args!("error: {}", place.silence()));
+            return Ok(ExitCode::from(Ending::FellShort.code()));
+        }
+        Ok(ExitCode::from(ending.code()))
     }
 
     fn text(&self, report: &Report) -> String {
@@ -209,19 +218,17 @@ fn code(done: Result<ExitCode, Failure>) -> ExitCode {
         Ok(code) => code,
         Err(Failure::Usage(problems)) => {
             for problem in problems {
-                netio::stderr::print_line(format_args!(
-                    "ERROR: parsing command line options: {problem}"
-                ));
+                stderr::print_line(format_args!("error: {problem}"));
             }
-            netio::stderr::print_line("perfdhcp -h lists the switches");
+            stderr::print_line("\nFor more information, try '-h'.");
             ExitCode::from(2)
         }
         Err(Failure::Environment(problem)) => {
-            netio::stderr::print_line(format_args!("error: {problem}"));
+            stderr::print_line(format_args!("error: {problem}"));
             ExitCode::FAILURE
         }
         Err(Failure::Interrupted) => {
-            netio::stderr::print_line("interrupted before the run began");
+            stderr::print_line("error: interrupted before the run began");
             ExitCode::from(130)
         }
     }

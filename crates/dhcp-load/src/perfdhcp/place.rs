@@ -6,7 +6,7 @@ use std::{io, thread};
 
 use base::time::NS_PER_S;
 use netio::interface::{self, Interface};
-use netio::{Clock, NetError, Outbox, Route, UdpSocket, neighbor, route};
+use netio::{Clock, NetError, Outbox, Route, UdpSocket, neighbor, resolve, route, silence};
 
 use super::args::{Args, GROUP_ALL, GROUP_SERVERS};
 use super::plan::{Failure, usage};
@@ -41,8 +41,10 @@ impl Place {
             match (interface::named(name), name.parse::<IpAddr>()) {
                 (Ok(found), _) => interface = Some(found),
                 (_, Ok(address)) => local = Some(address),
-                (Err(error), _) => {
-                    return Err(usage(format!("-l {name}: no interface ({error}) and no address")));
+                (Err(_), _) => {
+                    let found = named_host(name, args.is_v6());
+                    let missing = |_| usage(format!("-l {name}: no interface, address or host"));
+                    local = Some(found.map_err(missing)?);
                 }
             }
         }
@@ -92,6 +94,24 @@ impl Place {
             interface: Some(found),
             is_broadcast: true,
             is_direct: true,
+        })
+    }
+
+    /// Why no server has answered, as far as the network says, and what to check.
+    pub(crate) fn silence(&self) -> String {
+        let server = self.server;
+        let is_one = !self.is_broadcast && !server.ip().is_multicast();
+        let cause = is_one.then(|| silence::cause(server, None)).flatten();
+        cause.unwrap_or_else(|| {
+            let from = self.shown();
+            let subnet = match (is_one, self.is_direct) {
+                (true, _) => format!("is {server} up, and has it a subnet for the relay {from}?"),
+                (false, true) => {
+                    format!("is a server on the link of {from}, with a subnet for it?")
+                }
+                (false, false) => format!("is a server on the link of {from}?"),
+            };
+            format!("no answer at all: {subnet}")
         })
     }
 
@@ -182,11 +202,18 @@ fn server_of(args: &Args) -> Result<IpAddr, Failure> {
         (None | Some("all"), false) => Ipv4Addr::BROADCAST.into(),
         (None | Some("all"), true) => GROUP_ALL.into(),
         (Some("servers"), true) => GROUP_SERVERS.into(),
-        (Some(text), _) => {
-            text.parse().map_err(|_| usage(format!("SERVER {text}: not an address")))?
-        }
+        (Some(text), is_v6) => match text.parse::<IpAddr>() {
+            Ok(address) if address.is_ipv6() == is_v6 => address,
+            Ok(_) => return Err(other_family(args)),
+            Err(_) => named_host(text, is_v6).map_err(|why| usage(format!("SERVER {why}")))?,
+        },
     };
-    if server.is_ipv6() == args.is_v6() { Ok(server) } else { Err(other_family(args)) }
+    Ok(server)
+}
+
+/// The address of the host called `name`.
+fn named_host(name: &str, is_v6: bool) -> Result<IpAddr, String> {
+    resolve::endpoint(name, Some(0), |ip| ip.is_ipv6() == is_v6).map(|found| found.ip())
 }
 
 const fn server_port(args: &Args) -> u16 {

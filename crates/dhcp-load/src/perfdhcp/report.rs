@@ -253,6 +253,13 @@ impl Report {
         Ending::of(&self.accounts, conflicts, self.done.reason == Reason::Interrupted)
     }
 
+    /// Returns whether requests were sent and no server has answered any.
+    pub(crate) fn is_unanswered(&self) -> bool {
+        let sent: u64 = self.accounts.iter().map(Account::sent).sum();
+        let came = self.accounts.iter().map(Account::came).sum::<u64>() + self.malformed;
+        sent > 0 && came == 0
+    }
+
     /// Late sends over all kinds.
     pub(crate) fn late_sends(&self) -> u64 {
         self.accounts.iter().map(|account| account.ledger.late_sends()).sum()

@@ -211,6 +211,11 @@ fn exchange(report: &Report, kind: Kind, text: &mut String) {
     if is_awaited {
         let _ = writeln!(text, "delay from due:  {}", percentiles(ledger.latency_due()));
         let _ = writeln!(text, "delay from sent: {}", percentiles(ledger.latency_sent()));
+        if let Some(mean_ns) = ledger.latency_sent().mean() {
+            let [mean, deviation] =
+                [mean_ns, account.delay_deviation_ns()].map(|ns| format!("{:.3}", ns / 1e6));
+            let _ = writeln!(text, "                 average {mean}, std deviation {deviation} ms");
+        }
     } else {
         text.push_str("nobody answers it\n");
     }

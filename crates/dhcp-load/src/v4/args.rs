@@ -1,6 +1,6 @@
 //! The command line of `godwit load dhcp4`.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::process::ExitCode;
 
 use super::answer::is_discover;
@@ -54,10 +54,10 @@ pub struct Args {
 }
 
 fn parse_address(text: &str) -> Result<SocketAddrV4, String> {
-    let with_port = text.parse::<SocketAddrV4>();
-    with_port
-        .or_else(|_| text.parse::<Ipv4Addr>().map(|ip| SocketAddrV4::new(ip, SERVER_PORT)))
-        .map_err(|_| "not an IPv4 address with an optional port".into())
+    match netio::resolve::endpoint(text, Some(SERVER_PORT), |ip| ip.is_ipv4())? {
+        SocketAddr::V4(found) => Ok(found),
+        SocketAddr::V6(_) => Err(format!("{text}: not an address of IPv4")),
+    }
 }
 
 impl Args {

@@ -1,6 +1,6 @@
 //! The command line of `godwit load dhcp6`.
 
-use std::net::{Ipv6Addr, SocketAddrV6};
+use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::process::ExitCode;
 
 use super::answer::is_solicit;
@@ -80,11 +80,10 @@ pub struct Args {
 }
 
 fn parse_server(text: &str) -> Result<SocketAddrV6, String> {
-    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
-    let with_port = text.parse::<SocketAddrV6>();
-    with_port
-        .or_else(|_| bare.parse().map(|ip| SocketAddrV6::new(ip, SERVER_PORT, 0, 0)))
-        .map_err(|_| "not an IPv6 address, with a port in the form [ADDR]:PORT".into())
+    match netio::resolve::endpoint(text, Some(SERVER_PORT), |ip| ip.is_ipv6())? {
+        SocketAddr::V6(found) => Ok(found),
+        SocketAddr::V4(_) => Err(format!("{text}: not an address of IPv6")),
+    }
 }
 
 impl Args {

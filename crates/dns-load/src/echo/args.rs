@@ -18,7 +18,8 @@ use crate::failed;
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The address and port to answer on
-    #[arg(long, short = 'l', value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8053")]
+    #[arg(long, short = 'l', value_name = "HOST:PORT", default_value = "127.0.0.1:8053",
+        value_parser = netio::resolve::with_port)]
     listen: SocketAddr,
     /// Take queries for that address off this interface itself and answer in frames (AF_PACKET), past
     /// UDP of the kernel; takes root, or CAP_NET_RAW

@@ -8,20 +8,20 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use load::Schedule;
 use netio::send::SendCounts;
 use netio::{Clock, PollFd, ReadyList, poll};
 
 use super::Connections;
 use crate::drive::{LaneResult, QUERIES_PER_TURN, wait_ns};
 use crate::exchanges::Exchanges;
+use crate::pace::Pace;
 
 /// One thread's share of a run.
 pub(crate) struct TcpLane<'w> {
     pub(crate) connections: Connections,
     pub(crate) list: ReadyList,
     pub(crate) exchanges: Exchanges<'w>,
-    pub(crate) schedule: Schedule,
+    pub(crate) pace: Pace,
     pub(crate) linger_ns: u64,
     /// Room for the longest query.
     pub(crate) query: Vec<u8>,
@@ -41,12 +41,14 @@ impl TcpLane<'_> {
         let mut heard_ns = Clock::mono_ns();
         loop {
             let now_ns = Clock::mono_ns();
-            if self.schedule.next_due_ns().is_some() && stop.load(Ordering::Relaxed) {
-                self.schedule.end_at(now_ns);
+            let waiting = self.exchanges.unsettled();
+            if self.pace.next_ns(now_ns, waiting).is_some() && stop.load(Ordering::Relaxed) {
+                self.pace.end_at(now_ns);
                 stopped_ns = Some(now_ns);
             }
             for _ in 0..QUERIES_PER_TURN {
-                let Some(due_ns) = self.schedule.take(now_ns) else { break };
+                let waiting = self.exchanges.unsettled();
+                let Some(due_ns) = self.pace.take(now_ns, waiting) else { break };
                 let port = self.exchanges.next_port();
                 let Some(outgoing) = self.exchanges.begin(due_ns, &mut self.query) else {
                     continue;
@@ -55,7 +57,7 @@ impl TcpLane<'_> {
                 self.connections.send(&list, port, now_ns, &self.query[..outgoing.len])?;
             }
             self.connections.flush(&list, now_ns)?;
-            let next_due_ns = self.schedule.next_due_ns();
+            let next_due_ns = self.pace.next_ns(now_ns, self.exchanges.unsettled());
             let is_over = next_due_ns.is_none() && self.exchanges.is_settled();
             if is_over && now_ns.saturating_sub(heard_ns) >= self.linger_ns {
                 break;
@@ -78,6 +80,7 @@ impl TcpLane<'_> {
             cpu_ns: Clock::thread_cpu_ns() - cpu_start_ns,
             segmentation: false,
             stopped_ns,
+            ran_out_ns: self.pace.ran_out_ns(),
         })
     }
 }

@@ -8,7 +8,7 @@ const NAMES: u32 = 10_000;
 const ORIGIN: &str = "godwit.test";
 
 /// What a zone is made from beside its seed.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct Size {
     /// Names in the zone that is made from a seed, and as many queries [default: 10000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(NAMES_MAX)))]

@@ -472,6 +472,27 @@ fn an_interrupt_in_the_middle_of_a_trial_leaves_nothing() {
 }
 
 #[test]
+fn an_interrupted_suite_ends_with_130_and_leaves_nothing() {
+    let place = Place::new("suite-interrupt");
+    let suite = "name = \"two\"\ntitle = \"Two\"\n[[part]]\nplan = \"dhcp4-smoke\"\n\
+                 quick_time_budget_s = 8.0\n[[part]]\nplan = \"dhcp6-smoke\"\n\
+                 quick_time_budget_s = 8.0\n";
+    std::fs::write(place.0.join("plans/two.toml"), suite).expect("the folder can be written");
+    let mut command = place.godwit(&["lab", "run", "two", "--topology", "loopback"]);
+    let mut child = command.stderr(Stdio::piped()).spawn().expect("godwit starts");
+    let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
+    let line = lines.next().expect("a line").expect("text");
+    assert!(line.contains("plan dhcp4-smoke"), "{line}");
+    interrupt_impatiently(child.id());
+    let said: Vec<String> = lines.map(|line| line.expect("text")).collect();
+    let status = child.wait().expect("it ends");
+    assert_eq!(status.code(), Some(130), "{said:?}");
+    let told = said.iter().filter(|line| line.contains("interrupted")).count();
+    assert_eq!(told, 1, "{said:?}");
+    assert_eq!(place.results(), Vec::<PathBuf>::new());
+}
+
+#[test]
 fn what_a_killed_run_left_is_cleaned() {
     if !is_root() {
         return;

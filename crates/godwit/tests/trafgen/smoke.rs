@@ -101,7 +101,7 @@ fn what_cannot_be_pinged_after_each_frame_is_refused() {
     for (words, complaint) in [
         (&["-o", "x.pcap", "-s", "127.0.0.1", "{ 1 }"][..], "-o is a file"),
         (&["-o", "lo", "-s", "127.0.0.1", "-P", "2", "{ 1 }"], "from one processor"),
-        (&["-o", "lo", "-s", "nobody", "{ 1 }"], "invalid IP address"),
+        (&["-o", "lo", "-s", "nobody", "{ 1 }"], "an address is expected"),
         (&["--dry-run", "-s", "127.0.0.1", "{ 1 }"], "cannot be used with"),
     ] {
         let (error, code) = said(&trafgen(words));

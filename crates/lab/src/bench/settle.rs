@@ -96,9 +96,12 @@ impl ProcessBench<'_> {
             Some(status) => format!("{label} did not start: {}", service.obituary(status)),
             None if service.started.is_none() => unanswered(service.address, self.relay, self.plan),
             None => format!(
-                "{label} does not answer on UDP {address} after {} s; its last words: {}",
+                "{label} does not answer on UDP {address} after {} s{}",
                 patience.as_secs(),
-                service.last_words(1)
+                match service.last_words(1) {
+                    words if words.is_empty() => ", and wrote nothing".to_owned(),
+                    words => format!("; its last words: {words}"),
+                }
             ),
         }))
     }

@@ -19,6 +19,9 @@ use crate::folder;
 use crate::journal;
 use crate::suite::SUITE;
 
+/// Columns of a terminal.
+const WIDTH: usize = 80;
+
 /// What a regression of DCCP keeps, as far as a list needs it.
 #[derive(Deserialize)]
 struct RegressionHead {
@@ -168,7 +171,10 @@ pub fn table(found: &StoredRuns) -> String {
             facts.push("pinned".to_owned());
         }
         let mark = if run.is_baseline { '*' } else { ' ' };
-        let _ = writeln!(text, "{mark} {}  {}", run.id, facts.join(", "));
+        let facts = facts.join(", ");
+        // Both fit a line of a terminal, or each gets one.
+        let between = if run.id.len() + facts.len() + 4 <= WIDTH { "  " } else { "\n    " };
+        let _ = writeln!(text, "{mark} {}{between}{facts}", run.id);
         for figure in &run.servers {
             let _ = writeln!(text, "{}", line(figure, &run.yields));
         }
@@ -197,7 +203,7 @@ pub(super) fn line(figure: &StoredFigure, yields: &str) -> String {
         _ if figure.leases_per_s.is_some() => "(1 round)".to_owned(),
         _ => String::new(),
     };
-    format!("    {name:<40} {rate:>20}  {range}").trim_end().to_owned()
+    format!("    {name:<34} {rate:>18}  {range}").trim_end().to_owned()
 }
 
 #[cfg(test)]

@@ -82,7 +82,8 @@ pub const KEYS: &[Key] = &[
         "servers",
         Takes::Names,
         "[\"godwit\"]",
-        "Servers measured when the command line names none; the first is what ratios divide.",
+        "Servers measured when the command line names none; the first is what ratios divide. \
+         Of DNS [\"installed\"] stands for those of BIND, Knot, NSD and Unbound that are installed.",
     ),
     key("seed", Takes::Whole(0, i64::MAX), "1", "Seed from which every trial's seed is derived."),
     key(

@@ -192,7 +192,7 @@ fn identify<F: Family>(
     // What is not shown needs no advice, which looks at every name.
     let names =
         if findings.is_full() { Vec::new() } else { findings.definitions.names::<F>(space) };
-    let help = match crate::suggest::nearest(name.value, names.into_iter()) {
+    let help = match base::nearest(name.value, names.into_iter()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => "define it with `option-def`, or give it by `code`, with `\"csv-format\": false`"
             .to_owned(),

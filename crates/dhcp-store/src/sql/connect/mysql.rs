@@ -74,7 +74,25 @@ pub(in crate::sql) fn failed(tried: String, error: &mysql::Error) -> SqlError {
         error if error.is_connectivity_error() => Fault::Lost,
         _ => Fault::Permanent,
     };
-    SqlError::new(tried, error).with(fault)
+    // The driver's own words are names of its types.
+    let said = match error {
+        mysql::Error::DriverError(DriverError::CouldNotConnect(Some((_, cause, _)))) => {
+            format!("nothing answers there ({cause})")
+        }
+        mysql::Error::DriverError(DriverError::CouldNotConnect(None)) => {
+            "nothing answers there".to_owned()
+        }
+        mysql::Error::DriverError(DriverError::ConnectTimeout) => {
+            "nothing answers there in time".to_owned()
+        }
+        mysql::Error::DriverError(error) => error.to_string(),
+        mysql::Error::IoError(error) => error.to_string(),
+        mysql::Error::MySqlError(error) => {
+            format!("the server says: {} (error {}, {})", error.message, error.code, error.state)
+        }
+        other => other.to_string(),
+    };
+    SqlError::new(tried, said).with(fault)
 }
 
 /// What the driver has to know of TLS; `None` for none.

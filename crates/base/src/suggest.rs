@@ -1,10 +1,9 @@
 //! "Did you mean": the nearest of the names that would have been right.
 
-/// The candidate that `word` most likely stands for, when one is near enough.
-pub(crate) fn nearest<'c>(
-    word: &str,
-    candidates: impl Iterator<Item = &'c str>,
-) -> Option<&'c str> {
+use alloc::vec;
+
+/// Returns the candidate that `word` most likely stands for, when one is near enough.
+pub fn nearest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
     let word = word.to_ascii_lowercase().replace('_', "-");
     // A third of the word may differ, so that short words are not matched with anything.
     let limit = (word.len() / 3).clamp(1, 4);
@@ -48,6 +47,9 @@ fn distance(a: &[u8], b: &[u8], limit: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use alloc::format;
+    use alloc::vec::Vec;
+
     use super::*;
 
     #[test]

@@ -1,5 +1,7 @@
 //! Where plans are: files of the user, or those that are shipped inside the binary.
 
+mod list;
+
 use std::path::Path;
 
 use measure::Plan;
@@ -7,65 +9,68 @@ use measure::plan::Problem;
 use measure::regression::RegressionPlan;
 use measure::suite::Suite;
 
+pub use list::{Listed, json, listed, table};
+
 use crate::error::LabError;
+use crate::peers::PEERS;
 
 /// The plans that Godwit ships: bare name and text.
 pub const SHIPPED: [(&str, &str); 44] = [
-    ("dhcp4-avalanche", include_str!("../../../plans/dhcp4-avalanche.toml")),
-    ("dhcp4-buffers", include_str!("../../../plans/dhcp4-buffers.toml")),
-    ("dhcp4-chatty", include_str!("../../../plans/dhcp4-chatty.toml")),
-    ("dhcp4-classes", include_str!("../../../plans/dhcp4-classes.toml")),
-    ("dhcp4-exhaustion", include_str!("../../../plans/dhcp4-exhaustion.toml")),
-    ("dhcp4-latency", include_str!("../../../plans/dhcp4-latency.toml")),
-    ("dhcp4-logging", include_str!("../../../plans/dhcp4-logging.toml")),
-    ("dhcp4-long", include_str!("../../../plans/dhcp4-long.toml")),
-    ("dhcp4-persistence", include_str!("../../../plans/dhcp4-persistence.toml")),
-    ("dhcp4-pool", include_str!("../../../plans/dhcp4-pool.toml")),
-    ("dhcp4-qdiscs", include_str!("../../../plans/dhcp4-qdiscs.toml")),
-    ("dhcp4-queue", include_str!("../../../plans/dhcp4-queue.toml")),
-    ("dhcp4-renewals", include_str!("../../../plans/dhcp4-renewals.toml")),
-    ("dhcp4-reservations", include_str!("../../../plans/dhcp4-reservations.toml")),
-    ("dhcp4-subnets", include_str!("../../../plans/dhcp4-subnets.toml")),
-    ("dhcp4-threads", include_str!("../../../plans/dhcp4-threads.toml")),
-    ("dhcp6-classes", include_str!("../../../plans/dhcp6-classes.toml")),
-    ("dhcp6-exhaustion", include_str!("../../../plans/dhcp6-exhaustion.toml")),
-    ("dhcp4-database-distance", include_str!("../../../plans/dhcp4-database-distance.toml")),
-    ("dhcp4-database-restart", include_str!("../../../plans/dhcp4-database-restart.toml")),
-    ("dhcp4-full", include_str!("../../../plans/dhcp4-full.toml")),
-    ("dhcp4-quick", include_str!("../../../plans/dhcp4-quick.toml")),
-    ("dhcp4-shared-database", include_str!("../../../plans/dhcp4-shared-database.toml")),
-    ("dhcp4-smoke", include_str!("../../../plans/dhcp4-smoke.toml")),
-    ("dhcp4-stores", include_str!("../../../plans/dhcp4-stores.toml")),
-    ("dhcp6-full", include_str!("../../../plans/dhcp6-full.toml")),
-    ("dhcp6-quick", include_str!("../../../plans/dhcp6-quick.toml")),
-    ("dhcp6-renewals", include_str!("../../../plans/dhcp6-renewals.toml")),
-    ("dhcp6-smoke", include_str!("../../../plans/dhcp6-smoke.toml")),
-    ("dhcp6-stores", include_str!("../../../plans/dhcp6-stores.toml")),
-    ("dns-latency", include_str!("../../../plans/dns-latency.toml")),
-    ("dns-max", include_str!("../../../plans/dns-max.toml")),
-    ("dns-quick", include_str!("../../../plans/dns-quick.toml")),
-    ("dns-ramp", include_str!("../../../plans/dns-ramp.toml")),
-    ("speed-base4", include_str!("../../../plans/speed-base4.toml")),
-    ("speed-base6", include_str!("../../../plans/speed-base6.toml")),
-    ("speed-features", include_str!("../../../plans/speed-features.toml")),
-    ("speed-overload", include_str!("../../../plans/speed-overload.toml")),
-    ("speed-pool", include_str!("../../../plans/speed-pool.toml")),
-    ("speed-generator", include_str!("../../../plans/speed-generator.toml")),
-    ("speed-segmentation", include_str!("../../../plans/speed-segmentation.toml")),
-    ("speed-start", include_str!("../../../plans/speed-start.toml")),
-    ("speed-memory4", include_str!("../../../plans/speed-memory4.toml")),
-    ("speed-memory6", include_str!("../../../plans/speed-memory6.toml")),
+    ("dhcp4-avalanche", include_str!("../../../../plans/dhcp4-avalanche.toml")),
+    ("dhcp4-buffers", include_str!("../../../../plans/dhcp4-buffers.toml")),
+    ("dhcp4-chatty", include_str!("../../../../plans/dhcp4-chatty.toml")),
+    ("dhcp4-classes", include_str!("../../../../plans/dhcp4-classes.toml")),
+    ("dhcp4-exhaustion", include_str!("../../../../plans/dhcp4-exhaustion.toml")),
+    ("dhcp4-latency", include_str!("../../../../plans/dhcp4-latency.toml")),
+    ("dhcp4-logging", include_str!("../../../../plans/dhcp4-logging.toml")),
+    ("dhcp4-long", include_str!("../../../../plans/dhcp4-long.toml")),
+    ("dhcp4-persistence", include_str!("../../../../plans/dhcp4-persistence.toml")),
+    ("dhcp4-pool", include_str!("../../../../plans/dhcp4-pool.toml")),
+    ("dhcp4-qdiscs", include_str!("../../../../plans/dhcp4-qdiscs.toml")),
+    ("dhcp4-queue", include_str!("../../../../plans/dhcp4-queue.toml")),
+    ("dhcp4-renewals", include_str!("../../../../plans/dhcp4-renewals.toml")),
+    ("dhcp4-reservations", include_str!("../../../../plans/dhcp4-reservations.toml")),
+    ("dhcp4-subnets", include_str!("../../../../plans/dhcp4-subnets.toml")),
+    ("dhcp4-threads", include_str!("../../../../plans/dhcp4-threads.toml")),
+    ("dhcp6-classes", include_str!("../../../../plans/dhcp6-classes.toml")),
+    ("dhcp6-exhaustion", include_str!("../../../../plans/dhcp6-exhaustion.toml")),
+    ("dhcp4-database-distance", include_str!("../../../../plans/dhcp4-database-distance.toml")),
+    ("dhcp4-database-restart", include_str!("../../../../plans/dhcp4-database-restart.toml")),
+    ("dhcp4-full", include_str!("../../../../plans/dhcp4-full.toml")),
+    ("dhcp4-quick", include_str!("../../../../plans/dhcp4-quick.toml")),
+    ("dhcp4-shared-database", include_str!("../../../../plans/dhcp4-shared-database.toml")),
+    ("dhcp4-smoke", include_str!("../../../../plans/dhcp4-smoke.toml")),
+    ("dhcp4-stores", include_str!("../../../../plans/dhcp4-stores.toml")),
+    ("dhcp6-full", include_str!("../../../../plans/dhcp6-full.toml")),
+    ("dhcp6-quick", include_str!("../../../../plans/dhcp6-quick.toml")),
+    ("dhcp6-renewals", include_str!("../../../../plans/dhcp6-renewals.toml")),
+    ("dhcp6-smoke", include_str!("../../../../plans/dhcp6-smoke.toml")),
+    ("dhcp6-stores", include_str!("../../../../plans/dhcp6-stores.toml")),
+    ("dns-latency", include_str!("../../../../plans/dns-latency.toml")),
+    ("dns-max", include_str!("../../../../plans/dns-max.toml")),
+    ("dns-quick", include_str!("../../../../plans/dns-quick.toml")),
+    ("dns-ramp", include_str!("../../../../plans/dns-ramp.toml")),
+    ("speed-base4", include_str!("../../../../plans/speed-base4.toml")),
+    ("speed-base6", include_str!("../../../../plans/speed-base6.toml")),
+    ("speed-features", include_str!("../../../../plans/speed-features.toml")),
+    ("speed-overload", include_str!("../../../../plans/speed-overload.toml")),
+    ("speed-pool", include_str!("../../../../plans/speed-pool.toml")),
+    ("speed-generator", include_str!("../../../../plans/speed-generator.toml")),
+    ("speed-segmentation", include_str!("../../../../plans/speed-segmentation.toml")),
+    ("speed-start", include_str!("../../../../plans/speed-start.toml")),
+    ("speed-memory4", include_str!("../../../../plans/speed-memory4.toml")),
+    ("speed-memory6", include_str!("../../../../plans/speed-memory6.toml")),
 ];
 
 /// The suites that Godwit ships: bare name and text.
 pub const SUITES: [(&str, &str); 2] = [
-    ("all", include_str!("../../../plans/all.toml")),
-    ("speed", include_str!("../../../plans/speed.toml")),
+    ("all", include_str!("../../../../plans/all.toml")),
+    ("speed", include_str!("../../../../plans/speed.toml")),
 ];
 
 /// The regressions of DCCP that Godwit ships: bare name and text.
 pub const REGRESSIONS: [(&str, &str); 1] =
-    [("dccp-regression", include_str!("../../../plans/dccp-regression.toml"))];
+    [("dccp-regression", include_str!("../../../../plans/dccp-regression.toml"))];
 
 /// The folder in which a bare name is looked for first.
 pub const FOLDER: &str = "plans";
@@ -84,7 +89,24 @@ pub fn load(named: &str) -> Result<Plan, LabError> {
         let message = format!("{named} is a regression of DCCP, not a plan with servers");
         return Err(LabError::Usage(message));
     }
-    Plan::parse(&file, &text).map_err(|problems| all_of(&problems))
+    let mut plan = Plan::parse(&file, &text).map_err(|problems| all_of(&problems))?;
+    if plan.servers == [INSTALLED] {
+        plan.servers = installed_dns_servers();
+    }
+    Ok(plan)
+}
+
+/// What a plan of DNS names in place of servers, to measure those that are installed.
+const INSTALLED: &str = "installed";
+
+/// Names of the DNS servers that are installed and whose zone is ours; the plain responder where
+/// there is none.
+fn installed_dns_servers() -> Vec<String> {
+    let servers = PEERS.iter().filter(|peer| peer.serves == "DNS" && peer.is_driven);
+    // It answers everything with one record, as the responder does.
+    let servers = servers.filter(|peer| peer.name != "dumresp" && peer.path().is_some());
+    let names: Vec<String> = servers.map(|peer| peer.name.to_owned()).collect();
+    if names.is_empty() { vec!["echo".to_owned()] } else { names }
 }
 
 /// All problems of a plan in a message.
@@ -136,9 +158,11 @@ fn read(named: &str) -> Result<(String, String), LabError> {
         .find(|(name, _)| *name == named)
         .map(|(name, text)| (format!("{name}.toml"), text.to_owned()))
         .ok_or_else(|| {
+            let names: Vec<String> = names().into_iter().map(|(name, _)| name).collect();
+            let near = base::nearest(named, names.iter().map(String::as_str));
+            let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
             LabError::Usage(format!(
-                "no plan is called {named}; there are: {}",
-                names().into_iter().map(|(name, _)| name).collect::<Vec<_>>().join(", ")
+                "no plan is called {named}{hint} (`godwit lab plans` lists all)"
             ))
         })
 }
@@ -209,10 +233,10 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_lists_the_known_ones() {
+    fn an_unknown_name_gets_the_nearest_one() {
         let error = load("dhcp4-quik").unwrap_err();
         assert_eq!(error.exit_code(), 2);
-        assert!(error.to_string().contains("dhcp4-quick"), "{error}");
+        assert!(error.to_string().contains("did you mean dhcp4-quick?"), "{error}");
         let error = load("/nonexistent/plan.toml").unwrap_err();
         assert_eq!(error.exit_code(), 2);
         assert!(error.to_string().contains("/nonexistent/plan.toml"), "{error}");

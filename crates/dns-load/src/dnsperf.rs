@@ -1,0 +1,256 @@
+//! `dnsperf`, for links to this program that are called so: dnsperf's letters and its output, from runs
+//! whose counts are ours.
+
+use std::env;
+use std::fmt::Write as _;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use base::time::NS_PER_S;
+use load::Rate;
+use netio::signal::Signals;
+use netio::{resolve, stdout};
+
+use crate::args::{Failure, Mode, UNLIMITED_NS, failure, parse_rate, parse_seconds};
+use crate::asked::Asking;
+use crate::capture::DNS_PORT;
+use crate::exchanges::Limits;
+use crate::failed;
+use crate::record::Report;
+use crate::run::run;
+use crate::settings::{Settings, Transport};
+use crate::silence;
+
+/// Version of dnsperf whose output this is.
+const VERSION: &str = "2.10.0";
+
+/// The switches.
+#[derive(Debug, clap::Args)]
+#[command(disable_version_flag = true)]
+pub struct Args {
+    /// Version of IP that the server's name is looked up for: inet, inet6 or any
+    #[arg(short = 'f', value_name = "FAMILY", default_value = "any", value_parser = ["any", "inet", "inet6"])]
+    family: String,
+    /// What carries queries: udp or tcp
+    #[arg(short = 'm', value_name = "MODE", default_value = "udp")]
+    mode: Mode,
+    /// The server: an address or the name of a host
+    #[arg(short = 's', value_name = "HOST", default_value = "127.0.0.1")]
+    server: String,
+    /// The server's port
+    #[arg(short = 'p', value_name = "PORT", default_value_t = DNS_PORT)]
+    port: u16,
+    /// Own address that queries leave from
+    #[arg(short = 'a', value_name = "ADDRESS")]
+    local: Option<IpAddr>,
+    /// File of queries [default: standard input]
+    #[arg(short = 'd', value_name = "FILE", default_value = "-", hide_default_value = true)]
+    queries: PathBuf,
+    /// Clients, each with its own port or connection
+    #[arg(short = 'c', value_name = "N")]
+    clients: Option<u32>,
+    /// Threads
+    #[arg(short = 'T', value_name = "N", default_value_t = 1)]
+    threads: u32,
+    /// Times through the file at most [default: 1, with -l any number]
+    #[arg(short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    runs: Option<u32>,
+    /// Seconds to run at most
+    #[arg(short = 'l', value_name = "S", value_parser = parse_seconds)]
+    duration: Option<u64>,
+    /// Accepted; buffers have the size that the rate needs
+    #[arg(short = 'b', value_name = "KB")]
+    buffer: Option<u32>,
+    /// Seconds until a query is given up
+    #[arg(short = 't', value_name = "S", default_value = "5", value_parser = parse_seconds)]
+    timeout: u64,
+    /// Use EDNS
+    #[arg(short = 'e')]
+    edns: bool,
+    /// Set the bit DO, with EDNS
+    #[arg(short = 'D')]
+    dnssec: bool,
+    /// Queries that wait at a time at most; not with -Q, with which queries leave when they are due
+    #[arg(short = 'q', value_name = "N", default_value_t = 100)]
+    outstanding: u64,
+    /// Queries per second at most
+    #[arg(short = 'Q', value_name = "N", value_parser = parse_rate)]
+    rate: Option<Rate>,
+    /// Print queries per second for every N seconds, at the end
+    #[arg(short = 'S', value_name = "N", value_parser = parse_seconds)]
+    interval: Option<u64>,
+    /// Accepted
+    #[arg(short = 'v')]
+    verbose: bool,
+    /// Accepted
+    #[arg(short = 'W')]
+    to_stdout: bool,
+}
+
+impl Args {
+    /// Does the run and prints what came of it.
+    pub(crate) fn run(&self) -> ExitCode {
+        self.try_run().unwrap_or_else(|(message, code)| failed(&message, code))
+    }
+
+    fn try_run(&self) -> Result<ExitCode, Failure> {
+        let settings = self.settings()?;
+        let signals = Signals::install()
+            .map_err(|error| (format!("cannot install signal handlers: {error}"), 1))?;
+        print(&self.head(&settings))?;
+        let report = run(&settings, signals.stop()).map_err(failure)?;
+        print(&self.result(&settings, &report))?;
+        Ok(match silence::of_run(&settings, &report) {
+            Some(silence) => failed(&silence, 3),
+            None => ExitCode::SUCCESS,
+        })
+    }
+
+    fn server(&self) -> Result<SocketAddr, Failure> {
+        let is_wanted = |ip: IpAddr| match &*self.family {
+            "inet" => ip.is_ipv4(),
+            "inet6" => ip.is_ipv6(),
+            _ => self.local.is_none_or(|own| own.is_ipv4() == ip.is_ipv4()),
+        };
+        resolve::endpoint(&self.server, Some(self.port), is_wanted)
+            .map_err(|why| (format!("-s {why}"), 1))
+    }
+
+    fn settings(&self) -> Result<Settings, Failure> {
+        let server = self.server()?;
+        let asking = Asking::of_file(&self.queries, self.edns || self.dnssec, self.dnssec);
+        let asked = asking.asked(server.port())?;
+        let runs = self.runs.or_else(|| self.duration.is_none().then_some(1));
+        let rate = self.rate.or_else(|| Rate::per_second(1_000.0));
+        let rate = rate.ok_or_else(|| ("-Q: no rate".to_owned(), 2))?;
+        Ok(Settings {
+            local: self.local,
+            transport: match self.mode {
+                Mode::Udp => Transport::Udp { tc_fallback: false },
+                Mode::Tcp => Transport::Tcp,
+            },
+            answer_bytes: asked.answer_bytes.into(),
+            window: self.rate.is_none().then_some(self.outstanding),
+            count: runs.map(|runs| u64::from(runs) * asked.workload.len() as u64),
+            duration_ns: self.duration.unwrap_or(UNLIMITED_NS),
+            limits: Limits { deadline_ns: self.timeout, grace_ns: 0 },
+            threads: self.threads,
+            ports: self.clients.unwrap_or_else(|| self.default_ports()),
+            timeline_ns: self.interval,
+            ..Settings::new(server, asked.workload, rate)
+        })
+    }
+
+    /// Ports where no number of clients is given: dnsperf takes sockets as it needs them.
+    fn default_ports(&self) -> u32 {
+        match self.mode {
+            Mode::Udp => 16_u32.next_multiple_of(self.threads.max(1)),
+            Mode::Tcp => self.threads,
+        }
+    }
+
+    fn head(&self, settings: &Settings) -> String {
+        let words: Vec<_> =
+            env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+        let stopping = match (self.duration, self.runs) {
+            (Some(ns), None) => format!("{:.6} seconds", seconds(ns)),
+            (Some(ns), Some(runs)) => {
+                format!("{:.6} seconds or {}", seconds(ns), through_file(runs))
+            }
+            (None, runs) => through_file(runs.unwrap_or(1)),
+        };
+        format!(
+            "DNS Performance Testing Tool\nVersion {VERSION}\n\n[Status] Command line: dnsperf {}\n\
+             [Status] Sending queries (to {})\n[Status] Stopping after {stopping}\n",
+            words.join(" "),
+            settings.server
+        )
+    }
+
+    fn result(&self, settings: &Settings, report: &Report) -> String {
+        let load = &report.load;
+        let is_time = settings.count.is_none_or(|count| load.exchanges.due < count);
+        let why = match (report.interrupted, is_time) {
+            (true, _) => "interruption",
+            (_, true) => "time limit",
+            _ => "end of file",
+        };
+        let mut text = self.intervals(report);
+        let _ = writeln!(text, "[Status] Testing complete ({why})\n\nStatistics:\n");
+        let sent = load.exchanges.due;
+        let completed: u64 = report.answers.rcodes.values().sum();
+        let of_sent = |count: u64| percent(count, sent);
+        let _ = writeln!(text, "  Queries sent:         {sent}");
+        let _ = writeln!(text, "  Queries completed:    {completed} ({})", of_sent(completed));
+        let lost = sent.saturating_sub(completed);
+        let _ = writeln!(text, "  Queries lost:         {lost} ({})\n", of_sent(lost));
+        let codes: Vec<String> = report
+            .answers
+            .rcodes
+            .iter()
+            .map(|(name, &count)| format!("{name} {count} ({})", percent(count, completed)))
+            .collect();
+        let _ = writeln!(text, "  Response codes:       {}", codes.join(", "));
+        let each = |bytes: u64, count: u64| bytes.checked_div(count).unwrap_or(0);
+        let request = settings.workload.mean_bytes();
+        let response = each(load.messages.received_bytes, load.messages.received);
+        let _ = writeln!(text, "  Average packet size:  request {request}, response {response}");
+        let _ = writeln!(text, "  Run time (s):         {:.6}", load.duration_s);
+        let per_s = completed as f64 / load.duration_s.max(1e-9);
+        let _ = writeln!(text, "  Queries per second:   {per_s:.6}\n");
+        let latency = &load.latency_sent;
+        let [mean, min, max] = [latency.mean_us, latency.min_us, latency.max_us].map(|us| us / 1e6);
+        let _ = writeln!(text, "  Average Latency (s):  {mean:.6} (min {min:.6}, max {max:.6})");
+        if latency.count > 0 {
+            let _ = writeln!(text, "  Latency StdDev (s):   {:.6}", deviation_s(report));
+        }
+        if let Some(tcp) = &report.connections {
+            let reopened = tcp.reopened;
+            let _ =
+                writeln!(text, "\nConnection Statistics:\n\n  Reconnections:        {reopened}");
+        }
+        text.push('\n');
+        text
+    }
+
+    /// `-S`: the end of each interval in seconds since 1970, and its queries per second.
+    fn intervals(&self, report: &Report) -> String {
+        let mut text = String::new();
+        let Some((every_ns, timeline)) = self.interval.zip(report.load.timeline.as_ref()) else {
+            return text;
+        };
+        for (number, [_, on_time, _]) in (1..).zip(&timeline.points) {
+            let at_us = (report.started_ns + number * every_ns) / 1_000;
+            let per_s = *on_time as f64 / seconds(every_ns);
+            let _ = writeln!(text, "{}.{:06}: {per_s:.6}", at_us / 1_000_000, at_us % 1_000_000);
+        }
+        text
+    }
+}
+
+fn through_file(runs: u32) -> String {
+    if runs == 1 { "1 run through file".to_owned() } else { format!("{runs} runs through file") }
+}
+
+fn percent(count: u64, of: u64) -> String {
+    format!("{:.2}%", if of == 0 { 0.0 } else { 100.0 * count as f64 / of as f64 })
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / NS_PER_S as f64
+}
+
+/// Standard deviation of the latency, as exactly as the buckets of the histogram are.
+fn deviation_s(report: &Report) -> f64 {
+    let entries = &report.load.histogram_due;
+    let count: f64 = entries.iter().map(|&(_, count)| count as f64).sum();
+    let sum: f64 = entries.iter().map(|&(ns, count)| seconds(ns) * count as f64).sum();
+    let mean = sum / count.max(1.0);
+    let squares = entries.iter().map(|&(ns, count)| (seconds(ns) - mean).powi(2) * count as f64);
+    (squares.sum::<f64>() / count.max(1.0)).sqrt()
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    stdout::print(text).map_err(|error| (format!("cannot write to standard output: {error}"), 1))
+}

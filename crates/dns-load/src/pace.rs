@@ -1,0 +1,105 @@
+//! When the next query of a thread is due: by a schedule, or as soon as there is room among the
+//! queries that wait for an answer, as in dnsperf.
+
+use load::Schedule;
+
+/// Source of due times, and how many queries are left.
+pub(crate) struct Pace {
+    kind: Kind,
+    /// Queries that may still be begun.
+    left: u64,
+    /// When the last of them was begun.
+    ran_out_ns: Option<u64>,
+}
+
+enum Kind {
+    Scheduled(Schedule),
+    /// At most `most` queries wait at a time.
+    Window {
+        most: u64,
+        start_ns: u64,
+        end_ns: u64,
+    },
+}
+
+impl Pace {
+    /// Makes queries due as `schedule` says, `count` at most.
+    pub(crate) fn scheduled(schedule: Schedule, count: Option<u64>) -> Self {
+        Self::new(Kind::Scheduled(schedule), count)
+    }
+
+    /// Makes queries due from `start_ns` to `end_ns` whenever fewer than `most` wait, `count` at most.
+    pub(crate) fn window(most: u64, (start_ns, end_ns): (u64, u64), count: Option<u64>) -> Self {
+        Self::new(Kind::Window { most, start_ns, end_ns }, count)
+    }
+
+    const fn new(kind: Kind, count: Option<u64>) -> Self {
+        let left = match count {
+            Some(count) => count,
+            None => u64::MAX,
+        };
+        Self { kind, left, ran_out_ns: None }
+    }
+
+    /// Takes the due time of the next query that may be begun at `now_ns` while `waiting` wait.
+    pub(crate) fn take(&mut self, now_ns: u64, waiting: u64) -> Option<u64> {
+        if self.left == 0 {
+            return None;
+        }
+        let due_ns = match &mut self.kind {
+            Kind::Scheduled(schedule) => schedule.take(now_ns),
+            Kind::Window { most, start_ns, end_ns } => {
+                ((*start_ns..*end_ns).contains(&now_ns) && waiting < *most).then_some(now_ns)
+            }
+        }?;
+        self.left -= 1;
+        if self.left == 0 {
+            self.ran_out_ns = Some(now_ns);
+        }
+        Some(due_ns)
+    }
+
+    /// Returns when to look for the next query at the latest; `None` when there is none any more.
+    pub(crate) fn next_ns(&self, now_ns: u64, waiting: u64) -> Option<u64> {
+        match &self.kind {
+            _ if self.left == 0 => None,
+            Kind::Scheduled(schedule) => schedule.next_due_ns(),
+            Kind::Window { end_ns, .. } if now_ns >= *end_ns => None,
+            Kind::Window { most, start_ns, .. } if waiting < *most => Some(now_ns.max(*start_ns)),
+            Kind::Window { end_ns, .. } => Some(*end_ns),
+        }
+    }
+
+    /// Ends it at `end_ns`.
+    pub(crate) fn end_at(&mut self, end_ns: u64) {
+        match &mut self.kind {
+            Kind::Scheduled(schedule) => schedule.end_at(end_ns),
+            Kind::Window { end_ns: end, .. } => *end = (*end).min(end_ns),
+        }
+    }
+
+    /// Returns when the last query of a limited number was begun.
+    pub(crate) const fn ran_out_ns(&self) -> Option<u64> {
+        self.ran_out_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_has_a_query_whenever_there_is_room() {
+        let mut pace = Pace::window(2, (100, 200), Some(3));
+        assert_eq!((pace.take(99, 0), pace.next_ns(99, 0)), (None, Some(100)));
+        assert_eq!(pace.take(100, 0), Some(100));
+        assert_eq!(pace.take(110, 2), None, "two wait");
+        assert_eq!(pace.next_ns(110, 2), Some(200));
+        assert_eq!(pace.take(120, 1), Some(120));
+        assert_eq!((pace.take(130, 0), pace.ran_out_ns()), (Some(130), Some(130)));
+        assert_eq!((pace.take(140, 0), pace.next_ns(140, 0)), (None, None));
+        let mut pace = Pace::window(1, (0, 200), None);
+        pace.end_at(50);
+        assert_eq!((pace.take(50, 0), pace.next_ns(50, 0)), (None, None));
+    }
+}

@@ -1,0 +1,97 @@
+//! The highest rate of queries that a server answers in time, found by runs at rates that are doubled
+//! and then halved between: what `godwit dns load` does without a rate.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use load::Rate;
+
+use crate::record::Report;
+use crate::run::{LoadError, run};
+use crate::settings::Settings;
+
+/// Queries per second of the first run.
+const FIRST_PER_S: f64 = 1_000.0;
+/// The lowest rate that is tried.
+const LEAST_PER_S: f64 = 10.0;
+/// Share of queries that may be answered too late or not at all.
+const SHORTFALL_MAX: f64 = 0.025;
+/// The search ends when the lowest rate that failed is so near to the highest that held.
+const NEAR: f64 = 1.05;
+
+/// One run of a search.
+pub(crate) struct Trial {
+    pub(crate) settings: Settings,
+    pub(crate) report: Report,
+}
+
+impl Trial {
+    /// Returns whether the server answered enough in time.
+    pub(crate) fn holds(&self) -> bool {
+        self.report.load.exchanges.shortfall() <= SHORTFALL_MAX
+    }
+
+    /// A line for people.
+    pub(crate) fn line(&self) -> String {
+        let load = &self.report.load;
+        let answered = 100.0 * (1.0 - load.exchanges.shortfall());
+        let verdict = match (self.holds(), load.generator_limited) {
+            (_, true) => "void: the generator was too slow",
+            (true, false) => "held",
+            (false, false) => "too much",
+        };
+        format!("{:>9.0} queries/s, {answered:5.1} % in time, {verdict}", load.offered_per_s)
+    }
+}
+
+/// The outcome of a search.
+pub(crate) struct Found {
+    /// The run at the highest rate that held, or the last one if none did.
+    pub(crate) trial: Trial,
+    /// No higher rate could be tried because of this side: the generator, or its ports.
+    pub(crate) is_limited_here: bool,
+}
+
+/// Searches with runs like `settings`; `tell` gets each run.
+///
+/// # Errors
+///
+/// As [`run`].
+pub(crate) fn search(
+    settings: &Settings,
+    stop: &AtomicBool,
+    mut tell: impl FnMut(&Trial),
+) -> Result<Found, LoadError> {
+    let (mut best, mut worst): (Option<Trial>, Option<Trial>) = (None, None);
+    let mut per_s = FIRST_PER_S;
+    while let Some(rate) = Rate::per_second(per_s.round()) {
+        let settings = Settings { rate, ..settings.clone() };
+        if best.is_some() && !settings.problems().is_empty() {
+            break;
+        }
+        let report = run(&settings, stop)?;
+        let trial = Trial { settings, report };
+        tell(&trial);
+        let is_void = trial.report.load.generator_limited;
+        if trial.holds() && !is_void {
+            best = Some(trial);
+        } else {
+            worst = Some(trial);
+        }
+        let offered =
+            |trial: &Option<Trial>| trial.as_ref().map(|trial| trial.settings.rate.as_per_second());
+        per_s = match (offered(&best), offered(&worst)) {
+            (Some(held), None) => 2.0 * held,
+            (Some(held), Some(failed)) if failed / held > NEAR => (held * failed).sqrt(),
+            (None, Some(failed)) if failed > LEAST_PER_S => (failed / 4.0).max(LEAST_PER_S),
+            _ => break,
+        };
+        if stop.load(Ordering::Acquire) {
+            break;
+        }
+    }
+    let limited = worst.as_ref().is_none_or(|trial| trial.report.load.generator_limited);
+    match best.or(worst) {
+        Some(trial) => Ok(Found { trial, is_limited_here: limited }),
+        None => Err(LoadError::Settings(vec!["no rate could be tried".to_owned()])),
+    }
+}

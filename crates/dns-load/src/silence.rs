@@ -1,0 +1,27 @@
+//! What is said of a run in which no query was answered.
+
+use netio::silence;
+
+use crate::record::Report;
+use crate::settings::{Settings, Transport};
+
+/// Returns why no query was answered, as far as it can be known, and what to check; `None` when some
+/// was, or none was due.
+pub(crate) fn of_run(settings: &Settings, report: &Report) -> Option<String> {
+    let queries = &report.load.exchanges;
+    if queries.due == 0 || queries.lost < queries.due {
+        return None;
+    }
+    let server = settings.server;
+    let cause = match settings.transport {
+        Transport::Udp { .. } => silence::cause(server, settings.local),
+        Transport::Tcp => None,
+    };
+    let cause = cause.unwrap_or_else(|| {
+        format!(
+            "no answer at all from {server}: does a DNS server listen there, may this machine ask it, \
+             and does a firewall let answers through?"
+        )
+    });
+    Some(format!("every query was lost: {cause}"))
+}

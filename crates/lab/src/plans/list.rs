@@ -1,0 +1,205 @@
+//! The list of plans as people read it: grouped, with the time that each takes and what it needs.
+
+use std::fmt::Write as _;
+
+use measure::Plan;
+use measure::plan::{Protocol, Store, Topology};
+use serde_json::{Value, json};
+
+use super::{load, load_regression, load_suite, names};
+use crate::subject::subjects;
+
+/// Plans for somebody who is new.
+const START: [&str; 3] = ["dhcp4-quick", "dhcp6-quick", "dns-quick"];
+/// Columns of a terminal that titles are cut for.
+const WIDTH: usize = 80;
+/// Columns of a name, at least.
+const NAME: usize = 16;
+
+/// A plan as it is listed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Listed {
+    /// Its name.
+    pub name: String,
+    /// One line about it.
+    pub title: String,
+    /// The heading that it stands under.
+    pub group: &'static str,
+    /// Seconds that it takes as it is, if that is known.
+    pub time_s: Option<f64>,
+    /// What must be there beside this binary.
+    pub needs: Vec<&'static str>,
+}
+
+/// Headings in their order.
+const GROUPS: [&str; 7] = [
+    "Start here",
+    "DHCPv4",
+    "DHCPv6",
+    "DNS",
+    "DCCP",
+    "Suites: plans one after the other",
+    "With problems",
+];
+
+/// Returns all plans, group by group.
+#[must_use]
+pub fn listed() -> Vec<Listed> {
+    let mut plans: Vec<Listed> =
+        names().into_iter().map(|(name, title)| entry(name, title)).collect();
+    plans.sort_by_key(|plan| GROUPS.iter().position(|group| *group == plan.group));
+    plans
+}
+
+fn entry(name: String, title: String) -> Listed {
+    let of = |group| Listed { name: name.clone(), title, group, time_s: None, needs: Vec::new() };
+    if let Ok(Some(suite)) = load_suite(&name) {
+        let parts = suite.parts.iter().map(|part| {
+            part.time_budget_s.or_else(|| load(&part.plan).ok().map(|plan| budget_s(&plan)))
+        });
+        return Listed { time_s: parts.sum(), needs: vec!["root"], ..of(GROUPS[5]) };
+    }
+    if let Ok(Some(_)) = load_regression(&name) {
+        return Listed { needs: vec!["root"], ..of(GROUPS[4]) };
+    }
+    let Ok(plan) = load(&name) else { return of(GROUPS[6]) };
+    let group = match plan.protocol {
+        _ if START.contains(&&*name) => GROUPS[0],
+        Protocol::Dhcp4 => GROUPS[1],
+        Protocol::Dhcp6 => GROUPS[2],
+        Protocol::Dns => GROUPS[3],
+    };
+    Listed { time_s: Some(budget_s(&plan)), needs: needs(&plan), ..of(group) }
+}
+
+/// The time of a plan with all its lines.
+fn budget_s(plan: &Plan) -> f64 {
+    let lines = subjects(plan, &plan.servers, None).map_or(1, |subjects| subjects.len());
+    crate::runner::budget_s(plan, lines)
+}
+
+fn needs(plan: &Plan) -> Vec<&'static str> {
+    let mut needs = Vec::new();
+    if plan.topology == Topology::Veth {
+        needs.push("root");
+    }
+    let serves = |name: &str| plan.servers.iter().any(|server| server == name);
+    for (name, shown) in [("kea", "Kea"), ("kea3", "Kea 3"), ("isc-dhcpd", "ISC dhcpd")] {
+        if serves(name) {
+            needs.push(shown);
+        }
+    }
+    for (store, shown) in [(Store::Mysql, "MariaDB"), (Store::Postgresql, "PostgreSQL")] {
+        if plan.server.stores.contains(&store) {
+            needs.push(shown);
+        }
+    }
+    if plan.hosts.is_used() {
+        needs.push("other machines");
+    }
+    needs
+}
+
+/// `50 s`, `3 min`, `2.5 h`.
+fn shown_time(seconds: Option<f64>) -> String {
+    match seconds {
+        None => "-".to_owned(),
+        Some(seconds) if seconds < 100.0 => format!("{seconds:.0} s"),
+        Some(seconds) if seconds < 6_000.0 => format!("{:.0} min", seconds / 60.0),
+        Some(seconds) => format!("{:.1} h", seconds / 3_600.0),
+    }
+}
+
+/// The list for a terminal of 80 columns: no line is longer.
+#[must_use]
+pub fn table() -> String {
+    let plans = listed();
+    let name_width = plans.iter().map(|plan| plan.name.len()).max().unwrap_or(0).max(NAME);
+    let mut text = String::new();
+    for group in GROUPS {
+        let of_group: Vec<&Listed> = plans.iter().filter(|plan| plan.group == group).collect();
+        if of_group.is_empty() {
+            continue;
+        }
+        let _ = writeln!(text, "{}{group}", if text.is_empty() { "" } else { "\n" });
+        for plan in of_group {
+            let time = shown_time(plan.time_s);
+            let title = plan.title.split_once(": ").filter(|(protocol, _)| *protocol == group);
+            let title = title.map_or(&*plan.title, |(_, rest)| rest);
+            let room = WIDTH - (name_width + 11);
+            for (index, line) in wrapped(title, room).iter().enumerate() {
+                let (name, time) = if index == 0 { (&*plan.name, &*time) } else { ("", "") };
+                let _ = writeln!(text, "  {name:<name_width$} {time:>7} {line}");
+            }
+            if !plan.needs.is_empty() {
+                let needs = plan.needs.join(", ");
+                let _ = writeln!(text, "  {:<name_width$} {:>7} needs {needs}", "", "");
+            }
+        }
+    }
+    text
+}
+
+/// The words of `text` in lines of at most `width` columns.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("there is one from the beginning");
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
+            lines.push(word.to_owned());
+            continue;
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    lines
+}
+
+/// The list as JSON, `godwit.plans.v1`.
+#[must_use]
+pub fn json() -> Value {
+    let plans: Vec<Value> = listed()
+        .into_iter()
+        .map(|plan| {
+            json!({
+                "name": plan.name,
+                "title": plan.title,
+                "group": plan.group,
+                "time_s": plan.time_s,
+                "needs": plan.needs,
+            })
+        })
+        .collect();
+    json!({ "schema": "godwit.plans.v1", "plans": plans })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_is_grouped_fits_80_columns_and_begins_with_the_quick_plans() {
+        let table = table();
+        for line in table.lines() {
+            assert!(line.chars().count() <= WIDTH, "{line}");
+        }
+        let heads: Vec<&str> = table.lines().filter(|line| !line.starts_with(' ')).collect();
+        let heads: Vec<&str> = heads.into_iter().filter(|line| !line.is_empty()).collect();
+        assert_eq!(heads, GROUPS[..6]);
+        let second = table.lines().nth(1).unwrap();
+        assert!(second.starts_with("  dhcp4-quick ") && second.contains(" s "), "{second}");
+        assert!(table.contains("needs Kea"), "{table}");
+        assert_eq!(listed().len(), names().len());
+    }
+
+    #[test]
+    fn times_have_units_that_fit() {
+        for (seconds, shown) in
+            [(None, "-"), (Some(56.0), "56 s"), (Some(150.0), "2 min"), (Some(9_000.0), "2.5 h")]
+        {
+            assert_eq!(shown_time(seconds), shown);
+        }
+    }
+}

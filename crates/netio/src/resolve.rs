@@ -1,0 +1,102 @@
+//! Addresses as people write them: with a port or without, or the name of a host.
+
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+
+/// Returns the address and the port that `text` stands for: an address or the name of a host, with
+/// `:PORT` behind it, or `port` where it has none. Of several addresses of a host, the first that
+/// `is_wanted` counts.
+///
+/// # Errors
+///
+/// In words: the name is not known, or has no address that is wanted.
+pub fn endpoint(
+    text: &str,
+    port: Option<u16>,
+    is_wanted: impl Fn(IpAddr) -> bool,
+) -> Result<SocketAddr, String> {
+    if let Ok(exact) = text.parse::<SocketAddr>() {
+        let wrong = || format!("{text}: has no address of the wanted version of IP");
+        return is_wanted(exact.ip()).then_some(exact).ok_or_else(wrong);
+    }
+    let (host, own_port) = parts(text)?;
+    let port = own_port.or(port).ok_or_else(|| format!("{text}: a port is missing, :PORT"))?;
+    let found = (host, port).to_socket_addrs();
+    let found =
+        found.map_err(|_| format!("{text}: neither an address nor a host that is known"))?;
+    let mut found = found.peekable();
+    let has_any = found.peek().is_some();
+    match found.find(|found| is_wanted(found.ip())) {
+        Some(found) => Ok(found),
+        None if has_any => Err(format!("{text}: has no address of the wanted version of IP")),
+        None => Err(format!("{text}: has no address")),
+    }
+}
+
+/// [`endpoint`] for a flag that needs a port.
+///
+/// # Errors
+///
+/// As [`endpoint`].
+pub fn with_port(text: &str) -> Result<SocketAddr, String> {
+    endpoint(text, None, |_| true)
+}
+
+/// Host and port of `text`.
+fn parts(text: &str) -> Result<(&str, Option<u16>), String> {
+    let wrong = |port: &str| format!("{text}: {port} is no port, which is a number up to 65535");
+    let read = |port: &str| port.parse::<u16>().map_err(|_| wrong(port));
+    if let Some(rest) = text.strip_prefix('[') {
+        let (host, rest) = rest.split_once(']').ok_or_else(|| format!("{text}: ] is missing"))?;
+        let port = match rest.strip_prefix(':') {
+            Some(port) => Some(read(port)?),
+            None if rest.is_empty() => None,
+            None => return Err(format!("{text}: after ] only :PORT may stand")),
+        };
+        return Ok((host, port));
+    }
+    match text.split_once(':') {
+        // Two colons are an address of IPv6 without a port.
+        Some((_, rest)) if rest.contains(':') => Ok((text, None)),
+        Some((host, port)) if !host.is_empty() => Ok((host, Some(read(port)?))),
+        Some(_) => Err(format!("{text}: an address or the name of a host is missing")),
+        None => Ok((text, None)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_and_names_have_ports_or_get_them() {
+        let found = |text| endpoint(text, Some(53), |ip| text != "localhost" || ip.is_ipv4());
+        for (text, expected) in [
+            ("192.0.2.7", "192.0.2.7:53"),
+            ("192.0.2.7:5353", "192.0.2.7:5353"),
+            ("2001:db8::7", "[2001:db8::7]:53"),
+            ("[2001:db8::7]", "[2001:db8::7]:53"),
+            ("[2001:db8::7]:5353", "[2001:db8::7]:5353"),
+            ("localhost", "127.0.0.1:53"),
+        ] {
+            assert_eq!(found(text), Ok(expected.parse().unwrap()), "{text}");
+        }
+        assert_eq!(with_port("localhost:5399").unwrap().port(), 5399);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        for (text, words) in [
+            ("127.0.0.1", "a port is missing"),
+            ("127.0.0.1:x", "x is no port"),
+            ("127.0.0.1:65536", "65536 is no port"),
+            ("[::1", "] is missing"),
+            ("[::1]53", "only :PORT"),
+            (":53", "is missing"),
+            ("256.0.0.1:53", "neither an address nor a host"),
+        ] {
+            let error = with_port(text).unwrap_err();
+            assert!(error.contains(words) && error.starts_with(text), "{error}");
+        }
+        assert!(endpoint("127.0.0.1", Some(1), |ip| ip.is_ipv6()).is_err());
+    }
+}

@@ -1,0 +1,55 @@
+//! The cause of a silence: what the network says of a datagram to a server that has answered nothing.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::time::Duration;
+
+/// How long the network may take to say something.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// Sends an empty datagram to `server`, from the address `local` if there is one, and returns in
+/// words what the network says of it; `None` when it says nothing.
+#[must_use]
+pub fn cause(server: SocketAddr, local: Option<IpAddr>) -> Option<String> {
+    // A socket with a peer gets the errors that an ICMP message carries (udp(7)).
+    match ask(server, local) {
+        Ok(()) => None,
+        Err(error) => match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => None,
+            io::ErrorKind::ConnectionRefused => {
+                Some(format!("nothing listens at {server} (ICMP: port unreachable)"))
+            }
+            io::ErrorKind::HostUnreachable => {
+                Some(format!("there is no machine at {} (host unreachable)", server.ip()))
+            }
+            _ => Some(format!("the network does not carry datagrams to {server}: {error}")),
+        },
+    }
+}
+
+fn ask(server: SocketAddr, local: Option<IpAddr>) -> io::Result<()> {
+    let any: IpAddr = match server {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let socket = UdpSocket::bind((local.unwrap_or(any), 0))?;
+    socket.connect(server)?;
+    socket.set_read_timeout(Some(PATIENCE))?;
+    socket.send(&[])?;
+    socket.recv(&mut [0; 16]).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_that_nobody_has_is_named_and_one_that_is_silent_is_not() {
+        let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = silent.local_addr().unwrap();
+        assert_eq!(cause(address, None), None);
+        drop(silent);
+        let said = cause(address, Some(address.ip())).unwrap();
+        assert!(said.contains(&format!("nothing listens at {address}")), "{said}");
+    }
+}
