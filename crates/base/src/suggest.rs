@@ -47,7 +47,6 @@ fn distance(a: &[u8], b: &[u8], limit: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use alloc::format;
     use alloc::vec::Vec;
 
     use super::*;
