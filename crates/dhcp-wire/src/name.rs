@@ -13,8 +13,9 @@ const POINTER: u8 = 0xc0;
 /// part in front of the fault. No octets at all are an empty name.
 pub fn read_labels(octets: impl IntoIterator<Item = u8>, mut take: impl FnMut(u8)) -> bool {
     let (mut left, mut room) = (0, NAME_MAX - 1);
-    let mut is_first = true;
+    let (mut is_first, mut last) = (true, 1);
     for octet in octets {
+        last = octet;
         if left > 0 {
             take(octet);
             left -= 1;
@@ -36,7 +37,8 @@ pub fn read_labels(octets: impl IntoIterator<Item = u8>, mut take: impl FnMut(u8
         room -= left + 1;
         is_first = false;
     }
-    left == 0
+    // As in Kea a zero at the end is that of the name, so a label cannot end in it.
+    left == 0 && last != 0
 }
 
 /// Gives the letters of a name written as text to `take`, a dot behind each label, with `\X` and

@@ -111,11 +111,13 @@ impl ClientName {
     fn read_host_name(&mut self, message: &Message<'_>) -> Given {
         let Some(value) = message.host_name() else { return Given::Nothing };
         let is_blank = |octet: &u8| matches!(octet, b' ' | b'\t' | b'\n');
-        let ends = value.octets().enumerate().filter(|(_, octet)| !is_blank(octet) && *octet != 0);
+        // Zeros at the end are no part of it, then blanks at both ends are not.
+        let len = value.octets().enumerate().filter(|(_, octet)| *octet != 0).last();
+        let len = len.map_or(0, |(at, _)| at + 1);
+        let ends = value.octets().take(len).enumerate().filter(|(_, octet)| !is_blank(octet));
         let Some(first) = ends.clone().next().map(|(at, _)| at) else {
             // Blanks are a name of nothing, zeros are no name.
-            let has_blanks = value.octets().any(|octet| is_blank(&octet));
-            return if has_blanks { Given::Nonsense } else { Given::Nothing };
+            return if len > 0 { Given::Nonsense } else { Given::Nothing };
         };
         let last = ends.last().map_or(first, |(at, _)| at);
         let trimmed = || value.octets().skip(first).take(last + 1 - first);

@@ -84,6 +84,8 @@ mod tests {
             (b"\x04\x00\x00\x03foo", true, true),
             (b"\x04\x00\x00\x03foo\x00", true, false),
             (b"\x04\x00\x00\x04foo", false, true),
+            (b"\x04\x00\x00\x03fo\x00", false, false),
+            (b"\x04\x00\x00\x03fo\x00\x00", true, false),
             (b"\x00\x00\x00", true, true),
             (b"\x04\x00\x00", true, true),
         ] {

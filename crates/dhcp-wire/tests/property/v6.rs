@@ -93,7 +93,7 @@ fn are_names(octets: &[u8], at: usize) -> bool {
     at == octets.len() || name_end(octets, at, at, 0).is_some_and(|end| are_names(octets, end))
 }
 
-/// Whether a name is made of labels, with or without its final zero.
+/// Whether a name is made of labels, with or without its final zero, which is the only one that it may end in.
 fn are_labels(octets: &[u8], used: usize) -> bool {
     match octets {
         [] | [0, ..] => true,
@@ -102,6 +102,7 @@ fn are_labels(octets: &[u8], used: usize) -> bool {
             len < 64
                 && used + len < 254
                 && len <= rest.len()
+                && (len < rest.len() || rest.last() != Some(&0))
                 && are_labels(&rest[len..], used + len + 1)
         }
     }

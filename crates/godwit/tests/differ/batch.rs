@@ -128,7 +128,9 @@ impl Comparison {
         if let (Ok(ours), Ok(theirs)) = (&ours, &theirs) {
             let pairs = ours.iter().zip(theirs).zip(sequences);
             let found = pairs.map(|((ours, theirs), sequence)| {
-                let mut signature = self.first(ours, theirs)?;
+                let has = |value: &Value| value.to_string().contains("\"match-client-id\":false");
+                let ignores_client_ids = has(globals) || has(&sequence["scope"]);
+                let mut signature = self.first(ours, theirs, ignores_client_ids)?;
                 let pools = signature.leased.as_ref().map(|addresses| {
                     addresses.each_ref().map(|of| self.protocol.pool(&sequence["scope"], of))
                 });
@@ -161,13 +163,13 @@ impl Comparison {
     }
 
     /// Returns the first thing in which the two differ that is not known.
-    fn first(&self, ours: &Played, theirs: &Played) -> Option<Signature> {
+    fn first(&self, ours: &Played, theirs: &Played, ignores_client_ids: bool) -> Option<Signature> {
         let answers = ours.answers.iter().zip(&theirs.answers);
         // What is left of a lease depends on how long ago the daemon gave it.
         let slack_s = ours.took_s.max(theirs.took_s) + 1;
         let gist = |reply: &Fields| self.protocol.reply_gist(reply);
         let names = self.protocol.leased_fields();
-        let mut holds = Holds::default();
+        let mut holds = Holds::new(ignores_client_ids);
         for (sent, (ours_now, theirs_now)) in ours.sent.iter().zip(answers) {
             let name = &sent.name;
             let found = match (ours_now, theirs_now) {

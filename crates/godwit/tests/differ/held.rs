@@ -46,9 +46,23 @@ pub(super) struct Holds {
     has_left: bool,
     has_release: bool,
     has_odd_name: bool,
+    /// Whether hardware addresses alone tell clients.
+    ignores_client_ids: bool,
 }
 
 impl Holds {
+    /// Returns those of no message. Of a client's identities the first counts where others do not.
+    pub(super) fn new(ignores_client_ids: bool) -> Self {
+        Self { ignores_client_ids, ..Self::default() }
+    }
+
+    fn is_same(&self, one: &[String], other: &[String]) -> bool {
+        if self.ignores_client_ids {
+            return one.first() == other.first();
+        }
+        one.iter().any(|identity| other.contains(identity))
+    }
+
     /// Takes note of a message and of Godwit's reply, which holds `leased`, as an offer or not.
     pub(super) fn note(&mut self, asked: &Asked, leased: Option<&str>, is_offer: bool) {
         self.has_release |= asked.is_release;
@@ -57,7 +71,7 @@ impl Holds {
             self.offered.remove(address);
             // What is offered is a lease under `offer-lifetime`.
             let mut own =
-                self.leased.iter().filter(|(_, client)| is_same(client, &asked.identities));
+                self.leased.iter().filter(|(_, client)| self.is_same(client, &asked.identities));
             self.has_left |= own.any(|(other, _)| other != address);
             self.leased.insert(address.to_owned(), asked.identities.clone());
         }
@@ -72,7 +86,7 @@ impl Holds {
         let concerned = asked.address.as_deref().into_iter().chain(leased);
         let mut holders = concerned.filter_map(|address| self.offered.get(address));
         let mut end = String::new();
-        let is_own = |client: &Vec<String>| is_same(client, &asked.identities);
+        let is_own = |client: &Vec<String>| self.is_same(client, &asked.identities);
         if holders.any(|client| !is_own(client)) {
             end += HELD;
         } else if self.offered.values().any(is_own) {
@@ -101,8 +115,4 @@ impl Holds {
 pub(super) fn leased<'f>(fields: Option<&'f Fields>, names: &[&str]) -> Option<&'f str> {
     let value = names.iter().find_map(|name| fields?.get(*name))?;
     value.contains(|digit| digit != '0').then_some(value)
-}
-
-fn is_same(one: &[String], other: &[String]) -> bool {
-    one.iter().any(|identity| other.contains(identity))
 }

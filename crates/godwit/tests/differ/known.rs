@@ -22,7 +22,7 @@ struct Entry {
     field: Option<String>,
     /// The beginning of the name of the message that the reply answers, with `reply`.
     sent: Option<String>,
-    /// Fields of Godwit's reply, each with digits that it must contain.
+    /// Fields of Godwit's reply, each with digits that it must contain; `none` where it lacks the field.
     #[serde(default)]
     holds: BTreeMap<String, String>,
     /// Fields of Kea's reply, each with text that it contains; `^` is its beginning, `$` its end. `not UTF-8`
@@ -92,8 +92,9 @@ impl Known {
     pub(super) fn has_field(&self, differing: Differing<'_>) -> bool {
         let Differing { field, sent, reply, ours, theirs } = differing;
         self.0.iter().any(|entry| {
-            let holds = |(name, digits): (&String, &String)| {
-                ours.get(name).is_some_and(|value| value.contains(digits.as_str()))
+            let holds = |(name, digits): (&String, &String)| match ours.get(name) {
+                Some(value) => value.contains(digits.as_str()),
+                None => digits == "none",
             };
             entry.field.as_deref() == Some(field)
                 && entry.reply.as_deref() == Some(reply)
