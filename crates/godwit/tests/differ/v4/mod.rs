@@ -124,8 +124,8 @@ impl Protocol for V4 {
                 .map(|text| text.and_then(|text| text.strip_prefix("@.")?.parse::<u8>().ok()));
             first.is_some_and(|first| first <= last) && end.is_some_and(|end| last <= end)
         };
-        let subnets =
-            scope["subnet4"].as_array().map_or(std::slice::from_ref(scope), Vec::as_slice);
+        let own = std::slice::from_ref(scope);
+        let subnets = scope["subnet4"].as_array().map_or(own, Vec::as_slice);
         subnets.iter().find_map(|subnet| {
             let pools = subnet["pools"].as_array()?;
             pools.iter().find(has).map(Value::to_string)
