@@ -205,6 +205,7 @@ mod tests {
             cpu_ns: 0,
             segmentation: false,
             stopped_ns: None,
+            ran_out_ns: None,
         };
         (settings.clone(), lane)
     }

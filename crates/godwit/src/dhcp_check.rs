@@ -49,10 +49,10 @@ impl Check<'_> {
     pub(crate) fn print(&self) -> Result<(), ServerError> {
         let Findings { verdict, problems, missing, subnets } = self.findings();
         for problem in &problems {
-            eprintln!("{problem}");
+            netio::stderr::print_line(problem);
         }
         for missing in &missing {
-            eprintln!("warning: {missing}");
+            netio::stderr::print_line(format_args!("warning: {missing}"));
         }
         match verdict {
             Verdict::Sound => {
@@ -61,7 +61,7 @@ impl Check<'_> {
                 told(&format!("{path}: the configuration is sound, {subnets}\n"))
             }
             Verdict::NotStarted(why) => {
-                eprintln!("would not start: {why}");
+                netio::stderr::print_line(format_args!("would not start: {why}"));
                 Err(ServerError::Commanded(why.exit_code()))
             }
             // Its problems are printed already.
