@@ -196,6 +196,8 @@ pub struct Asked {
     pub kind: usize,
     /// When it came, on the monotonic clock.
     pub since_ns: u64,
+    /// Its number at its shard, from 1; 0 before it is to enter.
+    pub number: u64,
 }
 
 /// What became of a message, for whoever listens.

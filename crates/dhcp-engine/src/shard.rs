@@ -50,6 +50,15 @@ struct Read<'m, P: Protocol> {
     keys: Result<Option<ClientKeys>, DropReason>,
 }
 
+/// A message that has entered, whose transaction runs or waits.
+#[derive(Clone, Copy)]
+struct Entered {
+    keys: Option<ClientKeys>,
+    asked: Asked,
+    /// When it was held first, or entered, on the monotonic clock.
+    since_ns: u64,
+}
+
 /// A shard that speaks `P`: its handle on the leases, its transactions, its counters.
 #[derive(Debug)]
 pub struct Shard<P: Protocol, S> {
@@ -61,6 +70,8 @@ pub struct Shard<P: Protocol, S> {
     in_force: Arc<P::Snapshot>,
     /// The client whose message is being served.
     served: Option<ClientKeys>,
+    /// Number of the last message that was to enter.
+    last_number: u64,
     interfaces: Arc<InterfaceNames>,
     in_flight: Arc<InFlight>,
     counters: Arc<ShardCounters<P>>,
@@ -86,6 +97,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             snapshot: Some(Arc::clone(&snapshot)),
             in_force: snapshot,
             served: None,
+            last_number: 0,
             interfaces: Arc::default(),
             in_flight,
             counters,
@@ -278,7 +290,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             }
         };
         tell(transmit, Notice::Received, octets, ingress);
-        let asked = Asked { kind: P::received_index(&message), since_ns };
+        let asked = Asked { kind: P::received_index(&message), since_ns, number: 0 };
         self.counters.received(asked.kind);
         let keys = P::client(&self.in_flight, &message);
         if let Ok(Some(keys)) = keys {
@@ -289,6 +301,8 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
 
     fn enter(&mut self, now: Now, read: &Read<'_, P>, transmit: &mut impl Transmit<P>) {
         let &Read { octets, ref message, ingress, asked, keys } = read;
+        self.last_number += 1;
+        let asked = Asked { number: self.last_number, ..asked };
         if P::begins_exchange(message) && self.outbox.is_crowded() {
             // Whoever has an offer already goes first.
             return self.drop_unread(DropReason::OutboxFull, (octets, ingress), transmit);
@@ -298,7 +312,10 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             Err(reason) => return self.drop_unread(reason, (octets, ingress), transmit),
         };
         match keys.map_or(Entry::Entered, |keys| self.in_flight.enter(keys)) {
-            Entry::Entered => self.run(now, (octets, message), ingress, keys, asked, transmit),
+            Entry::Entered => {
+                let entered = Entered { keys, asked, since_ns: now.mono_ns };
+                self.run(now, (octets, message), ingress, entered, transmit);
+            }
             Entry::Duplicate => {
                 self.drop_unread(DropReason::DuplicateInFlight, (octets, ingress), transmit);
             }
@@ -372,13 +389,14 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         now: Now,
         (octets, message): (&[u8], &P::Message<'_>),
         ingress: P::Ingress,
-        keys: Option<ClientKeys>,
-        asked: Asked,
+        entered: Entered,
         transmit: &mut impl Transmit<P>,
     ) {
+        let Entered { keys, asked, .. } = entered;
         let snapshot = self.snapshot.take().expect("it is put back after every message");
         // What was refused by then is put right in the table that the transaction reads.
         let settled = self.store.settled_epoch();
+        self.store.begin_message(asked.number);
         self.hosts.begin(now);
         let desk = Desk {
             store: &mut self.store,
@@ -406,12 +424,11 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
                 tell(transmit, Notice::Dropped(reason), octets, ingress);
             }
             Served::Wait(epoch) => {
-                let held = (keys, asked, WaitsFor::Epoch(epoch));
-                self.hold(now, octets, ingress, held, transmit);
+                self.hold(octets, ingress, (entered, WaitsFor::Epoch(epoch)), transmit);
             }
             Served::AwaitHosts => {
                 let waits_for = WaitsFor::Hosts(self.hosts.ask_for_missed());
-                self.hold(now, octets, ingress, (keys, asked, waits_for), transmit);
+                self.hold(octets, ingress, (entered, waits_for), transmit);
             }
         }
         self.served = None;
@@ -420,13 +437,13 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
     /// Holds a message that has entered, unless that is of no use.
     fn hold(
         &mut self,
-        now: Now,
         octets: &[u8],
         ingress: P::Ingress,
-        (keys, asked, waits_for): (Option<ClientKeys>, Asked, WaitsFor),
+        (entered, waits_for): (Entered, WaitsFor),
         transmit: &impl Transmit<P>,
     ) {
-        let held = Held { keys, ingress, asked, waits_for, since_ns: now.mono_ns };
+        let Entered { keys, asked, since_ns } = entered;
+        let held = Held { keys, ingress, asked, waits_for, since_ns };
         let is_in_vain = matches!(waits_for, WaitsFor::Hosts(_)) && self.hosts.is_failing();
         let reason = match is_in_vain {
             // It was asked all the same: the client's next message may be luckier.
@@ -498,8 +515,9 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             self.served = held.keys;
             match P::parse(self.snapshot(), &octets) {
                 Ok(message) => {
-                    let message = (&octets[..], &message);
-                    self.run(now, message, held.ingress, held.keys, held.asked, transmit);
+                    let Held { keys, asked, since_ns, ingress, .. } = held;
+                    let entered = Entered { keys, asked, since_ns };
+                    self.run(now, (&octets[..], &message), ingress, entered, transmit);
                 }
                 // It was read when it came in, under a configuration that was more lenient.
                 Err(reason) => {

@@ -155,13 +155,13 @@ mod tests {
         for (at, shard) in shards.iter().enumerate() {
             let mut watch = Stopwatch::new(Arc::clone(shard));
             for number in 0..3_000 {
-                watch.note(Asked { kind: 0, since_ns: 1_000_000 });
+                watch.note(Asked { since_ns: 1_000_000, ..Asked::default() });
                 if number % 1_000 == 999 {
                     // 5 and 6 microseconds.
                     watch.settle(1_005_000 + 1_000 * at as u64);
                 }
             }
-            watch.note(Asked { kind: 0, since_ns: 0 });
+            watch.note(Asked::default());
         }
         let total = Latencies::total::<V4>(shards.iter().map(|shard| &**shard));
         assert_eq!(total.len(), 1);

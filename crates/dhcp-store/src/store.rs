@@ -37,6 +37,9 @@ pub trait Journal<F: Rows>: Debug + Send {
     /// Appends what is to be written because of `cause`, after which the lease is `row`.
     fn append(&self, cause: Cause<'_, '_, F>, row: &F::Row<'_>, buffer: &mut RowBuffer);
 
+    /// See [`LeaseStore::begin_message`].
+    fn begin_message(&mut self, _number: u64) {}
+
     /// Has the writer read what `facts` may lack; the epoch that ends with, 0 when they are whole.
     fn read_through(
         &mut self,
@@ -162,6 +165,10 @@ impl<F: Rows, J: Journal<F>> LoggedStore<F, J> {
 }
 
 impl<F: Rows, J: Journal<F>> LeaseStore<F> for LoggedStore<F, J> {
+    fn begin_message(&mut self, number: u64) {
+        self.journal.begin_message(number);
+    }
+
     fn fetch(&mut self, now: Now, keys: &FetchKeys<'_, F>, facts: &mut Facts<F>) {
         let settled_epoch = self.log.settled();
         self.shard.fetch(now, settled_epoch, keys, facts);

@@ -27,6 +27,8 @@ struct Asked {
     /// The answer is in the table when this one is settled; 0 when nobody was asked for.
     epoch: u64,
     since_ns: u64,
+    /// The message that it was asked for.
+    message: u64,
 }
 
 /// The journal of a shard whose leases are in a database.
@@ -35,6 +37,8 @@ pub struct SharedJournal {
     refusals: Arc<Refusals>,
     /// Empty when nobody else writes to the database.
     asked: Box<[[Asked; WAYS]]>,
+    /// Number of the message that is served.
+    message: u64,
 }
 
 impl SharedJournal {
@@ -43,13 +47,17 @@ impl SharedJournal {
     #[must_use]
     pub fn new(refusals: Arc<Refusals>, is_shared: bool) -> Self {
         let sets = if is_shared { SETS } else { 0 };
-        Self { refusals, asked: vec![[Asked::default(); WAYS]; sets].into() }
+        Self { refusals, asked: vec![[Asked::default(); WAYS]; sets].into(), message: 0 }
     }
 }
 
 impl<F: Shared> Journal<F> for SharedJournal {
     fn append(&self, cause: Cause<'_, '_, F>, row: &F::Row<'_>, buffer: &mut RowBuffer) {
         operation::write(&cause, row, &mut buffer.rows);
+    }
+
+    fn begin_message(&mut self, number: u64) {
+        self.message = number;
     }
 
     fn read_through(
@@ -85,22 +93,20 @@ impl<F: Shared> Journal<F> for SharedJournal {
             }
         }
         let set = &mut self.asked[hash as usize % SETS];
-        let known = set.iter_mut().find(|asked| {
+        // A message that names more believes what was asked for itself alone, however long that took:
+        // the next one that names it asks anew.
+        let is_believed = |asked: &&Asked| {
+            let is_lately = now.mono_ns.saturating_sub(asked.since_ns) < BELIEVED_NS;
             asked.hash == hash
                 && asked.epoch > 0
-                && now.mono_ns.saturating_sub(asked.since_ns) < BELIEVED_NS
-        });
-        if let Some(asked) = known {
-            let is_answered = asked.epoch <= log.settled();
-            if !is_answered {
-                log.await_epoch(asked.epoch);
+                && (asked.message == self.message || (is_lately && !names_more))
+        };
+        if let Some(asked) = set.iter().find(is_believed) {
+            if asked.epoch <= log.settled() {
+                return 0;
             }
-            let unread_epoch = if is_answered { 0 } else { asked.epoch };
-            if is_answered && names_more {
-                // The next message that names it asks anew.
-                *asked = Asked::default();
-            }
-            return unread_epoch;
+            log.await_epoch(asked.epoch);
+            return asked.epoch;
         }
         let mut buffer = log.buffer();
         let epoch = buffer.epoch();
@@ -108,7 +114,8 @@ impl<F: Shared> Journal<F> for SharedJournal {
         drop(buffer);
         log.await_epoch(epoch);
         let oldest = set.iter_mut().min_by_key(|asked| (asked.since_ns, asked.epoch));
-        *oldest.expect("a set has ways") = Asked { hash, epoch, since_ns: now.mono_ns };
+        *oldest.expect("a set has ways") =
+            Asked { hash, epoch, since_ns: now.mono_ns, message: self.message };
         epoch
     }
 

@@ -2,6 +2,7 @@
 //! database whose connections break.
 
 mod sharing;
+mod taken;
 mod thread;
 mod world;
 

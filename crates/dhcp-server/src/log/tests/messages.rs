@@ -136,7 +136,7 @@ fn messages_of_v6_are_told_under_keas_names() {
             ("REQUEST", v6::MessageType::Reply),
             ("REBIND", v6::MessageType::Reply),
         ] {
-            let asked = Asked { kind: kind(question), since_ns: 0 };
+            let asked = Asked { kind: kind(question), ..Asked::default() };
             tell(Notice::Sent { destination: source, asked }, &reply6(answer));
         }
         tell(Notice::Received, &reply6(v6::MessageType::Solicit));

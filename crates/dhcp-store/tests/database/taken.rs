@@ -1,0 +1,169 @@
+//! A client that asks for what another server has given to somebody else: it is answered with something
+//! else after a few rounds, each question being asked once for its message.
+
+use std::net::{Ipv6Addr, SocketAddrV6};
+use std::sync::Arc;
+
+use base::Now;
+use dhcp_config::IncludeResolver;
+use dhcp_engine::v6::{Ingress, Snapshot};
+use dhcp_engine::{InFlight, Protocol, Shard, Transmit};
+use dhcp_lease::LeaseTable;
+use dhcp_lease::v6::V6;
+use dhcp_store::DatabaseStore;
+use dhcp_store::database::testing::{FakeConnection, FakeDatabase, FakeFaults};
+use dhcp_store::database::{DatabaseCore, Refusals, RoundEnd, SharedJournal};
+use dhcp_store::log::{ShardLog, Shards};
+
+const SERVER_DUID: [u8; 10] = [0, 3, 0, 1, 2, 0, 0, 0, 0, 99];
+/// Rounds of the database that an answer takes at most: a question for each of two associations, the
+/// write, and one to spare.
+const ROUNDS_MAX: usize = 4;
+const CONFIGURATION: &str = r#"{ "Dhcp6": { "interfaces-config": { "interfaces": [ "*" ] },
+    "subnet6": [ { "id": 1, "subnet": "2001:db8::/32",
+        "pools": [ { "pool": "2001:db8:1::/64" } ],
+        "pd-pools": [ { "prefix": "2001:db8:8000::", "prefix-len": 40, "delegated-len": 56 } ] } ] } }"#;
+
+/// An association that a client asks for, as options say it.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Address,
+    Prefix,
+}
+
+struct NoIncludes;
+
+impl IncludeResolver for NoIncludes {
+    fn read(&mut self, _including: &str, path: &str) -> Result<String, String> {
+        Err(format!("no file {path}"))
+    }
+}
+
+#[derive(Default)]
+struct Replies(Vec<Vec<u8>>);
+
+impl Transmit<V6> for Replies {
+    fn transmit(
+        &mut self,
+        _: <V6 as Protocol>::Destination,
+        _: <V6 as Protocol>::Ingress,
+        octets: &[u8],
+    ) -> bool {
+        self.0.push(octets.to_vec());
+        true
+    }
+}
+
+/// A server beside others over one database.
+struct Server {
+    now: Now,
+    shard: Shard<V6, DatabaseStore<V6>>,
+    core: DatabaseCore<V6, FakeConnection<V6>>,
+}
+
+impl Server {
+    fn start(database: &Arc<FakeDatabase<V6>>, seed: u64) -> Self {
+        let table = Arc::new(LeaseTable::new(seed));
+        let checked = dhcp_config::parse_dhcp6("test.conf", CONFIGURATION, &mut NoIncludes)
+            .unwrap_or_else(|problems| panic!("{}", problems[0]));
+        let configure = |specs: &[_], reserved: &[_]| table.configure(specs, reserved);
+        let snapshot = Arc::new(Snapshot::compile(&checked.config, &SERVER_DUID, configure));
+        let shards = Shards::new(1, |_| {});
+        let refusals = Arc::<Refusals>::default();
+        let journal = SharedJournal::new(refusals.clone(), true);
+        let log = ShardLog::new(shards.clone(), 0);
+        let store = DatabaseStore::with_journal(table.clone(), log, journal);
+        let shard = Shard::new(store, snapshot, Arc::new(InFlight::new(seed, 64)));
+        let connection = FakeConnection::new(database.clone(), FakeFaults::default(), seed);
+        let core = DatabaseCore::new(shards, table, refusals, connection);
+        let now = Now { mono_ns: 5_000_000_000, wall_us: 1_700_000_000_000_000 };
+        Self { now, shard, core }
+    }
+
+    /// The reply to a message.
+    fn answer(&mut self, message: &[u8]) -> Vec<u8> {
+        let mut replies = Replies::default();
+        let source = SocketAddrV6::new("2001:db8::77".parse().unwrap(), 546, 0, 0);
+        let local = Ipv6Addr::LOCALHOST;
+        let ingress = Ingress { source, local, interface: 0, is_multicast: true, door: 0 };
+        self.shard.handle(self.now, message, ingress, &mut replies);
+        for _ in 0..ROUNDS_MAX {
+            self.shard.end_batch(self.now, &mut replies);
+            self.now = self.now.after_ns(1_000_000);
+            assert_eq!(self.core.round(self.now), RoundEnd::Done);
+            self.shard.end_batch(self.now, &mut replies);
+            if let Some(reply) = replies.0.pop() {
+                return reply;
+            }
+        }
+        panic!("no reply after {ROUNDS_MAX} rounds");
+    }
+}
+
+fn option(code: u16, value: &[u8]) -> Vec<u8> {
+    let len = u16::try_from(value.len()).unwrap();
+    [&code.to_be_bytes()[..], &len.to_be_bytes(), value].concat()
+}
+
+/// A REQUEST of a client for `wanted`, one address or prefix for each association.
+fn request(client: u8, wanted: &[(Kind, Option<Ipv6Addr>)]) -> Vec<u8> {
+    let mut octets = vec![3, 0, 0, client];
+    octets.extend(option(1, &[0, 3, 0, 1, 2, 0, 0, 0, 0, client]));
+    octets.extend(option(2, &SERVER_DUID));
+    for (iaid, &(kind, address)) in (1_u32..).zip(wanted) {
+        let named = address.map_or(Vec::new(), |address| match kind {
+            Kind::Address => option(5, &[&address.octets()[..], &[0; 8]].concat()),
+            Kind::Prefix => option(26, &[&[0; 8][..], &[56], &address.octets()].concat()),
+        });
+        let code = if matches!(kind, Kind::Address) { 3 } else { 25 };
+        octets.extend(option(code, &[&iaid.to_be_bytes()[..], &[0; 8], &named].concat()));
+    }
+    octets
+}
+
+/// What a REPLY gives in each association, in their order.
+fn given(reply: &[u8]) -> Vec<Ipv6Addr> {
+    assert_eq!(reply[0], 7, "{reply:?}");
+    let mut given = Vec::new();
+    let mut rest = &reply[4..];
+    while let [c0, c1, l0, l1, value @ ..] = rest {
+        let (code, len) = (u16::from_be_bytes([*c0, *c1]), u16::from_be_bytes([*l0, *l1]));
+        let (value, behind) = value.split_at(usize::from(len));
+        let at = match code {
+            3 => Some(16),
+            25 => Some(25),
+            _ => None,
+        };
+        if let Some(at) = at {
+            let octets: [u8; 16] = value[at..at + 16].try_into().unwrap();
+            given.push(octets.into());
+        }
+        rest = behind;
+    }
+    given
+}
+
+fn is_answered_with_others(kinds: &[Kind]) {
+    let database = Arc::<FakeDatabase<V6>>::default();
+    let (mut one, mut two) = (Server::start(&database, 1), Server::start(&database, 2));
+    let anything: Vec<_> = kinds.iter().map(|&kind| (kind, None)).collect();
+    let taken = given(&one.answer(&request(1, &anything)));
+    assert_eq!(taken.len(), kinds.len());
+    let wanted: Vec<_> = kinds.iter().copied().zip(taken.iter().copied().map(Some)).collect();
+    for client in 2..20 {
+        let others = given(&two.answer(&request(client, &wanted)));
+        assert_eq!(others.len(), kinds.len());
+        assert!(others.iter().all(|other| !taken.contains(other)), "{others:?} of {taken:?}");
+    }
+}
+
+#[test]
+fn an_address_or_prefix_that_another_server_has_given_is_answered_with_another() {
+    is_answered_with_others(&[Kind::Address]);
+    is_answered_with_others(&[Kind::Prefix]);
+}
+
+#[test]
+fn the_questions_of_several_associations_are_asked_once_each() {
+    is_answered_with_others(&[Kind::Address, Kind::Prefix]);
+}
