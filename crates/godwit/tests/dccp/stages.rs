@@ -53,7 +53,7 @@ fn on_the_virtual_clock_a_minute_takes_less() {
         godwit(&[&words[..], &["--html", &page, "--json", &json]].concat()).output().expect("runs");
     let said = text(&measured.stdout);
     assert_eq!(measured.status.code(), Some(0), "{said}{}", text(&measured.stderr));
-    assert!(said.contains("virtual clock") && said.contains("Linux in 2007: 172 Kbits"), "{said}");
+    assert!(said.contains("virtual clock") && said.contains("Linux in 2007: 172 Kbit/s"), "{said}");
     let document = document(&std::fs::read(json).expect("it was written"));
     let rows = document["rows"].as_array().expect("rows");
     assert_eq!(rows.len(), 2);

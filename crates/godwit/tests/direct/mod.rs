@@ -232,7 +232,7 @@ fn what_makes_no_sense_for_clients_on_the_link_is_told_at_once_and_nothing_sent(
         for part in expected {
             assert!(error.contains(part), "{words:?}: no `{part}` in {error}");
         }
-        let problems = error.lines().filter(|line| line.starts_with("ERROR")).count();
+        let problems = error.lines().filter(|line| line.starts_with("error: ")).count();
         assert_eq!(problems, expected.len(), "{error}");
     };
     told(

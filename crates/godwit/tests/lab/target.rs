@@ -170,6 +170,7 @@ fn a_server_that_goes_away_falls_short_and_is_not_started_again() {
     let plan = std::fs::read_to_string(&path).expect("the plan");
     std::fs::write(&path, plan.replace("dwell_s = 0.2", "dwell_s = 5.0")).expect("the plan");
     let mut lab = place.godwit(&["lab", "run", "tiny", "--target", &target, "--relay", &relay]);
+    lab.arg("--ignore-load");
     let mut child = lab.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
     let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
     // A trial has ended, and others follow.

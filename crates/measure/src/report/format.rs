@@ -70,8 +70,12 @@ fn ratio_digits(value: f64, interval: Option<(f64, f64)>) -> i32 {
     if half <= 0.0 || !half.is_finite() || value <= 0.0 {
         return RATIO_DIGITS;
     }
-    let place = |value: f64| value.log10().floor() as i32;
     (place(value) - place(half) + 1).clamp(1, RATIO_DIGITS)
+}
+
+/// The power of ten of the first digit of a number; 0 of one that is not positive or has no end.
+fn place(value: f64) -> i32 {
+    if value > 0.0 && value.is_finite() { value.log10().floor() as i32 } else { 0 }
 }
 
 fn with_digits(value: f64, digits: i32) -> String {
@@ -97,7 +101,6 @@ pub fn ratio_within(value: f64, interval: Option<(f64, f64)>) -> String {
 pub fn ratio_ends(value: f64, (low, high): (f64, f64)) -> String {
     let digits = ratio_digits(value, Some((low, high))).max(2);
     // Ends of another magnitude than the ratio are told to the same place, two digits at least.
-    let place = |of: f64| if of > 0.0 { of.log10().floor() as i32 } else { 0 };
     let end = |of: f64| {
         let digits = digits + place(of) - place(value);
         with_digits(of, digits.clamp(2, RATIO_DIGITS))
