@@ -37,7 +37,7 @@ pub struct SharedJournal {
     refusals: Arc<Refusals>,
     /// Empty when nobody else writes to the database.
     asked: Box<[[Asked; WAYS]]>,
-    /// Number of the message that is served.
+    /// Number of the message that is served; 0 before the first.
     message: u64,
 }
 

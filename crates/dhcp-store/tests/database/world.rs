@@ -87,6 +87,8 @@ struct World<F: Shared> {
     /// nothing to it.
     given_back: BTreeMap<(F::Address, u32), u64>,
     facts: Facts<F>,
+    /// Messages that have come in so far, at all servers.
+    messages: u64,
     tally: Tally,
 }
 
@@ -104,6 +106,7 @@ impl<F: Shared + Sample> World<F> {
             owners: BTreeMap::new(),
             given_back: BTreeMap::new(),
             facts: Facts::default(),
+            messages: 0,
             tally: Tally::default(),
         }
     }
@@ -143,7 +146,19 @@ impl<F: Shared + Sample> World<F> {
         self.now.wall_us += seconds * 1_000_000;
     }
 
-    fn fetch(&mut self, server: usize, client: u32, named: Option<F::Address>) -> bool {
+    /// The number of a message that comes in now.
+    fn next_message(&mut self) -> u64 {
+        self.messages += 1;
+        self.messages
+    }
+
+    fn fetch(
+        &mut self,
+        server: usize,
+        message: u64,
+        client: u32,
+        named: Option<F::Address>,
+    ) -> bool {
         let server = &mut self.servers[server];
         let mut addresses = [None; ASKED_MAX];
         addresses[0] = named;
@@ -154,13 +169,15 @@ impl<F: Shared + Sample> World<F> {
             candidate_pools: &[PoolIndex(0)],
             is_candidate_spare: true,
         };
+        server.store.begin_message(message);
         server.store.fetch(self.now, &keys, &mut self.facts);
         self.facts.unread_epoch == 0
     }
 
     /// The same, and has the database asked if need be; whether the facts are there.
     fn fetch_through(&mut self, server: usize, client: u32, named: Option<F::Address>) -> bool {
-        if self.fetch(server, client, named) {
+        let message = self.next_message();
+        if self.fetch(server, message, client, named) {
             return true;
         }
         self.tally.learned += 1;
@@ -172,7 +189,7 @@ impl<F: Shared + Sample> World<F> {
             if self.servers[server].is_lost {
                 return false;
             }
-            if self.fetch(server, client, named) {
+            if self.fetch(server, message, client, named) {
                 return true;
             }
         }
@@ -182,9 +199,10 @@ impl<F: Shared + Sample> World<F> {
     /// Often, a client whose lease the server knows of nothing takes an address at once.
     fn take_spare(&mut self, server: usize) {
         let client = self.random.below(CLIENTS) as u32;
+        let message = self.next_message();
         if self.servers[server].is_lost
             || self.random.chance(1, 3)
-            || !self.fetch(server, client, None)
+            || !self.fetch(server, message, client, None)
         {
             return;
         }
@@ -228,7 +246,8 @@ impl<F: Shared + Sample> World<F> {
 
     fn give_back(&mut self, server: usize) {
         let client = self.random.below(CLIENTS) as u32;
-        if !self.fetch(server, client, None) {
+        let message = self.next_message();
+        if !self.fetch(server, message, client, None) {
             return;
         }
         let is_leased = |slot: &&SlotView<F>| slot.occupancy == Occupancy::Leased;

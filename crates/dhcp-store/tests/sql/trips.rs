@@ -91,6 +91,7 @@ impl<F: SharedRows + Sample> Scene<F> {
                 candidate_pools: &[],
                 is_candidate_spare: false,
             };
+            self.store.begin_message(after_s * 100 + u64::from(client));
             self.store.fetch(now, &keys, &mut facts);
             assert!(facts.unread_epoch > 0);
         }
