@@ -1,6 +1,6 @@
 //! What every other crate stands on: time as a value, seeded randomness, octet cursors,
-//! single-writer counters, log-linear histograms, bounded host names, the nearest of several names, and
-//! tables that are looked up in few cache lines.
+//! single-writer counters, log-linear histograms, bounded host names, the nearest of several names,
+//! and tables that are looked up in few cache lines.
 //!
 //! Nothing here reads a clock, a file or the environment. A type enters this crate when two
 //! protocol families need it.

@@ -23,8 +23,8 @@ impl Pace {
         Ok(Self { signals, interval, next: Instant::now() + interval })
     }
 
-    /// Waits until it is time to look; false when SIGINT or SIGTERM came before that, or the reader of
-    /// the output has closed its end.
+    /// Waits until it is time to look; false when SIGINT or SIGTERM came before that, or the reader
+    /// of the output has closed its end.
     pub(crate) fn wait(&mut self) -> Result<bool, CounterError> {
         loop {
             if self.signals.stop().load(Ordering::Acquire) {

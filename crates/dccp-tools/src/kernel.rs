@@ -49,9 +49,10 @@ pub(crate) fn listen(
     listener.map_err(absence)
 }
 
-/// Octets that the kernel's CCID 2 adds to a packet without having kept room for them: Changes of Sequence
-/// Window and Ack Ratio, Confirms of the same, an Ack Vector of four runs. The kernel drops a packet that
-/// they make longer than the path takes, then adds them to the next one, for ever.
+/// Octets that the kernel's CCID 2 adds to a packet without having kept room for them: Changes of
+/// Sequence Window and Ack Ratio, Confirms of the same, an Ack Vector of four runs. The kernel
+/// drops a packet that they make longer than the path takes, then adds them to the next one, for
+/// ever.
 const UNRESERVED_BYTES: usize = 32;
 
 /// Octets of data that a datagram may have now so that every packet gets away.

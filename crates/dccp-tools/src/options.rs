@@ -13,8 +13,8 @@ use crate::ToolError;
 use crate::debug::Topic;
 use crate::units::parse_seconds;
 
-/// Datagrams that wait for a command which the machine holds up; those that come beside them are dropped
-/// and reported so.
+/// Datagrams that wait for a command which the machine holds up; those that come beside them are
+/// dropped and reported so.
 const RECEIVE_QUEUE_LEN: usize = 4_096;
 
 /// The DCCP port of iperf, as of its TCP and UDP.

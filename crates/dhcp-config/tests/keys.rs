@@ -136,7 +136,8 @@ fn policies_are_checked() {
     assert_eq!(kinds, [IdentifierKind::FlexId, IdentifierKind::Duid]);
 }
 
-/// Without `shards` the threads are those of `multi-threading`, which is on unless it is turned off.
+/// Without `shards` the threads are those of `multi-threading`, which is on unless it is turned
+/// off.
 #[test]
 fn threads_follow_multi_threading() {
     let threads = |text: &str| [dhcp4(text).godwit.shards, dhcp6(text).godwit.shards];

@@ -1,6 +1,6 @@
 //! Commands of the other address family. As in Kea the hook libraries `lease_cmds`, `stat_cmds` and
-//! `subnet_cmds` bring those of both families to each server. They read their arguments as in a server of
-//! that family, which has no subnets and no leases and takes none.
+//! `subnet_cmds` bring those of both families to each server. They read their arguments as in a
+//! server of that family, which has no subnets and no leases and takes none.
 
 use core::marker::PhantomData;
 use core::net::IpAddr;

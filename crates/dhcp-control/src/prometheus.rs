@@ -29,7 +29,7 @@ pub struct Snapshot<'a> {
     pub latencies: &'a [Latency],
     /// Size of the lease file, in bytes; `None` without one.
     pub lease_file_bytes: Option<u64>,
-    /// What the process is, and what it uses.
+    /// The process: its build, its start and the resources that it uses.
     pub process: ProcessFacts,
 }
 
@@ -44,7 +44,7 @@ pub struct ProcessFacts {
     pub started_s: f64,
     /// When a configuration was last taken into use, seconds since 1970.
     pub configured_s: f64,
-    /// Whether the last configuration that it was to take was taken into use.
+    /// True when the last configuration that it was to take was taken into use.
     pub is_configured: bool,
     /// Threads that serve clients.
     pub threads: usize,
@@ -99,8 +99,8 @@ pub fn prometheus(snapshot: &Snapshot<'_>) -> String {
     page.text
 }
 
-/// The process under the names that Prometheus's own libraries give such metrics, the build, and what
-/// became of its configurations.
+/// The process under the names that Prometheus's own libraries give such metrics, the build, and
+/// what became of its configurations.
 fn process(page: &mut Page, facts: &ProcessFacts) {
     let family = page.version.number();
     let _ = writeln!(

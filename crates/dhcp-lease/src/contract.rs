@@ -322,8 +322,8 @@ pub trait LeaseStore<F: Family> {
     /// Looks up what `keys` ask for. `facts` is overwritten.
     fn fetch(&mut self, now: Now, keys: &FetchKeys<'_, F>, facts: &mut Facts<F>);
 
-    /// Says that a transaction for message `number` begins, for the first time or again after a wait: what
-    /// was read for it before need not be read again.
+    /// Says that a transaction for message `number` begins, for the first time or again after a
+    /// wait: what was read for it before need not be read again.
     fn begin_message(&mut self, _number: u64) {}
 
     /// Says that a message is about to be served whose client is `identity`, if that has not been

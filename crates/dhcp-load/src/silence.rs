@@ -7,8 +7,8 @@ use std::time::Duration;
 /// How long an ICMP message is waited for.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// A sentence on a server from which no answer came: nothing listens at its port, when its host says so.
-/// An empty datagram is sent there, which no server takes for a message.
+/// A sentence on a server from which no answer came: nothing listens at its port, when its host
+/// says so. An empty datagram is sent there, which no server takes for a message.
 pub(crate) fn reason(local: IpAddr, server: SocketAddr) -> String {
     if is_closed(local, server) {
         format!("no answer at all: nothing listens at {server} (port unreachable)")

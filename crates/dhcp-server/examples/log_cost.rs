@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The server runs in a process of its own with one shard and durability `none`, so that the shard
-//! writes leases itself. Clients behind a relay agent come over the loopback interface, 64 at a time.
-//! Rounds without and with lines alternate, and medians are printed.
+//! writes leases itself. Clients behind a relay agent come over the loopback interface, 64 at a
+//! time. Rounds without and with lines alternate, and medians are printed.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -28,7 +28,8 @@ pub fn admit_dhcp6(config: &Dhcp6, accepted: &[String]) -> Result<(), ServerErro
     admit(&V6::shared(config), accepted)
 }
 
-/// Refuses a configuration without interfaces, and dangerous features that are not among `accepted`.
+/// Refuses a configuration without interfaces, and dangerous features that are not among
+/// `accepted`.
 ///
 /// # Errors
 ///

@@ -84,8 +84,8 @@ fn explained(path: &Path, cause: &io::Error) -> String {
 
 impl Drop for PidFile {
     fn drop(&mut self) {
-        // Its lock is held here, so no other server uses it. If it cannot be removed, the next start
-        // recognizes it as stale.
+        // Its lock is held here, so no other server uses it. If it cannot be removed, the next
+        // start recognizes it as stale.
         fs::remove_file(&self.path).ok();
     }
 }

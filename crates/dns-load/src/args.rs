@@ -18,7 +18,7 @@ use crate::failed;
 use crate::metrics;
 use crate::record::Report;
 use crate::run::{LoadError, run};
-use crate::search::{Found, Trial, search};
+use crate::search::{SearchOutcome, Trial, search};
 use crate::settings::{Settings, Transport};
 use crate::silence;
 
@@ -35,12 +35,12 @@ pub struct Args {
     /// replay goes as fast as what it repeats
     #[arg(long, short = 'Q', value_name = "N", value_parser = parse_rate)]
     rate: Option<Rate>,
-    /// Instead of a rate: queries that wait at a time; the next one leaves when an answer comes, as in
-    /// dnsperf, so a slow server is asked less
+    /// Instead of a rate: queries that wait at a time; the next one leaves when an answer comes, as
+    /// in dnsperf, so a slow server is asked less
     #[arg(long, short = 'q', value_name = "N", conflicts_with_all = ["rate", "shape", "replay_times"])]
     outstanding: Option<u64>,
-    /// Seconds during which queries come due [default: 10; with -n until that is done; of a replay, all
-    /// of it; of each run of a search 2]
+    /// Seconds during which queries come due [default: 10; with -n until that is done; of a replay,
+    /// all of it; of each run of a search 2]
     #[arg(long, short = 'l', value_name = "S", value_parser = parse_seconds)]
     duration: Option<u64>,
     /// End after so many times through the queries
@@ -51,7 +51,7 @@ pub struct Args {
     /// Ask over TCP alone: --ports are connections, each with many queries in flight
     #[arg(long, conflicts_with_all = ["segmentation", "mode"])]
     tcp: bool,
-    /// What carries queries; tcp is --tcp
+    /// Transport of queries; tcp is --tcp
     #[arg(long, short = 'm', value_name = "MODE")]
     mode: Option<Mode>,
     /// Ask again over TCP what was answered with TC set; latency counts from when it was due at first
@@ -255,7 +255,7 @@ impl Args {
             settings.server
         ));
         let tell = |trial: &Trial| stderr::print_line(trial.line());
-        let Found { trial, is_limited_here } =
+        let SearchOutcome { trial, is_limited_here } =
             search(settings, signals.stop(), tell).map_err(failure)?;
         self.print(&trial.report).map_err(|message| (message, 1))?;
         if signals.stopped_by().is_some() {
@@ -295,7 +295,7 @@ impl Args {
     }
 }
 
-/// What a run that could not be done says.
+/// The error of a run that could not be done.
 pub(crate) fn failure(error: LoadError) -> Failure {
     let code = if matches!(error, LoadError::Settings(_)) { 2 } else { 1 };
     (error.to_string(), code)

@@ -13,7 +13,7 @@ use crate::zone::{Size, Zone, ZoneLike};
 
 /// The query of the slides on which the DNS benchmark rests.
 const ONE_QUERY: &str = "www.google.com AAAA";
-/// What EDNS tells the server.
+/// The EDNS fields of a query.
 const EDNS_BYTES: u16 = 4_096;
 /// The least that every answer may have without EDNS (RFC 1035 section 4.2.1).
 const PLAIN_BYTES: u16 = 512;

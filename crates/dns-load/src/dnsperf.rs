@@ -1,5 +1,5 @@
-//! `dnsperf`, for links to this program that are called so: dnsperf's letters and its output, from runs
-//! whose counts are ours.
+//! `dnsperf`, for links to this program that are called so: dnsperf's letters and its output, from
+//! runs whose counts are ours.
 
 use std::env;
 use std::fmt::Write as _;
@@ -32,7 +32,7 @@ pub struct Args {
     /// Version of IP that the server's name is looked up for: inet, inet6 or any
     #[arg(short = 'f', value_name = "FAMILY", default_value = "any", value_parser = ["any", "inet", "inet6"])]
     family: String,
-    /// What carries queries: udp or tcp
+    /// Transport of queries: udp or tcp
     #[arg(short = 'm', value_name = "MODE", default_value = "udp")]
     mode: Mode,
     /// The server: an address or the name of a host

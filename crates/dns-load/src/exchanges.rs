@@ -136,8 +136,8 @@ impl<'w> Exchanges<'w> {
         self.again = Some(VecDeque::with_capacity(self.capacity as usize));
     }
 
-    /// Watches no query any longer that has its answer, as long as all before it have theirs: a second
-    /// answer is a stranger then, and any number of queries per second has room.
+    /// Watches no query any longer that has its answer, as long as all before it have theirs: a
+    /// second answer is a stranger then, and any number of queries per second has room.
     pub const fn forget_answered(&mut self) {
         self.forgets_answered = true;
     }

@@ -55,17 +55,17 @@ pub enum Command {
     /// capture; it is asked in turn, over and over. --zone-like asks what a zone made from a seed holds, and
     /// compares each answer with what it must be.
     ///
-    /// Flags of one letter are dnsperf's. Without a rate (-Q) runs of two seconds, or of -l, search for the
-    /// highest rate at which 97.5 % of the queries are answered in time. A link to this program that is
-    /// called dnsperf takes dnsperf's command line and prints what dnsperf prints.
+    /// Flags of one letter are dnsperf's. Without a rate (-Q) runs of two seconds, or of -l, search
+    /// for the highest rate at which 97.5 % of the queries are answered in time. A link to this
+    /// program that is called dnsperf takes dnsperf's command line and prints what dnsperf prints.
     ///
     /// Exit codes: 0 done; 1 failed at run time; 2 bad arguments or a bad query file; 3 more was missed
     /// than --max-loss allows, or every query was lost, or a search found no rate; 130 interrupted.
     Load(Box<args::Args>),
     /// Load a DNS server with the command line of dnsperf, and print what dnsperf prints
     ///
-    /// Exit codes: 0 done; 1 failed at run time; 2 bad arguments or a bad query file; 3 every query was
-    /// lost.
+    /// Exit codes: 0 done; 1 failed at run time; 2 bad arguments or a bad query file; 3 every query
+    /// was lost.
     #[command(hide = true)]
     Dnsperf(dnsperf::Args),
     /// Answer every DNS query with itself, to find the limit of kernel and generator

@@ -28,7 +28,8 @@ impl Pace {
         Self::new(Kind::Scheduled(schedule), count)
     }
 
-    /// Makes queries due from `start_ns` to `end_ns` whenever fewer than `most` wait, `count` at most.
+    /// Makes queries due from `start_ns` to `end_ns` whenever fewer than `most` wait, `count` at
+    /// most.
     pub(crate) fn window(most: u64, (start_ns, end_ns): (u64, u64), count: Option<u64>) -> Self {
         Self::new(Kind::Window { most, start_ns, end_ns }, count)
     }

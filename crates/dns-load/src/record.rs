@@ -87,7 +87,8 @@ struct Sum {
     cpu_ns: u64,
     segmentation: bool,
     stopped_ns: Option<u64>,
-    /// When the last of a limited number of queries was begun, if every thread has begun all of its.
+    /// When the last of a limited number of queries was begun, if every thread has begun all of
+    /// its.
     ran_out_ns: Option<u64>,
 }
 

@@ -1,5 +1,5 @@
-//! The highest rate of queries that a server answers in time, found by runs at rates that are doubled
-//! and then halved between: what `godwit dns load` does without a rate.
+//! The highest rate of queries that a server answers in time, found by runs at rates that are
+//! doubled and then halved between: what `godwit dns load` does without a rate.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -44,7 +44,7 @@ impl Trial {
 }
 
 /// The outcome of a search.
-pub(crate) struct Found {
+pub(crate) struct SearchOutcome {
     /// The run at the highest rate that held, or the last one if none did.
     pub(crate) trial: Trial,
     /// No higher rate could be tried because of this side: the generator, or its ports.
@@ -60,7 +60,7 @@ pub(crate) fn search(
     settings: &Settings,
     stop: &AtomicBool,
     mut tell: impl FnMut(&Trial),
-) -> Result<Found, LoadError> {
+) -> Result<SearchOutcome, LoadError> {
     let (mut best, mut worst): (Option<Trial>, Option<Trial>) = (None, None);
     let mut per_s = FIRST_PER_S;
     while let Some(rate) = Rate::per_second(per_s.round()) {
@@ -91,7 +91,7 @@ pub(crate) fn search(
     }
     let limited = worst.as_ref().is_none_or(|trial| trial.report.load.generator_limited);
     match best.or(worst) {
-        Some(trial) => Ok(Found { trial, is_limited_here: limited }),
+        Some(trial) => Ok(SearchOutcome { trial, is_limited_here: limited }),
         None => Err(LoadError::Settings(vec!["no rate could be tried".to_owned()])),
     }
 }

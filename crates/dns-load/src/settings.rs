@@ -57,8 +57,8 @@ pub struct Settings {
     pub rate: Rate,
     /// How due times are spaced.
     pub shape: Shape,
-    /// Queries that may wait for an answer at a time, all threads together: with it a query leaves as
-    /// soon as there is room, whatever rate and shape are.
+    /// Queries that may wait for an answer at a time, all threads together: with it a query leaves
+    /// as soon as there is room, whatever rate and shape are.
     pub window: Option<u64>,
     /// Queries that are sent at most, all threads together.
     pub count: Option<u64>,

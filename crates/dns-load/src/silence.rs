@@ -1,12 +1,12 @@
-//! What is said of a run in which no query was answered.
+//! Messages about a run in which no query was answered.
 
 use netio::silence;
 
 use crate::record::Report;
 use crate::settings::{Settings, Transport};
 
-/// Returns why no query was answered, as far as it can be known, and what to check; `None` when some
-/// was, or none was due.
+/// Returns why no query was answered, as far as it can be known, and what to check; `None` when
+/// some was, or none was due.
 pub(crate) fn of_run(settings: &Settings, report: &Report) -> Option<String> {
     let queries = &report.load.exchanges;
     if queries.due == 0 || queries.lost < queries.due {

@@ -36,8 +36,8 @@ enum Command {
     /// the `control-sockets` of the configuration.
     ///
     /// Exit codes: 0 ended by a signal or a command, or the configuration is sound (-t); 1 failed at
-    /// run time; 2 bad arguments, or a configuration that is wrong or that the server does not start
-    /// with; any other that a command `shutdown` asked for.
+    /// run time; 2 bad arguments, or a configuration that is wrong or that the server does not
+    /// start with; any other that a command `shutdown` asked for.
     Dhcp4(dhcp::Args),
     /// Serve DHCPv6 in the foreground, configured by a file that Kea's kea-dhcp6 takes too
     ///
@@ -45,8 +45,8 @@ enum Command {
     /// the `control-sockets` of the configuration.
     ///
     /// Exit codes: 0 ended by a signal or a command, or the configuration is sound (-t); 1 failed at
-    /// run time; 2 bad arguments, or a configuration that is wrong or that the server does not start
-    /// with; any other that a command `shutdown` asked for.
+    /// run time; 2 bad arguments, or a configuration that is wrong or that the server does not
+    /// start with; any other that a command `shutdown` asked for.
     Dhcp6(dhcp::Args),
     Db(db::Args),
     #[command(name = "kea-lfc")]

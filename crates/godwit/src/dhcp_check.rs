@@ -34,7 +34,7 @@ enum Verdict {
 struct Findings {
     verdict: Verdict,
     problems: Vec<Problem>,
-    /// What this machine lacks of what the configuration names.
+    /// Interfaces and files of the configuration that this machine lacks.
     missing: Vec<String>,
     subnets: Option<usize>,
 }

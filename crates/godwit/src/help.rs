@@ -1,4 +1,4 @@
-//! What help texts have beside the flags: headings over groups of flags, and examples; and errors of
+//! Parts of help texts beside the flags: headings over groups of flags, and examples; and errors of
 //! command lines in words that say what was expected.
 
 use std::io::{IsTerminal, stderr, stdout};

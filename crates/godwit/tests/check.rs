@@ -1,5 +1,5 @@
-//! `-t` and `-c` agree: what a server does not start with is refused by the check, for people and as
-//! JSON.
+//! `-t` and `-c` agree: what a server does not start with is refused by the check, for people and
+//! as JSON.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Every command when nobody reads its outputs any more: it ends as usual, never by a signal, and one
-//! that prints on and on ends by itself.
+//! Every command when nobody reads its outputs any more: it ends as usual, never by a signal, and
+//! one that prints on and on ends by itself.
 
 use std::fs;
 use std::io::{PipeWriter, pipe};
@@ -10,7 +10,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use crate::common::ports::free_port;
 use crate::common::{TempFolder, configuration, configuration6, confine, waited_until};
 
-/// What a row expects of its command.
+/// The end of a command that a row expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ends {
     /// It ends with a code.

@@ -352,8 +352,8 @@ fn single_messages_are_logged_while_somebody_wants_to_read_them() {
     assert_eq!(logged("DHCP4_LEASE_ALLOC"), before);
 }
 
-/// A warning is one record with an identifier, is in the log that is configured, and comes again with
-/// a reload only where that changes it.
+/// A warning is one record with an identifier, is in the log that is configured, and comes again
+/// with a reload only where that changes it.
 #[test]
 fn a_warning_is_one_record_in_the_configured_log_and_not_told_again() {
     let folder = TempFolder::new("warnings");

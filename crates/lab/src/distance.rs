@@ -23,8 +23,8 @@ const SLACK: Duration = Duration::from_micros(80);
 /// Octets with the moment at which they arrive.
 type Piece = (Instant, Vec<u8>);
 
-/// Passes on what comes to `listen` to `to` and back, as long as the process lives. `began` gets the
-/// address that clients find it at, and returns false when nobody learns of it: then this ends.
+/// Passes on what comes to `listen` to `to` and back, as long as the process lives. `began` gets
+/// the address that clients find it at, and returns false when nobody learns of it: then this ends.
 ///
 /// # Errors
 ///

@@ -1,5 +1,5 @@
-//! Load that other programs put on the machine before a run: it is sampled once, and the user is warned
-//! that figures will be noisy.
+//! Load that other programs put on the machine before a run: it is sampled once, and the user is
+//! warned that figures will be noisy.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -20,7 +20,7 @@ const BUSY_MAX: f64 = 0.2;
 const NAMED_MAX: usize = 3;
 const NAMED_MIN: f64 = 0.05;
 
-/// What processors and programs have used since the start of the machine.
+/// Time that processors and programs have used since the start of the machine.
 #[derive(Clone, Debug, Default)]
 struct Reading {
     /// The sum over all processors.
@@ -53,8 +53,8 @@ struct ProgramLoad {
     busy: f64,
 }
 
-/// Watches the machine for a second; returns a warning where other programs are busy or the hypervisor
-/// withholds processor time. `stop` ends it early.
+/// Watches the machine for a second; returns a warning where other programs are busy or the
+/// hypervisor withholds processor time. `stop` ends it early.
 pub(crate) fn warning(stop: &AtomicBool) -> Option<String> {
     let before = read();
     let mut watched = Duration::ZERO;
@@ -86,7 +86,8 @@ impl Load {
         for (pid, process) in &after.processes {
             let earlier = before.processes.get(pid).filter(|before| before.name == process.name);
             let used = process.ticks.saturating_sub(earlier.map_or(0, |before| before.ticks));
-            // What has started meanwhile and has used more than there was had the number of another.
+            // What has started meanwhile and has used more than there was had the number of
+            // another.
             *by_name.entry(&process.name).or_default() += used.min(times.total());
         }
         let program = |(name, ticks): (&str, u64)| ProgramLoad {

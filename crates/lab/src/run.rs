@@ -99,7 +99,8 @@ fn first_words(settings: &RunSettings, began: Calendar) -> Run {
     }
 }
 
-/// The run itself, with its beginning and its folder, and with its subjects and the warnings so far.
+/// The run itself, with its beginning and its folder, and with its subjects and the warnings so
+/// far.
 fn measured(
     settings: &RunSettings,
     stop: &AtomicBool,

@@ -164,8 +164,8 @@ impl Trend {
         names
     }
 
-    /// Whether a run had the plan, the machine and the variant of `server` of the last run with
-    /// that server, so that their figures may be compared.
+    /// Returns true when a run had the plan, the machine and the variant of `server` of the last
+    /// run with that server, so that their figures may be compared.
     #[must_use]
     pub fn is_like_last(&self, run: &StoredRun, server: &str) -> bool {
         let last = self.runs.iter().rfind(|run| run.figure(server).is_some());
@@ -237,8 +237,8 @@ impl StoredRun {
         self.servers.iter().find(|figure| figure.server == server)
     }
 
-    /// Whether a line of a trend may join what both found of `server`: plan, machine and variant
-    /// are the same.
+    /// Returns true when a line of a trend may join what both found of `server`: plan, machine and
+    /// variant are the same.
     #[must_use]
     pub fn is_like(&self, other: &Self, server: &str) -> bool {
         let of = |run: &Self| {

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::simulated::{Lab, MODELS};
 
-/// What the records of some trials say, added up.
+/// Sums over the records of some trials.
 #[derive(Clone, Copy, Debug, Default)]
 struct Account {
     due: u64,

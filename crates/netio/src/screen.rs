@@ -27,8 +27,8 @@ pub struct ScreenSize {
     pub rows: usize,
 }
 
-/// Returns the size of the terminal at the standard output; `None` when there is none, or it does not
-/// know.
+/// Returns the size of the terminal at the standard output; `None` when there is none, or it does
+/// not know.
 #[must_use]
 pub fn size() -> Option<ScreenSize> {
     let mut found = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };

@@ -1,4 +1,5 @@
-//! The cause of a silence: what the network says of a datagram to a server that has answered nothing.
+//! The cause of a silence: what the network says of a datagram to a server that has answered
+//! nothing.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};

@@ -9,8 +9,9 @@ use crate::signal;
 /// Set for good when the reader of the standard output has closed its end.
 static IS_CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Writes `text` to the standard output, at once. A closed pipe (`| head -1`) is no error: its reader
-/// has read enough. It asks the command to end as a signal does ([`crate::signal::Signals::stop`]).
+/// Writes `text` to the standard output, at once. A closed pipe (`| head -1`) is no error: its
+/// reader has read enough. It asks the command to end as a signal does
+/// ([`crate::signal::Signals::stop`]).
 ///
 /// # Errors
 ///

@@ -50,8 +50,8 @@ impl FrameForm {
 
 /// Columns of the widest line.
 const WIDE: usize = 104;
-/// Rows of a frame without the lines of processors: with the sum, the blank lines and a row left for
-/// the cursor.
+/// Rows of a frame without the lines of processors: with the sum, the blank lines and a row left
+/// for the cursor.
 const ROWS: usize = 19;
 
 impl View {

@@ -13,20 +13,20 @@ const NON_NEGOTIABLE: [u8; 2] = [3, 5];
 
 /// A feature that a case asks for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked<'a> {
+pub(super) struct FeatureChange<'a> {
     pub(super) kind: FeatureOption,
     pub(super) feature: u8,
     pub(super) value: &'a [u8],
 }
 
-impl Asked<'_> {
+impl FeatureChange<'_> {
     /// The Change that asks.
     pub(super) fn change(self) -> Vec<u8> {
         change(self.kind, self.feature, self.value)
     }
 
-    /// The value that a packet agrees to: by a Confirm of the Change, or since it has a Change of its own for
-    /// the same value, which the suite confirms.
+    /// The value that a packet agrees to: by a Confirm of the Change, or since it has a Change of
+    /// its own for the same value, which the suite confirms.
     fn agreed(self, answer: &Answer) -> Option<Vec<u8>> {
         let confirmed = answer.features(confirm_of(self.kind), self.feature).into_iter().next();
         let crossing = match self.kind {
@@ -39,12 +39,12 @@ impl Asked<'_> {
 }
 
 impl<'b> Peer<'b> {
-    /// An open connection, and the value that the target agreed to. The Request asks, where all targets
-    /// answer at once; one that leaves it open is asked again.
+    /// An open connection, and the value that the target agreed to. The Request asks, where all
+    /// targets answer at once; one that leaves it open is asked again.
     pub(super) fn open_asking(
         bench: &'b Bench,
         options: &[u8],
-        asked: Asked<'_>,
+        asked: FeatureChange<'_>,
     ) -> Result<(Self, Vec<u8>), Stop> {
         let mut peer = Self::new(bench);
         let response = peer.request(&[options, &asked.change()].concat())?;
@@ -57,7 +57,7 @@ impl<'b> Peer<'b> {
     pub(super) fn agree_on(
         &mut self,
         response: &Answer,
-        asked: Asked<'_>,
+        asked: FeatureChange<'_>,
     ) -> Result<Vec<u8>, Stop> {
         match asked.agreed(response) {
             Some(value) => Ok(value),
@@ -65,8 +65,8 @@ impl<'b> Peer<'b> {
         }
     }
 
-    /// Asks for a feature on an Ack; the value of the Confirm. A Sync behind it draws a packet, since a
-    /// Confirm may wait for one (§6.6.1).
+    /// Asks for a feature on an Ack; the value of the Confirm. A Sync behind it draws a packet,
+    /// since a Confirm may wait for one (§6.6.1).
     pub(super) fn negotiate(
         &mut self,
         kind: FeatureOption,
@@ -100,7 +100,7 @@ pub(super) fn change(kind: FeatureOption, feature: u8, value: &[u8]) -> Vec<u8> 
     option(DccpOption::Feature { kind, feature, value })
 }
 
-/// What answers a Change.
+/// Answer to a Change.
 pub(super) const fn confirm_of(kind: FeatureOption) -> FeatureOption {
     match kind {
         FeatureOption::ChangeL => FeatureOption::ConfirmR,
@@ -114,8 +114,8 @@ pub(super) fn wide(value: u64) -> [u8; 6] {
     [octets[2], octets[3], octets[4], octets[5], octets[6], octets[7]]
 }
 
-/// Confirms of the Changes of a packet, with the target's own lists, as far as `is_wanted` says of their
-/// features.
+/// Confirms of the Changes of a packet, with the target's own lists, as far as `is_wanted` says of
+/// their features.
 pub(super) fn confirms_for(answer: &Answer, is_wanted: impl Fn(u8) -> bool) -> Vec<u8> {
     let changes = answer.changes();
     let wanted = changes.iter().filter(|(_, feature, _)| is_wanted(*feature));

@@ -24,7 +24,8 @@ const REQUESTS: usize = 3;
 const ACK_RATIO: usize = 2;
 /// Datagrams that may come back before the one that is waited for.
 const ECHOES_MAX: usize = 64;
-/// Longer than the first repetitions of a target take: those of Linux come after three and six seconds.
+/// Longer than the first repetitions of a target take: those of Linux come after three and six
+/// seconds.
 const REPETITION: Duration = Duration::from_secs(10);
 
 /// A packet to be sent.
@@ -203,8 +204,8 @@ impl<'b> Peer<'b> {
         self.at(packet_type, self.sent)
     }
 
-    /// A packet with any number. Data and DataAck have some data: to an application an empty datagram may look
-    /// like the end of the connection.
+    /// A packet with any number. Data and DataAck have some data: to an application an empty
+    /// datagram may look like the end of the connection.
     pub(super) fn at(&self, packet_type: PacketType, sequence: SequenceNumber) -> Draft {
         let has = |has: bool, value: u64| has.then_some(value);
         let header = Header {
@@ -334,7 +335,7 @@ impl<'b> Peer<'b> {
         self.wait_within(REPETITION.max(self.bench.patience()), expected, is_it)
     }
 
-    /// The same as [`Peer::wait_all`], for what takes a time of its own.
+    /// Waits as [`Peer::wait_all`] does, for what takes a time of its own.
     pub(super) fn wait_within(
         &mut self,
         time: Duration,
@@ -420,8 +421,8 @@ impl<'b> Peer<'b> {
         Ok(answer)
     }
 
-    /// Sends packets that draw an acknowledgement. It tells of all that was sent before: at which of
-    /// them an Ack Ratio is reached is up to the target (RFC 4341 §6.1).
+    /// Sends packets that draw an acknowledgement. It tells of all that was sent before: at which
+    /// of them an Ack Ratio is reached is up to the target (RFC 4341 §6.1).
     pub(super) fn report(&mut self) -> Result<Answer, Stop> {
         let first = self.send_data(b"report");
         for _ in 1..ACK_RATIO {
@@ -430,7 +431,7 @@ impl<'b> Peer<'b> {
         self.wait("an Ack Vector, as agreed", |answer| answer.reaches(first) && answer.has_vector())
     }
 
-    /// What the target's Ack Vector says of our packet `number`.
+    /// Returns the state of our packet `number` in the target's Ack Vector.
     fn reported(&mut self, number: u64) -> Result<PacketState, Stop> {
         let report = self.report()?;
         // What the vector does not reach counts as missing (§11.4).
@@ -490,8 +491,9 @@ impl<'b> Peer<'b> {
         demand(came == is_delivered, &expected, || listed(&passed))
     }
 
-    /// Waits for datagram `mark` to come back, and acknowledges each datagram until then: a target's window
-    /// holds back what comes behind those that are not acknowledged. Returns what came before.
+    /// Waits for datagram `mark` to come back, and acknowledges each datagram until then: a
+    /// target's window holds back what comes behind those that are not acknowledged. Returns what
+    /// came before.
     fn echoes_before(&mut self, mark: &[u8]) -> Result<Vec<Answer>, Stop> {
         let mut passed = Vec::new();
         for _ in 0..ECHOES_MAX {

@@ -247,8 +247,8 @@ impl Wire {
     }
 }
 
-/// Returns where the ports of a run begin: a target may still remember those of a run before, of this
-/// process or of another one.
+/// Returns where the ports of a run begin: a target may still remember those of a run before, of
+/// this process or of another one.
 fn first_port() -> u16 {
     static START: OnceLock<u64> = OnceLock::new();
     static RUNS: AtomicU64 = AtomicU64::new(0);

@@ -1,4 +1,4 @@
-//! What an implementation may do as well as ours: it turns no case red.
+//! Behaviour that the RFC leaves open to an implementation: it turns no case red.
 
 use std::cell::RefCell;
 

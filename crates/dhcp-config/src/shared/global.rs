@@ -230,8 +230,8 @@ fn machinery<F: Family>(fields: &mut Fields<'_>, findings: &mut Findings) {
     }
 }
 
-/// Reads `multi-threading`: how many threads it asks for. As in Kea it is on unless it is turned off,
-/// and a size of 0 is the number of processors.
+/// Reads `multi-threading`: how many threads it asks for. As in Kea it is on unless it is turned
+/// off, and a size of 0 is the number of processors.
 fn threads<F: Family>(fields: &mut Fields<'_>, findings: &mut Findings) -> Shards {
     const SIZE: core::ops::RangeInclusive<i64> = 0..=65_535;
     let entry = fields.take("multi-threading");

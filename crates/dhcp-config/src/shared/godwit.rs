@@ -21,8 +21,8 @@ const CACHE_KEYS: RangeInclusive<i64> = 32_768..=1 << 28;
 /// How long: shorter than a database takes to answer is of no use.
 const CACHE_LIFETIME_MS: RangeInclusive<i64> = 100..=MAX_INTERVAL_MS;
 
-/// Reads the settings from the global `user-context`, if there is one; without `shards` there are as
-/// many as `threads`.
+/// Reads the settings from the global `user-context`, if there is one; without `shards` there are
+/// as many as `threads`.
 pub(crate) fn read(
     context: Option<&Value>,
     threads: Shards,

@@ -250,8 +250,8 @@ impl Known {
                 HostSubnet { index, id: subnet.id, modes: subnet.modes }
             });
         let modes = snapshot.subnet(selected).modes;
-        // Where the selected subnet counts none, Kea does not look in the others of the network either,
-        // unlike in DHCPv6.
+        // Where the selected subnet counts none, Kea does not look in the others of the network
+        // either, unlike in DHCPv6.
         if !modes.in_subnet && !modes.global {
             return;
         }

@@ -285,7 +285,8 @@ impl ClientName {
     }
 }
 
-/// Returns whether a host name has a dot between labels. One after a backslash is part of its label.
+/// Returns whether a host name has a dot between labels. One after a backslash is part of its
+/// label.
 fn has_several_labels(name: &[u8]) -> bool {
     let mut is_escaped = false;
     name.strip_suffix(b".").unwrap_or(name).iter().any(|&octet| {

@@ -101,7 +101,7 @@ pub(crate) fn play(
     play_as(Relayed::new(RELAY, Expect::Dhcp), rate, duration_ns, server)
 }
 
-/// The same with a server that knows the time.
+/// Does so with a server that knows the time.
 pub(crate) fn play_at(
     rate: f64,
     duration_ns: u64,

@@ -1,15 +1,16 @@
-//! Exchanges per second of the server without its sockets (engine, lease table and lease file), with
-//! one thread and with two, for both families:
+//! Exchanges per second of the server without its sockets (engine, lease table and lease file),
+//! with one thread and with two, for both families:
 //!
 //! ```sh
 //! cargo run --release -p dhcp-server --example scaling [THREADS] [ROUNDS] [--folder FOLDER]
 //! ```
 //!
 //! An exchange is DISCOVER and REQUEST, or SOLICIT and REQUEST, in batches of 32, with durability
-//! `none`: rows are written to the lease file and not flushed. The threads share one lease table, one
-//! pool and one lease file, as shards do. Rounds with one thread and with several alternate (A B B A),
-//! and medians are printed, by the clock and by the time that the threads had a processor: the second
-//! one is not disturbed by other work on the machine, and does not count waiting for a lock.
+//! `none`: rows are written to the lease file and not flushed. The threads share one lease table,
+//! one pool and one lease file, as shards do. Rounds with one thread and with several alternate (A
+//! B B A), and medians are printed, by the clock and by the time that the threads had a processor:
+//! the second one is not disturbed by other work on the machine, and does not count waiting for a
+//! lock.
 
 #![allow(unreachable_pub, reason = "modules of an example")]
 

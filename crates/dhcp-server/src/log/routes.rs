@@ -126,9 +126,9 @@ impl Routes {
         }
     }
 
-    /// What is wanted of single messages: at DEBUG all up to the level, and at INFO what Kea has at
-    /// INFO where a logger of this name asks for it. The root logger alone does not: a server without
-    /// a logger for leases is not slowed down by lines about them.
+    /// Extent of the lines about single messages: at DEBUG all up to the level, and at INFO what
+    /// Kea has at INFO where a logger of this name asks for it. The root logger alone does not: a
+    /// server without a logger for leases is not slowed down by lines about them.
     pub(super) fn hearing(&self) -> Hearing {
         let wanted = |hearing: Hearing, topic: Topic| match self.route(topic.name()) {
             Some(Route { severity: LogSeverity::Debug, debug_level, .. }) => {

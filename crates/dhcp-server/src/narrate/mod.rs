@@ -2,9 +2,9 @@
 //! identifiers and debug levels. While nobody does, a message costs one look at [`Hearing`]; when
 //! somebody does, a shard copies it for the thread of [`Narration`], which makes the text.
 //!
-//! Kea logs every message at INFO. Here a logger has to ask for that, by DEBUG or by the name of the
-//! logger of single messages: a server is not to be slowed down by its log unless its operator says
-//! so.
+//! Kea logs every message at INFO. Here a logger has to ask for that, by DEBUG or by the name of
+//! the logger of single messages: a server is not to be slowed down by its log unless its operator
+//! says so.
 
 mod questions;
 mod recorder;
@@ -29,9 +29,10 @@ pub(crate) use thread::Narration;
 pub(crate) use v4::tell as tell_v4;
 pub(crate) use v6::tell as tell_v6;
 
-/// `decline-probation-period` of the configuration in force, which lines about declined leases name.
+/// `decline-probation-period` of the configuration in force, which lines about declined leases
+/// name.
 static PROBATION_S: AtomicU32 = AtomicU32::new(0);
-/// Whether leases that are given back stay with their clients for a while, as Kea's lines tell.
+/// A flag: leases that are given back stay with their clients for a while, as Kea's lines tell.
 static KEEPS_RELEASED: AtomicBool = AtomicBool::new(false);
 
 /// Tells of declined and released leases by these terms from now on.
@@ -45,7 +46,7 @@ fn probation_s() -> u32 {
     PROBATION_S.load(Ordering::Relaxed)
 }
 
-/// Whether a lease that is given back stays with its client for a while.
+/// Returns true when a lease that is given back stays with its client for a while.
 fn keeps_released() -> bool {
     KEEPS_RELEASED.load(Ordering::Relaxed)
 }
@@ -160,8 +161,8 @@ fn answered<P: Protocol>(asked: dhcp_engine::Asked) -> &'static str {
     P::RECEIVED.get(asked.kind).copied().unwrap_or_default()
 }
 
-/// Whether `hearing` takes anything that `notice` may lead to; `is_request_needed` is asked whether a
-/// message that came in has to be remembered for the lines of its reply.
+/// Returns true when `hearing` takes anything that `notice` may lead to; `is_request_needed` is
+/// asked whether a message that came in has to be remembered for the lines of its reply.
 fn wants<D>(
     hearing: Hearing,
     notice: &Notice<D>,

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use dhcp_wire::v6::{Message, MessageType, Packet};
 
-/// Requests that are remembered at most; a reply comes within the batch or the flush of its request.
+/// Requests that are remembered at most; a reply comes within the batch or the flush of its
+/// request.
 const REMEMBERED: usize = 4_096;
 
 /// Requests without their replies, oldest first.

@@ -18,7 +18,7 @@ const OCTETS_MAX: usize = 8 << 20;
 /// Notices of one shard that may wait.
 const NOTICES_MAX: usize = 32_768;
 
-/// What became of a message of either family, and how the message came in.
+/// Outcome of a message of either family, and how the message came in.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Happened {
     V4(NoticeOf<V4>, v4::Ingress),
@@ -67,7 +67,7 @@ impl Notes {
         self.octets.clear();
     }
 
-    /// What happened and when, with each message.
+    /// Events with their times, and the message of each.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Happened, u64, &[u8])> {
         let mut rest = &self.octets[..];
         self.notices.iter().map(move |&Notice { happened, wall_us, len }| {
@@ -155,8 +155,8 @@ impl Mailbox {
         }
     }
 
-    /// Exchanges what waits for `notes`, whose contents go; how many notices were lost since the last
-    /// time.
+    /// Exchanges what waits for `notes`, whose contents go; how many notices were lost since the
+    /// last time.
     pub(super) fn take(&self, notes: &mut Notes) -> u64 {
         notes.clear();
         let mut waiting = self.lock();

@@ -15,8 +15,8 @@ const PARSE_FAILED: Line = line(Topic::BadPackets, PACKET_HANDLING, "DHCP4_PACKE
 const LEASE_OFFER: Line = line(Topic::Leases, ALWAYS, "DHCP4_LEASE_OFFER");
 const REFUSED: Line = line(Topic::BadPackets, DETAIL, "DHCP4_PACKET_NAK_0004");
 const RELEASED: Line = line(Topic::Leases, ALWAYS, "DHCP4_RELEASE");
-/// The second line of a release, and its end: as Kea says it of leases that stay with their clients,
-/// and of those that do not.
+/// The second line of a release, and its end: as Kea says it of leases that stay with their
+/// clients, and of those that do not.
 const KEPT: (Line, &str) =
     (line(Topic::Leases, ALWAYS, "DHCP4_RELEASE_EXPIRED"), "expired on release");
 const DELETED: (Line, &str) =

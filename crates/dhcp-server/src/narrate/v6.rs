@@ -101,8 +101,8 @@ fn sent(narrator: Narrator<'_>, to: SocketAddrV6, reply: &Message<'_>) {
     narrator.say(PACKET_SEND, || format!("{}: {} to {to}", label(reply), kind(reply)));
 }
 
-/// Tells of what `request`, a RELEASE if `is_release` and else a DECLINE, has ended: all that it names
-/// in associations that `reply` has no complaint about.
+/// Tells of what `request`, a RELEASE if `is_release` and else a DECLINE, has ended: all that it
+/// names in associations that `reply` has no complaint about.
 fn ended(narrator: Narrator<'_>, is_release: bool, request: &[u8], reply: &Message<'_>) {
     let Ok(packet) = Packet::parse(request) else { return };
     let is_refused = |ia: &Ia<'_>| {

@@ -9,7 +9,7 @@ use netio::Clock;
 
 use crate::version;
 
-/// What became of the configurations that the server was to take.
+/// Outcome of the configurations that the server was to take.
 #[derive(Debug)]
 pub(super) struct ReloadRecord {
     /// When one was last taken into use, microseconds since 1970.
@@ -35,8 +35,8 @@ impl ReloadRecord {
     }
 }
 
-/// Returns the facts of this process, which `started` with `threads` that serve clients. What `/proc`
-/// does not tell is 0.
+/// Returns the facts of this process, which `started` with `threads` that serve clients. What
+/// `/proc` does not tell is 0.
 pub(super) fn facts(started: Now, reloads: &ReloadRecord, threads: usize) -> ProcessFacts {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();

@@ -93,8 +93,8 @@ impl<F: Shared> Journal<F> for SharedJournal {
             }
         }
         let set = &mut self.asked[hash as usize % SETS];
-        // A message that names more believes what was asked for itself alone, however long that took:
-        // the next one that names it asks anew.
+        // A message that names more believes what was asked for itself alone, however long that
+        // took: the next one that names it asks anew.
         let is_believed = |asked: &&Asked| {
             let is_lately = now.mono_ns.saturating_sub(asked.since_ns) < BELIEVED_NS;
             asked.hash == hash

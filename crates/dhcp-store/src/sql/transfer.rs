@@ -93,8 +93,8 @@ pub struct Uploaded {
     pub file: LoadReport,
 }
 
-/// Writes all leases of a lease file to the table, replacing those of the same addresses. A lease that
-/// the table refuses is left out; those beside it are written.
+/// Writes all leases of a lease file to the table, replacing those of the same addresses. A lease
+/// that the table refuses is left out; those beside it are written.
 ///
 /// # Errors
 ///

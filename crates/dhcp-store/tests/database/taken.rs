@@ -1,5 +1,5 @@
-//! A client that asks for what another server has given to somebody else: it is answered with something
-//! else after a few rounds, each question being asked once for its message.
+//! A client that asks for what another server has given to somebody else: it is answered with
+//! something else after a few rounds, each question being asked once for its message.
 
 use std::net::{Ipv6Addr, SocketAddrV6};
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use dhcp_store::database::{DatabaseCore, Refusals, RoundEnd, SharedJournal};
 use dhcp_store::log::{ShardLog, Shards};
 
 const SERVER_DUID: [u8; 10] = [0, 3, 0, 1, 2, 0, 0, 0, 0, 99];
-/// Rounds of the database that an answer takes at most: a question for each of two associations, the
-/// write, and one to spare.
+/// Rounds of the database that an answer takes at most: a question for each of two associations,
+/// the write, and one to spare.
 const ROUNDS_MAX: usize = 4;
 const CONFIGURATION: &str = r#"{ "Dhcp6": { "interfaces-config": { "interfaces": [ "*" ] },
     "subnet6": [ { "id": 1, "subnet": "2001:db8::/32",
@@ -121,7 +121,7 @@ fn request(client: u8, wanted: &[(Kind, Option<Ipv6Addr>)]) -> Vec<u8> {
     octets
 }
 
-/// What a REPLY gives in each association, in their order.
+/// The address or prefix in each association of a REPLY, in their order.
 fn given(reply: &[u8]) -> Vec<Ipv6Addr> {
     assert_eq!(reply[0], 7, "{reply:?}");
     let mut given = Vec::new();

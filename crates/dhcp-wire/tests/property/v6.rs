@@ -93,7 +93,8 @@ fn are_names(octets: &[u8], at: usize) -> bool {
     at == octets.len() || name_end(octets, at, at, 0).is_some_and(|end| are_names(octets, end))
 }
 
-/// Whether a name is made of labels, with or without its final zero, which is the only one that it may end in.
+/// Returns true when a name is made of labels, with or without its final zero, which is the only
+/// one that it may end in.
 fn are_labels(octets: &[u8], used: usize) -> bool {
     match octets {
         [] | [0, ..] => true,

@@ -7,7 +7,7 @@ use scenario::{Family, Subject};
 use serde_json::{Value, json};
 
 use super::choices::{CLIENTS, RESTS};
-use super::held::{self, Asked, Holds};
+use super::held::{self, ClientMessage, Holds};
 use super::known::{Differing, Known};
 use super::leases;
 use super::older;
@@ -20,8 +20,8 @@ use crate::subjects::process::{Daemon, Make, Setup};
 /// Messages that are on their way at a time, which a socket's buffer has room for.
 const BURST: usize = 32;
 
-/// The pause of a batch in which a lease that was released a message ago has ended in Kea, too, which counts
-/// whole seconds.
+/// The pause of a batch in which a lease that was released a message ago has ended in Kea, too,
+/// which counts whole seconds.
 const REST: Duration = Duration::from_millis(1_100);
 
 /// Ends the signatures of sequences in a shared network.
@@ -52,7 +52,7 @@ pub(super) struct Signature {
     pub(super) text: String,
     /// What both have in those fields.
     pub(super) values: Vec<String>,
-    /// What both give to the client.
+    /// The replies of both servers to the client.
     pub(super) leased: Option<[String; 2]>,
 }
 
@@ -84,9 +84,9 @@ impl Difference {
 pub(super) struct Played {
     /// How long the daemon took for all sequences, whole seconds.
     took_s: u64,
-    /// Whether it had a second after each message.
+    /// True when a second passed after each message.
     rested: bool,
-    sent: Vec<Asked>,
+    sent: Vec<ClientMessage>,
     answers: Vec<Option<Fields>>,
     leases: Vec<Fields>,
 }
@@ -212,7 +212,8 @@ impl Comparison {
         differing.retain(|field| {
             !self.known.has_field(Differing { field, sent, reply: &name, ours, theirs })
         });
-        // A time that is left out since it is not shorter than the next one may be so a second later.
+        // A time that is left out since it is not shorter than the next one may be so a second
+        // later.
         differing.retain(|field| {
             let Some(longer) = self.protocol.longer_lifetime(field) else { return true };
             let given = if ours.contains_key(field) { ours } else { theirs };
@@ -387,7 +388,8 @@ impl Comparison {
         Ok(())
     }
 
-    /// Sends the messages of the sequences, number `round` of each, on a link for each, and takes the replies.
+    /// Sends the messages of the sequences, number `round` of each, on a link for each, and takes
+    /// the replies.
     fn play_on_wires(
         &self,
         wires: &Wires,
@@ -442,7 +444,7 @@ struct Player<'s> {
     steps: &'s [Value],
     relay: Value,
     clients: Vec<Learned>,
-    sent: Vec<Asked>,
+    sent: Vec<ClientMessage>,
     answers: Vec<Option<Fields>>,
 }
 

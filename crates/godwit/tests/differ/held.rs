@@ -1,5 +1,6 @@
-//! What Kea does not have and what takes it a second: offers that are held for their client, and released
-//! leases that are free at once. Ends of signatures tell where these may be why two servers differ.
+//! Differences by state that Kea does not have or has a second later: offers that are held for
+//! their client, and released leases that are free at once. Ends of signatures tell where these may
+//! be why two servers differ.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +12,8 @@ const HELD: &str = ", held for another";
 /// Ends the signature where the client was offered something that it has not taken.
 const OFFERED: &str = ", after an offer";
 
-/// Ends the signature after a client left its address for another. Godwit remembers it as released, Kea
-/// deletes it.
+/// Ends the signature after a client left its address for another. Godwit remembers it as released,
+/// Kea deletes it.
 const LEFT: &str = ", after another lease";
 
 /// Ends the signature after a client released its lease, if that may be in the same second.
@@ -21,22 +22,23 @@ const RELEASED: &str = ", after a RELEASE";
 /// Ends the signature where the client's name has a label with a dot of its own.
 const ODD: &str = ", with a dot in a label";
 
-/// What a message says of its client and of addresses.
+/// Identifiers of the client and addresses in a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct ClientMessage {
     /// Its name, with what distinguishes it.
     pub(super) name: String,
-    /// What tells its client: any of these is enough.
+    /// Identifiers of its client: any of these is enough.
     pub(super) identities: Vec<String>,
     /// The address that it names.
     pub(super) address: Option<String>,
-    /// Whether a lease ends by it.
+    /// True when a lease ends by it.
     pub(super) is_release: bool,
-    /// Whether a label of its option 81 has a dot of its own, which makes another name of it as text.
+    /// True when a label of its option 81 has a dot of its own, which makes another name of it as
+    /// text.
     pub(super) has_odd_name: bool,
 }
 
-/// What the messages of a sequence led to in Godwit.
+/// State in Godwit after the messages of a sequence.
 #[derive(Debug, Default)]
 pub(super) struct Holds {
     /// Addresses that were offered last, and to which client.
@@ -46,7 +48,7 @@ pub(super) struct Holds {
     has_left: bool,
     has_release: bool,
     has_odd_name: bool,
-    /// Whether hardware addresses alone tell clients.
+    /// True when hardware addresses alone tell clients apart.
     ignores_client_ids: bool,
 }
 
@@ -64,7 +66,7 @@ impl Holds {
     }
 
     /// Takes note of a message and of Godwit's reply, which holds `leased`, as an offer or not.
-    pub(super) fn note(&mut self, asked: &Asked, leased: Option<&str>, is_offer: bool) {
+    pub(super) fn note(&mut self, asked: &ClientMessage, leased: Option<&str>, is_offer: bool) {
         self.has_release |= asked.is_release;
         self.has_odd_name |= asked.has_odd_name;
         if let Some(address) = leased {
@@ -80,9 +82,9 @@ impl Holds {
         }
     }
 
-    /// Returns how the signature of a difference in the replies to `asked` ends, in which `leased` is
-    /// what Kea gives. Where the daemons `rested` after each message nothing is due to a second.
-    pub(super) fn end(&self, asked: &Asked, leased: Option<&str>, rested: bool) -> String {
+    /// Returns how the signature of a difference in the replies to `asked` ends, in which `leased`
+    /// is what Kea gives. Where the daemons `rested` after each message nothing is due to a second.
+    pub(super) fn end(&self, asked: &ClientMessage, leased: Option<&str>, rested: bool) -> String {
         let concerned = asked.address.as_deref().into_iter().chain(leased);
         let mut holders = concerned.filter_map(|address| self.offered.get(address));
         let mut end = String::new();

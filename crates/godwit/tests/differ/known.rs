@@ -22,11 +22,13 @@ struct Entry {
     field: Option<String>,
     /// The beginning of the name of the message that the reply answers, with `reply`.
     sent: Option<String>,
-    /// Fields of Godwit's reply, each with digits that it must contain; `none` where it lacks the field.
+    /// Fields of Godwit's reply, each with digits that it must contain; `none` where it lacks the
+    /// field.
     #[serde(default)]
     holds: BTreeMap<String, String>,
-    /// Fields of Kea's reply, each with text that it contains; `^` is its beginning, `$` its end. `not UTF-8`
-    /// stands for hexadecimal digits of octets that no name keeps, `not ASCII` for any other characters.
+    /// Fields of Kea's reply, each with text that it contains; `^` is its beginning, `$` its end.
+    /// `not UTF-8` stands for hexadecimal digits of octets that no name keeps, `not ASCII` for any
+    /// other characters.
     #[serde(default)]
     kea_has: BTreeMap<String, String>,
     /// Which versions of Kea: `2.2`, `3.0`.

@@ -2,10 +2,11 @@
 //! own, and whatever the two answer differently.
 //!
 //! A sequence is a subnet or a shared network and some messages of a few clients, through its relay
-//! agents or on a link of their own. [`Protocol::at_a_time`] sequences share two daemons: no sequence can see another's subnet. What the
-//! daemons answered in the messages' order is compared field by field, and in the end the leases.
-//! A difference is reduced to the smallest input that shows it. Its signature (the messages and
-//! fields that differ) has to be in `conformance/differences.toml`, with a verdict.
+//! agents or on a link of their own. [`Protocol::at_a_time`] sequences share two daemons: no
+//! sequence can see another's subnet. What the daemons answered in the messages' order is compared
+//! field by field, and in the end the leases. A difference is reduced to the smallest input that
+//! shows it. Its signature (the messages and fields that differ) has to be in
+//! `conformance/differences.toml`, with a verdict.
 //!
 //! `GODWIT_DIFFER_SEQUENCES` says how many sequences, `GODWIT_SIM_SEED` where they are drawn from;
 //! `cargo xtask differ` sets both. `GODWIT_DIFFER_REDUCED` is how many differences are reduced, which

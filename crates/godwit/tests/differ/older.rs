@@ -1,12 +1,12 @@
-//! What Kea 2.2 does not have is left out of configurations for it.
+//! Configurations for Kea 2.2, without the keys that it does not have.
 
 use serde_json::Value;
 
 use super::choices::RESTS;
 
-/// Keys and names of options that it refuses, or that mean something else to it: it refuses T2 below T1, sends
-/// option 108 without leaving the address out, and does not require classes that have no test. It deletes
-/// released leases, so that a pause after them changes nothing.
+/// Keys and names of options that it refuses, or that mean something else to it: it refuses T2
+/// below T1, sends option 108 without leaving the address out, and does not require classes that
+/// have no test. It deletes released leases, so that a pause after them changes nothing.
 const NEW: [&str; 7] = [
     RESTS,
     "rebind-timer",

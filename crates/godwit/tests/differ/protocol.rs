@@ -4,7 +4,7 @@ use base::Random;
 use scenario::Family;
 use serde_json::Value;
 
-use super::held::Asked;
+use super::held::ClientMessage;
 use super::value::{Fields, Learned};
 
 /// The protocol of a family.
@@ -53,7 +53,7 @@ pub(super) trait Protocol: Sync {
     fn learn(&self, reply: &[u8], learned: &mut Learned);
 
     /// Returns what a client's message says; `learned` is what its client knew before.
-    fn asked(&self, message: &[u8], learned: &Learned) -> Asked;
+    fn asked(&self, message: &[u8], learned: &Learned) -> ClientMessage;
 
     /// Returns whether a reply promises a lease that the server has not written.
     fn is_offer(&self, reply: &Fields) -> bool;

@@ -91,10 +91,11 @@ impl Wires {
         ServedLink { namespace: &self.namespace, interfaces: &self.interfaces }
     }
 
-    /// Sends `message` on link `index`, to the server or to all; the replies, each with the way that it came.
+    /// Sends `message` on link `index`, to the server or to all; the replies, each with the way
+    /// that it came.
     ///
-    /// A relayed client asks for a server after it, twice and in the same way: its second answer is later than
-    /// any reply to the message, which the server has taken before.
+    /// A relayed client asks for a server after it, twice and in the same way: its second answer is
+    /// later than any reply to the message, which the server has taken before.
     ///
     /// # Errors
     /// That client has no answer.

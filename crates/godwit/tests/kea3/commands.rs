@@ -34,7 +34,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// Whether it is about the command `name`, of either family.
+    /// Returns true when it is about the command `name`, of either family.
     fn is_of(&self, name: &str) -> bool {
         ["4", "6"].iter().any(|number| self.command.replace('#', number) == name)
     }

@@ -80,7 +80,8 @@ fn message4(
     buffer[..len].to_vec()
 }
 
-/// What a server with four addresses logs of clients that take, renew, give back and decline leases.
+/// Lines that a server with four addresses logs of clients that take, renew, give back and decline
+/// leases.
 fn logged4(make: Make) -> Vec<String> {
     use v4::MessageType::{Ack, Decline, Discover, Offer, Release, Request};
     let config = format!(
@@ -157,7 +158,8 @@ fn message6(kind: v6::MessageType, client: u8, granted: Option<&[u8]>) -> Vec<u8
     buffer[..len].to_vec()
 }
 
-/// What a server logs of clients that take, renew, give back and decline addresses and prefixes.
+/// Lines that a server logs of clients that take, renew, give back and decline addresses and
+/// prefixes.
 fn logged6(make: Make) -> Vec<String> {
     use v6::MessageType::{Decline, Rebind, Release, Renew, Request, Solicit};
     let config = format!(

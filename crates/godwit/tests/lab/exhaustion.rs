@@ -4,11 +4,11 @@ use serde_json::Value;
 
 use super::{Place, said};
 
-/// Runs until the machine lets the generator send all that is due: a trial in which it does not is void and
-/// tells nothing of the pool.
+/// Runs until the machine lets the generator send all that is due: a trial in which it does not is
+/// void and tells nothing of the pool.
 const TRIES_MAX: u32 = 10;
 
-/// What a run of `protocol` told of its trial, and what the generator wrote of it.
+/// Returns the trial in the summary of a run of `protocol`, and the generator's record of it.
 fn exhausted(protocol: &str) -> (Value, Value) {
     for _ in 0..TRIES_MAX {
         if let Some(found) = run_once(protocol) {
@@ -18,7 +18,7 @@ fn exhausted(protocol: &str) -> (Value, Value) {
     panic!("each of {TRIES_MAX} trials is void");
 }
 
-/// The same of one run; `None` when its trial is void.
+/// Returns both records of one run; `None` when its trial is void.
 fn run_once(protocol: &str) -> Option<(Value, Value)> {
     let place = Place::new(&format!("exhausted-{protocol}"));
     place.plan(protocol, &format!("protocol = \"{protocol}\""));

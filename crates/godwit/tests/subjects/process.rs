@@ -54,7 +54,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) has_commands: bool,
     /// Whether it writes a lease file.
     pub(crate) persists: bool,
-    /// Where it serves clients themselves, at DHCP's own ports; `None` for relay agents on loopback.
+    /// Where it serves clients themselves, at DHCP's own ports; `None` for relay agents on
+    /// loopback.
     pub(crate) link: Option<ServedLink<'a>>,
 }
 

@@ -27,7 +27,7 @@ pub struct Listed {
     pub group: &'static str,
     /// Seconds that it takes as it is, if that is known.
     pub time_s: Option<f64>,
-    /// What must be there beside this binary.
+    /// Needs beside this binary: packages and privileges.
     pub needs: Vec<&'static str>,
 }
 

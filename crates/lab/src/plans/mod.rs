@@ -96,7 +96,7 @@ pub fn load(named: &str) -> Result<Plan, LabError> {
     Ok(plan)
 }
 
-/// What a plan of DNS names in place of servers, to measure those that are installed.
+/// Word of a plan of DNS in place of servers, to measure those that are installed.
 const INSTALLED: &str = "installed";
 
 /// Names of the DNS servers that are installed and whose zone is ours; the plain responder where

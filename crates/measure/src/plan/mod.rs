@@ -302,7 +302,7 @@ impl Durability {
     /// All of them.
     const ALL: [Self; 3] = [Self::None, Self::Interval, Self::Always];
 
-    /// What the name of a line of Godwit ends with wherever it stands: nothing of `always`,
+    /// Ending of the name of a line of Godwit wherever it stands: nothing of `always`,
     /// Godwit's own default, else `-none` or `-interval`.
     #[must_use]
     pub const fn suffix(self) -> &'static str {

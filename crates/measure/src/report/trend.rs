@@ -108,7 +108,7 @@ struct Point<'t> {
     figure: &'t StoredFigure,
     value: f64,
     ends: Option<(f64, f64)>,
-    /// Whether it may be compared with the last run.
+    /// True when it may be compared with the last run.
     is_like_last: bool,
 }
 

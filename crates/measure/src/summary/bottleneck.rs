@@ -1,4 +1,4 @@
-//! What set a server's highest rate when it was not the server.
+//! Causes of a server's highest rate other than the server itself.
 
 use serde::{Deserialize, Serialize};
 

@@ -115,7 +115,7 @@ pub struct ServerResult {
     pub loses_at_every_rate: Option<f64>,
     /// Leases per processor second of the server near its highest rate.
     pub leases_per_cpu_s: Option<f64>,
-    /// What set the rate in place of the server, when something did.
+    /// The cause of the rate, when it was not the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bottleneck: Option<Bottleneck>,
     /// `leases_per_s` over the limit responder's, 0 to 1.
@@ -264,7 +264,7 @@ pub struct Ratio {
     pub is_at_most: bool,
     /// True when the numerator is only "at least": the ratio may be larger.
     pub is_at_least: bool,
-    /// What set the rate of either server in its place: the ratio is not theirs then.
+    /// The cause of either server's rate, when it was not the server: the ratio is not theirs then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bottleneck: Option<Bottleneck>,
 }

@@ -7,7 +7,7 @@ use dccp::option::{DccpOption, FeatureOption, number};
 use super::{Case, outside};
 use crate::conformance::answer::Answer;
 use crate::conformance::bench::Bench;
-use crate::conformance::negotiation::{Asked, change};
+use crate::conformance::negotiation::{FeatureChange, change};
 use crate::conformance::peer::{Peer, VECTORS, option};
 use crate::conformance::verdict::{Judged, Stop, demand};
 
@@ -98,7 +98,7 @@ fn over_ipv6(bench: &Bench) -> Judged {
 /// An open connection whose target takes checksums that cover as little as `minimum` says.
 fn covering<'b>(bench: &'b Bench, minimum: u8) -> Result<Peer<'b>, Stop> {
     let (kind, feature) = (FeatureOption::ChangeR, MINIMUM_COVERAGE);
-    let asked = Asked { kind, feature, value: &[minimum] };
+    let asked = FeatureChange { kind, feature, value: &[minimum] };
     let (peer, agreed) = Peer::open_asking(bench, &VECTORS, asked)?;
     if agreed.first() != Some(&minimum) {
         let why = format!("the target does not take a Minimum Checksum Coverage of {minimum}");
@@ -174,7 +174,8 @@ fn minimum_of_4(bench: &Bench) -> Judged {
 fn covers_enough(bench: &Bench) -> Judged {
     bench.needs_echo()?;
     let (kind, feature) = (FeatureOption::ChangeL, MINIMUM_COVERAGE);
-    let (mut peer, _) = Peer::open_asking(bench, &VECTORS, Asked { kind, feature, value: &[4] })?;
+    let (mut peer, _) =
+        Peer::open_asking(bench, &VECTORS, FeatureChange { kind, feature, value: &[4] })?;
     peer.send_data(&[7; 40]);
     let answer = peer.wait("the datagram back", Answer::has_data)?;
     let coverage = answer.header.coverage;
@@ -185,7 +186,7 @@ fn data_checksums(bench: &Bench) -> Judged {
     bench.needs_echo()?;
     let (kind, feature) = (FeatureOption::ChangeR, CHECK_DATA_CHECKSUM);
     let (mut peer, agreed) =
-        Peer::open_asking(bench, &VECTORS, Asked { kind, feature, value: &[1] })?;
+        Peer::open_asking(bench, &VECTORS, FeatureChange { kind, feature, value: &[1] })?;
     if agreed.first() != Some(&1) {
         return Err(Stop::not_applicable("the target does not check Data Checksums"));
     }

@@ -9,7 +9,7 @@ use dccp::sequence::SequenceNumber;
 use super::{Case, active, demand_growing_times, outside};
 use crate::conformance::answer::{Answer, listed};
 use crate::conformance::bench::Bench;
-use crate::conformance::negotiation::{Asked, change, confirm_of, wide};
+use crate::conformance::negotiation::{FeatureChange, change, confirm_of, wide};
 use crate::conformance::peer::{Peer, VECTORS};
 use crate::conformance::verdict::{Judged, Stop, demand};
 use FeatureOption::{ChangeL, ChangeR, ConfirmL, ConfirmR};
@@ -357,10 +357,10 @@ fn confirms_on_acks(bench: &Bench) -> Judged {
 
 fn of_half_connections(bench: &Bench) -> Judged {
     let mut peer = Peer::new(bench);
-    let ours = Asked { kind: ChangeR, feature: SEND_LOSS_EVENT_RATE, value: &[1] };
-    let theirs = Asked { kind: ChangeL, ..ours };
-    // CCID 3 for our data, 2 for the target's. While that is open nothing may be said of its features
-    // (§10.3), but CCID 2 has been there before.
+    let ours = FeatureChange { kind: ChangeR, feature: SEND_LOSS_EVENT_RATE, value: &[1] };
+    let theirs = FeatureChange { kind: ChangeL, ..ours };
+    // CCID 3 for our data, 2 for the target's. While that is open nothing may be said of its
+    // features (§10.3), but CCID 2 has been there before.
     let ccids = [change(ChangeL, CCID, &[3]), change(ChangeR, CCID, &[2])];
     let options = [&theirs.change()[..], &ccids.concat()].concat();
     let answer = peer.request(&options)?;
@@ -393,7 +393,7 @@ fn ecn_incapable(bench: &Bench) -> Judged {
     if bench.is_udp() || !bench.target().address.is_ipv4() {
         return Err(Stop::not_applicable("ECN bits are seen over IPv4 without UDP only"));
     }
-    let asked = Asked { kind: ChangeL, feature: ECN_INCAPABLE, value: &[1] };
+    let asked = FeatureChange { kind: ChangeL, feature: ECN_INCAPABLE, value: &[1] };
     let (mut peer, _) = Peer::open_asking(bench, &VECTORS, asked)?;
     for _ in 0..4 {
         peer.send_data(b"not to be marked");

@@ -6,7 +6,7 @@ use dccp::option::{FeatureOption, number};
 use super::{Case, inside, outside};
 use crate::conformance::answer::Answer;
 use crate::conformance::bench::Bench;
-use crate::conformance::negotiation::{Asked, change, confirm_of};
+use crate::conformance::negotiation::{FeatureChange, change, confirm_of};
 use crate::conformance::peer::{Peer, VECTORS};
 use crate::conformance::verdict::{Judged, Stop, demand};
 
@@ -146,8 +146,9 @@ fn sending(bench: &Bench) -> Result<Peer<'_>, Stop> {
     // Whether the target takes CCID 3.
     open(bench, FeatureOption::ChangeL)?;
     let (kind, feature) = (FeatureOption::ChangeR, SEND_LOSS_EVENT_RATE);
-    let asked = Asked { kind, feature, value: &[1] };
-    // Beside a CCID that is still open, its features may be asked for behind Mandatory only (§10.3).
+    let asked = FeatureChange { kind, feature, value: &[1] };
+    // Beside a CCID that is still open, its features may be asked for behind Mandatory only
+    // (§10.3).
     let ccid = change(FeatureOption::ChangeL, CCID, &[3]);
     let changes = [&[number::MANDATORY], &ccid[..], &asked.change()].concat();
     let (mut peer, response) = open_with(bench, FeatureOption::ChangeL, &changes)?;

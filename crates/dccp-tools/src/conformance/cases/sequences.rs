@@ -9,7 +9,7 @@ use dccp::sequence::SequenceNumber;
 use super::{Case, active, inside, outside};
 use crate::conformance::answer::{Answer, listed};
 use crate::conformance::bench::Bench;
-use crate::conformance::negotiation::{Asked, change, wide};
+use crate::conformance::negotiation::{FeatureChange, change, wide};
 use crate::conformance::peer::{Draft, Peer, VECTORS};
 use crate::conformance::verdict::{Judged, Stop, demand};
 
@@ -402,7 +402,7 @@ fn ndp_count(bench: &Bench) -> Judged {
     bench.needs_echo()?;
     let (kind, feature) = (FeatureOption::ChangeR, SEND_NDP_COUNT);
     let (mut peer, agreed) =
-        Peer::open_asking(bench, &VECTORS, Asked { kind, feature, value: &[1] })?;
+        Peer::open_asking(bench, &VECTORS, FeatureChange { kind, feature, value: &[1] })?;
     if agreed.first() != Some(&1) {
         return Err(Stop::not_applicable("the target does not send NDP Counts"));
     }

@@ -1,4 +1,5 @@
-//! Rows of hosts tables that others have changed: whatever a column holds, a row is a host or a fault.
+//! Rows of hosts tables that others have changed: whatever a column holds, a row is a host or a
+//! fault.
 
 use base::Random;
 

@@ -16,8 +16,8 @@ const MANY_DATAGRAMS: usize = 64_000;
 const COVERED_BY_4: usize = 12;
 /// Datagrams of this length that fit in a packet together.
 const PER_FULL_SIZE: usize = 5;
-/// Datagrams of 400 that the kernel may lose on its own: its Sequence Window is 50 packets, and what is
-/// outside of it is answered by a Sync and dropped (RFC 4340 §7.5.2 wants a wider one).
+/// Datagrams of 400 that the kernel may lose on its own: its Sequence Window is 50 packets, and
+/// what is outside of it is answered by a Sync and dropped (RFC 4340 §7.5.2 wants a wider one).
 const KERNEL_DROPS_MAX: usize = 4;
 /// Packets that go before a path is cut, and the time that it stays so.
 const PACKETS_BEFORE_CUT: usize = 40;
@@ -30,7 +30,7 @@ pub(super) enum Sender {
     Kernel,
 }
 
-/// What the path does, each way.
+/// Impairment of the path, each way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Impairment {
     None,
@@ -55,7 +55,7 @@ impl Impairment {
     }
 }
 
-/// What is particular about a cell.
+/// A particularity of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trait {
     Plain,
@@ -77,8 +77,8 @@ pub(super) enum Trait {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cell {
     pub(super) sender: Sender,
-    /// Congestion control of both directions, with [`Trait::CcidsApart`] of the data alone; `None` where no
-    /// flag says.
+    /// Congestion control of both directions, with [`Trait::CcidsApart`] of the data alone; `None`
+    /// where no flag says.
     pub(super) ccid: Option<u8>,
     pub(super) is_v6: bool,
     pub(super) impairment: Impairment,
@@ -345,8 +345,8 @@ fn check(cell: Cell, arrived: &Arrived) {
         (Impairment::Corruption, _) => datagrams / 3,
         // Far more than 1 % of the packets would have to be lost.
         (Impairment::Loss, _) => datagrams / 8,
-        // They go as fast as congestion control lets them, and DCCP has no flow control: a receiver that
-        // the machine holds up drops what its buffers cannot take.
+        // They go as fast as congestion control lets them, and DCCP has no flow control: a receiver
+        // that the machine holds up drops what its buffers cannot take.
         _ if cell.particular == Trait::Many => datagrams / 4,
         (_, Sender::Ours) if cell.particular == Trait::FullSize => KERNEL_DROPS_MAX * PER_FULL_SIZE,
         (_, Sender::Ours) => datagrams / DATAGRAMS * KERNEL_DROPS_MAX,
@@ -354,7 +354,8 @@ fn check(cell: Cell, arrived: &Arrived) {
     };
     let shown = &missing[..lost.min(100)];
     assert!(lost <= lost_max, "{cell}: {lost} datagrams are missing: {shown:?}");
-    // One datagram in thirty arrives altered; that none of 400 does has a chance of one in a million.
+    // One datagram in thirty arrives altered; that none of 400 does has a chance of one in a
+    // million.
     let is_altered =
         cell.impairment == Impairment::Corruption && matches!(cell.particular, Trait::Coverage(_));
     assert_eq!(arrived.altered > 0, is_altered, "{cell}: {} datagrams altered", arrived.altered);

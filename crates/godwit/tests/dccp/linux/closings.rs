@@ -1,5 +1,5 @@
-//! Ends of connections: either end closes first, is interrupted or ends without a word, and the other one
-//! learns of it.
+//! Ends of connections: either end closes first, is interrupted or ends without a word, and the
+//! other one learns of it.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -14,7 +14,8 @@ pub(super) enum Closing {
     KernelServer,
     /// The application of our server closes.
     OurServer,
-    /// SIGINT while data flows: the named program ends with exit code 130 and resets the connection.
+    /// SIGINT while data flows: the named program ends with exit code 130 and resets the
+    /// connection.
     OurSenderInterrupted,
     OurReceiverInterrupted,
     KernelSenderInterrupted,

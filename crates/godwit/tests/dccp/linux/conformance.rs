@@ -1,5 +1,5 @@
-//! The conformance suite on an implementation that is not ours: Linux 6.1, with the reason of each case that
-//! it does not pass (`conformance/dccp-linux-6.1.toml`).
+//! The conformance suite on an implementation that is not ours: Linux 6.1, with the reason of each
+//! case that it does not pass (`conformance/dccp-linux-6.1.toml`).
 
 use std::collections::BTreeSet;
 
@@ -14,8 +14,8 @@ use crate::dccp::document;
 const SAMPLE: &str = "--only HDR --wait 15";
 /// The same of the whole suite.
 const WHOLE: &str = "--wait 5";
-/// The kernel gives a connection up after this many repetitions of its Request, the last 6 s after the one
-/// before.
+/// The kernel gives a connection up after this many repetitions of its Request, the last 6 s after
+/// the one before.
 const REQUEST_RETRIES: usize = 2;
 
 /// Cases that Linux does not pass.

@@ -1,4 +1,4 @@
-//! What both ends say of connections that are refused, and of the same run of `perf`.
+//! Messages of both ends about refused connections, and their counts of one run of `perf`.
 
 use std::process::Output;
 
@@ -7,7 +7,7 @@ use super::machine::{GUEST, HOST, Machine};
 use super::process::{Receiver, ours};
 use crate::dccp::{document, number};
 
-/// What one end says of a connection that is refused, ours first or the kernel's.
+/// Checks the message of one end about a refused connection, ours first or the kernel's.
 pub(super) fn refusals_have_the_same_reason_at_both_ends(
     machine: &mut Machine,
     extent: Extent,
@@ -47,7 +47,8 @@ pub(super) fn refusals_have_the_same_reason_at_both_ends(
     "both ends give the same reason".to_owned()
 }
 
-/// Either end of a connection can do one CCID, and not the one of the other end: the client says so.
+/// Either end of a connection can do one CCID, and not the one of the other end: the client says
+/// so.
 fn no_common_ccid_is_named(machine: &mut Machine, server: u8, client: u8) {
     let command = format!("/godwit dccp recv /tmp/got --carrier kernel --ccid {server}");
     machine.begin("recv", &command, "listening");
@@ -70,7 +71,7 @@ fn no_common_ccid_is_named(machine: &mut Machine, server: u8, client: u8) {
     receiver.stop();
 }
 
-/// What both ends count of one run of `perf` agrees, whichever of them is the kernel.
+/// Checks that both ends count alike in one run of `perf`, whichever of them is the kernel.
 pub(super) fn perf_counts_the_same_at_both_ends(
     machine: &mut Machine,
     ccid: u8,
@@ -111,7 +112,8 @@ const RUNS: [Run; 3] = [
     Run { words: "--bidir -b 400k -l 500", datagrams: 200.0, directions: 2 },
 ];
 
-/// Whether a client has measured. 3 says that less than the rate went, as on a machine that is busy.
+/// Returns true when a client has measured. Exit code 3 says that less than the rate went, as on a
+/// machine that is busy.
 fn is_result(code: Option<i32>) -> bool {
     matches!(code, Some(0 | 3))
 }

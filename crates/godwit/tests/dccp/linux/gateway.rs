@@ -1,6 +1,6 @@
-//! A gateway between DCCP in UDP (RFC 6773) and DCCP over IP, for the kernel, which knows nothing of the
-//! former. Packets go on as they are, but for the checksum: over IP it covers the addresses, inside of UDP
-//! it is 0.
+//! A gateway between DCCP in UDP (RFC 6773) and DCCP over IP, for the kernel, which knows nothing
+//! of the former. Packets go on as they are, but for the checksum: over IP it covers the addresses,
+//! inside of UDP it is 0.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -104,8 +104,8 @@ impl Translation {
     fn turn(&mut self) {
         let mut files = [PollFd::readable(&self.udp), PollFd::readable(&self.raw)];
         poll(&mut files, Some(LOOK_NS)).expect("sockets can be waited for");
-        // Errors that are reported here are those of earlier packets, and what the kernel refuses is lost, as
-        // on the network.
+        // Errors that are reported here are those of earlier packets, and what the kernel refuses
+        // is lost, as on the network.
         let _ = self.receive.receive(&self.udp);
         for datagram in self.receive.iter() {
             let mut packet = datagram.octets.to_vec();

@@ -21,8 +21,8 @@ pub(super) const GUEST: [&str; 2] = ["10.33.0.2", "fd33::2"];
 const HOST_MAC: &str = "02:67:77:33:00:01";
 const GUEST_MAC: &str = "02:67:77:33:00:02";
 const TAP: &str = "tap0";
-/// The serial port of the machine can lose a character when the processor is busy, so every command is
-/// sent twice and runs if both are the same. This script compares.
+/// The serial port of the machine can lose a character when the processor is busy, so every command
+/// is sent twice and runs if both are the same. This script compares.
 const CHECKED: &str = "checked";
 const CHECK: &str = "[ \"$1\" = \"$2\" ] || exit 99\necho whole\neval \"$1\"\n";
 const WHOLE: &str = "whole";

@@ -1,5 +1,6 @@
-//! Our DCCP with that of Linux 6.1, in a virtual machine: the own stack over IP or in UDP at this end, the
-//! kernel's sockets at the other. The same binary runs at both, there with `--carrier kernel`.
+//! Our DCCP with that of Linux 6.1, in a virtual machine: the own stack over IP or in UDP at this
+//! end, the kernel's sockets at the other. The same binary runs at both, there with `--carrier
+//! kernel`.
 //!
 //! One machine serves all parts. The test command has a sample of the cells and closings;
 //! `cargo xtask dccp-linux` has all. `GODWIT_DCCP_LINUX_ROUNDS` says how often all are played,
@@ -62,7 +63,8 @@ impl Extent {
     }
 }
 
-/// Returns a machine with the files that the cells send, at both ends, and ingress that netem can impair.
+/// Returns a machine with the files that the cells send, at both ends, and ingress that netem can
+/// impair.
 fn machine(chosen: &[Cell]) -> Option<Machine> {
     let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
     for cell in chosen {
@@ -80,7 +82,8 @@ fn machine(chosen: &[Cell]) -> Option<Machine> {
     Some(machine)
 }
 
-/// The machine, and what has failed in it so far: a part that fails does not end a run that takes long.
+/// The machine, and what has failed in it so far: a part that fails does not end a run that takes
+/// long.
 struct Run {
     machine: Machine,
     failures: Vec<String>,

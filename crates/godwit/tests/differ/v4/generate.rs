@@ -112,7 +112,8 @@ pub(super) fn sequence(random: &mut Random) -> Value {
     json!({ "scope": scope, "relay": relay, "steps": steps })
 }
 
-/// Returns a sequence of clients that send their messages themselves: as a broadcast, or to the server.
+/// Returns a sequence of clients that send their messages themselves: as a broadcast, or to the
+/// server.
 pub(super) fn direct_sequence(random: &mut Random) -> Value {
     let mut sequence = sequence(random);
     if random.chance(1, 3) {

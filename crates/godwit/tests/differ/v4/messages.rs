@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 
 use serde_json::Value;
 
-use super::super::held::Asked;
+use super::super::held::ClientMessage;
 use super::super::value::{Fields, Learned, hex, octets};
 
 /// Length of the fixed fields with the magic cookie (RFC 2131 §2, §3).
@@ -146,13 +146,14 @@ fn sent_name(message: &[u8], was_offered: bool) -> String {
     format!("{name} {state}")
 }
 
-/// Returns what a message says of its client, which `was_offered` an address before or not, and of an address.
-pub(super) fn asked(message: &[u8], was_offered: bool) -> Asked {
+/// Returns what a message says of its client, which `was_offered` an address before or not, and of
+/// an address.
+pub(super) fn asked(message: &[u8], was_offered: bool) -> ClientMessage {
     let fields = fields(message);
     let named = ["ciaddr", "option 50"].map(|name| fields.get(name));
     let is_some = |text: &&String| text.contains(|digit| digit != '0');
     let identities = ["chaddr", "option 61"].map(|name| fields.get(name));
-    Asked {
+    ClientMessage {
         name: sent_name(message, was_offered),
         identities: identities.into_iter().flatten().cloned().collect(),
         address: named.into_iter().flatten().find(is_some).cloned(),

@@ -13,7 +13,7 @@ use scenario::Family;
 use serde_json::{Value, json};
 
 use super::choices::CLIENTS;
-use super::held::Asked;
+use super::held::ClientMessage;
 use super::protocol::Protocol;
 use super::value::{Fields, Learned};
 
@@ -100,7 +100,7 @@ impl Protocol for V4 {
         messages::learn(&messages::fields(reply), learned);
     }
 
-    fn asked(&self, message: &[u8], learned: &Learned) -> Asked {
+    fn asked(&self, message: &[u8], learned: &Learned) -> ClientMessage {
         messages::asked(message, learned.contains_key("address"))
     }
 
@@ -194,7 +194,7 @@ impl Protocol for V4Direct {
         V4.learn(reply, learned);
     }
 
-    fn asked(&self, message: &[u8], learned: &Learned) -> Asked {
+    fn asked(&self, message: &[u8], learned: &Learned) -> ClientMessage {
         V4.asked(message, learned)
     }
 

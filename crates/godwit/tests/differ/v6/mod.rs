@@ -14,7 +14,7 @@ use scenario::Family;
 use serde_json::{Value, json};
 
 use super::choices::CLIENTS;
-use super::held::Asked;
+use super::held::ClientMessage;
 use super::protocol::Protocol;
 use super::value::{Fields, Learned, hex};
 
@@ -126,8 +126,8 @@ impl Protocol for V6 {
         messages::learn(reply, learned);
     }
 
-    fn asked(&self, message: &[u8], learned: &Learned) -> Asked {
-        Asked { name: messages::sent_name(message, learned), ..Asked::default() }
+    fn asked(&self, message: &[u8], learned: &Learned) -> ClientMessage {
+        ClientMessage { name: messages::sent_name(message, learned), ..ClientMessage::default() }
     }
 
     fn is_offer(&self, _: &Fields) -> bool {
