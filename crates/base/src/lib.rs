@@ -1,6 +1,6 @@
 //! What every other crate stands on: time as a value, seeded randomness, octet cursors,
 //! single-writer counters, log-linear histograms, bounded host names, the nearest of several names,
-//! and tables that are looked up in few cache lines.
+//! figures with the digits that they need, and tables that are looked up in few cache lines.
 //!
 //! Nothing here reads a clock, a file or the environment. A type enters this crate when two
 //! protocol families need it.
@@ -11,6 +11,7 @@ extern crate alloc;
 
 pub mod buckets;
 pub mod counter;
+pub mod figure;
 pub mod firsts;
 pub mod histogram;
 pub mod host_name;
@@ -23,6 +24,7 @@ pub mod time;
 
 pub use buckets::Buckets;
 pub use counter::Counters;
+pub use figure::Figure;
 pub use firsts::Firsts;
 pub use histogram::Histogram;
 pub use host_name::HostName;

@@ -1,6 +1,10 @@
 //! Quantities as iperf reads and writes them: rates in powers of 1,000, amounts in powers of 1,024.
 
+use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
+
+use base::Figure;
 
 /// Reads bits per second: a number with `k`, `m` or `g` behind it.
 pub(crate) fn parse_rate(text: &str) -> Result<u64, String> {
@@ -30,29 +34,121 @@ pub(crate) fn parse_sample_interval(text: &str) -> Result<Duration, String> {
     if (0.001..=60.0).contains(&value) { Ok(Duration::from_secs_f64(value)) } else { Err(wrong()) }
 }
 
-/// An amount of octets.
-pub(crate) fn amount(bytes: u64) -> String {
-    scaled(bytes as f64, 1_024.0, ["Bytes", "KBytes", "MBytes", "GBytes"])
+/// Reads an amount of octets: a number with `K`, `M` or `G` behind it, powers of 1,024.
+pub(crate) fn parse_amount(text: &str) -> Result<u64, String> {
+    let wrong = || format!("{text} is no amount: octets, like 100000, 64K, 10M or 1.5G");
+    let (digits, factor) = match text.as_bytes().last() {
+        Some(b'k' | b'K') => (&text[..text.len() - 1], 1_024.0),
+        Some(b'm' | b'M') => (&text[..text.len() - 1], 1_048_576.0),
+        Some(b'g' | b'G') => (&text[..text.len() - 1], 1_073_741_824.0),
+        _ => (text, 1.0),
+    };
+    let value: f64 = digits.parse().map_err(|_| wrong())?;
+    let octets = value * factor;
+    if (1.0..=1e15).contains(&octets) { Ok(octets as u64) } else { Err(wrong()) }
 }
 
-/// A rate.
-pub(crate) fn rate(bits_per_s: f64) -> String {
-    scaled(bits_per_s, 1_000.0, ["bits/sec", "Kbits/sec", "Mbits/sec", "Gbits/sec"])
-}
-
-fn scaled(mut value: f64, step: f64, names: [&str; 4]) -> String {
-    let mut index = 0;
-    while value >= step && index < 3 {
-        value /= step;
-        index += 1;
+/// Reads the length of a datagram, as [`parse_amount`].
+pub(crate) fn parse_length(text: &str) -> Result<u16, String> {
+    if text == "0" {
+        return Ok(0);
     }
-    let digits = match value {
-        _ if index == 0 => 0,
-        0.0..10.0 => 2,
+    let octets = parse_amount(text).map_err(|_| format!("{text} is no length in octets"))?;
+    u16::try_from(octets).map_err(|_| format!("{text}: a datagram has 65535 octets at most"))
+}
+
+/// The unit of amounts and rates that iperf's `-f` chooses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// The one that suits each value.
+    Fitting,
+    /// Powers of 1,000 bits in a second, and as many powers of 1,024 octets.
+    Bits(usize),
+    /// Powers of 1,024 octets, also in a second.
+    Octets(usize),
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Ok(match text {
+            "a" | "A" => Self::Fitting,
+            "b" => Self::Bits(0),
+            "k" => Self::Bits(1),
+            "m" => Self::Bits(2),
+            "g" => Self::Bits(3),
+            "B" => Self::Octets(0),
+            "K" => Self::Octets(1),
+            "M" => Self::Octets(2),
+            "G" => Self::Octets(3),
+            _ => return Err("it is one of k, m, g, K, M, G, b, B and a".to_owned()),
+        })
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Fitting => "a",
+            Self::Bits(power) => ["b", "k", "m", "g"][*power],
+            Self::Octets(power) => ["B", "K", "M", "G"][*power],
+        })
+    }
+}
+
+const AMOUNTS: [&str; 4] = ["Bytes", "KBytes", "MBytes", "GBytes"];
+const RATES: [&str; 4] = ["bits/sec", "Kbits/sec", "Mbits/sec", "Gbits/sec"];
+const RATES_OF_OCTETS: [&str; 4] = ["Bytes/sec", "KBytes/sec", "MBytes/sec", "GBytes/sec"];
+
+impl Format {
+    /// An amount of octets.
+    pub(crate) fn amount(self, bytes: u64) -> String {
+        match self {
+            Self::Fitting => scaled(bytes as f64, 1_024.0, AMOUNTS),
+            Self::Bits(power) | Self::Octets(power) => {
+                in_unit(bytes as f64, 1_024.0, power, AMOUNTS)
+            }
+        }
+    }
+
+    /// A rate.
+    pub(crate) fn rate(self, bits_per_s: f64) -> String {
+        match self {
+            Self::Fitting => rate(bits_per_s),
+            Self::Bits(power) => in_unit(bits_per_s, 1_000.0, power, RATES),
+            Self::Octets(power) => in_unit(bits_per_s / 8.0, 1_024.0, power, RATES_OF_OCTETS),
+        }
+    }
+}
+
+/// A rate in the unit that suits it.
+pub(crate) fn rate(bits_per_s: f64) -> String {
+    scaled(bits_per_s, 1_000.0, RATES)
+}
+
+fn scaled(value: f64, step: f64, names: [&str; 4]) -> String {
+    let (mut power, mut rest) = (0, value);
+    while rest >= step && power < 3 {
+        rest /= step;
+        power += 1;
+    }
+    in_unit(value, step, power, names)
+}
+
+/// `value` in units of `step` to the power `power`, with three digits; smaller values of a unit that was
+/// asked for with the digits that they need.
+fn in_unit(value: f64, step: f64, power: usize, names: [&str; 4]) -> String {
+    let scaled = value / step.powi(power as i32);
+    let digits = match scaled {
+        _ if power == 0 => 0,
+        0.0 => 2,
+        0.0..0.01 => return format!("{} {}", Figure(scaled), names[power]),
+        0.01..10.0 => 2,
         10.0..100.0 => 1,
         _ => 0,
     };
-    format!("{value:.digits$} {}", names[index])
+    format!("{scaled:.digits$} {}", names[power])
 }
 
 #[cfg(test)]
@@ -69,7 +165,26 @@ mod tests {
         }
         assert_eq!(rate(94_900_000.0), "94.9 Mbits/sec");
         assert_eq!(rate(999.0), "999 bits/sec");
-        assert_eq!(amount(1_048_576), "1.00 MBytes");
-        assert_eq!(amount(900), "900 Bytes");
+        assert_eq!(Format::Fitting.amount(1_048_576), "1.00 MBytes");
+        assert_eq!(Format::Fitting.amount(900), "900 Bytes");
+        assert_eq!([parse_amount("1K"), parse_amount("1.5m")], [Ok(1_024), Ok(1_572_864)]);
+        assert_eq!([parse_length("1K"), parse_length("0")], [Ok(1_024), Ok(0)]);
+        for text in ["", "K", "-1", "64K", "1T"] {
+            assert!(parse_length(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_unit_that_was_asked_for_is_kept() {
+        let shown = |letter: &str, value: f64| letter.parse::<Format>().unwrap().rate(value);
+        assert_eq!(shown("k", 1_500_000.0), "1500 Kbits/sec");
+        assert_eq!(shown("M", 8.0 * 1_048_576.0), "1.00 MBytes/sec");
+        assert_eq!(shown("g", 100_000.0), "0.0001 Gbits/sec");
+        assert_eq!(shown("b", 12.0), "12 bits/sec");
+        assert_eq!("K".parse::<Format>().unwrap().amount(2_048), "2.00 KBytes");
+        for letter in ["a", "b", "k", "m", "g", "B", "K", "M", "G"] {
+            assert_eq!(letter.parse::<Format>().unwrap().to_string(), letter);
+        }
+        assert!("x".parse::<Format>().is_err());
     }
 }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use base::time::NS_PER_S;
 use load::{Rate, Wanted, replay};
 use netio::signal::Signals;
-use netio::stdout;
+use netio::{stderr, stdout};
 
 use crate::drive::LINGER_NS;
 use crate::frames::FrameArgs;
@@ -114,7 +114,11 @@ impl RunArgs {
     ) -> Result<Settings<T>, String> {
         let times = |path: &str| {
             let file = fs::read(path).map_err(|error| format!("cannot be read: {error}"))?;
-            replay::times(&file, port, is_first)
+            let recording = replay::times(&file, port, is_first)?;
+            if let Some(notice) = recording.notice(path) {
+                stderr::print_line(notice);
+            }
+            Ok(recording.times_ns)
         };
         let shaped = self.shape.with_rate(self.rate, times);
         let (shape, rate) = shaped.map_err(|problem| format!("--shape {problem}"))?;
@@ -148,7 +152,7 @@ impl RunArgs {
         let settings = match self.settings(target, first) {
             Ok(settings) => settings,
             Err(problem) => {
-                netio::stderr::print_line(format_args!("error: {problem}"));
+                stderr::print_line(format_args!("error: {problem}"));
                 return ExitCode::from(2);
             }
         };
@@ -160,7 +164,7 @@ impl RunArgs {
             Ok(report) => report,
             Err(LoadError::Settings(problems)) => {
                 for problem in problems {
-                    netio::stderr::print_line(format_args!("error: {problem}"));
+                    stderr::print_line(format_args!("error: {problem}"));
                 }
                 return ExitCode::from(2);
             }
@@ -198,6 +202,6 @@ impl RunArgs {
 }
 
 fn failed(message: &str) -> ExitCode {
-    netio::stderr::print_line(format_args!("error: {message}"));
+    stderr::print_line(format_args!("error: {message}"));
     ExitCode::FAILURE
 }

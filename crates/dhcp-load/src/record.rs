@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::io;
 
+use base::Figure;
 use load::{Class, Health, Ledger, Timeline};
 use measure::record::{LoadRecord, MessageCounts};
 use serde::Serialize;
@@ -251,10 +252,10 @@ impl fmt::Display for Report {
         let (load, exchanges) = (&self.load, &self.load.exchanges);
         writeln!(
             f,
-            "{:.0} exchanges/s offered for {:.3} s, {:.1}/s completed within {} s{}",
-            load.offered_per_s,
+            "{} exchanges/s offered for {:.3} s, {}/s completed within {} s{}",
+            Figure(load.offered_per_s),
             load.duration_s,
-            load.completed_per_s,
+            Figure(load.completed_per_s),
             load.deadline_s,
             if self.interrupted { " (interrupted)" } else { "" }
         )?;

@@ -9,10 +9,12 @@ use std::process::ExitCode;
 use base::time::NS_PER_S;
 use load::{Rate, Shape, Wanted, replay};
 use netio::signal::Signals;
-use netio::{FrameRoute, neighbor, resolve, stderr, stdout};
+use netio::{FrameRoute, ScopedAddress, interface, neighbor, resolve, scoped, stderr, stdout};
 
 use crate::asked::{Asked, Asking};
 use crate::capture::{self, DNS_PORT};
+use crate::cookie;
+use crate::edns::EdnsOption;
 use crate::exchanges::Limits;
 use crate::failed;
 use crate::metrics;
@@ -63,7 +65,7 @@ pub struct Args {
     ports: u32,
     /// The own address that queries leave from
     #[arg(long, short = 'a', value_name = "ADDRESS")]
-    local: Option<IpAddr>,
+    local: Option<ScopedAddress>,
     /// Seed of identifiers and Poisson gaps
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -159,16 +161,34 @@ impl Args {
         let needs_any = self.rate.is_none() && !self.shape.is_replay();
         let times = |path: &str| {
             let file = fs::read(path).map_err(|error| format!("cannot be read: {error}"))?;
-            replay::times(&file, DNS_PORT, capture::is_query)
+            let recording = replay::times(&file, DNS_PORT, capture::is_query)?;
+            if let Some(notice) = recording.notice(path) {
+                stderr::print_line(notice);
+            }
+            Ok(recording.times_ns)
         };
         let shaped = self.shape.with_rate(if needs_any { any } else { self.rate }, times);
         shaped.map_err(|problem| (format!("--shape {problem}"), 2))
     }
 
     fn server(&self) -> Result<SocketAddr, Failure> {
-        let is_wanted = |ip: IpAddr| self.local.is_none_or(|own| own.is_ipv4() == ip.is_ipv4());
-        resolve::endpoint(&self.server, Some(self.port), is_wanted)
+        let is_wanted =
+            |ip: IpAddr| self.local.is_none_or(|own| own.address.is_ipv4() == ip.is_ipv4());
+        let found = resolve::endpoint(&self.server, Some(self.port), is_wanted);
+        let of_interface = || {
+            let name = self.interface.as_deref()?;
+            interface::named(name).ok().map(|found| found.index)
+        };
+        let of_local = self.local.map(|local| local.scope).filter(|&scope| scope > 0);
+        let scope = of_local.or_else(of_interface).unwrap_or(0);
+        found
+            .and_then(|server| scoped::with_scope(server, scope))
             .map_err(|why| (format!("--server {why}"), 2))
+    }
+
+    /// The own address without its interface, which the server's says.
+    fn own_ip(&self) -> Option<IpAddr> {
+        self.local.map(|local| local.address)
     }
 
     /// Returns whether the highest rate is to be found.
@@ -179,7 +199,8 @@ impl Args {
 
     fn settings(&self) -> Result<Settings, Failure> {
         let server = self.server()?;
-        let mut asked = self.asking.asked(server.port())?;
+        let cookie = self.cookie(server)?;
+        let mut asked = self.asking.asked(server.port(), cookie)?;
         let (shape, rate) = self.shape(&mut asked)?;
         let count = self.runs.map(|runs| u64::from(runs) * asked.workload.len() as u64);
         let whole_ns = match (shape.length_ns(), count) {
@@ -189,7 +210,7 @@ impl Args {
             (None, None) => 10 * NS_PER_S,
         };
         Ok(Settings {
-            local: self.local,
+            local: self.own_ip(),
             zone_like: asked.zone_like,
             transport: if self.tcp || self.mode == Some(Mode::Tcp) {
                 Transport::Tcp
@@ -215,10 +236,26 @@ impl Args {
         })
     }
 
+    /// The cookie that queries carry, if they are to carry one.
+    fn cookie(&self, server: SocketAddr) -> Result<Option<EdnsOption>, Failure> {
+        if !self.asking.has_cookie() {
+            return Ok(None);
+        }
+        let learnt = cookie::learn(server, self.own_ip(), self.seed).map_err(|error| {
+            (format!("cannot ask {server} for its part of the cookie: {error}"), 1)
+        })?;
+        if !learnt.is_whole {
+            stderr::print_line(format_args!(
+                "dns load: {server} gave no part of the cookie; queries carry the client's part alone"
+            ));
+        }
+        Ok(Some(learnt.option))
+    }
+
     /// The way of frames, if they are to be sent.
     fn frames(&self, server: SocketAddr) -> Result<Option<FrameRoute>, Failure> {
         let Some(interface) = &self.interface else { return Ok(None) };
-        let found = FrameRoute::to(server, interface, self.server_mac, self.local);
+        let found = FrameRoute::to(server, interface, self.server_mac, self.own_ip());
         let found = found.map_err(|error| (error.to_string(), 1))?;
         found.map(Some).ok_or_else(|| (neighbor::unknown(server.ip()), 2))
     }

@@ -4,19 +4,17 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use dns_wire::{Edns, Query};
+use dns_wire::{EdnsOptions, Query};
 
 use crate::args::Failure;
 use crate::capture::{self, DNS_PORT};
+use crate::edns::{EdnsArgs, EdnsOption, PLAIN_BYTES};
 use crate::queries::Workload;
+use crate::query_file::{self, BadLines, QueryFile};
 use crate::zone::{Size, Zone, ZoneLike};
 
 /// The query of the slides on which the DNS benchmark rests.
 const ONE_QUERY: &str = "www.google.com AAAA";
-/// The EDNS fields of a query.
-const EDNS_BYTES: u16 = 4_096;
-/// The least that every answer may have without EDNS (RFC 1035 section 4.2.1).
-const PLAIN_BYTES: u16 = 512;
 
 /// The flags.
 #[derive(Debug, clap::Args)]
@@ -31,19 +29,18 @@ pub(crate) struct Asking {
     #[arg(long, value_name = "QUERY", default_value = ONE_QUERY)]
     query: String,
     /// Ask what the slides asked: www.google.com AAAA with RD and EDNS of 4096 octets, 85 octets as a frame
-    #[arg(long, conflicts_with_all = ["queries", "query", "zone_like", "edns", "dnssec", "no_recursion"])]
+    #[arg(long, conflicts_with_all = ["queries", "query", "zone_like", "edns", "dnssec", "client_subnet", "cookie", "padding", "edns_option", "no_recursion"])]
     slides: bool,
     /// Ask what `godwit dns zone --seed N` makes, and compare each answer with what it must be
     #[arg(long, value_name = "N", conflicts_with_all = ["queries", "query"])]
     zone_like: Option<u64>,
     #[command(flatten)]
     size: Size,
-    /// The largest UDP payload that EDNS tells the server; 0 leaves EDNS out
-    #[arg(long, value_name = "BYTES", default_value_t = EDNS_BYTES, value_parser = parse_edns)]
-    edns: u16,
-    /// Ask for the records of DNSSEC (the bit DO)
-    #[arg(long)]
-    dnssec: bool,
+    /// Leave lines out that are no queries, and say which, instead of refusing the file
+    #[arg(long, requires = "queries")]
+    skip_bad_lines: bool,
+    #[command(flatten)]
+    edns: EdnsArgs,
     /// Do not ask for recursion (RD)
     #[arg(long)]
     no_recursion: bool,
@@ -62,19 +59,24 @@ pub(crate) struct Asked {
     pub(crate) answer_bytes: u16,
 }
 
-fn parse_edns(text: &str) -> Result<u16, String> {
-    let bytes = text.parse().ok().filter(|&bytes| bytes == 0 || bytes >= PLAIN_BYTES);
-    bytes.ok_or_else(|| "it is 0 or a number of octets from 512 to 65535".into())
-}
-
 impl Asking {
-    /// What is asked of a server at `port`.
-    pub(crate) fn asked(&self, port: u16) -> Result<Asked, Failure> {
+    /// Returns true when queries carry a cookie.
+    pub(crate) const fn has_cookie(&self) -> bool {
+        self.edns.cookie
+    }
+
+    /// What is asked of a server at `port`, with `cookie` among the options of EDNS.
+    pub(crate) fn asked(&self, port: u16, cookie: Option<EdnsOption>) -> Result<Asked, Failure> {
         if self.zone_like.is_none() && self.size.is_given() {
             return Err(("--names and --zone take --zone-like".into(), 2));
         }
-        let query = self.query()?;
-        let answer_bytes = self.edns.max(PLAIN_BYTES);
+        let options = self.edns.options(cookie).map_err(|problem| (problem, 2))?;
+        let query = Query {
+            recursion_desired: !self.no_recursion,
+            edns: self.edns.record(),
+            options: EdnsOptions { octets: &options, padding_block: self.edns.padding_block() },
+        };
+        let answer_bytes = self.edns.edns.max(PLAIN_BYTES);
         let asked = |workload| Asked { workload, zone_like: None, times: None, answer_bytes };
         if let Some(seed) = self.zone_like {
             let like = self.size.with_seed(seed);
@@ -96,11 +98,15 @@ impl Asking {
         if self.replay_times {
             return Err((format!("--replay-times takes a capture, which {name} is not"), 2));
         }
-        Workload::parse(&name, &octets, query).map(asked).map_err(|problems| (problems, 2))
+        let bad_lines = if self.skip_bad_lines { BadLines::Skip } else { BadLines::Refuse };
+        let found = query_file::read(&name, &octets, query, bad_lines);
+        let found = found.map_err(|problems| (problems, 2))?;
+        report_lines(&name, &found);
+        Ok(asked(found.workload))
     }
 
-    /// Asks the queries of a file, as dnsperf does.
-    pub(crate) fn of_file(path: &Path, uses_edns: bool, dnssec: bool) -> Self {
+    /// Asks the queries of a file, as dnsperf does: a line that is no query is left out and named.
+    pub(crate) fn of_file(path: &Path, edns: EdnsArgs) -> Self {
         Self {
             queries: Some(path.to_owned()),
             replay_times: false,
@@ -108,8 +114,8 @@ impl Asking {
             slides: false,
             zone_like: None,
             size: Size::default(),
-            edns: if uses_edns { EDNS_BYTES } else { 0 },
-            dnssec,
+            skip_bad_lines: true,
+            edns,
             no_recursion: false,
         }
     }
@@ -119,33 +125,17 @@ impl Asking {
         self.replay_times
     }
 
-    /// What the queries have in common.
-    fn query(&self) -> Result<Query, Failure> {
-        if self.dnssec && self.edns == 0 {
-            return Err(("--dnssec takes EDNS: the bit is in its record".into(), 2));
-        }
-        let edns = (self.edns > 0).then_some(Edns {
-            udp_payload_bytes: self.edns,
-            extended_rcode: 0,
-            version: 0,
-            dnssec_ok: self.dnssec,
-        });
-        Ok(Query { recursion_desired: !self.no_recursion, edns })
-    }
-
     /// The queries of a capture: those to the port of DNS, and to the port that they go to now.
     fn captured(&self, name: &str, file: &[u8], port: u16) -> Result<Asked, Failure> {
-        if self.dnssec || self.no_recursion {
-            let problem = "--dnssec and --no-recursion: queries of a capture are asked as they are";
-            return Err((problem.into(), 2));
+        let flag = self.edns.contents().next();
+        if let Some(flag) = flag.or_else(|| self.no_recursion.then_some("--no-recursion")) {
+            return Err((format!("{flag}: queries of a capture are asked as they are"), 2));
         }
         let captured = capture::queries(file, &[DNS_PORT, port])
             .map_err(|problem| (format!("{name} {problem}"), 2))?;
-        if captured.left_out > 0 {
-            let count = captured.left_out;
-            netio::stderr::print_line(format_args!(
-                "dns load: {name}: {count} datagrams that are no plain queries are left out"
-            ));
+        if !captured.packets.is_complete() {
+            let packets = captured.packets;
+            netio::stderr::print_line(format_args!("dns load: {name}: {packets}"));
         }
         Ok(Asked {
             workload: captured.workload,
@@ -153,6 +143,20 @@ impl Asking {
             times: self.replay_times.then(|| (name.to_owned(), captured.times_ns)),
             answer_bytes: captured.answer_bytes.max(PLAIN_BYTES),
         })
+    }
+}
+
+/// Prints the lines of a file that are left out, and how many have words that are not read.
+fn report_lines(name: &str, found: &QueryFile) {
+    for problem in &found.skipped {
+        netio::stderr::print_line(format_args!("dns load: left out: {problem}"));
+    }
+    if let Some(unread) = found.unread {
+        let (lines, first) = (unread.lines, unread.first);
+        netio::stderr::print_line(format_args!(
+            "dns load: {name}: words behind the type are not read in {lines} lines, the first of \
+             them line {first}"
+        ));
     }
 }
 

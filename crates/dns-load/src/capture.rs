@@ -2,7 +2,7 @@
 //! caught but for the identifier.
 
 use dns_wire::{Flags, Message};
-use load::replay;
+use load::replay::{self, PacketCounts};
 
 use crate::queries::Workload;
 
@@ -27,8 +27,9 @@ pub(crate) struct Captured {
     pub(crate) workload: Workload,
     /// When each was caught, nanoseconds since 1970.
     pub(crate) times_ns: Vec<u64>,
-    /// Datagrams to the ports that are no queries of one question, or too long.
-    pub(crate) left_out: u64,
+    /// What became of the packets: those with other messages than queries of one question, or longer
+    /// ones, are unwanted.
+    pub(crate) packets: PacketCounts,
     /// The largest answer that a query offers to take, octets.
     pub(crate) answer_bytes: u16,
 }
@@ -57,10 +58,9 @@ pub(crate) fn is_query(payload: &[u8]) -> bool {
 pub(crate) fn queries(file: &[u8], ports: &[u16]) -> Result<Captured, String> {
     let mut captured = Captured::default();
     let mut problem = None;
-    replay::datagrams(file, ports, |time_ns, payload| {
+    let packets = replay::datagrams(file, ports, |time_ns, payload| {
         if !is_query(payload) {
-            captured.left_out += 1;
-            return;
+            return false;
         }
         let edns = Message::parse(payload).ok().and_then(|message| message.edns());
         let offered = edns.map_or(0, |edns| edns.udp_payload_bytes);
@@ -69,10 +69,14 @@ pub(crate) fn queries(file: &[u8], ports: &[u16]) -> Result<Captured, String> {
         if let Err(why) = captured.workload.add_as_it_is(payload) {
             problem = Some(why);
         }
+        true
     })?;
+    captured.packets = packets;
     match problem {
         Some(problem) => Err(format!("holds {problem}")),
-        None if captured.workload.is_empty() => Err(format!("has no queries to port {}", ports[0])),
+        None if captured.workload.is_empty() => {
+            Err(format!("has no queries to port {}: {packets}", ports[0]))
+        }
         None => Ok(captured),
     }
 }
@@ -133,7 +137,9 @@ mod tests {
         ]);
         assert!(is_capture(&file) && is_capture(b"\x0a\x0d\x0d\x0a") && !is_capture(b"a.example"));
         let captured = queries(&file, &[53, 5_353]).unwrap();
-        assert_eq!((captured.times_ns, captured.left_out), (vec![5, 3], 3));
+        assert_eq!(captured.times_ns, [5, 3]);
+        let PacketCounts { read, used, unwanted, other_ports, .. } = captured.packets;
+        assert_eq!((read, used, unwanted, other_ports), (6, 2, 3, 1));
         assert_eq!(captured.answer_bytes, 1_232);
         let workload = captured.workload;
         assert_eq!((workload.len(), workload.longest()), (2, cookie.len()));
@@ -156,6 +162,9 @@ mod tests {
         assert!(
             told(b"nothing of the kind, but long enough").contains("neither a pcap nor a pcapng")
         );
-        assert_eq!(told(&capture(&[(1, false, 53, b"x")])), "has no queries to port 53");
+        assert_eq!(
+            told(&capture(&[(1, false, 53, b"x")])),
+            "has no queries to port 53: 0 of 1 packets are used; left out: 1 with other messages"
+        );
     }
 }

@@ -10,11 +10,12 @@ use std::process::ExitCode;
 use base::time::NS_PER_S;
 use load::Rate;
 use netio::signal::Signals;
-use netio::{resolve, stdout};
+use netio::{ScopedAddress, resolve, scoped, stdout};
 
 use crate::args::{Failure, Mode, UNLIMITED_NS, failure, parse_rate, parse_seconds};
 use crate::asked::Asking;
 use crate::capture::DNS_PORT;
+use crate::edns::{EdnsArgs, EdnsOption, parse_option};
 use crate::exchanges::Limits;
 use crate::failed;
 use crate::record::Report;
@@ -43,7 +44,7 @@ pub struct Args {
     port: u16,
     /// Own address that queries leave from
     #[arg(short = 'a', value_name = "ADDRESS")]
-    local: Option<IpAddr>,
+    local: Option<ScopedAddress>,
     /// File of queries [default: standard input]
     #[arg(short = 'd', value_name = "FILE", default_value = "-", hide_default_value = true)]
     queries: PathBuf,
@@ -68,6 +69,9 @@ pub struct Args {
     /// Use EDNS
     #[arg(short = 'e')]
     edns: bool,
+    /// Add an option of EDNS by its number, with its data in hex; implies EDNS
+    #[arg(short = 'E', value_name = "CODE:HEX", value_parser = parse_option)]
+    edns_options: Vec<EdnsOption>,
     /// Set the bit DO, with EDNS
     #[arg(short = 'D')]
     dnssec: bool,
@@ -111,21 +115,23 @@ impl Args {
         let is_wanted = |ip: IpAddr| match &*self.family {
             "inet" => ip.is_ipv4(),
             "inet6" => ip.is_ipv6(),
-            _ => self.local.is_none_or(|own| own.is_ipv4() == ip.is_ipv4()),
+            _ => self.local.is_none_or(|own| own.address.is_ipv4() == ip.is_ipv4()),
         };
+        let scope = self.local.map_or(0, |local| local.scope);
         resolve::endpoint(&self.server, Some(self.port), is_wanted)
+            .and_then(|server| scoped::with_scope(server, scope))
             .map_err(|why| (format!("-s {why}"), 1))
     }
 
     fn settings(&self) -> Result<Settings, Failure> {
         let server = self.server()?;
-        let asking = Asking::of_file(&self.queries, self.edns || self.dnssec, self.dnssec);
-        let asked = asking.asked(server.port())?;
+        let edns = EdnsArgs::of_dnsperf(self.edns, self.dnssec, &self.edns_options);
+        let asked = Asking::of_file(&self.queries, edns).asked(server.port(), None)?;
         let runs = self.runs.or_else(|| self.duration.is_none().then_some(1));
         let rate = self.rate.or_else(|| Rate::per_second(1_000.0));
         let rate = rate.ok_or_else(|| ("-Q: no rate".to_owned(), 2))?;
         Ok(Settings {
-            local: self.local,
+            local: self.local.map(|local| local.address),
             transport: match self.mode {
                 Mode::Udp => Transport::Udp { tc_fallback: false },
                 Mode::Tcp => Transport::Tcp,

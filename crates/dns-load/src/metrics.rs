@@ -162,7 +162,7 @@ mod tests {
     /// Queries that came due every 10 ms, every tenth refused (`refused10`), every tenth late
     /// (`delay10`), every tenth without an answer and every tenth never sent.
     fn played() -> (Settings, LaneResult) {
-        let query = Query { recursion_desired: true, edns: None };
+        let query = Query::PLAIN;
         let workload = Workload::parse("queries", b"a.example A\n", query).unwrap();
         let rate = Rate::per_second(100.0).unwrap();
         let settings = Settings {

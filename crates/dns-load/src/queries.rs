@@ -1,15 +1,10 @@
-//! What is asked: queries made once before a run, from dnsperf's text format, a zone or a capture. A line of
-//! text holds a name and a type; blank lines and those that begin with `;` or `#` say nothing.
-
-use std::str;
+//! What is asked: queries made once before a run, from a file of queries, a zone or a capture.
 
 use dns_wire::header::HEADER_BYTES;
 use dns_wire::{Kind, Message, Query};
 
 use crate::expected::Expected;
-
-/// Problems that are told at most.
-const PROBLEMS_MAX: usize = 10;
+use crate::query_file::{self, BadLines};
 
 /// The queries of a run as octets, with identifier 0.
 #[derive(Clone, Debug, Default)]
@@ -26,48 +21,23 @@ impl Workload {
     /// # Errors
     ///
     /// All problems with line and column, the first ten in words.
-    pub fn parse(file: &str, text: &[u8], query: Query) -> Result<Self, String> {
-        let mut workload = Self::default();
-        let (mut problems, mut further) = (Vec::new(), 0_u64);
-        for (index, line) in text.split(|&octet| octet == b'\n').enumerate() {
-            if let Err((column, why)) = workload.add_line(line, query) {
-                if problems.len() < PROBLEMS_MAX {
-                    problems.push(format!("{file}:{}:{column}: {why}", index + 1));
-                } else {
-                    further += 1;
-                }
-            }
-        }
-        if further > 0 {
-            problems.push(format!("{file}: {further} more lines are wrong"));
-        }
-        if problems.is_empty() && workload.ends.is_empty() {
-            problems.push(format!("{file}: no query in it; a line is a name and a type"));
-        }
-        if problems.is_empty() { Ok(workload) } else { Err(problems.join("\n")) }
+    pub fn parse(file: &str, text: &[u8], query: Query<'_>) -> Result<Self, String> {
+        query_file::read(file, text, query, BadLines::Refuse).map(|found| found.workload)
     }
 
-    /// Adds the query of a line, if it holds one; else column and reason.
-    fn add_line(&mut self, line: &[u8], query: Query) -> Result<(), (usize, String)> {
-        let mut words = line
-            .split(u8::is_ascii_whitespace)
-            .filter(|word| !word.is_empty())
-            .map(|word| (word.as_ptr().addr() - line.as_ptr().addr() + 1, word));
-        let Some((name_at, name)) = words.next() else { return Ok(()) };
-        if matches!(name[0], b';' | b'#') {
-            return Ok(());
-        }
-        let end = line.trim_ascii_end().len() + 1;
-        let (kind_at, kind) = words.next().ok_or_else(|| (end, "a type is missing".to_owned()))?;
-        let kind: Kind = str::from_utf8(kind)
-            .map_err(|_| "a type is plain text")
-            .and_then(str::parse)
-            .map_err(|why| (kind_at, why.to_owned()))?;
-        if let Some((at, _)) = words.next() {
-            return Err((at, "more than a name and a type".to_owned()));
-        }
-        query.append(&mut self.octets, name, kind).map_err(|why| (name_at, why.to_string()))?;
-        self.end().map_err(|why| (1, why.to_owned()))
+    /// Adds a query for records of the type `kind` of the name that `name` writes.
+    ///
+    /// # Errors
+    ///
+    /// Why `name` is no name, or that there is no room.
+    pub(crate) fn add_query(
+        &mut self,
+        name: &[u8],
+        kind: Kind,
+        query: Query<'_>,
+    ) -> Result<(), String> {
+        query.append(&mut self.octets, name, kind).map_err(|why| why.to_string())?;
+        self.end().map_err(str::to_owned)
     }
 
     /// Ends the query whose octets were appended last.
@@ -82,7 +52,7 @@ impl Workload {
     /// # Panics
     ///
     /// When `name` is none, or others were added without what they must be answered with.
-    pub(crate) fn add(&mut self, name: &[u8], kind: Kind, query: Query, expected: Expected) {
+    pub(crate) fn add(&mut self, name: &[u8], kind: Kind, query: Query<'_>, expected: Expected) {
         assert_eq!(self.expected.len(), self.ends.len(), "all are expected to be something");
         query.append(&mut self.octets, name, kind).expect("names that were made are names");
         self.end().expect("a zone has a million queries of 282 octets at most");
@@ -151,47 +121,5 @@ impl Workload {
         let is_repeated = answer.header().counts[0] == 1
             && query[HEADER_BYTES..].starts_with(answer.question_octets());
         is_repeated || Message::parse(query).is_ok_and(|query| answer.asks_as(&query))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const PLAIN: Query = Query { recursion_desired: true, edns: None };
-
-    #[test]
-    fn a_file_of_dnsperf_is_read() {
-        let text = b"; a comment\nwww.example.com A\n\n  example.com.\tmx\r\n# none\n. TYPE65280";
-        let workload = Workload::parse("x", text, PLAIN).unwrap();
-        let asked: Vec<_> = (0..workload.len())
-            .map(|index| {
-                let message = Message::parse(workload.query(index)).unwrap();
-                let question = message.questions().next().unwrap();
-                format!("{} {}", question.name, question.kind)
-            })
-            .collect();
-        assert_eq!(asked, ["www.example.com. A", "example.com. MX", ". TYPE65280"]);
-    }
-
-    #[test]
-    fn every_problem_is_told_with_its_place() {
-        let text = b"a.example A\nb..example A\n  c.example\nd.example AAA\ne.example A IN\n";
-        let problems = Workload::parse("q.txt", text, PLAIN).unwrap_err();
-        let lines: Vec<_> = problems.lines().collect();
-        assert_eq!(
-            lines,
-            [
-                "q.txt:2:1: nothing between two dots",
-                "q.txt:3:12: a type is missing",
-                "q.txt:4:11: no type of record: a mnemonic like AAAA, or TYPE and a number",
-                "q.txt:5:13: more than a name and a type",
-            ]
-        );
-        let none = Workload::parse("q.txt", b";\n", PLAIN).unwrap_err();
-        assert_eq!(none, "q.txt: no query in it; a line is a name and a type");
-        let many = Workload::parse("q.txt", &b"x\n".repeat(12), PLAIN).unwrap_err();
-        assert_eq!(many.lines().count(), 11);
-        assert!(many.ends_with("q.txt: 2 more lines are wrong"), "{many}");
     }
 }

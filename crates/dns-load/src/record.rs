@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use base::Figure;
 use base::time::NS_PER_S;
 use dns_wire::{Malformed, Rcode};
 use load::Health;
@@ -297,10 +298,10 @@ impl fmt::Display for Report {
         let (load, queries, answers) = (&self.load, &self.load.exchanges, &self.answers);
         writeln!(
             f,
-            "{:.0} queries/s offered for {:.3} s, {:.1}/s answered within {} s{}",
-            load.offered_per_s,
+            "{} queries/s offered for {:.3} s, {}/s answered within {} s{}",
+            Figure(load.offered_per_s),
             load.duration_s,
-            load.completed_per_s,
+            Figure(load.completed_per_s),
             load.deadline_s,
             if self.interrupted { " (interrupted)" } else { "" }
         )?;

@@ -7,7 +7,10 @@ use std::{fmt, io, thread};
 use base::time::NS_PER_MS;
 use dns_wire::query::QUERY_BYTES_MAX;
 use load::{Schedule, Timeline};
-use netio::{Clock, FrameRoute, NetError, Outbox, ReadyList, Route, UdpOptions, UdpSocket};
+use netio::{
+    Clock, FrameRoute, NetError, Outbox, ReadyList, Route, UdpOptions, UdpSocket, file_limit,
+    own_endpoint,
+};
 
 use crate::drive::{Fallback, Lane, LaneResult};
 use crate::exchanges::Exchanges;
@@ -30,6 +33,8 @@ const LEAD_NS: u64 = 20 * NS_PER_MS;
 pub enum LoadError {
     /// The settings cannot work; every problem.
     Settings(Vec<String>),
+    /// The process may not have so many sockets.
+    Limit(String),
     /// The environment refused something.
     Net(NetError),
 }
@@ -38,6 +43,7 @@ impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Settings(problems) => f.write_str(&problems.join("\n")),
+            Self::Limit(problem) => f.write_str(problem),
             Self::Net(error) => error.fmt(f),
         }
     }
@@ -62,6 +68,9 @@ pub fn run(settings: &Settings, stop: &AtomicBool) -> Result<Report, LoadError> 
     if !problems.is_empty() {
         return Err(LoadError::Settings(problems));
     }
+    let follows = settings.transport == Transport::Udp { tc_fallback: true };
+    let sockets = u64::from(settings.ports) * if follows { 2 } else { 1 };
+    file_limit::need(sockets).map_err(LoadError::Limit)?;
     match settings.transport {
         Transport::Udp { .. } => over_udp(settings, stop),
         Transport::Tcp => over_tcp(settings, stop),
@@ -171,7 +180,7 @@ fn open(settings: &Settings) -> Result<UdpSocket, NetError> {
         receive_buffer_bytes: Some(buffer_bytes),
         send_buffer_bytes: Some(buffer_bytes),
         coalesce: settings.segmentation,
-        ..UdpOptions::at((settings.local.unwrap_or(any), 0))
+        ..UdpOptions::at(own_endpoint(settings.local.unwrap_or(any), settings.server))
     })
 }
 

@@ -24,7 +24,7 @@ struct Server {
 
 /// One trial: the share that was not carried, and answers carried per second.
 fn trial(server: &mut Server, rate_per_s: f64, dwell_s: f64) -> (f64, f64) {
-    let query = Query { recursion_desired: true, edns: None };
+    let query = Query::PLAIN;
     let workload = Workload::parse("queries", b"www.google.com AAAA\n", query).unwrap();
     let identities = Identities { ports: PORTS, id_base: 0 };
     let rate = Rate::per_second(rate_per_s).unwrap();

@@ -17,7 +17,7 @@ const PORTS: u64 = 3;
 
 fn workload() -> Workload {
     let text = b"a.example A\nb.example AAAA\nc.example MX\n";
-    Workload::parse("queries", text, Query { recursion_desired: true, edns: None }).unwrap()
+    Workload::parse("queries", text, Query::PLAIN).unwrap()
 }
 
 fn exchanges(workload: &Workload) -> Exchanges<'_> {

@@ -16,7 +16,7 @@ use netio::{FrameRoute, interface, namespace};
 const QUERIES: u64 = 2_000;
 /// Longer than any machine takes to answer a query.
 const LONG_NS: u64 = 60 * NS_PER_S;
-const QUERY: Query = Query { recursion_desired: true, edns: None };
+const QUERY: Query<'_> = Query::PLAIN;
 
 /// A new namespace with a veth pair for this thread, at whose far end nobody has the address that is
 /// asked; false, said, where that is not possible.

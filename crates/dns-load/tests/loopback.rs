@@ -17,9 +17,9 @@ const QUERIES: u64 = 1_000;
 const ANSWERED: Limits = Limits { deadline_ns: 60 * NS_PER_S, grace_ns: 0 };
 /// How long queries are watched some of which have no answer: each run lasts so long.
 const UNANSWERED: Limits = Limits { deadline_ns: 10 * NS_PER_S, grace_ns: 0 };
-const QUERY: Query = Query {
-    recursion_desired: true,
+const QUERY: Query<'_> = Query {
     edns: Some(Edns { udp_payload_bytes: 1_232, extended_rcode: 0, version: 0, dnssec_ok: false }),
+    ..Query::PLAIN
 };
 
 fn workload() -> Workload {

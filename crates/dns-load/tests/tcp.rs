@@ -21,7 +21,7 @@ const FOLLOW: Transport = Transport::Udp { tc_fallback: true };
 
 fn settings(server: SocketAddr, transport: Transport, limits: Limits) -> Settings {
     let text = b"www.google.com AAAA\nexample.org MX\n. NS\nA.rather.LONG.name.example TXT\n";
-    let query = Query { recursion_desired: true, edns: None };
+    let query = Query::PLAIN;
     let workload = Workload::parse("queries", text, query).unwrap();
     Settings {
         duration_ns: NS_PER_S / 2,

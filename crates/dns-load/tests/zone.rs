@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use dns_load::{Fault, Zone, ZoneLike};
 use dns_wire::{Kind, Message, Query, Rcode, name};
 
-const QUERY: Query = Query { recursion_desired: false, edns: None };
+const QUERY: Query<'_> = Query { recursion_desired: false, ..Query::PLAIN };
 
 fn like(seed: u64, names: u32) -> ZoneLike {
     ZoneLike { seed, names, origin: "zone.test".parse().unwrap() }

@@ -27,6 +27,6 @@ pub use kind::{Class, Kind};
 pub use malformed::Malformed;
 pub use message::{Message, Question};
 pub use name::{Name, NameError};
-pub use query::Query;
+pub use query::{EdnsOptions, Query};
 pub use rcode::Rcode;
 pub use record::{Edns, Record};

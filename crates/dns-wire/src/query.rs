@@ -9,25 +9,70 @@ use crate::kind::{Class, Kind};
 use crate::name::{self, NAME_BYTES_MAX, NameError};
 use crate::record::Edns;
 
-/// Octets of a query at most: header, the longest name, type and class, an OPT record without options.
+/// Octets of a query without options at most: header, the longest name, type and class, an OPT record.
 pub const QUERY_BYTES_MAX: usize = HEADER_BYTES + NAME_BYTES_MAX + 4 + 11;
 
 /// What all queries of a load have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Query {
+pub struct Query<'a> {
     /// Set RD.
     pub recursion_desired: bool,
     /// Add an OPT record.
     pub edns: Option<Edns>,
+    /// What the OPT record holds.
+    pub options: EdnsOptions<'a>,
 }
 
-impl Query {
+/// The options of an OPT record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EdnsOptions<'a> {
+    /// Options as they stand in the record: code, length and data of each.
+    pub octets: &'a [u8],
+    /// Octets to a multiple of which the message is padded (RFC 7830); 0 for no padding.
+    pub padding_block: u16,
+}
+
+/// Code of the option for padding (RFC 7830).
+const PADDING: u16 = 12;
+/// Octets of an option without its data.
+const OPTION_HEAD_BYTES: usize = 4;
+
+impl EdnsOptions<'_> {
+    /// Appends the options to a message that ends with an OPT record without any, of which the last two
+    /// octets are their length.
+    fn append(&self, message: &mut Vec<u8>, start: usize) {
+        let length_at = message.len() - 2;
+        message.extend_from_slice(self.octets);
+        if self.padding_block > 0 {
+            let len = message.len() - start + OPTION_HEAD_BYTES;
+            let padded = len.next_multiple_of(self.padding_block.into());
+            message.extend_from_slice(&PADDING.to_be_bytes());
+            message.extend_from_slice(&((padded - len) as u16).to_be_bytes());
+            message.resize(start + padded, 0);
+        }
+        let len = (message.len() - length_at - 2) as u16;
+        message[length_at..length_at + 2].copy_from_slice(&len.to_be_bytes());
+    }
+}
+
+impl Query<'_> {
+    /// A query with RD and without an OPT record.
+    pub const PLAIN: Self = Self {
+        recursion_desired: true,
+        edns: None,
+        options: EdnsOptions { octets: &[], padding_block: 0 },
+    };
+
     /// Appends a query with identifier 0 for records of the type `kind` and the class IN of the name
     /// that `name` writes. On an error `octets` are as before.
     ///
     /// # Errors
     ///
     /// Why `name` is no name.
+    ///
+    /// # Panics
+    ///
+    /// When the options are longer than 65,535 octets.
     pub fn append(&self, octets: &mut Vec<u8>, name: &[u8], kind: Kind) -> Result<(), NameError> {
         let start = octets.len();
         let flags = if self.recursion_desired { Flags::RECURSION_DESIRED } else { 0 };
@@ -43,6 +88,11 @@ impl Query {
         octets.extend_from_slice(&Class::INTERNET.0.to_be_bytes());
         if let Some(edns) = self.edns {
             octets.extend_from_slice(&edns.emit());
+            assert!(
+                self.options.octets.len() <= usize::from(u16::MAX),
+                "options fit into a record"
+            );
+            self.options.append(octets, start);
         }
         Ok(())
     }

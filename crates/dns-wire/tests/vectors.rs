@@ -38,7 +38,7 @@ fn shown(record: &Record<'_>) -> String {
 #[test]
 fn the_query_of_the_slides_is_written_to_the_octet() {
     let edns = Edns { udp_payload_bytes: 4_096, extended_rcode: 0, version: 0, dnssec_ok: false };
-    let query = Query { recursion_desired: true, edns: Some(edns) };
+    let query = Query { edns: Some(edns), ..Query::PLAIN };
     let mut written = Vec::new();
     query.append(&mut written, b"www.google.com", Kind::AAAA).unwrap();
     let mut expected = octets(SLIDES);
@@ -48,7 +48,7 @@ fn the_query_of_the_slides_is_written_to_the_octet() {
     assert_eq!(written.len() + 42, 85);
     query.append(&mut written, b"a..b", Kind::AAAA).unwrap_err();
     assert_eq!(written, expected);
-    let plain = Query { recursion_desired: false, edns: None };
+    let plain = Query { recursion_desired: false, ..Query::PLAIN };
     written.clear();
     plain.append(&mut written, b".", Kind::SOA).unwrap();
     assert_eq!(written, [0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 6, 0, 1]);

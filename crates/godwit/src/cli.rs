@@ -298,6 +298,13 @@ mod tests {
         ] {
             let Command::Trafgen(_) = parse(line).unwrap().command else { panic!("{line}") };
         }
+        for line in [
+            "trafgen --dev eth0 --conf trafgen.cfg --cpu 2 --rat 5kpps --prio --kernel 5 -k1000 -H",
+            "trafgen -v",
+        ] {
+            let words = as_called(line.split_whitespace().map(OsString::from).collect());
+            command().try_get_matches_from(words).unwrap_or_else(|error| panic!("{line}: {error}"));
+        }
         for line in ["trafgen", "trafgen -i x {}", "trafgen {} -b 5", "trafgen {} -t 1 -b 1pps"] {
             assert_eq!(parse(line).unwrap_err().exit_code(), 2, "{line}");
         }

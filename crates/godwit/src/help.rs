@@ -228,7 +228,15 @@ pub(crate) fn decorated(command: Command) -> Command {
     decorate(command, "")
 }
 
+/// Commands that stand in for C programs: as with getopt_long(3), long switches may be cut short as long
+/// as it is clear which one is meant, and of a switch that is given twice the last one counts.
+const STANDING_IN: [&str; 7] =
+    ["perfdhcp", "trafgen", "ifpps", "cpustat", "dccp perf", "dccp ttcp", "dns dnsperf"];
+
 fn decorate(mut command: Command, words: &str) -> Command {
+    if STANDING_IN.contains(&words) {
+        command = command.infer_long_args(true).args_override_self(true);
+    }
     for (_, heading, flags) in HEADINGS.iter().filter(|(of, ..)| *of == words) {
         for flag in *flags {
             command = command.mut_arg(flag, |arg| arg.help_heading(*heading));

@@ -537,3 +537,20 @@ fn a_link_called_dnsperf_takes_its_words_and_prints_its_lines() {
     let output = linked(folder.path(), "dnsperf", &["-s", "127.0.0.1", "-u"]);
     assert_eq!(output.status.code(), Some(2), "updates are not sent");
 }
+
+#[test]
+fn more_ports_than_the_soft_limit_of_open_files_are_opened() {
+    if !require(&["prlimit"]) {
+        return;
+    }
+    let echo = Echo::start(&[]);
+    let output = Command::new("prlimit")
+        .args(["--nofile=80:2000", "--", GODWIT, "dns", "load", "-s", &echo.address])
+        .args(["--rate", "1000", "--duration", "0.3", "--ports", "256", "--json", "-"])
+        .output()
+        .expect("prlimit starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert_eq!(number(&record(&output), "/exchanges/due"), 300, "{said}");
+    echo.end();
+}

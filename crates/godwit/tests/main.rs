@@ -24,6 +24,7 @@ mod differ;
 mod direct;
 mod disk_full;
 mod dns;
+mod dns_queries;
 mod dns_zone;
 mod durability_trace;
 mod generator;

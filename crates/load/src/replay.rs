@@ -1,9 +1,76 @@
 //! When something happened, read from what it left behind: a capture of its messages, or the lease file
 //! of a Kea server.
 
+use core::fmt;
+
 use base::time::NS_PER_S;
-use packet_wire::pcap::{self, LINK_ETHERNET, LINK_RAW_IP, PcapError, Reader};
-use packet_wire::{ethernet, frame, ipv6, protocol, udp};
+use packet_wire::captured::{self, SkipReason};
+use packet_wire::pcap::{PcapError, Reader};
+
+/// The times of something that happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recording {
+    /// Nanoseconds since 1970, ascending; at least one.
+    pub times_ns: Vec<u64>,
+    /// What became of the packets; `None` for a lease file.
+    pub packets: Option<PacketCounts>,
+}
+
+impl Recording {
+    /// A sentence about the packets of the capture `path` that are not used; `None` when all are.
+    #[must_use]
+    pub fn notice(&self, path: &str) -> Option<String> {
+        let packets = self.packets.filter(|packets| !packets.is_complete())?;
+        Some(format!("{path}: {packets}"))
+    }
+}
+
+/// How many packets a capture has, and what became of each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PacketCounts {
+    /// All of them.
+    pub read: u64,
+    /// Those that are used.
+    pub used: u64,
+    /// Datagrams to other ports.
+    pub other_ports: u64,
+    /// Datagrams to the right ports that carry something else than is wanted.
+    pub unwanted: u64,
+    /// Packets without a datagram, by their reasons.
+    pub skipped: [u64; SkipReason::ALL.len()],
+    /// The file ends inside of a packet.
+    pub ends_early: bool,
+}
+
+impl PacketCounts {
+    /// Returns true when every packet is used.
+    #[must_use]
+    pub const fn is_complete(&self) -> bool {
+        self.used == self.read && !self.ends_early
+    }
+}
+
+impl fmt::Display for PacketCounts {
+    /// A sentence such as `3 of 9 packets are used; left out: 4 to other ports, 2 fragments`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} packets are used", self.used, self.read)?;
+        let by_content =
+            [(self.other_ports, "to other ports"), (self.unwanted, "with other messages")];
+        let mut separator = "; left out: ";
+        for (count, what) in by_content.into_iter().filter(|(count, _)| *count > 0) {
+            write!(f, "{separator}{count} {what}")?;
+            separator = ", ";
+        }
+        for reason in SkipReason::ALL.into_iter().filter(|r| self.skipped[r.index()] > 0) {
+            write!(f, "{separator}{} {reason}", self.skipped[reason.index()])?;
+            separator = ", ";
+        }
+        if self.ends_early {
+            f.write_str("; the file ends inside of a packet")?;
+        }
+        Ok(())
+    }
+}
 
 /// The times in `file`, ascending: of UDP datagrams to `port` that `is_first` says yes to, if it is a
 /// capture; of the last change of every lease, if it is a lease file, which has whole seconds: those
@@ -12,37 +79,53 @@ use packet_wire::{ethernet, frame, ipv6, protocol, udp};
 /// # Errors
 ///
 /// In words, when it is neither, or has none.
-pub fn times(file: &[u8], port: u16, is_first: impl Fn(&[u8]) -> bool) -> Result<Vec<u64>, String> {
-    let mut times_ns = match Reader::new(file) {
+pub fn times(
+    file: &[u8],
+    port: u16,
+    is_first: impl Fn(&[u8]) -> bool,
+) -> Result<Recording, String> {
+    let mut recording = match Reader::new(file) {
         Ok(reader) => of_capture(reader, port, is_first)?,
-        Err(PcapError::Magic | PcapError::Truncated) => of_leases(file)?,
+        Err(PcapError::Magic | PcapError::Truncated) => {
+            Recording { times_ns: of_leases(file)?, packets: None }
+        }
         Err(error) => return Err(error.to_string()),
     };
-    if times_ns.is_empty() {
-        return Err("has nothing to be replayed".into());
+    if recording.times_ns.is_empty() {
+        let why = recording.packets.map(|packets| format!(": {packets}")).unwrap_or_default();
+        return Err(format!("has nothing to be replayed{why}"));
     }
-    times_ns.sort_unstable();
-    Ok(times_ns)
+    recording.times_ns.sort_unstable();
+    Ok(recording)
 }
 
 fn of_capture(
     reader: Reader<'_>,
     port: u16,
     is_first: impl Fn(&[u8]) -> bool,
-) -> Result<Vec<u64>, String> {
+) -> Result<Recording, String> {
     let mut times_ns = Vec::new();
-    let take = |time_ns, payload: &[u8]| times_ns.extend(is_first(payload).then_some(time_ns));
-    each_datagram(reader, &[port], take)?;
-    Ok(times_ns)
+    let take = |time_ns, payload: &[u8]| {
+        let is_wanted = is_first(payload);
+        times_ns.extend(is_wanted.then_some(time_ns));
+        is_wanted
+    };
+    let packets = each_datagram(reader, &[port], take)?;
+    Ok(Recording { times_ns, packets: Some(packets) })
 }
 
-/// Gives `take` every UDP datagram to one of `ports` in the capture `file` (pcap or pcapng), in its order: when it
-/// was captured, nanoseconds since 1970, and what it carries.
+/// Gives `take` every UDP datagram to one of `ports` in the capture `file` (pcap or pcapng), in its
+/// order: when it was captured, nanoseconds since 1970, and what it carries. `take` returns whether the
+/// datagram is used.
 ///
 /// # Errors
 ///
-/// In words, when it is no such file, or damaged before the first of them.
-pub fn datagrams(file: &[u8], ports: &[u16], take: impl FnMut(u64, &[u8])) -> Result<(), String> {
+/// In words, when it is no such file, or damaged before the first packet.
+pub fn datagrams(
+    file: &[u8],
+    ports: &[u16],
+    take: impl FnMut(u64, &[u8]) -> bool,
+) -> Result<PacketCounts, String> {
     let reader = Reader::new(file).map_err(|error| format!("is {error}"))?;
     each_datagram(reader, ports, take)
 }
@@ -50,42 +133,30 @@ pub fn datagrams(file: &[u8], ports: &[u16], take: impl FnMut(u64, &[u8])) -> Re
 fn each_datagram(
     reader: Reader<'_>,
     ports: &[u16],
-    mut take: impl FnMut(u64, &[u8]),
-) -> Result<(), String> {
-    let link_type = reader.link_type();
-    if ![LINK_ETHERNET, LINK_RAW_IP].contains(&link_type) {
-        return Err(format!("is a capture of link type {link_type}, neither Ethernet nor IP"));
-    }
-    let mut has_some = false;
+    mut take: impl FnMut(u64, &[u8]) -> bool,
+) -> Result<PacketCounts, String> {
+    let mut counts = PacketCounts::default();
     for record in reader {
-        let record: pcap::Record<'_> = match record {
+        let record = match record {
             Ok(record) => record,
             // What a capture that was cut short holds before is good.
-            Err(PcapError::Truncated) if has_some => break,
+            Err(PcapError::Truncated) if counts.read > 0 => {
+                counts.ends_early = true;
+                break;
+            }
             Err(error) => return Err(error.to_string()),
         };
-        if let Some(payload) = payload_to(record.octets, link_type, ports) {
-            has_some = true;
-            take(record.time_ns, payload);
+        counts.read += 1;
+        match captured::datagram(&record) {
+            Ok(datagram) if !ports.contains(&datagram.destination.port()) => {
+                counts.other_ports += 1;
+            }
+            Ok(datagram) if take(record.time_ns, datagram.payload) => counts.used += 1,
+            Ok(_) => counts.unwanted += 1,
+            Err(reason) => counts.skipped[reason.index()] += 1,
         }
     }
-    Ok(())
-}
-
-/// What a packet carries to one of these UDP ports.
-fn payload_to<'p>(octets: &'p [u8], link_type: u32, ports: &[u16]) -> Option<&'p [u8]> {
-    let packet =
-        if link_type == LINK_ETHERNET { ethernet::Header::parse(octets).ok()?.1 } else { octets };
-    let (found, payload) = if packet.first()? >> 4 == 6 {
-        let (header, segment) = ipv6::Header::parse(packet).ok()?;
-        let is_udp = header.next_header == protocol::UDP;
-        let (udp, payload) = udp::Header::parse(segment).ok().filter(|_| is_udp)?;
-        (udp.destination_port, payload)
-    } else {
-        let datagram = frame::open_packet(packet).ok()?;
-        (datagram.destination.port(), datagram.payload)
-    };
-    ports.contains(&found).then_some(payload)
+    Ok(counts)
 }
 
 fn of_leases(file: &[u8]) -> Result<Vec<u64>, String> {
@@ -124,7 +195,9 @@ fqdn_rev,hostname,state,user_context\n\
     #[test]
     fn leases_tell_when_they_were_given() {
         let s = |tenths| 170_000_000_000_000_000 * 10 + tenths * NS_PER_S / 10;
-        assert_eq!(times(LEASES, 67, |_| true), Ok(vec![s(0), s(10), s(15)]));
+        let recording = times(LEASES, 67, |_| true).unwrap();
+        assert_eq!(recording, Recording { times_ns: vec![s(0), s(10), s(15)], packets: None });
+        assert_eq!(recording.notice("leases"), None);
         assert!(times(b"a,b\n1,2\n", 67, |_| true).unwrap_err().contains("neither"));
         let cut = &LEASES[..LEASES.len() - 40];
         assert!(times(cut, 67, |_| true).unwrap_err().contains("line 4"));
@@ -134,9 +207,9 @@ fqdn_rev,hostname,state,user_context\n\
     #[test]
     fn of_a_capture_the_messages_to_the_port_count() {
         use base::Writer;
-        use packet_wire::ipv4;
-        use packet_wire::pcap::{ByteOrder, Resolution};
-        let mut file = pcap::Writer::new(LINK_RAW_IP, ByteOrder::Big, Resolution::Microseconds);
+        use packet_wire::pcap::{ByteOrder, LINK_RAW_IP, Resolution, Writer as PcapWriter};
+        use packet_wire::{ipv4, protocol, udp};
+        let mut file = PcapWriter::new(LINK_RAW_IP, ByteOrder::Big, Resolution::Microseconds);
         let address = std::net::Ipv4Addr::LOCALHOST;
         for (time_us, port, payload) in [(9, 67, b"a"), (5, 67, b"a"), (6, 68, b"a"), (7, 67, b"b")]
         {
@@ -148,7 +221,16 @@ fqdn_rev,hostname,state,user_context\n\
             file.packet(time_us * 1_000, writer.written());
         }
         let found = times(file.octets(), 67, |payload| payload == b"a");
-        assert_eq!(found, Ok(vec![5_000, 9_000]));
-        assert!(times(file.octets(), 69, |_| true).is_err());
+        let found = found.unwrap();
+        assert_eq!(found.times_ns, [5_000, 9_000]);
+        assert_eq!(
+            found.notice("x.pcap").unwrap(),
+            "x.pcap: 2 of 4 packets are used; left out: 1 to other ports, 1 with other messages"
+        );
+        let none = times(file.octets(), 69, |_| true).unwrap_err();
+        assert!(none.starts_with("has nothing to be replayed: 0 of 4 packets"), "{none}");
+        let cut = &file.octets()[..file.octets().len() - 1];
+        let cut = times(cut, 67, |_| true).unwrap().notice("x.pcap").unwrap();
+        assert!(cut.ends_with("; the file ends inside of a packet"), "{cut}");
     }
 }

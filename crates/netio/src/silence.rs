@@ -5,6 +5,8 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
+use crate::own_endpoint;
+
 /// How long the network may take to say something.
 const PATIENCE: Duration = Duration::from_millis(300);
 
@@ -33,7 +35,7 @@ fn ask(server: SocketAddr, local: Option<IpAddr>) -> io::Result<()> {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
-    let socket = UdpSocket::bind((local.unwrap_or(any), 0))?;
+    let socket = UdpSocket::bind(own_endpoint(local.unwrap_or(any), server))?;
     socket.connect(server)?;
     socket.set_read_timeout(Some(PATIENCE))?;
     socket.send(&[])?;

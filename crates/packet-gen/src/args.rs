@@ -17,7 +17,7 @@ use crate::path::PathKind;
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Packet text
-    #[arg(value_name = "PACKET", conflicts_with = "input", required_unless_present_any = ["input", "example"])]
+    #[arg(value_name = "PACKET", conflicts_with = "input", required_unless_present_any = ["input", "example", "version"])]
     pub(crate) packet: Option<String>,
     /// Packet file, `-` for the standard input, or a capture (*.pcap*, pcapng too) to be sent with its times
     #[arg(short = 'i', long = "in", short_alias = 'c', alias = "conf", value_name = "FILE")]
@@ -64,7 +64,7 @@ pub struct Args {
     /// Size of the ring of each processor: KiB, MiB or GiB
     #[arg(short = 'S', long = "ring-size", value_name = "SIZE", default_value = "512KiB", value_parser = ring_bytes)]
     pub(crate) ring_bytes: usize,
-    /// Take #define, #include <stddef.h> and #ifdef in the packet file as such
+    /// Run the packet file through the C preprocessor, which is built in: #define, #include, #if
     #[arg(short = 'p', long = "cpp")]
     pub(crate) preprocess: bool,
     /// Define a name for the preprocessor
@@ -88,6 +88,24 @@ pub struct Args {
     /// Print a packet file to begin with
     #[arg(short = 'e', long, exclusive = true)]
     pub(crate) example: bool,
+    /// Print the version
+    #[arg(short = 'v', long, exclusive = true)]
+    pub(crate) version: bool,
+    /// Nothing: frames are handed over when they are due
+    #[arg(short = 'k', long, value_name = "US", hide = true)]
+    pub(crate) kernel_pull: Option<u64>,
+    /// Nothing: `chrt` and `nice` set priorities
+    #[arg(short = 'H', long, hide = true)]
+    pub(crate) prio_high: bool,
+    /// Refused: the privilege to send is kept until the end
+    #[arg(short = 'u', long, value_name = "UID", hide = true)]
+    pub(crate) user: Option<String>,
+    /// Refused, as --user
+    #[arg(short = 'g', long, value_name = "GID", hide = true)]
+    pub(crate) group: Option<String>,
+    /// Refused: frames of 802.11 are not made
+    #[arg(short = 'R', long, hide = true)]
+    pub(crate) rfraw: bool,
     /// Nothing: frames of any size fit
     #[arg(short = 'J', long = "jumbo-support", hide = true)]
     pub(crate) jumbo: bool,

@@ -1,14 +1,18 @@
 //! What is to be sent: a packet file through the language, or a capture with its times.
 
 use std::io::Read;
+use std::path::Path;
 
 use packet_wire::pcap::{self, PcapError};
 
 use crate::error::GeneratorError;
-use crate::language::{self, Problem, Program, Settings};
+use crate::language::{self, Include, Included, Problem, Program, Settings};
 use crate::pace::Schedule;
 use crate::packet::Packet;
 use crate::random::LibcRandom;
+
+/// Where the files of netsniff-ng are that `#include <NAME>` finds.
+const SYSTEM_FOLDER: &str = "/etc/netsniff-ng";
 
 /// Where packets come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,18 +62,42 @@ impl Source {
             return capture(&octets, settings.seed)
                 .map_err(|error| GeneratorError::Usage(format!("{}: {error}", self.name())));
         }
-        match language::compile(&octets, settings) {
+        match language::compile_with(&octets, settings, &|include| self.included(include)) {
             Ok(program) => Ok(Input { program, times: None }),
             Err(problems) => Err(GeneratorError::Usage(self.shown(&problems))),
         }
     }
 
-    /// Problems as text, each with the name of the file.
+    /// Problems as text, each with the name of the file that it is in.
     pub(crate) fn shown(&self, problems: &[Problem]) -> String {
-        let name = self.name();
-        let shown: Vec<String> =
-            problems.iter().map(|problem| format!("{name}:{problem}")).collect();
+        let shown: Vec<String> = problems
+            .iter()
+            .map(|problem| {
+                format!("{}:{problem}", problem.file.as_deref().unwrap_or_else(|| self.name()))
+            })
+            .collect();
         shown.join("\n")
+    }
+
+    /// Reads what an `#include` asks for: a name in quotes beside the file that includes it, other names
+    /// in trafgen's folder of the system.
+    fn included(&self, include: Include<'_>) -> Result<Included, String> {
+        let Include { name, is_system, from } = include;
+        let beside = match (from, self) {
+            (Some(from), _) => Path::new(from).parent(),
+            (None, Self::File(file)) if file != "-" => Path::new(file).parent(),
+            (None, _) => None,
+        };
+        let beside = (!is_system).then(|| beside.unwrap_or_else(|| Path::new("")).join(name));
+        let of_system = Path::new(SYSTEM_FOLDER).join(name);
+        let mut problems = Vec::new();
+        for path in beside.into_iter().chain([of_system]) {
+            match std::fs::read(&path) {
+                Ok(octets) => return Ok(Included { path: path.display().to_string(), octets }),
+                Err(error) => problems.push(format!("{}: {error}", path.display())),
+            }
+        }
+        Err(format!("`{name}` cannot be included: {}", problems.join("; ")))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use base::Figure;
 use serde::{Deserialize, Serialize};
 
 /// Name and version of the JSON documents.
@@ -138,11 +139,11 @@ impl Report {
     pub fn line(&self) -> String {
         let segmented = self.segmentation.map(|carried| format!(", segmented: {carried}"));
         format!(
-            "{:.1} s: {} packets, {:.0} pps, {:.3} Mbit/s, stalled {}{}",
+            "{:.1} s: {} packets, {} pps, {} Mbit/s, stalled {}{}",
             self.elapsed_s,
             self.sent,
-            self.rate_pps,
-            self.rate_bps / 1e6,
+            Figure(self.rate_pps),
+            Figure(self.rate_bps / 1e6),
             self.stalled,
             segmented.unwrap_or_default()
         )
@@ -159,8 +160,8 @@ impl fmt::Display for Report {
             writeln!(f, "{seconds:12} sec, {rest} usec on CPU{cpu} ({sent} packets)")?;
         }
         if self.elapsed_s > 0.0 && self.sent > 0 {
-            let megabits = self.rate_bps / 1e6;
-            writeln!(f, "{:12.0} packets per second, {megabits:.3} Mbit/s", self.rate_pps)?;
+            let megabits = Figure(self.rate_bps / 1e6);
+            writeln!(f, "{:>12} packets per second, {megabits} Mbit/s", Figure(self.rate_pps))?;
         }
         if let Some(carried) = self.segmentation {
             writeln!(f, "SEGMENTED: sent as {carried}; counters of interfaces may show these")?;

@@ -18,6 +18,8 @@ use crate::report::SmokeTest;
 use crate::send::{self, Sending};
 use crate::stream::Stream;
 
+/// The version of netsniff-ng whose command lines and packet files are taken.
+const REFERENCE: &str = "0.6.8";
 /// A packet file to begin with: the query of a well-known talk on DNS benchmarks, EDNS included.
 const EXAMPLE: &str = "\
 {
@@ -85,6 +87,11 @@ pub(crate) fn run(args: &Args) -> Result<(), GeneratorError> {
     if args.example {
         return say(EXAMPLE);
     }
+    if args.version {
+        let version = env!("CARGO_PKG_VERSION");
+        return say(&format!("trafgen of godwit {version}, in the place of trafgen {REFERENCE}\n"));
+    }
+    check_refused(args)?;
     let output = Output::of(args.output.as_deref())?;
     if matches!(output, Output::Nowhere) && !args.dry_run {
         let message = "where to? -o takes an interface or a file; --dry-run shows the frames";
@@ -122,6 +129,7 @@ pub(crate) fn run(args: &Args) -> Result<(), GeneratorError> {
         return dry_run(args, &mut stream, all);
     }
     if args.verbose {
+        describe_switches(args)?;
         describe(&input)?;
     }
     let begins_ns = u64::try_from(now.as_nanos()).unwrap_or(0);
@@ -135,6 +143,36 @@ pub(crate) fn run(args: &Args) -> Result<(), GeneratorError> {
     };
     announce(args, &input)?;
     say(&format!("\n{:12} packets outgoing\n{:12} bytes outgoing\n", written.0, written.1))
+}
+
+/// Names what to write in the place of switches that are refused.
+fn check_refused(args: &Args) -> Result<(), GeneratorError> {
+    let message = if args.user.is_some() || args.group.is_some() {
+        "-u and -g: run it as that user with the right to send: `setpriv --reuid UID --regid GID \
+         --clear-groups --inh-caps +net_raw --ambient-caps +net_raw trafgen ...`"
+    } else if args.rfraw {
+        "-R: frames of 802.11 are not made; write radiotap header and frame as octets and send them by \
+         an interface in monitor mode"
+    } else {
+        return Ok(());
+    };
+    Err(GeneratorError::Usage(message.to_owned()))
+}
+
+/// Names the switches that were taken and change nothing.
+fn describe_switches(args: &Args) -> Result<(), GeneratorError> {
+    for (is_given, switch, why) in [
+        (args.kernel_pull.is_some(), "-k", "frames are handed over when they are due"),
+        (args.prio_high, "-H", "`chrt` and `nice` set priorities"),
+        (args.jumbo, "-J", "frames of any size fit"),
+        (args.no_sock_mem, "-A", "the system's socket memory is never changed"),
+        (args.notouch_irq, "-Q", "interrupts are never moved"),
+    ] {
+        if is_given {
+            say(&format!("{switch} changes nothing: {why}\n"))?;
+        }
+    }
+    Ok(())
 }
 
 fn check_segmentation(args: &Args, output: &Output) -> Result<(), GeneratorError> {

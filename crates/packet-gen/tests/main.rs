@@ -1,6 +1,7 @@
 //! The integration tests of `packet-gen`, one program: a module for each subject.
 
 mod allocation;
+mod corpus;
 mod documented;
 mod recorded;
 mod reference;

@@ -1,9 +1,9 @@
 //! The headers under a datagram — Ethernet with VLAN tags, IPv4, IPv6, UDP — with ARP, echo messages of
-//! ICMP, the internet checksum and capture files.
+//! ICMP, the internet checksum, capture files and what their packets carry on any link.
 //!
 //! A header is a small value: `parse` checks it and gives it with the payload behind it, `emit`
 //! writes it. Nothing here allocates except [`pcap`], and nothing does I/O. IPv6 extension
-//! headers, fragments' reassembly and what a payload means belong to others. To have read: IEEE
+//! headers (but for [`captured`]), fragments' reassembly and what a payload means belong to others. To have read: IEEE
 //! 802.3, 802.1Q; RFC 791, 768, 792, 826, 1071, 1624, 4443, 8200.
 
 #![no_std]
@@ -11,12 +11,14 @@
 extern crate alloc;
 
 pub mod arp;
+pub mod captured;
 pub mod checksum;
 pub mod ethernet;
 pub mod frame;
 pub mod icmp;
 pub mod ipv4;
 pub mod ipv6;
+pub mod link;
 pub mod malformed;
 pub mod pcap;
 pub mod udp;

@@ -1,7 +1,6 @@
 //! What carries the packets: a socket for each address family, with its batches.
 
 mod own_ports;
-mod scoped;
 mod socket;
 
 use std::fmt;
@@ -17,8 +16,8 @@ use netio::{NetError, PollFd, ReadyList, Waker, poll};
 use own_ports::OwnPorts;
 use socket::{Socket, Way};
 
-pub use scoped::ScopedAddress;
-pub(crate) use scoped::{is_link_local, socket_address};
+pub use netio::ScopedAddress;
+pub(crate) use netio::scoped::{is_link_local, socket_address};
 
 /// The UDP port of servers (RFC 6773 §3.8).
 pub const UDP_PORT: u16 = 6_511;

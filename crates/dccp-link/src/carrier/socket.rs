@@ -13,8 +13,8 @@ use netio::{
 
 use netio::path_error::PathError;
 
-use super::scoped::{is_link_local, socket_address};
 use super::{CarrierKind, PACKET_BYTES_MAX};
+use super::{is_link_local, socket_address};
 
 /// Packets in one system call without coalescing.
 const SLOTS: usize = 64;

@@ -37,7 +37,8 @@ pub(super) fn connect(
     wish: Wish,
     interval: Option<Duration>,
 ) -> Result<Session, ToolError> {
-    let mut driver = Driver::open(&args.link.client_carrier(to.peer)?, Limits::default())?;
+    let mut driver =
+        Driver::open(&args.bound(args.link.client_carrier(to.peer)?), Limits::default())?;
     let keys: Vec<_> = (0..args.parallel)
         .map(|_| driver.connect_with(to.peer, to.options(), config, &[]))
         .collect::<Result<_, LinkError>>()?;

@@ -29,6 +29,9 @@ pub(crate) struct Order {
     pub(crate) datagram_bytes: usize,
     /// For so long.
     pub(crate) duration_ms: u64,
+    /// Or until so many octets were sent, if that is sooner.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) octets: Option<u64>,
     /// At this rate of data; as fast as it goes without.
     pub(crate) bits_per_s: Option<u64>,
     /// What is due and not sent in the first milliseconds is not counted: congestion control finds its rate.
@@ -101,8 +104,13 @@ mod tests {
 
     #[test]
     fn messages_are_read_as_they_were_written() {
-        let order =
-            Order { datagram_bytes: 1_424, duration_ms: 10, bits_per_s: None, settling_ms: 2 };
+        let order = Order {
+            datagram_bytes: 1_424,
+            duration_ms: 10,
+            octets: None,
+            bits_per_s: None,
+            settling_ms: 2,
+        };
         // An older end says nothing of settling.
         let older = br#"{"datagram_bytes":1,"duration_ms":2,"bits_per_s":3}"#;
         assert_eq!(serde_json::from_slice::<Order>(older).unwrap().settling_ms, 0);

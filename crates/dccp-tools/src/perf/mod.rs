@@ -19,12 +19,14 @@ mod udp;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use dccp_link::{Config, Driver, Limits};
+use dccp_link::{CarrierOptions, Config, Driver, Limits, ScopedAddress};
 
 use crate::debug::Observer;
 use crate::options::{CarrierArg, LinkArgs};
 use crate::probe::Recorder;
-use crate::units::{parse_rate, parse_sample_interval, parse_seconds};
+use crate::units::{
+    Format, parse_amount, parse_length, parse_rate, parse_sample_interval, parse_seconds,
+};
 use crate::{Outcome, ToolError};
 use flow::Wish;
 use message::Order;
@@ -35,6 +37,8 @@ use session::Session;
 pub(crate) const DATAGRAM_BYTES: usize = 1_424;
 /// With a rate asked for, less than this share of it has fallen short.
 const SHARE_ENOUGH: f64 = 0.95;
+/// Milliseconds that a run takes at most which a number of octets ends.
+const UNLIMITED_MS: u64 = 1_000_000_000;
 /// Queues of data as fast as it goes; `--set tx_qlen` says otherwise.
 const QUEUE_LEN: usize = 64;
 
@@ -62,9 +66,18 @@ pub struct Args {
     /// Seconds to send
     #[arg(short = 't', long, value_name = "S", default_value = "10", value_parser = parse_seconds)]
     time: Duration,
-    /// Octets of a datagram [default: 1424, or what the path takes]
-    #[arg(short = 'l', long, value_name = "OCTETS", value_parser = clap::value_parser!(u16))]
+    /// End when so many octets of data were sent, like 10M, in the place of -t
+    #[arg(short = 'n', long = "num", value_name = "OCTETS", value_parser = parse_amount, conflicts_with_all = ["search", "udp"])]
+    octets: Option<u64>,
+    /// Octets of a datagram, also like 1K [default: 1424, or what the path takes]
+    #[arg(short = 'l', long, value_name = "OCTETS", value_parser = parse_length)]
     len: Option<u16>,
+    /// Own address, of a server the one that it takes connections at
+    #[arg(short = 'B', long, value_name = "ADDRESS")]
+    bind: Option<ScopedAddress>,
+    /// Unit of amounts and rates: k, m or g for bits, K, M or G for octets, a for what fits
+    #[arg(short = 'f', long, value_name = "LETTER", default_value = "a")]
+    format: Format,
     /// Constant bit rate, like 12m; as fast as it goes without
     #[arg(short = 'b', long, value_name = "RATE", value_parser = parse_rate)]
     bandwidth: Option<u64>,
@@ -139,6 +152,10 @@ pub fn run(args: &Args) -> Result<Outcome, ToolError> {
     }
     let mut config = args.link.config()?;
     if args.link.carrier() == CarrierArg::Kernel {
+        if args.bind.is_some() {
+            let problem = "-B: the kernel chooses the own address of its DCCP sockets";
+            return Err(ToolError::Usage(problem.to_owned()));
+        }
         return kernel::run(args, &config);
     }
     if !args.link.sets("tx_qlen") {
@@ -157,7 +174,20 @@ impl Args {
             true => "none, plain UDP".to_owned(),
             false => self.link.carrier().name().to_owned(),
         };
-        Output::new(self.json, role, carrier, self.link.service_code.to_string())
+        let service_code = self.link.service_code.to_string();
+        let mut output = Output::new(self.json, role, carrier, service_code);
+        output.format = self.format;
+        output
+    }
+
+    /// The carrier with the own address of -B.
+    fn bound(&self, options: CarrierOptions) -> CarrierOptions {
+        match self.bind {
+            Some(ScopedAddress { address, scope }) => {
+                CarrierOptions { addresses: vec![address], scope, ..options }
+            }
+            None => options,
+        }
     }
 
     fn interval(&self) -> Option<Duration> {
@@ -173,7 +203,12 @@ impl Args {
     fn order(&self) -> Order {
         Order {
             datagram_bytes: self.len.map_or(DATAGRAM_BYTES, usize::from),
-            duration_ms: self.time.as_millis() as u64,
+            // A number of octets takes as long as it takes.
+            duration_ms: match self.octets {
+                Some(_) => UNLIMITED_MS,
+                None => self.time.as_millis() as u64,
+            },
+            octets: self.octets,
             bits_per_s: self.bandwidth,
             settling_ms: 0,
         }
@@ -199,7 +234,7 @@ impl Args {
 
 fn run_server(args: &Args, config: &Config) -> Result<Outcome, ToolError> {
     let recorder = args.recorder()?;
-    let mut driver = Driver::open(&args.link.server_carrier()?, Limits::default())?;
+    let mut driver = Driver::open(&args.bound(args.link.server_carrier()?), Limits::default())?;
     driver.listen(args.link.port, config, vec![config.service_code]);
     let mut session = Session::new(driver, args.output("server"), args.interval(), false)?;
     session.recorder = recorder;

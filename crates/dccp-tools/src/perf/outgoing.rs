@@ -37,6 +37,8 @@ enum State {
 pub(crate) struct Outgoing {
     buffer: Vec<u8>,
     bits_per_s: Option<u64>,
+    /// Octets that are left to be sent; `None` without a limit.
+    octets_left: Option<u64>,
     started_ns: u64,
     ends_ns: u64,
     /// What is due and not sent counts from here on.
@@ -58,6 +60,7 @@ impl Outgoing {
         Self {
             buffer: vec![0; order.datagram_bytes.min(bytes_max)],
             bits_per_s: order.bits_per_s,
+            octets_left: order.octets,
             started_ns: now_ns,
             ends_ns: now_ns + order.duration_ms * 1_000_000,
             settled_ns: now_ns + order.settling_ms * 1_000_000,
@@ -104,8 +107,12 @@ impl Outgoing {
             let count = self.feed_data(now_ns, connection);
             let is_behind =
                 self.bits_per_s.is_some_and(|rate| self.due(rate, now_ns) > self.offered());
-            if now_ns < self.ends_ns || (is_behind && now_ns < self.ends_ns + LATE_NS) {
+            let has_time = now_ns < self.ends_ns || (is_behind && now_ns < self.ends_ns + LATE_NS);
+            if has_time && !self.is_complete() {
                 return count;
+            }
+            if self.is_complete() {
+                self.end_now(now_ns);
             }
             self.give_up_late(now_ns);
             self.sent = self.figures(cpu_ns);
@@ -141,12 +148,14 @@ impl Outgoing {
         };
         self.is_blocked = false;
         let mut count = 0;
-        while self.offered() < due && count < FEED_MAX {
+        while self.offered() < due && count < FEED_MAX && !self.is_complete() {
             Message::number(&mut self.buffer, self.sent.datagrams);
             match connection.send(&self.buffer, 0) {
                 Ok(()) => {
                     self.sent.datagrams += 1;
                     self.sent.bytes += self.buffer.len() as u64;
+                    let len = self.buffer.len() as u64;
+                    self.octets_left = self.octets_left.map(|left| left.saturating_sub(len));
                     count += 1;
                 }
                 Err(SendError::TooLong) => {
@@ -162,6 +171,11 @@ impl Outgoing {
         count
     }
 
+    /// Returns true when the octets that were asked for have been sent.
+    const fn is_complete(&self) -> bool {
+        matches!(self.octets_left, Some(0))
+    }
+
     const fn offered(&self) -> u64 {
         self.sent.datagrams + self.sent.never_sent + self.skipped
     }
@@ -171,7 +185,7 @@ impl Outgoing {
         if self.state != State::Running {
             return;
         }
-        if let Some(rate) = self.bits_per_s {
+        if let Some(rate) = self.bits_per_s.filter(|_| !self.is_complete()) {
             let is_over = now_ns >= self.ends_ns + LATE_NS;
             let late_ns = if is_over { Some(now_ns) } else { now_ns.checked_sub(LATE_NS) };
             let late = late_ns.map_or(0, |late_ns| self.due(rate, late_ns));
@@ -272,6 +286,7 @@ mod tests {
         let order = Order {
             datagram_bytes: 125,
             duration_ms: 10,
+            octets: None,
             bits_per_s: Some(1_000_000),
             settling_ms: 0,
         };
@@ -286,7 +301,13 @@ mod tests {
     #[test]
     fn what_is_late_while_it_settles_does_not_count() {
         let bits_per_s = Some(1_000_000);
-        let order = Order { datagram_bytes: 125, duration_ms: 100, bits_per_s, settling_ms: 20 };
+        let order = Order {
+            datagram_bytes: 125,
+            duration_ms: 100,
+            octets: None,
+            bits_per_s,
+            settling_ms: 20,
+        };
         let mut outgoing = Outgoing::new(0, 0, &order, 1_424);
         outgoing.give_up_late(19_000_000);
         assert_eq!((outgoing.sent.never_sent, outgoing.skipped), (0, 10));
@@ -301,6 +322,7 @@ mod tests {
         let order = Order {
             datagram_bytes: 125,
             duration_ms: 100,
+            octets: None,
             bits_per_s: Some(1_000_000),
             settling_ms: 0,
         };

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::figures::{Received, Sent, Step, per_second};
 use super::flow::Flow;
-use crate::units;
+use crate::units::Format;
 use crate::{ToolError, say};
 
 /// Of the documents.
@@ -76,6 +76,8 @@ pub(crate) struct Output {
     pub(crate) role: &'static str,
     pub(crate) carrier: String,
     pub(crate) service_code: String,
+    /// Unit of amounts and rates in text.
+    pub(crate) format: Format,
     intervals: Vec<Interval>,
     has_head: bool,
 }
@@ -87,7 +89,15 @@ impl Output {
         carrier: String,
         service_code: String,
     ) -> Self {
-        Self { is_json, role, carrier, service_code, intervals: Vec::new(), has_head: false }
+        Self {
+            is_json,
+            role,
+            carrier,
+            service_code,
+            format: Format::Fitting,
+            intervals: Vec::new(),
+            has_head: false,
+        }
     }
 
     /// A line of text, if it is text that is asked for.
@@ -125,7 +135,7 @@ impl Output {
                 rtt_ms: rtt_ms.filter(|_| is_sender),
             };
             self.head()?;
-            self.line(&interval.text())?;
+            self.line(&interval.text(self.format))?;
             if self.is_json {
                 self.intervals.push(interval);
             }
@@ -154,7 +164,7 @@ impl Output {
         let mut text =
             String::from("- - - - - - - - - - - - - - - - - - - - - - - - - - - - - - -\n");
         for flow in flows {
-            text += &flow.text();
+            text += &flow.text(self.format);
         }
         let directions: Vec<_> = flows.iter().flat_map(|flow| &flow.directions).collect();
         for from in ["client", "server"] {
@@ -162,7 +172,7 @@ impl Output {
             if of().count() > 1 {
                 let bytes: u64 = of().filter_map(|d| d.received).map(|r| r.bytes).sum();
                 let rate: f64 = of().filter_map(|d| d.bits_per_s).sum();
-                let (bytes, rate) = (units::amount(bytes), units::rate(rate));
+                let (bytes, rate) = (self.format.amount(bytes), self.format.rate(rate));
                 text +=
                     &format!("[SUM]  from the {from:<10}    {bytes:>12}  {rate:>16}  receiver\n");
             }
@@ -172,8 +182,9 @@ impl Output {
 }
 
 impl Interval {
-    fn text(&self) -> String {
-        let row = row(self.flow, self.start_s, self.end_s, self.bytes, self.bits_per_s);
+    fn text(&self, format: Format) -> String {
+        let span = (self.start_s, self.end_s);
+        let row = row(format, self.flow, span, self.bytes, self.bits_per_s);
         match (self.lost, self.rtt_ms) {
             (Some(lost), _) => format!("{row}  {}", losses(lost, self.datagrams)),
             (None, Some(rtt_ms)) => {
@@ -185,12 +196,13 @@ impl Interval {
 }
 
 impl FlowEnd {
-    fn text(&self) -> String {
+    fn text(&self, format: Format) -> String {
         let mut text = String::new();
         for direction in &self.directions {
             let Direction { from, ccid, .. } = direction;
             if let Some(sent) = direction.sent {
-                let row = row(self.flow, 0.0, sent.seconds, sent.bytes, sent.bits_per_s());
+                let row =
+                    row(format, self.flow, (0.0, sent.seconds), sent.bytes, sent.bits_per_s());
                 let never = match sent.never_sent {
                     0 => String::new(),
                     count => format!(", {count} due and never sent"),
@@ -204,7 +216,7 @@ impl FlowEnd {
             }
             if let Some(received) = direction.received {
                 let rate = received.bits_per_s();
-                let row = row(self.flow, 0.0, received.seconds, received.bytes, rate);
+                let row = row(format, self.flow, (0.0, received.seconds), received.bytes, rate);
                 let is_unknown =
                     direction.sent.is_none() && received.without_number == received.datagrams;
                 let losses = match is_unknown {
@@ -229,8 +241,15 @@ impl FlowEnd {
     }
 }
 
-fn row(flow: u32, start_s: f64, end_s: f64, bytes: u64, bits_per_s: f64) -> String {
-    let (bytes, rate) = (units::amount(bytes), units::rate(bits_per_s));
+/// A line of a flow from one second to another.
+fn row(
+    format: Format,
+    flow: u32,
+    (start_s, end_s): (f64, f64),
+    bytes: u64,
+    bits_per_s: f64,
+) -> String {
+    let (bytes, rate) = (format.amount(bytes), format.rate(bits_per_s));
     format!("[{flow:>3}] {start_s:>6.2}-{end_s:<6.2} sec  {bytes:>12}  {rate:>16}")
 }
 

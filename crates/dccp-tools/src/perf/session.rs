@@ -365,8 +365,13 @@ mod tests {
         let mut client = session(true);
         let peer = Peer { address: HERE, port: PORT, udp_port };
         let key = client.driver.connect(peer, &Config::default(), &[]).unwrap();
-        let order =
-            Order { datagram_bytes: 1_000, duration_ms: 60_000, bits_per_s: None, settling_ms: 0 };
+        let order = Order {
+            datagram_bytes: 1_000,
+            duration_ms: 60_000,
+            octets: None,
+            bits_per_s: None,
+            settling_ms: 0,
+        };
         client.add(key, Some(Wish { forward: Some(order), reverse: None }));
         while !is_done.load(Ordering::Acquire) && client.flows_count() > 0 {
             client.turn().unwrap();

@@ -55,7 +55,8 @@ fn failed(what: &str, error: &std::io::Error) -> ToolError {
 pub(super) fn serve(args: &Args) -> Result<Outcome, ToolError> {
     let any: IpAddr =
         if args.link.v6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
-    let socket = open(SocketAddr::new(any, args.link.udp_port))?;
+    let own = args.bind.unwrap_or_else(|| any.into()).with_port(args.link.udp_port);
+    let socket = open(own)?;
     let signals = signals()?;
     let mut output = args.output("server");
     let door = format!("Server listening on UDP port {}", args.link.udp_port);
@@ -201,7 +202,7 @@ pub(super) fn send(args: &Args, host: &str) -> Result<Outcome, ToolError> {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
-    let socket = open(SocketAddr::new(any, 0))?;
+    let socket = open(args.bind.unwrap_or_else(|| any.into()).with_port(0))?;
     let signals = signals()?;
     let mut output = args.output("client");
     output.line(&format!("Sending to {host} ({address}), UDP port {udp_port}"))?;

@@ -1,11 +1,12 @@
 //! Where a run's messages go and come from, by the command line and by what the machine has.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::time::Duration;
 use std::{io, thread};
 
 use base::time::NS_PER_S;
 use netio::interface::{self, Interface};
+use netio::scoped::{ScopedAddress, socket_address, with_scope};
 use netio::{Clock, NetError, Outbox, Route, UdpSocket, neighbor, resolve, route, silence};
 
 use super::args::{Args, GROUP_ALL, GROUP_SERVERS};
@@ -38,7 +39,7 @@ impl Place {
         let mut interface = None;
         let mut local = None;
         if let Some(name) = &args.local {
-            match (interface::named(name), name.parse::<IpAddr>()) {
+            match (interface::named(name), name.parse::<ScopedAddress>()) {
                 (Ok(found), _) => interface = Some(found),
                 (_, Ok(address)) => local = Some(address),
                 (Err(_), _) => {
@@ -50,7 +51,7 @@ impl Place {
         }
         let server = server_of(args)?;
         let is_v6 = args.is_v6();
-        if local.is_some_and(|local| local.is_ipv6() != is_v6) {
+        if local.is_some_and(|local| local.address.is_ipv6() != is_v6) {
             return Err(other_family(args));
         }
         let default_port = match (is_v6, args.relay) {
@@ -60,18 +61,23 @@ impl Place {
         };
         let own_port = if args.local_port == 0 { default_port } else { args.local_port };
         let port = server_port(args);
-        let scope = interface.as_ref().map_or(0, |interface| interface.index);
-        let is_broadcast = server == IpAddr::V4(Ipv4Addr::BROADCAST);
-        let server = at(server, port, scope);
+        // The interface that an address names, or that of -l.
+        let of_interface = interface.as_ref().map_or(0, |interface| interface.index);
+        let of_local = local.map_or(0, |local| local.scope);
+        let scopes = [server.scope, of_interface, of_local];
+        let scope = scopes.into_iter().find(|&scope| scope > 0).unwrap_or(0);
+        let is_broadcast = server.address == IpAddr::V4(Ipv4Addr::BROADCAST);
+        let server = socket_address(server.address, port, scope);
+        let server = with_scope(server, scope).map_err(|why| usage(format!("SERVER {why}")))?;
         let own = match (local, &interface) {
-            (Some(address), _) => address,
+            (Some(ScopedAddress { address, .. }), _) => address,
             (None, Some(interface)) => own_address(interface, &server)?,
             (None, None) if is_broadcast => {
                 return Err(usage("SERVER `all` needs -l: an interface or an own address"));
             }
             (None, None) => route::to(server)?.local,
         };
-        let local = at(own, own_port, scope);
+        let local = socket_address(own, own_port, scope);
         Ok(Self { server, local, interface, is_broadcast, is_direct: false })
     }
 
@@ -181,39 +187,35 @@ fn with_link(name: &str) -> io::Result<Interface> {
     }
 }
 
-/// A socket address; link-local ones and groups take `scope`.
-fn at(address: IpAddr, port: u16, scope: u32) -> SocketAddr {
-    match address {
-        IpAddr::V4(address) => SocketAddrV4::new(address, port).into(),
-        IpAddr::V6(address) => {
-            let is_scoped = address.is_multicast() || address.is_unicast_link_local();
-            SocketAddrV6::new(address, port, 0, if is_scoped { scope } else { 0 }).into()
-        }
-    }
-}
-
 fn other_family(args: &Args) -> Failure {
     let family = if args.is_v6() { "IPv6 (-6)" } else { "IPv4 (-4, the default)" };
     usage(format!("-l and SERVER must be addresses of {family}"))
 }
 
-fn server_of(args: &Args) -> Result<IpAddr, Failure> {
+fn server_of(args: &Args) -> Result<ScopedAddress, Failure> {
     let server: IpAddr = match (args.server.as_deref(), args.is_v6()) {
         (None | Some("all"), false) => Ipv4Addr::BROADCAST.into(),
         (None | Some("all"), true) => GROUP_ALL.into(),
         (Some("servers"), true) => GROUP_SERVERS.into(),
-        (Some(text), is_v6) => match text.parse::<IpAddr>() {
-            Ok(address) if address.is_ipv6() == is_v6 => address,
-            Ok(_) => return Err(other_family(args)),
-            Err(_) => named_host(text, is_v6).map_err(|why| usage(format!("SERVER {why}")))?,
-        },
+        (Some(text), is_v6) => {
+            return match text.parse::<ScopedAddress>() {
+                Ok(found) if found.address.is_ipv6() == is_v6 => Ok(found),
+                Ok(_) => Err(other_family(args)),
+                Err(_) => named_host(text, is_v6).map_err(|why| usage(format!("SERVER {why}"))),
+            };
+        }
     };
-    Ok(server)
+    Ok(server.into())
 }
 
 /// The address of the host called `name`.
-fn named_host(name: &str, is_v6: bool) -> Result<IpAddr, String> {
-    resolve::endpoint(name, Some(0), |ip| ip.is_ipv6() == is_v6).map(|found| found.ip())
+fn named_host(name: &str, is_v6: bool) -> Result<ScopedAddress, String> {
+    let found = resolve::endpoint(name, Some(0), |ip| ip.is_ipv6() == is_v6)?;
+    let scope = match found {
+        SocketAddr::V6(found) => found.scope_id(),
+        SocketAddr::V4(_) => 0,
+    };
+    Ok(ScopedAddress { address: found.ip(), scope })
 }
 
 const fn server_port(args: &Args) -> u16 {
@@ -232,7 +234,7 @@ pub(crate) const fn direct_ports(args: &Args) -> [u16; 2] {
 
 /// Where messages go, seen from a machine that sends none.
 pub(crate) fn server(args: &Args) -> Result<SocketAddr, Failure> {
-    Ok(SocketAddr::new(server_of(args)?, server_port(args)))
+    Ok(server_of(args)?.with_port(server_port(args)))
 }
 
 fn own_address(interface: &Interface, server: &SocketAddr) -> Result<IpAddr, Failure> {

@@ -6,7 +6,7 @@ use std::{fmt, io};
 
 use base::time::NS_PER_S;
 use load::{Rate, Schedule, Shape, replay};
-use netio::{Clock, NetError};
+use netio::{Clock, NetError, stderr};
 
 use super::args::{Args, Base, LeaseType, MaxDrops, ResendRule, Scenario, mac};
 use super::capture::Keep;
@@ -339,7 +339,11 @@ pub(crate) fn shape(args: &Args) -> Result<Option<(Shape, Rate)>, Failure> {
     let times = |path: &str| {
         let file =
             args.files.read(Path::new(path)).map_err(|error| format!("cannot be read: {error}"))?;
-        replay::times(&file, port, is_first)
+        let recording = replay::times(&file, port, is_first)?;
+        if let Some(notice) = recording.notice(path) {
+            stderr::print_line(notice);
+        }
+        Ok(recording.times_ns)
     };
     let shaped = wanted.with_rate(rate, times);
     shaped.map(Some).map_err(|problem| usage(format!("--shape {problem}")))

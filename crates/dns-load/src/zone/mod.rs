@@ -169,7 +169,7 @@ impl Zone {
 
     /// The queries, each with what `query` says, and what they must be answered with.
     #[must_use]
-    pub fn workload(&self, query: Query) -> Workload {
+    pub fn workload(&self, query: Query<'_>) -> Workload {
         let mut workload = Workload::default();
         for &asked in &self.queries {
             let name = self.full_name(asked.number);

@@ -64,7 +64,7 @@ fn query() -> Vec<u8> {
     let mut octets = Vec::new();
     let (name, kind) = QUERY.split_once(' ').expect("a name and a type");
     let kind: Kind = kind.parse().expect("a type that is known");
-    Query { recursion_desired: true, edns: Some(edns) }
+    Query { edns: Some(edns), ..Query::PLAIN }
         .append(&mut octets, name.as_bytes(), kind)
         .expect("a name that is sound");
     octets

@@ -3,13 +3,14 @@
 use super::expression;
 use super::headers::Builder;
 use super::parser::Parser;
-use super::source::{Fault, fault};
+use super::source::{Fault, fault, is_word};
 use crate::packet::{Counter, Pseudo, Sum};
 
 /// Names of the functions, for messages.
-const KNOWN: &str = "eth pause pfc vlan mpls arp ipv4 ipv6 icmpv4 icmpv6 udp tcp dns, c8 c16 c32 c64, \
-                     fill rnd drnd seqinc seqdec dinc ddec, csumip csumicmp csum16 csumudp csumtcp \
-                     csumudp6 csumtcp6 csumicmp6";
+const KNOWN: &str = "eth pause pfc vlan mpls arp ip4 ipv4 ip6 ipv6 icmp4 icmpv4 icmp6 icmpv6 udp tcp dns, \
+                     c8 const8 c16 const16 c32 const32 c64 const64, fill rnd drnd seqinc seqdec dinc \
+                     ddec, csum16 csumip csumip4 csumicmp csumicmp4 csumudp csumtcp csumudp6 csumtcp6 \
+                     csumicmp6";
 
 /// A number that is an element: its lowest eight bits.
 pub(crate) fn octet(parser: &mut Parser<'_>, builder: &mut Builder) -> Result<(), Fault> {
@@ -136,7 +137,8 @@ pub(crate) fn arguments(parser: &mut Parser<'_>, at: usize) -> Result<Vec<u64>, 
         if parser.cursor.take(b')') {
             return Ok(numbers);
         }
-        if !parser.cursor.take(b',') {
+        // Blanks part numbers as a comma does.
+        if !parser.cursor.take(b',') && !parser.cursor.peek().is_some_and(is_word) {
             let found = parser.cursor.found();
             return fault(
                 parser.cursor.at,

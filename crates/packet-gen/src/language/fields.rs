@@ -8,7 +8,7 @@ use super::headers::Builder;
 use super::parser::Parser;
 use super::protocol::{DNS_ZERO_QUIRK, Field, Kind, Protocol};
 use super::records::{self, Section};
-use super::source::{Cursor, Fault, fault};
+use super::source::{Cursor, Fault, fault, is_word};
 use crate::packet::{Change, FieldChange, Slot};
 
 /// A header function; its name was taken.
@@ -25,7 +25,11 @@ pub(crate) fn header(
     let mut is_done = parser.cursor.take(b')');
     while !is_done {
         parser.cursor.skip_blanks();
-        argument(parser, builder, protocol, &mut records)?;
+        // One argument that is wrong leaves the others to be read.
+        if let Err(fault) = argument(parser, builder, protocol, &mut records) {
+            parser.faults.push(fault);
+            parser.cursor.skip_argument();
+        }
         is_done = is_last(parser)?;
     }
     if protocol == Protocol::Dns {
@@ -34,13 +38,16 @@ pub(crate) fn header(
     Ok(())
 }
 
-/// Takes the `,` behind an argument, or the `)` behind the last one.
+/// Takes the `,` behind an argument, or the `)` behind the last one, before which a `,` may stand.
+/// Blanks part arguments as well.
 pub(crate) fn is_last(parser: &mut Parser<'_>) -> Result<bool, Fault> {
+    parser.cursor.skip_blanks();
+    let has_comma = parser.cursor.take(b',');
     parser.cursor.skip_blanks();
     if parser.cursor.take(b')') {
         return Ok(true);
     }
-    if parser.cursor.take(b',') {
+    if has_comma || parser.cursor.peek().is_some_and(is_word) {
         return Ok(false);
     }
     let found = parser.cursor.found();
@@ -69,9 +76,8 @@ fn argument(
     }
     let field = protocol.fields().iter().find(|field| field.names.contains(&name.as_str()));
     let Some(field) = field else {
-        let known: Vec<_> =
-            protocol.fields().iter().filter_map(|field| field.names.first()).collect();
-        let known = known.iter().map(|name| **name).collect::<Vec<_>>().join(" ");
+        let known: Vec<_> = protocol.fields().iter().map(|field| field.names.join("|")).collect();
+        let known = known.join(" ");
         let shown = if name.is_empty() { parser.cursor.found() } else { format!("`{name}`") };
         let message = format!("{}() has no field {shown}: it has {known}", protocol.name());
         return fault(at, message);

@@ -20,14 +20,18 @@ mod problem;
 mod protocol;
 mod records;
 mod source;
+mod sources;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+pub use preprocess::{Include, IncludeReader, Included};
 pub use problem::Problem;
 
 use crate::packet::Packet;
 use crate::random::LibcRandom;
+use preprocess::Preprocessed;
 use source::{Cursor, Fault, Text};
+use sources::Sources;
 
 /// The longest frame that a file may describe, in octets: an IP packet of 65,535 with an Ethernet
 /// header and two tags.
@@ -91,36 +95,48 @@ pub struct Program {
     pub warnings: Vec<Problem>,
 }
 
-/// Reads a packet file.
+/// Reads a packet file that includes no other file.
+///
+/// # Errors
+///
+/// As [`compile_with`].
+pub fn compile(file: &[u8], settings: &Settings) -> Result<Program, Vec<Problem>> {
+    let reader = |include: Include<'_>| Err(format!("{} cannot be included here", include.name));
+    compile_with(file, settings, &reader)
+}
+
+/// Reads a packet file, whose includes `reader` finds.
 ///
 /// # Errors
 ///
 /// All that is wrong with it, in order.
-pub fn compile(file: &[u8], settings: &Settings) -> Result<Program, Vec<Problem>> {
-    let (text, faults) = if settings.preprocess {
-        preprocess::run(file, &settings.defines)
+pub fn compile_with(
+    file: &[u8],
+    settings: &Settings,
+    reader: &IncludeReader<'_>,
+) -> Result<Program, Vec<Problem>> {
+    let Preprocessed { text, sources, faults } = if settings.preprocess {
+        preprocess::run(file, &settings.defines, reader)
     } else {
-        (Text::verbatim(file), Vec::new())
+        let (text, sources) = (Text::verbatim(file), Sources::new(file));
+        Preprocessed { text, sources, faults: Vec::new() }
     };
-    // Faults of the preprocessor are at octets of the file.
-    let at = |fault: Fault| Problem::at(file, fault.at, fault.message);
-    let mut problems: Vec<Problem> = faults.into_iter().map(at).collect();
     let mut parser = parser::Parser::new(&text, settings);
     parser.packets();
     let cursor = Cursor::new(&text);
-    let show = |faults: &[Fault]| -> Vec<Problem> {
-        faults.iter().map(|fault| cursor.problem(file, fault)).collect()
-    };
-    problems.extend(show(&parser.faults));
+    let placed = |fault: &Fault| Fault { at: cursor.origin(fault, file.len()), ..fault.clone() };
+    let mut faults: Vec<Fault> =
+        faults.into_iter().chain(parser.faults.iter().map(placed)).collect();
+    faults.sort_by_key(|fault| fault.at);
+    let show = |fault: &Fault| sources.problem(fault.at, fault.message.clone());
+    let mut problems: Vec<Problem> = faults.iter().map(show).collect();
+    problems.dedup();
     if problems.is_empty() && parser.packets.is_empty() {
-        problems.push(Problem::at(file, 0, "no packet: packets stand in braces, `{ ... }`"));
+        problems.push(sources.problem(0, "no packet: packets stand in braces, `{ ... }`"));
     }
-    if problems.is_empty() {
-        let warnings = show(&parser.warnings);
-        Ok(Program { packets: parser.packets, random: parser.random, warnings })
-    } else {
-        problems.sort_by_key(|problem| (problem.line, problem.column));
-        problems.dedup();
-        Err(problems)
+    if !problems.is_empty() {
+        return Err(problems);
     }
+    let warnings = parser.warnings.iter().map(|fault| show(&placed(fault))).collect();
+    Ok(Program { packets: parser.packets, random: parser.random, warnings })
 }

@@ -5,6 +5,8 @@ use std::fmt;
 /// One problem, with the place that it is at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
+    /// The included file that it is in; `None` for the packet file itself.
+    pub file: Option<String>,
     /// Line, from 1.
     pub line: usize,
     /// Column in characters, from 1.
@@ -24,6 +26,7 @@ impl Problem {
         let end = source[at..].iter().position(|&octet| octet == b'\n');
         let end = end.map_or(source.len(), |len| at + len);
         Self {
+            file: None,
             line: source[..begin].iter().filter(|&&octet| octet == b'\n').count() + 1,
             column: String::from_utf8_lossy(&source[begin..at]).chars().count() + 1,
             text: String::from_utf8_lossy(&source[begin..end]).into_owned(),

@@ -85,7 +85,10 @@ impl Records {
         let mut is_done = parser.cursor.take(b')');
         while !is_done {
             parser.cursor.skip_blanks();
-            record.argument(parser, is_question)?;
+            if let Err(fault) = record.argument(parser, is_question) {
+                parser.faults.push(fault);
+                parser.cursor.skip_argument();
+            }
             is_done = fields::is_last(parser)?;
         }
         self.sections[section as usize].push(record.write(is_question));

@@ -3,8 +3,6 @@
 //! The text may have come through the preprocessor; each of its octets knows the octet of the file that
 //! it comes from, so that problems are shown where the operator can see them.
 
-use super::problem::Problem;
-
 /// A text, octet by octet, with the place in the file that each octet comes from.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Text {
@@ -49,10 +47,10 @@ impl<'a> Cursor<'a> {
         Self { text, at: 0 }
     }
 
-    /// A fault as a problem of the file.
-    pub(crate) fn problem(&self, file: &[u8], fault: &Fault) -> Problem {
-        let origin = self.text.origins.get(fault.at).map_or(file.len(), |&origin| origin as usize);
-        Problem::at(file, origin, fault.message.clone())
+    /// The origin of a fault in the text; the end of the packet file, of `file_bytes`, for one at the end
+    /// of the text.
+    pub(crate) fn origin(&self, fault: &Fault, file_bytes: usize) -> usize {
+        self.text.origins.get(fault.at).map_or(file_bytes, |&origin| origin as usize)
     }
 
     pub(crate) fn peek(&self) -> Option<u8> {
@@ -165,6 +163,23 @@ impl<'a> Cursor<'a> {
         }
         self.at = begin + len + 1;
         Ok(&rest[..len])
+    }
+
+    /// Goes on in front of the next `,` or `)` of this level, or of the `}` of the packet.
+    pub(crate) fn skip_argument(&mut self) {
+        let mut depth = 0_usize;
+        loop {
+            self.skip_blanks();
+            match self.peek() {
+                None | Some(b'{' | b'}') => return,
+                Some(b'(') => depth += 1,
+                Some(b',' | b')') if depth == 0 => return,
+                Some(b')') => depth -= 1,
+                Some(b'"') if self.string().is_ok() => continue,
+                _ => {}
+            }
+            self.at += 1;
+        }
     }
 
     /// Goes on behind the next `,` of this level or in front of the next `}` or packet, so that one

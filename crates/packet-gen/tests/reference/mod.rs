@@ -15,18 +15,18 @@ use packet_gen::language::{self, Settings};
 use packet_wire::pcap::Reader;
 
 /// Frames of each file.
-const FRAMES: usize = 14;
+pub(crate) const FRAMES: usize = 14;
 /// Files unless the environment says otherwise.
 const FILES: u64 = 40;
 /// Longer than a trafgen takes that has not hung.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-fn hex(octets: &[u8]) -> String {
+pub(crate) fn hex(octets: &[u8]) -> String {
     octets.iter().map(|octet| format!("{octet:02x}")).collect()
 }
 
 /// What trafgen writes; what it said when it failed.
-fn theirs(
+pub(crate) fn theirs(
     program: &Path,
     folder: &Path,
     text: &str,
@@ -79,7 +79,7 @@ fn ours(text: &str, is_shuffled: bool) -> Result<Vec<String>, String> {
 }
 
 /// The program, or `None`, said.
-fn trafgen() -> Option<PathBuf> {
+pub(crate) fn trafgen() -> Option<PathBuf> {
     let found = ["/usr/sbin/trafgen", "/usr/bin/trafgen"].into_iter().map(PathBuf::from);
     let found = found.into_iter().find(|path| path.exists());
     if found.is_none() {

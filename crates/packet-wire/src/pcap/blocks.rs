@@ -160,8 +160,7 @@ impl<'a> Blocks<'a> {
 
     /// The interface of a packet.
     fn interface(&self, number: u32) -> Result<Interface, PcapError> {
-        let found = self.interfaces.get(number as usize).copied().ok_or(PcapError::Interface)?;
-        if found.link_type == self.link_type { Ok(found) } else { Err(PcapError::LinkTypes) }
+        self.interfaces.get(number as usize).copied().ok_or(PcapError::Interface)
     }
 
     /// A packet with its time and both lengths behind four octets.
@@ -171,7 +170,7 @@ impl<'a> Blocks<'a> {
         let units = u64::from(high?) << 32 | u64::from(low?);
         self.last_ns = interface.time_ns(units);
         let octets = body.get(20..).ok_or(PcapError::Length)?;
-        self.record_of(octets, len?, original_len?)
+        self.record_of(interface.link_type, octets, len?, original_len?)
     }
 
     fn simple_packet(&self, body: &'a [u8]) -> Result<Record<'a>, PcapError> {
@@ -182,18 +181,19 @@ impl<'a> Blocks<'a> {
             most => original_len.min(most),
         };
         let octets = body.get(4..).ok_or(PcapError::Length)?;
-        self.record_of(octets, len, original_len)
+        self.record_of(interface.link_type, octets, len, original_len)
     }
 
     fn record_of(
         &self,
+        link_type: u32,
         octets: &'a [u8],
         len: u32,
         original_len: u32,
     ) -> Result<Record<'a>, PcapError> {
         let is_possible = len <= SNAP_LEN && len <= original_len;
         let octets = octets.get(..len as usize).filter(|_| is_possible).ok_or(PcapError::Length)?;
-        Ok(Record { time_ns: self.last_ns, original_len, octets })
+        Ok(Record { time_ns: self.last_ns, original_len, link_type, octets })
     }
 }
 
@@ -368,6 +368,24 @@ mod tests {
     }
 
     #[test]
+    fn packets_have_the_link_types_of_their_interfaces() {
+        let packet =
+            |interface: u32| block(false, PACKET, &body(false, &[interface, 0, 0, 1, 1], b"a"));
+        let file = [
+            section(false),
+            described(false, 1, &[]),
+            packet(0),
+            described(false, 276, &[]),
+            packet(1),
+            packet(0),
+        ];
+        let file = file.concat();
+        let found: Vec<_> =
+            Reader::new(&file).unwrap().map(|record| record.unwrap().link_type).collect();
+        assert_eq!(found, [1, 276, 1]);
+    }
+
+    #[test]
     fn what_makes_no_sense_is_refused_and_ends_the_file() {
         let first = [section(false), described(false, 1, &[])].concat();
         let packet =
@@ -383,8 +401,6 @@ mod tests {
         assert_eq!(error(packet(&[0, 0, 0, 1, 0], b"a")), PcapError::Length);
         assert_eq!(error(packet(&[0, 0], b"")), PcapError::Length);
         assert_eq!(error(vec![6, 0, 0, 0, 13, 0, 0, 0]), PcapError::Length);
-        let other = [described(false, 101, &[]), packet(&[1, 0, 0, 1, 1], b"a")].concat();
-        assert_eq!(error(other), PcapError::LinkTypes);
         let unit = described(false, 1, &[option(false, 9, 1), 20, 0]);
         assert_eq!(error(unit), PcapError::Resolution);
         let mut odd = section(false);

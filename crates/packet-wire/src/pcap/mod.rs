@@ -67,8 +67,6 @@ pub enum PcapError {
     Length,
     /// A packet of an interface that was not described (pcapng).
     Interface,
-    /// Packets of several link types (pcapng).
-    LinkTypes,
     /// Time stamps in a unit that does not fit 64 bits (pcapng).
     Resolution,
 }
@@ -81,7 +79,6 @@ impl fmt::Display for PcapError {
             Self::Truncated => "the file ends inside a record",
             Self::Length => "a record with an impossible length",
             Self::Interface => "a packet of an interface that is not described",
-            Self::LinkTypes => "a capture of interfaces of different link types",
             Self::Resolution => "an interface with an impossible unit of time",
         })
     }

@@ -15,6 +15,8 @@ pub struct Record<'a> {
     pub time_ns: u64,
     /// Octets it had on the wire; more than `octets` when the capture cut it.
     pub original_len: u32,
+    /// The type of the link that it was captured on: that of the file, or of its interface in pcapng.
+    pub link_type: u32,
     /// What was captured.
     pub octets: &'a [u8],
 }
@@ -39,6 +41,7 @@ struct Classic<'a> {
     rest: &'a [u8],
     order: ByteOrder,
     resolution: Resolution,
+    link_type: u32,
 }
 
 impl<'a> Reader<'a> {
@@ -72,11 +75,12 @@ impl<'a> Reader<'a> {
         }
         // The upper bits tell of frame check sequences, not of the link.
         let link_type = word(header, 20, order) & 0xffff;
-        let records = Records::Classic(Classic { rest, order, resolution });
+        let records = Records::Classic(Classic { rest, order, resolution, link_type });
         Ok(Self { records, link_type })
     }
 
-    /// What the packets are ([`super::LINK_ETHERNET`], [`super::LINK_RAW_IP`] and many others).
+    /// The type of the link ([`super::LINK_ETHERNET`], [`super::LINK_RAW_IP`] and many others); of
+    /// pcapng that of the first interface.
     #[must_use]
     pub const fn link_type(&self) -> u32 {
         self.link_type
@@ -118,7 +122,8 @@ impl<'a> Classic<'a> {
         let (octets, rest) = rest.split_at_checked(len as usize).ok_or(PcapError::Truncated)?;
         self.rest = rest;
         let fraction_ns = u64::from(fraction) * self.resolution.unit_ns();
-        Ok(Record { time_ns: u64::from(seconds) * NS_PER_S + fraction_ns, original_len, octets })
+        let time_ns = u64::from(seconds) * NS_PER_S + fraction_ns;
+        Ok(Record { time_ns, original_len, link_type: self.link_type, octets })
     }
 }
 

@@ -4,9 +4,9 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
-use netio::interface;
+use crate::interface;
 
-/// An address, and for a link-local one the interface that leads to it.
+/// An address, and for a link-local one or a group the interface that leads to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScopedAddress {
     /// The address.
@@ -15,16 +15,23 @@ pub struct ScopedAddress {
     pub scope: u32,
 }
 
-/// Whether an address means something only together with an interface.
-pub(crate) const fn is_link_local(address: IpAddr) -> bool {
+/// Whether an address is one of a single link, which leads somewhere only together with an interface.
+#[must_use]
+pub const fn is_link_local(address: IpAddr) -> bool {
     matches!(address, IpAddr::V6(address) if address.is_unicast_link_local())
 }
 
+/// Whether an address may be said together with an interface: one of a link, or a group.
+const fn takes_scope(address: IpAddr) -> bool {
+    matches!(address, IpAddr::V6(v6) if v6.is_multicast()) || is_link_local(address)
+}
+
 /// The socket address with this port, and the interface where the address wants one.
-pub(crate) fn socket_address(address: IpAddr, port: u16, scope: u32) -> SocketAddr {
+#[must_use]
+pub fn socket_address(address: IpAddr, port: u16, scope: u32) -> SocketAddr {
     let mut socket_address = SocketAddr::new(address, port);
     if let SocketAddr::V6(v6) = &mut socket_address
-        && is_link_local(address)
+        && takes_scope(address)
     {
         v6.set_scope_id(scope);
     }
@@ -32,7 +39,7 @@ pub(crate) fn socket_address(address: IpAddr, port: u16, scope: u32) -> SocketAd
 }
 
 impl ScopedAddress {
-    /// The socket address with this port, and with the interface if the address is link-local.
+    /// The socket address with this port, and with the interface if the address is link-local or a group.
     #[must_use]
     pub fn with_port(self, port: u16) -> SocketAddr {
         socket_address(self.address, port, self.scope)
@@ -57,7 +64,7 @@ impl FromStr for ScopedAddress {
         let address: IpAddr =
             address.parse().map_err(|error| format!("{address} is no address: {error}"))?;
         let Some(zone) = zone else { return Ok(address.into()) };
-        if !is_link_local(address) {
+        if !takes_scope(address) {
             return Err(format!("{address} is not link-local, so it takes no interface ({zone})"));
         }
         let scope = match zone.parse() {
@@ -76,6 +83,36 @@ impl fmt::Display for ScopedAddress {
     }
 }
 
+/// The endpoint of a server with its interface: for a link-local one that was said without, that of
+/// index `scope`.
+///
+/// # Errors
+///
+/// In words, when a link-local address has no interface at all.
+pub fn with_scope(server: SocketAddr, scope: u32) -> Result<SocketAddr, String> {
+    match server {
+        SocketAddr::V6(v6) if is_link_local(server.ip()) && v6.scope_id() == 0 => {
+            if scope == 0 {
+                let ip = v6.ip();
+                return Err(format!("{ip} is link-local: its interface is missing, {ip}%eth0"));
+            }
+            Ok(socket_address(server.ip(), server.port(), scope))
+        }
+        _ => Ok(server),
+    }
+}
+
+/// The own endpoint with the address `local` and the port 0 from which `peer` can be reached: a
+/// link-local address is that of the peer's link.
+#[must_use]
+pub fn own_endpoint(local: IpAddr, peer: SocketAddr) -> SocketAddr {
+    let scope = match peer {
+        SocketAddr::V6(peer) => peer.scope_id(),
+        SocketAddr::V4(_) => 0,
+    };
+    socket_address(local, 0, scope)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,6 +125,10 @@ mod tests {
         assert_eq!(read("fe80::1%77").unwrap().to_string(), "fe80::1%77");
         assert_eq!(read("fe80::1").unwrap(), address.into());
         assert_eq!(read("192.0.2.1").unwrap().scope, 0);
+        assert_eq!(
+            read("ff02::1:2%lo").unwrap().with_port(547),
+            "[ff02::1:2%1]:547".parse().unwrap()
+        );
         assert!(read("2001:db8::1%lo").unwrap_err().contains("not link-local"));
         assert!(read("fe80::1%no-such-if0").unwrap_err().contains("no-such-if0"));
         assert!(read("nonsense%lo").unwrap_err().contains("nonsense"));

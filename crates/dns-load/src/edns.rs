@@ -1,0 +1,224 @@
+//! The flags that say what the OPT record of every query holds (RFC 6891), for `godwit dns load`.
+
+use std::net::IpAddr;
+
+use dns_wire::Edns;
+
+/// The EDNS fields of a query.
+pub(crate) const EDNS_BYTES: u16 = 4_096;
+/// The least that every answer may have without EDNS (RFC 1035 section 4.2.1).
+pub(crate) const PLAIN_BYTES: u16 = 512;
+/// Codes of options.
+const CLIENT_SUBNET: u16 = 8;
+pub(crate) const COOKIE: u16 = 10;
+/// Octets that all options of a query may have together, so that it stays a datagram.
+const OPTIONS_BYTES_MAX: usize = 4_096;
+
+/// The flags.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct EdnsArgs {
+    /// The largest UDP payload that EDNS tells the server; 0 leaves EDNS out
+    #[arg(long, value_name = "BYTES", default_value_t = EDNS_BYTES, value_parser = parse_bytes)]
+    pub(crate) edns: u16,
+    /// Ask for the records of DNSSEC (the bit DO)
+    #[arg(long)]
+    pub(crate) dnssec: bool,
+    /// Tell the server that the client is in this subnet (RFC 7871), 192.0.2.0/24 for instance
+    #[arg(long, value_name = "PREFIX", value_parser = parse_subnet)]
+    client_subnet: Option<ClientSubnet>,
+    /// Send a cookie (RFC 7873): the server is asked once for its own part before the run, which all
+    /// queries then carry
+    #[arg(long)]
+    pub(crate) cookie: bool,
+    /// Pad queries to a multiple of so many octets (RFC 7830; 128 is recommended)
+    #[arg(long, value_name = "OCTETS", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    padding: Option<u16>,
+    /// Add an option by its number, with its data in hex; may be given several times
+    #[arg(long, short = 'E', value_name = "CODE[:HEX]", value_parser = parse_option)]
+    edns_option: Vec<EdnsOption>,
+}
+
+/// An option.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct EdnsOption {
+    /// Its number.
+    pub(crate) code: u16,
+    /// Its data.
+    pub(crate) data: Vec<u8>,
+}
+
+/// The subnet of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct ClientSubnet {
+    address: IpAddr,
+    prefix_bits: u8,
+}
+
+fn parse_bytes(text: &str) -> Result<u16, String> {
+    let bytes = text.parse().ok().filter(|&bytes| bytes == 0 || bytes >= PLAIN_BYTES);
+    bytes.ok_or_else(|| "it is 0 or a number of octets from 512 to 65535".into())
+}
+
+fn parse_subnet(text: &str) -> Result<ClientSubnet, String> {
+    let wrong =
+        || "it is an address and a number of bits, like 192.0.2.0/24 or 2001:db8::/56".to_owned();
+    let (address, bits) = text.split_once('/').map_or((text, None), |(a, b)| (a, Some(b)));
+    let address: IpAddr = address.parse().map_err(|_| wrong())?;
+    let most = if address.is_ipv4() { 32 } else { 128 };
+    let prefix_bits = match bits {
+        Some(bits) => bits.parse().ok().filter(|&bits| bits <= most).ok_or_else(wrong)?,
+        None => most,
+    };
+    Ok(ClientSubnet { address, prefix_bits })
+}
+
+/// Reads a number and, behind a colon, data in hex, as dnsperf writes them.
+pub(crate) fn parse_option(text: &str) -> Result<EdnsOption, String> {
+    let wrong =
+        || "it is a number up to 65535 and data in hex, like 10:0011223344556677".to_owned();
+    let (code, data) = text.split_once(':').unwrap_or((text, ""));
+    let code = code.parse().map_err(|_| wrong())?;
+    let is_hex =
+        data.len().is_multiple_of(2) && data.bytes().all(|octet| octet.is_ascii_hexdigit());
+    if !is_hex || data.len() / 2 > OPTIONS_BYTES_MAX {
+        return Err(wrong());
+    }
+    let data =
+        (0..data.len()).step_by(2).filter_map(|at| u8::from_str_radix(&data[at..at + 2], 16).ok());
+    Ok(EdnsOption { code, data: data.collect() })
+}
+
+impl ClientSubnet {
+    /// The option (RFC 7871 section 6): bits behind the prefix are 0, octets behind it are left out.
+    fn option(self) -> EdnsOption {
+        let (family, octets) = match self.address {
+            IpAddr::V4(address) => (1, address.octets().to_vec()),
+            IpAddr::V6(address) => (2, address.octets().to_vec()),
+        };
+        let len = usize::from(self.prefix_bits).div_ceil(8);
+        let mut data = vec![0, family, self.prefix_bits, 0];
+        data.extend(octets.iter().take(len));
+        if let (Some(last), rest @ 1..) = (data.last_mut(), self.prefix_bits % 8) {
+            *last &= 0xff << (8 - rest);
+        }
+        EdnsOption { code: CLIENT_SUBNET, data }
+    }
+}
+
+impl Default for EdnsArgs {
+    fn default() -> Self {
+        Self {
+            edns: EDNS_BYTES,
+            dnssec: false,
+            client_subnet: None,
+            cookie: false,
+            padding: None,
+            edns_option: Vec::new(),
+        }
+    }
+}
+
+impl EdnsArgs {
+    /// Fields for a file that is asked as dnsperf does.
+    pub(crate) fn of_dnsperf(uses_edns: bool, dnssec: bool, options: &[EdnsOption]) -> Self {
+        let has_edns = uses_edns || dnssec || !options.is_empty();
+        Self {
+            edns: if has_edns { EDNS_BYTES } else { 0 },
+            dnssec,
+            edns_option: options.to_vec(),
+            ..Self::default()
+        }
+    }
+
+    /// The fields of the OPT record, if there is to be one.
+    pub(crate) fn record(&self) -> Option<Edns> {
+        (self.edns > 0).then_some(Edns {
+            udp_payload_bytes: self.edns,
+            extended_rcode: 0,
+            version: 0,
+            dnssec_ok: self.dnssec,
+        })
+    }
+
+    /// Octets to a multiple of which queries are padded; 0 for no padding.
+    pub(crate) fn padding_block(&self) -> u16 {
+        self.padding.unwrap_or(0)
+    }
+
+    /// The flags beside `--edns` that were given.
+    pub(crate) fn contents(&self) -> impl Iterator<Item = &'static str> {
+        let flags = [
+            (self.dnssec, "--dnssec"),
+            (self.client_subnet.is_some(), "--client-subnet"),
+            (self.cookie, "--cookie"),
+            (self.padding.is_some(), "--padding"),
+            (!self.edns_option.is_empty(), "--edns-option"),
+        ];
+        flags.into_iter().filter_map(|(is_given, flag)| is_given.then_some(flag))
+    }
+
+    /// The options as they stand in the record, with `cookie` among them.
+    ///
+    /// # Errors
+    ///
+    /// That they are too many, or that there is no record for them.
+    pub(crate) fn options(&self, cookie: Option<EdnsOption>) -> Result<Vec<u8>, String> {
+        if self.edns == 0
+            && let Some(flag) = self.contents().next()
+        {
+            return Err(format!("{flag} takes EDNS, which --edns 0 leaves out"));
+        }
+        let subnet = self.client_subnet.map(ClientSubnet::option);
+        let mut octets = Vec::new();
+        for option in subnet.iter().chain(&cookie).chain(&self.edns_option) {
+            octets.extend(option.code.to_be_bytes());
+            // An option has 4,096 octets at most.
+            octets.extend((option.data.len() as u16).to_be_bytes());
+            octets.extend(&option.data);
+        }
+        if octets.len() > OPTIONS_BYTES_MAX {
+            return Err(format!(
+                "the options of EDNS have {} octets, which is more than {OPTIONS_BYTES_MAX}",
+                octets.len()
+            ));
+        }
+        Ok(octets)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_written_as_their_rfcs_say() {
+        let option = |text: &str| parse_subnet(text).unwrap().option().data;
+        assert_eq!(option("192.0.2.129/25"), [0, 1, 25, 0, 192, 0, 2, 128]);
+        assert_eq!(option("192.0.2.1"), [0, 1, 32, 0, 192, 0, 2, 1]);
+        assert_eq!(option("0.0.0.0/0"), [0, 1, 0, 0]);
+        assert_eq!(option("2001:db8:0:ff00::/56"), [0, 2, 56, 0, 0x20, 1, 0xd, 0xb8, 0, 0, 0xff]);
+        for wrong in ["192.0.2.0/33", "x/8", "::/129", "192.0.2.0/"] {
+            assert!(parse_subnet(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(parse_option("3"), Ok(EdnsOption { code: 3, data: vec![] }));
+        assert_eq!(parse_option("65001:0aFF").unwrap().data, [0x0a, 0xff]);
+        for wrong in ["", ":00", "65536:", "1:0", "1:0g"] {
+            assert!(parse_option(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn options_stand_one_behind_the_other_and_need_their_record() {
+        let args = EdnsArgs {
+            client_subnet: parse_subnet("10.0.0.0/8").ok(),
+            edns_option: vec![EdnsOption { code: 3, data: vec![] }],
+            ..EdnsArgs::default()
+        };
+        let cookie = EdnsOption { code: COOKIE, data: vec![7; 8] };
+        let expected =
+            [0, 8, 0, 5, 0, 1, 8, 0, 10, 0, 10, 0, 8, 7, 7, 7, 7, 7, 7, 7, 7, 0, 3, 0, 0];
+        assert_eq!(args.options(Some(cookie)).unwrap(), expected);
+        assert!(EdnsArgs { edns: 0, ..args }.options(None).is_err());
+        assert_eq!(EdnsArgs { edns: 0, ..EdnsArgs::default() }.options(None), Ok(vec![]));
+    }
+}

@@ -1,0 +1,209 @@
+//! The text format of queries that dnsperf, resperf and kxdpgun read: a line holds a name, a type and
+//! perhaps flags.
+//!
+//! Blank lines and those that begin with `;` or `#` are comments, and so is what stands behind a `;` or
+//! `#` that begins a word. The flags of kxdpgun act: `E` adds EDNS, `D` the bit DO as well. Other words
+//! behind the type are read over, as dnsperf does, and counted.
+
+use std::str;
+
+use dns_wire::{Edns, Kind, Query};
+
+use crate::queries::Workload;
+
+/// Problems that are told at most.
+const PROBLEMS_MAX: usize = 10;
+/// The EDNS payload of a query whose flags ask for EDNS while no other one is set.
+pub(crate) const EDNS_BYTES: u16 = 4_096;
+/// How a text in UTF-8 may begin without meaning anything by it.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// What is done with lines that are no queries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BadLines {
+    /// The file is refused.
+    Refuse,
+    /// They are left out.
+    Skip,
+}
+
+/// What a file of queries holds.
+#[derive(Debug)]
+pub(crate) struct QueryFile {
+    /// The queries.
+    pub(crate) workload: Workload,
+    /// Lines that were left out, in words, the first ten one by one; empty when there are none.
+    pub(crate) skipped: Vec<String>,
+    /// Lines with words behind the type that mean nothing here, and the first of them.
+    pub(crate) unread: Option<Unread>,
+}
+
+/// Lines with words that were not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unread {
+    /// How many there are.
+    pub(crate) lines: u64,
+    /// The number of the first one, from 1.
+    pub(crate) first: usize,
+}
+
+/// A word of a line and its column, from 1.
+#[derive(Clone, Copy)]
+struct Word<'t> {
+    column: usize,
+    text: &'t [u8],
+}
+
+/// What is wrong with a line: the column, from 1, and why.
+struct Problem {
+    column: usize,
+    why: String,
+}
+
+/// Reads the queries of `text`, each with what `query` says. `file` names the text in problems.
+///
+/// # Errors
+///
+/// All problems with line and column, the first ten in words; or that there is no query.
+pub(crate) fn read(
+    file: &str,
+    text: &[u8],
+    query: Query<'_>,
+    bad_lines: BadLines,
+) -> Result<QueryFile, String> {
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+    let mut found = QueryFile { workload: Workload::default(), skipped: Vec::new(), unread: None };
+    let mut further = 0_u64;
+    for (number, line) in (1..).zip(text.split(|&octet| octet == b'\n')) {
+        match add_line(&mut found.workload, line, query) {
+            Ok(is_whole) if is_whole => {}
+            Ok(_) => found.unread.get_or_insert(Unread { lines: 0, first: number }).lines += 1,
+            Err(Problem { column, why }) if found.skipped.len() < PROBLEMS_MAX => {
+                found.skipped.push(format!("{file}:{number}:{column}: {why}"));
+            }
+            Err(_) => further += 1,
+        }
+    }
+    if further > 0 {
+        found.skipped.push(format!("{file}: {further} more lines are wrong"));
+    }
+    let is_refused = bad_lines == BadLines::Refuse && !found.skipped.is_empty();
+    if found.workload.is_empty() && !is_refused {
+        found.skipped.push(format!("{file}: no query in it; a line is a name and a type"));
+    }
+    if is_refused || found.workload.is_empty() {
+        return Err(found.skipped.join("\n"));
+    }
+    Ok(found)
+}
+
+/// Adds the query of a line, if it holds one. Returns false when words of the line mean nothing.
+fn add_line(workload: &mut Workload, line: &[u8], query: Query<'_>) -> Result<bool, Problem> {
+    let mut words = line
+        .split(u8::is_ascii_whitespace)
+        .filter(|word| !word.is_empty())
+        .map(|text| Word { column: text.as_ptr().addr() - line.as_ptr().addr() + 1, text })
+        .take_while(|word| !matches!(word.text.first(), Some(b';' | b'#')));
+    let Some(name) = words.next() else { return Ok(true) };
+    let end = line.trim_ascii_end().len() + 1;
+    let missing = || Problem { column: end, why: "a type is missing".to_owned() };
+    let word = words.next().ok_or_else(missing)?;
+    let kind: Kind = str::from_utf8(word.text)
+        .map_err(|_| "a type is plain text")
+        .and_then(str::parse)
+        .map_err(|why| Problem { column: word.column, why: why.to_owned() })?;
+    let (mut query, mut is_whole) = (query, true);
+    for word in words {
+        match with_flags(query, word.text) {
+            Some(flagged) => query = flagged,
+            None => is_whole = false,
+        }
+    }
+    workload
+        .add_query(name.text, kind, query)
+        .map_err(|why| Problem { column: name.column, why })?;
+    Ok(is_whole)
+}
+
+/// The query with the flags of kxdpgun that `word` holds; `None` when it holds something else.
+fn with_flags<'q>(query: Query<'q>, word: &[u8]) -> Option<Query<'q>> {
+    let is_flag = |octet: &u8| matches!(octet, b'E' | b'D' | b'e' | b'd');
+    if word.len() > 2 || !word.iter().all(is_flag) {
+        return None;
+    }
+    let plain =
+        Edns { udp_payload_bytes: EDNS_BYTES, extended_rcode: 0, version: 0, dnssec_ok: false };
+    let mut edns = query.edns.unwrap_or(plain);
+    edns.dnssec_ok |= word.iter().any(|octet| octet.eq_ignore_ascii_case(&b'D'));
+    Some(Query { edns: Some(edns), ..query })
+}
+
+#[cfg(test)]
+mod tests {
+    use dns_wire::Message;
+
+    use super::*;
+
+    /// Each query as name, type and what its OPT record says.
+    fn shown(workload: &Workload) -> Vec<String> {
+        (0..workload.len())
+            .map(|index| {
+                let message = Message::parse(workload.query(index)).unwrap();
+                let question = message.questions().next().unwrap();
+                let edns = match message.edns() {
+                    Some(edns) if edns.dnssec_ok => " DO",
+                    Some(_) => " EDNS",
+                    None => "",
+                };
+                format!("{} {}{edns}", question.name, question.kind)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_file_of_dnsperf_is_read() {
+        let text = b"; a comment\nwww.example.com A\n\n  example.com.\tmx\r\n# none\n. TYPE65280";
+        let workload = Workload::parse("x", text, Query::PLAIN).unwrap();
+        assert_eq!(shown(&workload), ["www.example.com. A", "example.com. MX", ". TYPE65280"]);
+    }
+
+    #[test]
+    fn flags_act_comments_end_a_line_and_other_words_are_counted() {
+        let text = b"\xef\xbb\xbfa.test A\nb.test AAAA E\nc.test MX D ; why\nd.test A ED\n\
+            e.test A #E\nf.test A IN\ng.test A 60 IN\n#h.test A\n";
+        let found = read("q", text, Query::PLAIN, BadLines::Refuse).unwrap();
+        let expected = [
+            "a.test. A",
+            "b.test. AAAA EDNS",
+            "c.test. MX DO",
+            "d.test. A DO",
+            "e.test. A",
+            "f.test. A",
+            "g.test. A",
+        ];
+        assert_eq!(shown(&found.workload), expected);
+        assert_eq!(found.unread, Some(Unread { lines: 2, first: 6 }));
+    }
+
+    #[test]
+    fn every_problem_is_told_with_its_place() {
+        let text = b"a.example A\nb..example A\n  c.example\nd.example AAA\ne.example A IN\n";
+        let problems = Workload::parse("q.txt", text, Query::PLAIN).unwrap_err();
+        let lines: Vec<_> = problems.lines().collect();
+        let expected = [
+            "q.txt:2:1: nothing between two dots",
+            "q.txt:3:12: a type is missing",
+            "q.txt:4:11: no type of record: a mnemonic like AAAA, or TYPE and a number",
+        ];
+        assert_eq!(lines, expected);
+        let none = Workload::parse("q.txt", b";\n", Query::PLAIN).unwrap_err();
+        assert_eq!(none, "q.txt: no query in it; a line is a name and a type");
+        let many = Workload::parse("q.txt", &b"x\n".repeat(12), Query::PLAIN).unwrap_err();
+        assert_eq!(many.lines().count(), 11);
+        assert!(many.ends_with("q.txt: 2 more lines are wrong"), "{many}");
+        let skipping = read("q.txt", text, Query::PLAIN, BadLines::Skip).unwrap();
+        assert_eq!(shown(&skipping.workload), ["a.example. A", "e.example. A"]);
+        assert_eq!(skipping.skipped, expected);
+        assert!(read("q.txt", b"x\n", Query::PLAIN, BadLines::Skip).is_err());
+    }
+}

@@ -1,0 +1,125 @@
+//! Query files of every oddity: what `godwit dns load` makes of them against what Debian's dnsperf
+//! makes, octet by octet. `dns_queries/differs.toml` states why some are not equal.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::net::{SocketAddr, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::common::require;
+
+const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
+/// The responder looks so often whether it is to end.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// A server that answers every query with itself and keeps what it was asked.
+struct Recorder {
+    address: SocketAddr,
+    is_over: Arc<AtomicBool>,
+    thread: JoinHandle<Vec<Vec<u8>>>,
+}
+
+impl Recorder {
+    fn start() -> Self {
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("a port is free");
+        socket.set_read_timeout(Some(LOOK_EVERY)).expect("a timeout can be set");
+        let address = socket.local_addr().expect("it is bound");
+        let is_over = Arc::new(AtomicBool::new(false));
+        let until = Arc::clone(&is_over);
+        let thread = thread::spawn(move || record(&socket, &until));
+        Self { address, is_over, thread }
+    }
+
+    /// The queries without their identifiers, in their order.
+    fn end(self) -> Vec<Vec<u8>> {
+        self.is_over.store(true, Ordering::Release);
+        self.thread.join().expect("the recorder does not panic")
+    }
+}
+
+fn record(socket: &UdpSocket, is_over: &AtomicBool) -> Vec<Vec<u8>> {
+    let mut asked = Vec::new();
+    let mut buffer = [0; 4_096];
+    loop {
+        match socket.recv_from(&mut buffer) {
+            Ok((len, client)) if len > 2 => {
+                asked.push(buffer[2..len].to_vec());
+                buffer[2] |= 0x80;
+                socket.send_to(&buffer[..len], client).expect("loopback takes an answer");
+            }
+            Ok(_) => {}
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                if is_over.load(Ordering::Acquire) {
+                    return asked;
+                }
+            }
+            Err(error) => panic!("the recorder: {error}"),
+        }
+    }
+}
+
+/// What `command` asks a server of when it is told the server's port by `words`.
+fn asked(command: &mut Command, words: impl FnOnce(SocketAddr) -> Vec<String>) -> Vec<Vec<u8>> {
+    let recorder = Recorder::start();
+    command.args(words(recorder.address)).stdin(Stdio::null());
+    let output = command.output().expect("the program starts");
+    let queries = recorder.end();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {}: {said}", output.status);
+    queries
+}
+
+fn asked_by_dnsperf(file: &Path) -> Vec<Vec<u8>> {
+    asked(&mut Command::new("dnsperf"), |server| {
+        let (ip, port) = (server.ip().to_string(), server.port().to_string());
+        let file = file.display().to_string();
+        let words = ["-s", &ip, "-p", &port, "-d", &file, "-c", "1", "-q", "1", "-n", "1"];
+        words.map(ToOwned::to_owned).to_vec()
+    })
+}
+
+fn asked_by_godwit(file: &Path) -> Vec<Vec<u8>> {
+    asked(&mut Command::new(GODWIT), |server| {
+        let (server, file) = (server.to_string(), file.display().to_string());
+        let words = ["dns", "load", "-s", &server, "-d", &file, "-q", "1", "-n", "1"];
+        let more = ["--edns", "0", "--skip-bad-lines", "--linger-s", "0", "--deadline-s", "60"];
+        words.into_iter().chain(more).map(ToOwned::to_owned).collect()
+    })
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/dns_queries")
+}
+
+#[test]
+fn each_file_is_asked_as_dnsperf_asks_it_or_states_why_not() {
+    if !require(&["dnsperf"]) {
+        return;
+    }
+    let differs = fs::read_to_string(folder().join("differs.toml")).expect("it can be read");
+    let differs: BTreeMap<String, String> = toml::from_str(&differs).expect("names and reasons");
+    let entries = fs::read_dir(folder()).expect("the folder can be read");
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    files.retain(|path| path.extension().is_some_and(|ending| ending == "txt"));
+    files.sort();
+    assert!(files.len() >= 30, "{} files", files.len());
+    let mut wrong = Vec::new();
+    for file in &files {
+        let name = file.file_stem().expect("a name").to_string_lossy().into_owned();
+        let (theirs, ours) = (asked_by_dnsperf(file), asked_by_godwit(file));
+        assert!(!ours.is_empty(), "{name}: nothing was asked");
+        if (theirs == ours) == differs.contains_key(&name) {
+            let stated = differs.get(&name).map_or("no difference", String::as_str);
+            wrong.push(format!(
+                "{name}: {stated} is stated; dnsperf {theirs:02x?}, ours {ours:02x?}"
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -1,0 +1,262 @@
+//! The expressions of `#if` and `#elif` (ISO C 2011, 6.10.1): whole numbers of 64 bits, in which names that
+//! are no macros are 0.
+
+use super::macros::{Macros, expanded_text};
+
+/// Parentheses and signs inside one another.
+const DEPTH_MAX: usize = 64;
+/// Operators of two operands, those that bind least first; of several that begin alike the longest
+/// stands first.
+const LEVELS: [&[&str]; 10] = [
+    &["||"],
+    &["&&"],
+    &["|"],
+    &["^"],
+    &["&"],
+    &["==", "!="],
+    &["<=", ">=", "<", ">"],
+    &["<<", ">>"],
+    &["+", "-"],
+    &["*", "/", "%"],
+];
+
+/// Returns whether the expression is not 0.
+///
+/// # Errors
+///
+/// In words, when it is no expression.
+pub(super) fn is_true(macros: &Macros, expression: &str) -> Result<bool, String> {
+    let text = with_defined(macros, expression)?;
+    let text = expanded_text(macros, &text).map_err(|error| error.message)?;
+    let mut reader = Reader { rest: text.trim_start(), depth: 0 };
+    let value = reader.choice()?;
+    if reader.rest.is_empty() {
+        return Ok(value != 0);
+    }
+    Err(format!("`{}` is not understood in a condition", reader.rest))
+}
+
+/// Replaces `defined NAME` and `defined(NAME)`.
+fn with_defined(macros: &Macros, expression: &str) -> Result<String, String> {
+    let mut output = String::new();
+    let mut rest = expression;
+    while let Some(first) = rest.chars().next() {
+        let len = word_len(rest).max(first.len_utf8());
+        let (word, behind) = rest.split_at(len);
+        rest = behind;
+        if word != "defined" {
+            output.push_str(word);
+            continue;
+        }
+        rest = rest.trim_start();
+        let inner = rest.strip_prefix('(').map(str::trim_start);
+        let name_at = inner.unwrap_or(rest);
+        let (name, behind) = name_at.split_at(word_len(name_at));
+        if name.is_empty() {
+            return Err("a name is missing behind `defined`".to_owned());
+        }
+        rest = match inner {
+            Some(_) => {
+                behind.trim_start().strip_prefix(')').ok_or("`)` is missing behind `defined(`")?
+            }
+            None => behind,
+        };
+        output.push_str(if macros.contains_key(name) { " 1 " } else { " 0 " });
+    }
+    Ok(output)
+}
+
+fn word_len(text: &str) -> usize {
+    text.bytes().take_while(|octet| octet.is_ascii_alphanumeric() || *octet == b'_').count()
+}
+
+/// What is left of an expression.
+struct Reader<'t> {
+    rest: &'t str,
+    depth: usize,
+}
+
+impl Reader<'_> {
+    fn take(&mut self, operator: &str) -> bool {
+        match self.rest.strip_prefix(operator) {
+            Some(rest) => {
+                self.rest = rest.trim_start();
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// `a ? b : c`, or what binds closer.
+    fn choice(&mut self) -> Result<i64, String> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err("the condition nests too deep".to_owned());
+        }
+        let condition = self.level(0)?;
+        let mut value = condition;
+        if self.take("?") {
+            let first = self.choice()?;
+            if !self.take(":") {
+                return Err("`:` is missing behind `?`".to_owned());
+            }
+            let second = self.choice()?;
+            value = if condition != 0 { first } else { second };
+        }
+        self.depth -= 1;
+        Ok(value)
+    }
+
+    fn level(&mut self, level: usize) -> Result<i64, String> {
+        let Some(operators) = LEVELS.get(level) else { return self.operand() };
+        let mut value = self.level(level + 1)?;
+        while let Some(operator) = self.operator(operators) {
+            let right = self.level(level + 1)?;
+            value = applied(operator, value, right)?;
+        }
+        Ok(value)
+    }
+
+    /// The operator that is next, if it is one of these and not the beginning of a longer one.
+    fn operator(&mut self, operators: &[&'static str]) -> Option<&'static str> {
+        let operator = *operators.iter().find(|operator| self.rest.starts_with(**operator))?;
+        let is_longer = LEVELS.iter().flat_map(|level| level.iter()).any(|other| {
+            other.len() > operator.len()
+                && other.starts_with(operator)
+                && self.rest.starts_with(other)
+        });
+        (!is_longer && self.take(operator)).then_some(operator)
+    }
+
+    fn operand(&mut self) -> Result<i64, String> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err("the condition nests too deep".to_owned());
+        }
+        let value = if self.take("!") {
+            i64::from(self.operand()? == 0)
+        } else if self.take("-") {
+            self.operand()?.wrapping_neg()
+        } else if self.take("+") {
+            self.operand()?
+        } else if self.take("~") {
+            !self.operand()?
+        } else if self.take("(") {
+            let value = self.choice()?;
+            if !self.take(")") {
+                return Err("`)` is missing in the condition".to_owned());
+            }
+            value
+        } else {
+            self.number()?
+        };
+        self.depth -= 1;
+        Ok(value)
+    }
+
+    fn number(&mut self) -> Result<i64, String> {
+        if let Some(quoted) = self.rest.strip_prefix('\'')
+            && let Some((value, rest)) = quoted.split_once('\'')
+            && let [octet] = value.as_bytes()
+        {
+            self.rest = rest.trim_start();
+            return Ok(i64::from(*octet));
+        }
+        let (word, rest) = self.rest.split_at(word_len(self.rest));
+        if word.is_empty() {
+            let found =
+                self.rest.chars().next().map_or_else(|| "the end".to_owned(), |c| format!("`{c}`"));
+            return Err(format!("a number or a name is missing in the condition, found {found}"));
+        }
+        self.rest = rest.trim_start();
+        if !word.starts_with(|c: char| c.is_ascii_digit()) {
+            return Ok(0);
+        }
+        let lower = word.to_ascii_lowercase();
+        let digits = lower.trim_end_matches(['u', 'l']);
+        let read = if let Some(hex) = digits.strip_prefix("0x") {
+            u64::from_str_radix(hex, 16)
+        } else if let Some(binary) = digits.strip_prefix("0b") {
+            u64::from_str_radix(binary, 2)
+        } else if let Some(octal) = digits.strip_prefix('0').filter(|octal| !octal.is_empty()) {
+            u64::from_str_radix(octal, 8)
+        } else {
+            digits.parse()
+        };
+        read.map(u64::cast_signed).map_err(|_| format!("`{word}` is no number"))
+    }
+}
+
+fn applied(operator: &str, left: i64, right: i64) -> Result<i64, String> {
+    let truth = |is_true: bool| Ok(i64::from(is_true));
+    let shift = u32::try_from(right).unwrap_or(u32::MAX);
+    match operator {
+        "||" => truth(left != 0 || right != 0),
+        "&&" => truth(left != 0 && right != 0),
+        "|" => Ok(left | right),
+        "^" => Ok(left ^ right),
+        "&" => Ok(left & right),
+        "==" => truth(left == right),
+        "!=" => truth(left != right),
+        "<=" => truth(left <= right),
+        ">=" => truth(left >= right),
+        "<" => truth(left < right),
+        ">" => truth(left > right),
+        "<<" => Ok(left.checked_shl(shift).unwrap_or(0)),
+        ">>" => Ok(left.checked_shr(shift).unwrap_or(0)),
+        "+" => Ok(left.wrapping_add(right)),
+        "-" => Ok(left.wrapping_sub(right)),
+        "*" => Ok(left.wrapping_mul(right)),
+        "/" => left.checked_div(right).ok_or_else(|| "a division by 0 in a condition".to_owned()),
+        _ => left.checked_rem(right).ok_or_else(|| "a division by 0 in a condition".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::macros::Macro;
+    use super::*;
+
+    fn macros() -> Macros {
+        let define = |name: &str, body: &str| (name.to_owned(), Macro::parse(body).unwrap());
+        [define("N", " 7"), define("EMPTY", ""), define("ADD", "(a, b) ((a) + (b))")].into()
+    }
+
+    #[test]
+    fn conditions_mean_what_they_mean_in_c() {
+        for (text, expected) in [
+            ("1", true),
+            ("0", false),
+            ("N == 7", true),
+            ("UNKNOWN", false),
+            ("defined(N) && !defined UNKNOWN", true),
+            ("defined ( EMPTY )", true),
+            ("ADD(N, 1) == 8", true),
+            ("1 + 2 * 3 == 7", true),
+            ("(1 + 2) * 3 == 9", true),
+            ("1 || 0 && 0", true),
+            ("1 << 4 | 1", true),
+            ("(1 << 4 | 1) != 17", false),
+            ("0x10 == 020", true),
+            ("0b101 == 5UL", true),
+            ("-1 < 0", true),
+            ("~0 == -1", true),
+            ("7 % 4 >= 3 ? 0 : 1", false),
+            ("'A' == 65", true),
+            ("3 & 4", false),
+            ("2 > 1 == 1", true),
+        ] {
+            assert_eq!(is_true(&macros(), text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_condition_is_named() {
+        for text in ["", "1 +", "(1", "1 2", "1 / 0", "defined", "defined(N", "9x", "1 ? 2", "@"] {
+            assert!(is_true(&macros(), text).is_err(), "{text}");
+        }
+        let deep = format!("{}1{}", "(".repeat(500), ")".repeat(500));
+        assert!(is_true(&macros(), &deep).is_err());
+        assert!(is_true(&macros(), &"!".repeat(500)).is_err());
+    }
+}

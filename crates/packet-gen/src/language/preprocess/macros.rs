@@ -1,0 +1,335 @@
+//! Macros with and without arguments, replaced as C does (ISO C 2011, 6.10.3): arguments are replaced
+//! before they are put in, `#` makes a string of one, `##` joins, and no macro is replaced inside of
+//! itself.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+use super::token::{Hidden, Token, TokenKind, tokens};
+
+/// Replacements that one word of a file may lead to, so that a text ends in a time that can be waited
+/// for.
+const REPLACEMENTS_MAX: usize = 1 << 16;
+/// Arguments inside one another.
+const DEPTH_MAX: usize = 32;
+
+/// What a name stands for.
+#[derive(Clone, Debug)]
+pub(super) struct Macro {
+    /// Names of its arguments; `None` when it has no parentheses.
+    parameters: Option<Vec<String>>,
+    body: Vec<Token>,
+}
+
+/// What all names stand for.
+pub(super) type Macros = BTreeMap<String, Macro>;
+
+/// A text that makes no end, or an invocation that cannot be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct MacroError {
+    pub(super) origin: usize,
+    pub(super) message: String,
+}
+
+impl Macro {
+    /// Reads what stands behind the name in `#define`: `(a, b) body` or ` body`.
+    pub(super) fn parse(definition: &str) -> Result<Self, String> {
+        let (parameters, body) = match definition.strip_prefix('(') {
+            None => (None, definition),
+            Some(rest) => {
+                let (names, body) =
+                    rest.split_once(')').ok_or("the `)` of its arguments is missing")?;
+                let names: Vec<String> = names
+                    .split(',')
+                    .map(|name| name.trim().to_owned())
+                    .filter(|name| !name.is_empty())
+                    .collect();
+                (Some(names), body)
+            }
+        };
+        let mut body = tokens(body.as_bytes(), 0);
+        for token in &mut body {
+            if token.is_blank() {
+                token.kind = TokenKind::Blank;
+                token.octets = (*b" ").into();
+            }
+        }
+        let is_blank = |token: Option<&Token>| token.is_some_and(Token::is_blank);
+        while is_blank(body.last()) {
+            body.pop();
+        }
+        let blanks = body.iter().take_while(|token| token.is_blank()).count();
+        body.drain(..blanks);
+        Ok(Self { parameters, body })
+    }
+}
+
+/// Where pieces come from behind those that wait.
+pub(super) trait TokenSource {
+    /// The next piece; `None` at the end, or where a directive stands.
+    fn next_token(&mut self) -> Option<Token>;
+}
+
+/// A source without pieces.
+struct Nothing;
+
+impl TokenSource for Nothing {
+    fn next_token(&mut self) -> Option<Token> {
+        None
+    }
+}
+
+/// Replaces macros among the pieces of a source.
+pub(super) struct Expander<'m> {
+    macros: &'m Macros,
+    waiting: VecDeque<Token>,
+    replacements: usize,
+    depth: usize,
+}
+
+impl<'m> Expander<'m> {
+    pub(super) const fn new(macros: &'m Macros) -> Self {
+        Self { macros, waiting: VecDeque::new(), replacements: 0, depth: 0 }
+    }
+
+    /// The next piece in which nothing is left to be replaced.
+    ///
+    /// # Errors
+    ///
+    /// [`MacroError`]; the piece is passed over then.
+    pub(super) fn next(
+        &mut self,
+        source: &mut dyn TokenSource,
+    ) -> Result<Option<Token>, MacroError> {
+        loop {
+            let Some(token) = self.take(source) else { return Ok(None) };
+            let macros = self.macros;
+            let found = token
+                .word()
+                .filter(|word| !token.hidden.contains(*word))
+                .and_then(|word| macros.get_key_value(word));
+            let Some((name, found)) = found else { return Ok(Some(token)) };
+            self.replacements += 1;
+            if self.replacements > REPLACEMENTS_MAX {
+                self.waiting.clear();
+                return Err(error(&token, format!("`{name}` becomes too long")));
+            }
+            let mut hidden = (*token.hidden).clone();
+            hidden.insert(Rc::from(name.as_str()));
+            let hidden = Rc::new(hidden);
+            let body = match &found.parameters {
+                None => found.body.clone(),
+                Some(parameters) => {
+                    let Some(arguments) = self.arguments(source, &token, name)? else {
+                        return Ok(Some(token));
+                    };
+                    self.substituted(found, parameters, arguments, &token, name)?
+                }
+            };
+            for mut piece in body.into_iter().rev() {
+                piece.origin = token.origin;
+                piece.is_verbatim = false;
+                piece.hidden = joined(&piece.hidden, &hidden);
+                self.waiting.push_front(piece);
+            }
+        }
+    }
+
+    fn take(&mut self, source: &mut dyn TokenSource) -> Option<Token> {
+        self.waiting.pop_front().or_else(|| {
+            if self.depth == 0 {
+                self.replacements = 0;
+            }
+            source.next_token()
+        })
+    }
+
+    /// The arguments behind the name of a macro; `None` when no parenthesis follows.
+    fn arguments(
+        &mut self,
+        source: &mut dyn TokenSource,
+        name_token: &Token,
+        name: &str,
+    ) -> Result<Option<Vec<Vec<Token>>>, MacroError> {
+        let mut passed = Vec::new();
+        loop {
+            match self.take(source) {
+                Some(token) if token.is_blank() => passed.push(token),
+                Some(token) if token.is(b'(') => break,
+                other => {
+                    for token in passed.into_iter().chain(other).rev() {
+                        self.waiting.push_front(token);
+                    }
+                    return Ok(None);
+                }
+            }
+        }
+        let (mut arguments, mut depth) = (vec![Vec::new()], 0_usize);
+        loop {
+            let Some(token) = self.take(source) else {
+                return Err(error(name_token, format!("the `)` of `{name}` is missing")));
+            };
+            match &token {
+                token if token.is(b'(') => depth += 1,
+                token if token.is(b')') && depth == 0 => return Ok(Some(arguments)),
+                token if token.is(b')') => depth -= 1,
+                token if token.is(b',') && depth == 0 => {
+                    arguments.push(Vec::new());
+                    continue;
+                }
+                _ => {}
+            }
+            if let Some(argument) = arguments.last_mut() {
+                argument.push(token);
+            }
+        }
+    }
+
+    /// The body of a macro with its arguments put in.
+    fn substituted(
+        &mut self,
+        found: &Macro,
+        parameters: &[String],
+        mut arguments: Vec<Vec<Token>>,
+        token: &Token,
+        name: &str,
+    ) -> Result<Vec<Token>, MacroError> {
+        if parameters.is_empty()
+            && arguments.iter().all(|argument| argument.iter().all(Token::is_blank))
+        {
+            arguments.clear();
+        }
+        if parameters.len() != arguments.len() {
+            let message =
+                format!("`{name}` takes {} arguments, not {}", parameters.len(), arguments.len());
+            return Err(error(token, message));
+        }
+        let arguments: Vec<Vec<Token>> = arguments.into_iter().map(trimmed).collect();
+        let argument_of = |token: &Token| {
+            let word = token.word()?;
+            let place = parameters.iter().position(|parameter| parameter == word)?;
+            arguments.get(place)
+        };
+        let mut output: Vec<Token> = Vec::new();
+        let mut rest = found.body.iter().peekable();
+        while let Some(piece) = rest.next() {
+            if piece.is(b'#') && rest.peek().is_some_and(|next| next.is(b'#')) {
+                rest.next();
+                while output.last().is_some_and(Token::is_blank) {
+                    output.pop();
+                }
+                while rest.peek().is_some_and(|next| next.is_blank()) {
+                    rest.next();
+                }
+                let Some(right) = rest.next() else { break };
+                let right = argument_of(right).cloned().unwrap_or_else(|| vec![right.clone()]);
+                paste(&mut output, right);
+            } else if piece.is(b'#') && rest.peek().is_some_and(|next| argument_of(next).is_some())
+            {
+                if let Some(argument) = rest.next().and_then(argument_of) {
+                    output.push(quoted(argument, token));
+                }
+            } else if let Some(argument) = argument_of(piece) {
+                let mut ahead = rest.clone().skip_while(|next| next.is_blank());
+                let is_joined = ahead.next().is_some_and(|next| next.is(b'#'))
+                    && ahead.next().is_some_and(|next| next.is(b'#'));
+                if is_joined {
+                    output.extend(argument.iter().cloned());
+                } else {
+                    output.extend(self.expanded(argument)?);
+                }
+            } else {
+                output.push(piece.clone());
+            }
+        }
+        Ok(output)
+    }
+
+    /// An argument in which everything is replaced.
+    fn expanded(&mut self, argument: &[Token]) -> Result<Vec<Token>, MacroError> {
+        if self.depth == DEPTH_MAX {
+            let origin = argument.first().map_or(0, |token| token.origin);
+            return Err(MacroError { origin, message: "macros nest too deep".to_owned() });
+        }
+        let mut inner = Expander {
+            macros: self.macros,
+            waiting: argument.iter().cloned().collect(),
+            replacements: self.replacements,
+            depth: self.depth + 1,
+        };
+        let mut output = Vec::new();
+        while let Some(token) = inner.next(&mut Nothing)? {
+            output.push(token);
+        }
+        self.replacements = inner.replacements;
+        Ok(output)
+    }
+}
+
+/// All of `text` with its macros replaced, as text.
+pub(super) fn expanded_text(macros: &Macros, text: &str) -> Result<String, MacroError> {
+    let mut expander = Expander::new(macros);
+    expander.waiting = tokens(text.as_bytes(), 0).into();
+    let mut output = Vec::new();
+    while let Some(token) = expander.next(&mut Nothing)? {
+        output.extend_from_slice(&token.octets);
+    }
+    Ok(String::from_utf8_lossy(&output).into_owned())
+}
+
+fn error(token: &Token, message: String) -> MacroError {
+    MacroError { origin: token.origin, message }
+}
+
+fn joined(one: &Hidden, other: &Hidden) -> Hidden {
+    if one.is_empty() {
+        return Rc::clone(other);
+    }
+    Rc::new(one.union(other).cloned().collect())
+}
+
+/// Without blanks at both ends.
+fn trimmed(mut argument: Vec<Token>) -> Vec<Token> {
+    while argument.last().is_some_and(Token::is_blank) {
+        argument.pop();
+    }
+    let blanks = argument.iter().take_while(|token| token.is_blank()).count();
+    argument.drain(..blanks);
+    argument
+}
+
+/// Joins the last piece so far with the first of `right`.
+fn paste(output: &mut Vec<Token>, mut right: Vec<Token>) {
+    if right.is_empty() {
+        return;
+    }
+    let first = right.remove(0);
+    match output.pop() {
+        Some(left) => {
+            let text = [&*left.octets, &*first.octets].concat();
+            output.extend(tokens(&text, left.origin));
+        }
+        None => output.push(first),
+    }
+    output.extend(right);
+}
+
+/// A string with the text of an argument.
+fn quoted(argument: &[Token], token: &Token) -> Token {
+    let mut octets = vec![b'"'];
+    for piece in argument {
+        if piece.is_blank() {
+            octets.push(b' ');
+        } else {
+            octets.extend_from_slice(&piece.octets);
+        }
+    }
+    octets.push(b'"');
+    Token {
+        kind: TokenKind::Quoted,
+        octets: octets.into(),
+        origin: token.origin,
+        is_verbatim: false,
+        hidden: Hidden::default(),
+    }
+}

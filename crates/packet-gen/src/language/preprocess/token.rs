@@ -1,0 +1,103 @@
+//! Pieces of a text for the preprocessor: words, strings, comments, blanks and single octets.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use super::super::source::is_word;
+
+/// Names of macros whose bodies a piece came from, so that no macro is replaced inside of itself.
+pub(super) type Hidden = Rc<BTreeSet<Rc<str>>>;
+
+/// What a piece is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TokenKind {
+    /// Letters, digits and `_`.
+    Word,
+    /// A string or a character with its quotes.
+    Quoted,
+    /// A comment, without the end of its line.
+    Comment,
+    /// Blanks and tabs.
+    Blank,
+    /// The end of a line.
+    LineEnd,
+    /// Any other octet.
+    Other,
+}
+
+/// A piece.
+#[derive(Clone, Debug)]
+pub(super) struct Token {
+    pub(super) kind: TokenKind,
+    pub(super) octets: Rc<[u8]>,
+    /// Where its first octet comes from.
+    pub(super) origin: usize,
+    /// It stands in a file as it is; otherwise all of its octets come from the first one's origin.
+    pub(super) is_verbatim: bool,
+    pub(super) hidden: Hidden,
+}
+
+impl Token {
+    /// The word, if it is one.
+    pub(super) fn word(&self) -> Option<&str> {
+        match self.kind {
+            TokenKind::Word => str::from_utf8(&self.octets).ok(),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is(&self, octet: u8) -> bool {
+        self.kind == TokenKind::Other && *self.octets == [octet]
+    }
+
+    /// Blanks, ends of lines and comments.
+    pub(super) const fn is_blank(&self) -> bool {
+        matches!(self.kind, TokenKind::Blank | TokenKind::LineEnd | TokenKind::Comment)
+    }
+}
+
+/// The kind and the octets of the piece at the beginning of `rest`, which has an octet at least.
+/// `in_directive` has `#` and `;` be octets like others, which begin comments of packet files elsewhere.
+pub(super) fn piece(rest: &[u8], in_directive: bool) -> (TokenKind, usize) {
+    let until_line_end = || rest.iter().position(|&octet| octet == b'\n').unwrap_or(rest.len());
+    match rest[0] {
+        b'\n' => (TokenKind::LineEnd, 1),
+        b' ' | b'\t' | b'\r' => {
+            let len = rest.iter().take_while(|octet| matches!(octet, b' ' | b'\t' | b'\r')).count();
+            (TokenKind::Blank, len)
+        }
+        b'/' if rest.starts_with(b"/*") => {
+            let end = rest[2..].windows(2).position(|two| two == b"*/");
+            (TokenKind::Comment, end.map_or(rest.len(), |at| at + 4))
+        }
+        b'/' if rest.starts_with(b"//") => (TokenKind::Comment, until_line_end()),
+        b'#' | b';' if !in_directive => (TokenKind::Comment, until_line_end()),
+        b'"' => {
+            let end = rest[1..].iter().position(|octet| matches!(octet, b'"' | b'\n'));
+            let len = end.map_or(rest.len(), |at| at + 1 + usize::from(rest[at + 1] == b'"'));
+            (TokenKind::Quoted, len)
+        }
+        b'\'' if rest.get(2) == Some(&b'\'') => (TokenKind::Quoted, 3),
+        // An octet in hex.
+        b'\'' if rest.get(1) == Some(&b'\\') && rest.get(5) == Some(&b'\'') => {
+            (TokenKind::Quoted, 6)
+        }
+        octet if is_word(octet) => {
+            (TokenKind::Word, rest.iter().take_while(|octet| is_word(**octet)).count())
+        }
+        _ => (TokenKind::Other, 1),
+    }
+}
+
+/// The pieces of a text that is no part of a file, all from `origin`.
+pub(super) fn tokens(text: &[u8], origin: usize) -> Vec<Token> {
+    let mut rest = text;
+    let mut found = Vec::new();
+    while !rest.is_empty() {
+        let (kind, len) = piece(rest, true);
+        let octets = rest[..len].into();
+        found.push(Token { kind, octets, origin, is_verbatim: false, hidden: Hidden::default() });
+        rest = &rest[len..];
+    }
+    found
+}

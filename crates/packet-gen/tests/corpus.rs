@@ -1,0 +1,109 @@
+//! Packet files in the manner of those that people publish, ours against Debian's trafgen, octet by
+//! octet. `corpus/differs.txt` states why some are not equal.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use packet_gen::Stream;
+use packet_gen::language::{self, Settings};
+
+use crate::reference::{FRAMES, hex, theirs, trafgen};
+
+/// What trafgen does with a file that it does not read as godwit does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Deviation {
+    Quirk,
+    Refuses,
+    Hangs,
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus")
+}
+
+/// The deviations by the names of the files.
+fn deviations() -> BTreeMap<String, Deviation> {
+    let text = fs::read_to_string(folder().join("differs.txt")).expect("the list can be read");
+    let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines
+        .map(|line| {
+            let mut parts = line.splitn(3, ": ");
+            let (name, kind) = (parts.next().expect("a name"), parts.next().expect("a kind"));
+            assert!(parts.next().is_some_and(|reason| reason.len() > 10), "{line}: no reason");
+            let kind = match kind {
+                "quirk" => Deviation::Quirk,
+                "refuses" => Deviation::Refuses,
+                "hangs" => Deviation::Hangs,
+                other => panic!("{line}: {other} is no deviation"),
+            };
+            (name.to_owned(), kind)
+        })
+        .collect()
+}
+
+/// The files by their names without the ending.
+fn files() -> BTreeMap<String, String> {
+    let entries = fs::read_dir(folder()).expect("the folder can be read");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    paths
+        .filter(|path| path.extension().is_some_and(|ending| ending == "cfg"))
+        .map(|path| {
+            let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+            (name, fs::read_to_string(&path).expect("a file can be read"))
+        })
+        .collect()
+}
+
+/// Returns true for a file that needs the preprocessor.
+fn has_directives(text: &str) -> bool {
+    let is_directive =
+        |line: &str| ["#include", "#define", "#if"].iter().any(|word| line.starts_with(word));
+    text.lines().any(is_directive)
+}
+
+fn ours(name: &str, text: &str, quirks: bool) -> Vec<String> {
+    let preprocess = has_directives(text);
+    let settings = Settings { quirks, preprocess, ..Settings::default() };
+    let program = language::compile(text.as_bytes(), &settings)
+        .unwrap_or_else(|problems| panic!("{name}: {}", problems[0]));
+    let mut stream = Stream::new(&program, Some(0), program.random.clone(), false);
+    (0..FRAMES).map(|_| hex(stream.frame().expect("a packet takes part"))).collect()
+}
+
+#[test]
+fn each_file_becomes_what_trafgen_makes_of_it_or_states_why_not() {
+    let (files, deviations) = (files(), deviations());
+    assert!(files.len() >= 60, "{} files", files.len());
+    for name in deviations.keys() {
+        assert!(files.contains_key(name), "{name} is no file");
+    }
+    for (name, text) in &files {
+        ours(name, text, false);
+    }
+    let Some(program) = trafgen() else { return };
+    let place = std::env::temp_dir().join(format!("godwit-corpus-{}", std::process::id()));
+    fs::create_dir_all(&place).expect("a folder can be made");
+    let mut wrong = Vec::new();
+    for (name, text) in &files {
+        let deviation = deviations.get(name).copied();
+        if deviation == Some(Deviation::Hangs) {
+            continue;
+        }
+        let flags: &[&str] = if has_directives(text) { &["-p"] } else { &[] };
+        let found = theirs(&program, &place, text, flags);
+        let is_equal =
+            |quirks| found.as_ref().is_ok_and(|found| *found == ours(name, text, quirks));
+        let is_as_stated = match deviation {
+            None => is_equal(false),
+            Some(Deviation::Quirk) => is_equal(true) && !is_equal(false),
+            Some(Deviation::Refuses) => found.is_err(),
+            Some(Deviation::Hangs) => true,
+        };
+        if !is_as_stated {
+            wrong.push(format!("{name}: {deviation:?} is stated, trafgen makes {found:?}"));
+        }
+    }
+    fs::remove_dir_all(&place).ok();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -1,0 +1,166 @@
+//! The UDP datagram in a captured packet, or the reason why there is none.
+//!
+//! Checksums are not looked at: what a machine captures of its own packets has them filled in later, by
+//! the interface.
+
+use core::fmt;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use crate::link::{self, LinkError};
+use crate::pcap::Record;
+use crate::protocol;
+
+/// Extension headers of IPv6 (RFC 8200 §4).
+const HOP_BY_HOP: u8 = 0;
+const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
+const DESTINATION_OPTIONS: u8 = 60;
+const MOBILITY: u8 = 135;
+
+/// A captured UDP datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CapturedDatagram<'a> {
+    /// Address and port of the sender.
+    pub source: SocketAddr,
+    /// Address and port of the receiver.
+    pub destination: SocketAddr,
+    /// What it carries.
+    pub payload: &'a [u8],
+}
+
+/// Why a captured packet gives no datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SkipReason {
+    /// The capture kept only its beginning, as `tcpdump -s` does.
+    Cut,
+    /// A fragment of a datagram.
+    Fragment,
+    /// A packet of a link whose type cannot be read.
+    LinkType,
+    /// A header contradicts itself, or the packet is encrypted.
+    Header,
+    /// Another protocol than IP.
+    NotIp,
+    /// Another protocol than UDP.
+    NotUdp,
+}
+
+impl SkipReason {
+    /// Every reason, in the order of [`SkipReason::index`].
+    pub const ALL: [Self; 6] =
+        [Self::Cut, Self::Fragment, Self::LinkType, Self::Header, Self::NotIp, Self::NotUdp];
+
+    /// The position in [`SkipReason::ALL`].
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+impl fmt::Display for SkipReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Cut => "cut short by the capture (tcpdump -s 0 keeps all)",
+            Self::Fragment => "fragments",
+            Self::LinkType => "of links that cannot be read",
+            Self::Header => "with headers that cannot be read",
+            Self::NotIp => "not of IP",
+            Self::NotUdp => "not of UDP",
+        })
+    }
+}
+
+/// The datagram in `record`.
+///
+/// # Errors
+///
+/// The reason why there is none.
+pub fn datagram<'a>(record: &Record<'a>) -> Result<CapturedDatagram<'a>, SkipReason> {
+    let is_cut = record.octets.len() < record.original_len as usize;
+    let too_short = if is_cut { SkipReason::Cut } else { SkipReason::Header };
+    let packet = link::ip_packet(record.link_type, record.octets).map_err(|error| match error {
+        LinkError::Truncated => too_short,
+        LinkError::LinkType(_) => SkipReason::LinkType,
+        LinkError::NotIp => SkipReason::NotIp,
+        LinkError::Header => SkipReason::Header,
+    })?;
+    let found = match packet.first() {
+        Some(first) if first >> 4 == 6 => ipv6(packet),
+        _ => ipv4(packet),
+    };
+    found.map_err(|reason| reason.unwrap_or(too_short))
+}
+
+/// A datagram, the reason why there is none, or `None` for a packet that ends too early.
+type Found<'a> = Result<CapturedDatagram<'a>, Option<SkipReason>>;
+
+fn ipv4(packet: &[u8]) -> Found<'_> {
+    let head = packet.first_chunk::<20>().ok_or(None)?;
+    let header_len = usize::from(head[0] & 0xf) * 4;
+    let total_len = usize::from(u16::from_be_bytes([head[2], head[3]]));
+    if header_len < head.len() || (total_len != 0 && total_len < header_len) {
+        return Err(Some(SkipReason::Header));
+    }
+    if head[9] != protocol::UDP {
+        return Err(Some(SkipReason::NotUdp));
+    }
+    // More fragments, or not the first one.
+    if u16::from_be_bytes([head[6], head[7]]) & 0x3fff != 0 {
+        return Err(Some(SkipReason::Fragment));
+    }
+    let address =
+        |at: usize| IpAddr::V4(Ipv4Addr::new(head[at], head[at + 1], head[at + 2], head[at + 3]));
+    // No length at all is written where the interface cuts large packets up.
+    let end = if total_len == 0 { packet.len() } else { total_len.min(packet.len()) };
+    let segment = packet.get(header_len..end).ok_or(None)?;
+    udp(address(12), address(16), segment)
+}
+
+fn ipv6(packet: &[u8]) -> Found<'_> {
+    let (head, mut rest) = packet.split_first_chunk::<40>().ok_or(None)?;
+    let payload_len = usize::from(u16::from_be_bytes([head[4], head[5]]));
+    if payload_len != 0 {
+        rest = rest.get(..payload_len).unwrap_or(rest);
+    }
+    let mut next = head[6];
+    loop {
+        let len = match next {
+            protocol::UDP => break,
+            HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS | MOBILITY => {
+                8 + 8 * usize::from(*rest.get(1).ok_or(None)?)
+            }
+            FRAGMENT => {
+                let [high, low] = [2, 3].map(|at| rest.get(at).copied());
+                let place = u16::from_be_bytes([high.ok_or(None)?, low.ok_or(None)?]);
+                if place & 0xfff9 != 0 {
+                    return Err(Some(SkipReason::Fragment));
+                }
+                8
+            }
+            _ => return Err(Some(SkipReason::NotUdp)),
+        };
+        next = *rest.first().ok_or(None)?;
+        rest = rest.get(len..).ok_or(None)?;
+    }
+    let address = |at: usize| {
+        let mut octets = [0; 16];
+        octets.copy_from_slice(&head[at..at + 16]);
+        IpAddr::V6(Ipv6Addr::from(octets))
+    };
+    udp(address(8), address(24), rest)
+}
+
+fn udp(source: IpAddr, destination: IpAddr, segment: &[u8]) -> Found<'_> {
+    let (head, rest) = segment.split_first_chunk::<8>().ok_or(None)?;
+    let port = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
+    let payload_len = match usize::from(port(4)) {
+        // A jumbogram (RFC 2675).
+        0 => rest.len(),
+        len => len.checked_sub(head.len()).ok_or(Some(SkipReason::Header))?,
+    };
+    Ok(CapturedDatagram {
+        source: (source, port(0)).into(),
+        destination: (destination, port(2)).into(),
+        payload: rest.get(..payload_len).ok_or(None)?,
+    })
+}

@@ -1,0 +1,357 @@
+//! The IP packet in a captured frame, for the link types that tcpdump writes on Linux and on BSD
+//! (<https://www.tcpdump.org/linktypes.html>).
+
+use crate::pcap::LINK_ETHERNET;
+
+/// Link types by their numbers in capture files.
+const NULL: u32 = 0;
+const PPP: u32 = 9;
+const FDDI: u32 = 10;
+const RAW_OF_BSD: u32 = 12;
+const RAW_OF_OPENBSD: u32 = 14;
+const PPP_SERIAL: u32 = 50;
+const PPP_ETHER: u32 = 51;
+const LLC: u32 = 100;
+const RAW: u32 = 101;
+const CISCO_HDLC: u32 = 104;
+const WIRELESS: u32 = 105;
+const LOOP: u32 = 108;
+const IPSEC: u32 = 109;
+const COOKED: u32 = 113;
+const PACKET_FILTER_LOG: u32 = 117;
+const RADIOTAP: u32 = 127;
+const FIREWIRE: u32 = 138;
+const PER_PACKET: u32 = 192;
+const IPV4: u32 = 228;
+const IPV6: u32 = 229;
+const NETFILTER_LOG: u32 = 239;
+const PACKET_TAP: u32 = 258;
+const COOKED_2: u32 = 276;
+const SWITCH_BROADCOM: u32 = 281;
+const SWITCH_BROADCOM_FIRST: u32 = 282;
+const SWITCH_MARVELL: u32 = 283;
+const SWITCH_MARVELL_TYPED: u32 = 284;
+
+/// What follows a link header, by EtherType.
+const TYPE_IPV4: u16 = 0x0800;
+const TYPE_IPV6: u16 = 0x86dd;
+/// VLAN tags of any kind: 802.1Q, 802.1ad and what was written before that.
+const TYPES_VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
+const TYPES_MPLS: [u16; 2] = [0x8847, 0x8848];
+const TYPE_PPPOE: u16 = 0x8864;
+/// Numbers from here on are EtherTypes; those below are lengths (IEEE 802.3).
+const TYPE_MIN: u16 = 0x0600;
+/// What follows PPP.
+const PPP_IPV4: u16 = 0x0021;
+const PPP_IPV6: u16 = 0x0057;
+/// Link headers inside one another, and tags in a row, at most.
+const DEPTH_MAX: usize = 8;
+
+/// Why a frame gives no IP packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkError {
+    /// It ends inside of the headers of its link.
+    Truncated,
+    /// Packets of this link type cannot be read.
+    LinkType(u32),
+    /// Another protocol than IP, ARP for instance.
+    NotIp,
+    /// The header of the link contradicts itself or is encrypted.
+    Header,
+}
+
+/// The IP packet in `frame`, which was captured on a link of the type `link_type`: perhaps with octets
+/// behind the packet.
+///
+/// # Errors
+///
+/// [`LinkError`].
+pub fn ip_packet(link_type: u32, frame: &[u8]) -> Result<&[u8], LinkError> {
+    inside(link_type, frame, DEPTH_MAX)
+}
+
+/// As [`ip_packet`], with at most `depth` link types inside one another.
+fn inside(link_type: u32, frame: &[u8], depth: usize) -> Result<&[u8], LinkError> {
+    let depth = depth.checked_sub(1).ok_or(LinkError::Header)?;
+    match link_type {
+        RAW | RAW_OF_BSD | RAW_OF_OPENBSD | IPV4 | IPV6 => by_version(frame),
+        NULL | LOOP => by_version(behind(frame, 4)?),
+        IPSEC => by_version(behind(frame, 12)?),
+        LINK_ETHERNET => ethernet(frame, 12),
+        SWITCH_BROADCOM | SWITCH_MARVELL => ethernet(frame, 16),
+        SWITCH_MARVELL_TYPED => ethernet(frame, 20),
+        SWITCH_BROADCOM_FIRST => ethernet(behind(frame, 4)?, 12),
+        COOKED => typed(half(frame, 14)?, behind(frame, 16)?),
+        COOKED_2 => typed(half(frame, 0)?, behind(frame, 20)?),
+        FIREWIRE => typed(half(frame, 16)?, behind(frame, 18)?),
+        CISCO_HDLC => typed(half(frame, 2)?, behind(frame, 4)?),
+        PPP | PPP_SERIAL => ppp(frame),
+        PPP_ETHER => ppp(behind(frame, 6)?),
+        LLC => llc(frame),
+        FDDI => llc(behind(frame, 13)?),
+        WIRELESS => wireless(frame),
+        RADIOTAP => wireless(behind(frame, half_little(frame, 2)?.into())?),
+        PER_PACKET => {
+            let behind = behind(frame, half_little(frame, 2)?.into())?;
+            inside(word_little(frame, 4)?, behind, depth)
+        }
+        PACKET_TAP => inside(word_little(frame, 8)?, tapped(frame)?, depth),
+        PACKET_FILTER_LOG => {
+            let len = usize::from(*frame.first().ok_or(LinkError::Truncated)?);
+            by_version(behind(frame, len.next_multiple_of(4))?)
+        }
+        NETFILTER_LOG => netfilter_log(behind(frame, 4)?),
+        other => Err(LinkError::LinkType(other)),
+    }
+}
+
+fn behind(octets: &[u8], at: usize) -> Result<&[u8], LinkError> {
+    octets.get(at..).ok_or(LinkError::Truncated)
+}
+
+fn half(octets: &[u8], at: usize) -> Result<u16, LinkError> {
+    let found = behind(octets, at)?.first_chunk::<2>().ok_or(LinkError::Truncated)?;
+    Ok(u16::from_be_bytes(*found))
+}
+
+fn half_little(octets: &[u8], at: usize) -> Result<u16, LinkError> {
+    half(octets, at).map(u16::swap_bytes)
+}
+
+fn word_little(octets: &[u8], at: usize) -> Result<u32, LinkError> {
+    let found = behind(octets, at)?.first_chunk::<4>().ok_or(LinkError::Truncated)?;
+    Ok(u32::from_le_bytes(*found))
+}
+
+/// A packet that its first four bits name.
+fn by_version(packet: &[u8]) -> Result<&[u8], LinkError> {
+    match packet.first().ok_or(LinkError::Truncated)? >> 4 {
+        4 | 6 => Ok(packet),
+        _ => Err(LinkError::NotIp),
+    }
+}
+
+/// Ethernet whose type or length stands at `type_at`.
+fn ethernet(frame: &[u8], type_at: usize) -> Result<&[u8], LinkError> {
+    let (ether_type, payload) = (half(frame, type_at)?, behind(frame, type_at + 2)?);
+    if ether_type < TYPE_MIN { llc(payload) } else { typed(ether_type, payload) }
+}
+
+/// What an EtherType names, through VLAN tags, labels of MPLS and sessions of PPPoE.
+fn typed(ether_type: u16, payload: &[u8]) -> Result<&[u8], LinkError> {
+    let (mut ether_type, mut payload) = (ether_type, payload);
+    for _ in 0..DEPTH_MAX {
+        match ether_type {
+            TYPE_IPV4 | TYPE_IPV6 => return by_version(payload),
+            TYPE_PPPOE => return ppp(behind(payload, 6)?),
+            _ if TYPES_VLAN.contains(&ether_type) => {
+                (ether_type, payload) = (half(payload, 2)?, behind(payload, 4)?);
+            }
+            _ if TYPES_MPLS.contains(&ether_type) => {
+                let is_last = half(payload, 2)? & 0x0100 != 0;
+                payload = behind(payload, 4)?;
+                if is_last {
+                    return by_version(payload);
+                }
+            }
+            _ => return Err(LinkError::NotIp),
+        }
+    }
+    Err(LinkError::Header)
+}
+
+/// The header of a sub-network access protocol (IEEE 802.2), which holds an EtherType.
+fn llc(frame: &[u8]) -> Result<&[u8], LinkError> {
+    let head = frame.first_chunk::<3>().ok_or(LinkError::Truncated)?;
+    if *head != [0xaa, 0xaa, 0x03] {
+        return Err(LinkError::NotIp);
+    }
+    typed(half(frame, 6)?, behind(frame, 8)?)
+}
+
+/// PPP with or without its address and control field, or Cisco's HDLC in its place (RFC 1661, 1662).
+fn ppp(frame: &[u8]) -> Result<&[u8], LinkError> {
+    let frame = match frame {
+        [0x0f | 0x8f, 0, ..] => return typed(half(frame, 2)?, behind(frame, 4)?),
+        [0xff, 0x03, rest @ ..] => rest,
+        rest => rest,
+    };
+    let first = *frame.first().ok_or(LinkError::Truncated)?;
+    // An odd first octet is a protocol field that was made one octet short.
+    let (protocol, packet) = if first & 1 == 1 {
+        (u16::from(first), behind(frame, 1)?)
+    } else {
+        (half(frame, 0)?, behind(frame, 2)?)
+    };
+    if [PPP_IPV4, PPP_IPV6].contains(&protocol) {
+        by_version(packet)
+    } else {
+        Err(LinkError::NotIp)
+    }
+}
+
+/// A data frame of a wireless network (IEEE 802.11).
+fn wireless(frame: &[u8]) -> Result<&[u8], LinkError> {
+    let control = half_little(frame, 0)?;
+    let is_data = control >> 2 & 3 == 2;
+    let (has_no_data, has_quality) = (control & 0x40 != 0, control & 0x80 != 0);
+    if !is_data || has_no_data {
+        return Err(LinkError::NotIp);
+    }
+    if control & 0x4000 != 0 {
+        return Err(LinkError::Header);
+    }
+    let mut len = 24;
+    if control & 0x0300 == 0x0300 {
+        len += 6;
+    }
+    if has_quality {
+        len += 2;
+        if control & 0x8000 != 0 {
+            len += 4;
+        }
+    }
+    llc(behind(frame, len)?)
+}
+
+/// What stands behind the header of a packet tap.
+fn tapped(frame: &[u8]) -> Result<&[u8], LinkError> {
+    behind(frame, usize::try_from(word_little(frame, 0)?).map_err(|_| LinkError::Header)?)
+}
+
+/// The packet among the attributes of a message of netfilter, in the byte order of the machine that
+/// wrote them.
+fn netfilter_log(attributes: &[u8]) -> Result<&[u8], LinkError> {
+    const HEAD_BYTES: usize = 4;
+    const PAYLOAD: u16 = 9;
+    let mut rest = attributes;
+    let is_big = half(rest, 0)? < half_little(rest, 0)?;
+    while !rest.is_empty() {
+        let [len, kind] =
+            [0, 2].map(|at| if is_big { half(rest, at) } else { half_little(rest, at) });
+        let (len, kind) = (usize::from(len?), kind? & 0x7fff);
+        if len < HEAD_BYTES {
+            return Err(LinkError::Header);
+        }
+        if kind == PAYLOAD {
+            let attribute = rest.get(..len).unwrap_or(rest);
+            return by_version(behind(attribute, HEAD_BYTES)?);
+        }
+        rest = rest.get(len.next_multiple_of(4)..).unwrap_or(&[]);
+    }
+    Err(LinkError::NotIp)
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    use super::*;
+
+    const PACKET: [u8; 3] = [0x45, 1, 2];
+
+    /// Each link type with what stands before a packet of IPv4.
+    fn heads() -> Vec<(u32, Vec<u8>)> {
+        let macs = [2; 12];
+        let ethernet = |tail: &[u8]| [&macs[..], tail].concat();
+        let radiotap = [0, 0, 10, 0, 0, 0, 0, 0, 0, 0];
+        let snap = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
+        let wireless = |control: [u8; 2], len: usize| {
+            let mut head = vec![0; len];
+            head[..2].copy_from_slice(&control);
+            [&head[..], &snap].concat()
+        };
+        let tap_head = |bytes: usize, link_type: u8| {
+            let mut head = vec![0; bytes];
+            head[0] = bytes as u8;
+            head[8] = link_type;
+            head
+        };
+        vec![
+            (NULL, vec![2, 0, 0, 0]),
+            (LOOP, vec![0, 0, 0, 2]),
+            (RAW, vec![]),
+            (RAW_OF_BSD, vec![]),
+            (RAW_OF_OPENBSD, vec![]),
+            (IPV4, vec![]),
+            (IPSEC, vec![0; 12]),
+            (1, ethernet(&[8, 0])),
+            (1, ethernet(&[0x81, 0, 0, 5, 8, 0])),
+            (1, ethernet(&[0x88, 0xa8, 0, 5, 0x81, 0, 0, 6, 8, 0])),
+            (1, ethernet(&[0x91, 0, 0, 5, 0x81, 0, 0, 6, 0x81, 0, 0, 7, 8, 0])),
+            (1, ethernet(&[0x88, 0x64, 0x11, 0, 0, 1, 0, 5, 0, 0x21])),
+            (1, ethernet(&[0x88, 0x47, 0, 0, 0, 64, 0, 1, 1, 64])),
+            (1, [&ethernet(&[0, 11])[..], &snap].concat()),
+            (COOKED, [&[0; 14][..], &[8, 0]].concat()),
+            (COOKED, [&[0; 14][..], &[0x81, 0, 0, 5, 8, 0]].concat()),
+            (COOKED_2, [&[8, 0][..], &[0; 18]].concat()),
+            (FIREWIRE, [&[0; 16][..], &[8, 0]].concat()),
+            (CISCO_HDLC, vec![0x0f, 0, 8, 0]),
+            (PPP, vec![0xff, 3, 0, 0x21]),
+            (PPP, vec![0, 0x21]),
+            (PPP, vec![0x21]),
+            (PPP_SERIAL, vec![0xff, 3, 0, 0x21]),
+            (PPP_SERIAL, vec![0x8f, 0, 8, 0]),
+            (PPP_ETHER, vec![0x11, 0, 0, 1, 0, 5, 0, 0x21]),
+            (LLC, snap.to_vec()),
+            (FDDI, [&[0x50; 13][..], &snap].concat()),
+            (WIRELESS, wireless([0x08, 0x01], 24)),
+            (WIRELESS, wireless([0x08, 0x03], 30)),
+            (WIRELESS, wireless([0x88, 0x01], 26)),
+            (WIRELESS, wireless([0x88, 0x81], 30)),
+            (RADIOTAP, [&radiotap[..], &wireless([0x08, 0x02], 24)].concat()),
+            (PER_PACKET, [&[0, 0, 8, 0, 1, 0, 0, 0][..], &ethernet(&[8, 0])].concat()),
+            (PACKET_TAP, [&tap_head(108, 1)[..], &ethernet(&[8, 0])].concat()),
+            (PACKET_TAP, [&tap_head(108, 0)[..], &[2, 0, 0, 0]].concat()),
+            (PACKET_FILTER_LOG, [&[61][..], &[0; 63]].concat()),
+            (NETFILTER_LOG, vec![2, 0, 0, 1, 6, 0, 10, 0, 1, 2, 0, 0, 7, 0, 9, 0]),
+            (NETFILTER_LOG, vec![2, 0, 0, 1, 0, 6, 0, 10, 1, 2, 0, 0, 0, 7, 0, 9]),
+            (SWITCH_BROADCOM, ethernet(&[1, 2, 3, 4, 8, 0])),
+            (SWITCH_BROADCOM_FIRST, [&[1, 2, 3, 4][..], &ethernet(&[8, 0])].concat()),
+            (SWITCH_MARVELL, ethernet(&[1, 2, 3, 4, 8, 0])),
+            (SWITCH_MARVELL_TYPED, ethernet(&[1, 2, 3, 4, 5, 6, 7, 8, 8, 0])),
+        ]
+    }
+
+    #[test]
+    fn a_packet_is_found_behind_the_header_of_every_link() {
+        for (link_type, head) in heads() {
+            let frame = [&head[..], &PACKET].concat();
+            assert_eq!(ip_packet(link_type, &frame), Ok(&PACKET[..]), "{link_type}: {head:?}");
+            for cut in 0..head.len() {
+                let found = ip_packet(link_type, &frame[..cut]);
+                assert!(found.is_err(), "{link_type}: {cut} octets of {head:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn other_protocols_and_links_are_told_apart() {
+        let arp = [&[2; 12][..], &[8, 6, 0, 1]].concat();
+        assert_eq!(ip_packet(1, &arp), Err(LinkError::NotIp));
+        assert_eq!(ip_packet(147, &PACKET), Err(LinkError::LinkType(147)));
+        let encrypted = [&[0x08, 0x41][..], &[0; 40]].concat();
+        assert_eq!(ip_packet(WIRELESS, &encrypted), Err(LinkError::Header));
+        let itself = [8, 0, 8, 0, 192, 0, 0, 0].repeat(20);
+        assert_eq!(ip_packet(PER_PACKET, &itself), Err(LinkError::Header));
+        let tags = [&[2; 12][..], &[0x81, 0, 0, 1].repeat(20)].concat();
+        assert_eq!(ip_packet(1, &tags), Err(LinkError::Header));
+    }
+
+    #[test]
+    fn no_octets_at_all_end_the_reading() {
+        let mut state = 1_u64;
+        for link_type in 0..300 {
+            for len in 0..60 {
+                let frame: Vec<u8> = (0..len)
+                    .map(|_| {
+                        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                        (state >> 56) as u8
+                    })
+                    .collect();
+                let _ = ip_packet(link_type, &frame);
+            }
+        }
+    }
+}
