@@ -24,7 +24,10 @@ pub use interface::{
 };
 pub use interrupt::{CountRow, CountTable, parse_counts};
 pub use memory::{Memory, parse_memory, parse_resident_bytes};
-pub use process::{ProcessStat, parse_process_stat, parse_process_wait_ns, parse_uptime_ticks};
+pub use process::{
+    ProcessStat, parse_process_run_ns, parse_process_stat, parse_process_wait_ns,
+    parse_uptime_ticks,
+};
 pub use socket::{UdpRow, drops_at, parse_udp_rows, rows_at};
 pub use softnet::{Softnet, SoftnetRow, parse_softnet, parse_softnet_rows};
 pub use step::advance;

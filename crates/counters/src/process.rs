@@ -48,6 +48,12 @@ pub fn parse_process_stat(text: &str) -> Option<ProcessStat> {
     })
 }
 
+/// How long a thread has run, nanoseconds: the first number of `schedstat`.
+#[must_use]
+pub fn parse_process_run_ns(text: &str) -> Option<u64> {
+    text.split_ascii_whitespace().next()?.parse().ok()
+}
+
 /// How long a thread has waited for a processor while it could have run, nanoseconds: the second number
 /// of `schedstat`.
 #[must_use]
@@ -89,7 +95,8 @@ mod tests {
         assert_eq!((stat.user_ticks, stat.system_ticks), (31, 7));
         assert_eq!((stat.cpu, stat.guest_ticks, stat.name.as_str()), (3, 11, "cat"));
         assert_eq!(parse_process_wait_ns("1062385 539647 14\n"), Some(539_647));
-        assert_eq!(parse_process_wait_ns(""), None);
+        assert_eq!(parse_process_run_ns("1062385 539647 14\n"), Some(1_062_385));
+        assert_eq!((parse_process_wait_ns(""), parse_process_run_ns("x")), (None, None));
         assert_eq!(parse_uptime_ticks("52467.38 101.00\n"), Some(5_246_738));
         assert_eq!(parse_uptime_ticks("x"), None);
     }

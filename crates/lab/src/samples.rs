@@ -65,6 +65,7 @@ fn sample(before: &Reading, after: &Reading, has_server: bool) -> Sample {
         let drops = is.socket_drops.saturating_sub(was.unwrap_or_default().socket_drops);
         (is.resident_bytes, drops, counts(was, &is))
     };
+    let server_process_s = has_server.then(|| processes_s(before, after)).flatten();
     let (server_rss_bytes, server_socket_drops, server_counts) =
         if has_server { side(0) } else { Default::default() };
     let (generator_rss_bytes, generator_socket_drops, generator_counts) =
@@ -73,6 +74,7 @@ fn sample(before: &Reading, after: &Reading, has_server: bool) -> Sample {
         at_s: after.at.as_secs_f64(),
         interval_s: after.at.saturating_sub(before.at).as_secs_f64(),
         cpus: after.cpus.iter().filter_map(|cpu| cpu_sample(before, cpu)).collect(),
+        server_process_s,
         server_rss_bytes,
         generator_rss_bytes,
         server_socket_drops,
@@ -82,6 +84,13 @@ fn sample(before: &Reading, after: &Reading, has_server: bool) -> Sample {
         server_counts,
         generator_counts,
     }
+}
+
+/// Processor seconds of the server's processes from one reading to the next; `None` when they are
+/// not there any more.
+fn processes_s(before: &Reading, after: &Reading) -> Option<f64> {
+    let (was, is) = (before.sides.first()?.processor_ns, after.sides.first()?.processor_ns);
+    (is > 0).then(|| is.saturating_sub(was) as f64 / 1e9)
 }
 
 /// What one side counted from one reading to the next. Its processes have counted since they were

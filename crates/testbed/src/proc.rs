@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use counters::{ProcessStat, parse_process_stat, parse_process_wait_ns};
+use counters::{
+    ProcessStat, TICKS_PER_S, parse_process_run_ns, parse_process_stat, parse_process_wait_ns,
+};
 
 /// The text of a file of `/proc` or `/sys`; empty when it is not there (a process that has ended).
 #[must_use]
@@ -44,6 +46,20 @@ pub fn thread_waits_ns(pid: u32) -> Vec<(u32, u64)> {
         Some((thread, parse_process_wait_ns(&read(entry.path().join("schedstat")))?))
     };
     threads.flatten().filter_map(wait).collect()
+}
+
+/// Processor time that process `pid` has used so far, nanoseconds; 0 when there is none.
+///
+/// The times of its threads are exact, but those of threads that have ended are missing; the time
+/// of the process has all, in steps of the clock's ticks. The larger one is nearer.
+#[must_use]
+pub fn processor_ns(pid: u32) -> u64 {
+    let run_ns = |thread: u32| {
+        parse_process_run_ns(&read(format!("/proc/{pid}/task/{thread}/schedstat"))).unwrap_or(0)
+    };
+    let exact_ns: u64 = threads(pid).into_iter().map(run_ns).sum();
+    let ticks = process_stat(pid).map_or(0, |stat| stat.user_ticks + stat.system_ticks);
+    exact_ns.max(ticks * (1_000_000_000 / TICKS_PER_S))
 }
 
 /// The numbers of the threads of process `pid`, also where the kernel counts nothing of them.

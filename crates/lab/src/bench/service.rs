@@ -137,7 +137,8 @@ impl Service {
 
     /// What a sampler watches on `side`, where `pid` takes datagrams at `address`.
     pub(super) fn target(&self, side: Side, pid: u32, address: SocketAddr) -> Target {
-        Target { pid, address, interface: self.topology.interface(side).to_owned() }
+        let interface = self.topology.interface(side).to_owned();
+        Target { pid, address, interface, helpers: Vec::new() }
     }
 }
 

@@ -71,8 +71,8 @@ pub fn hold(
             &held.cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(","),
         ]);
     let mut process = ChildProcess::start(&command, PROGRAM, folder)?;
-    let target =
-        Target { pid: process.pid(), address: held.address, interface: held.interface.clone() };
+    let (pid, interface) = (process.pid(), held.interface.clone());
+    let target = Target { pid, address: held.address, interface, helpers: Vec::new() };
     let is_over = over(input);
     let origin = (Instant::now(), Clock::mono_ns());
     let read = || sampler::read(origin.0, &held.cpus, std::slice::from_ref(&target));

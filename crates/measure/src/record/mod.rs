@@ -19,7 +19,7 @@ pub use load::{
 pub use polls::Polls;
 pub use queues::{Qdisc, Queues};
 pub use restart::{Exhaustion, LoadTimeline, Restart};
-pub use sample::{CpuSample, Sample, SampleDigest};
+pub use sample::{CpuSample, Sample, SampleDigest, server_cpu_s};
 pub use side::{SideCounts, TrafficCounts};
 pub use trial::{
     Environment, FlushCost, LIMIT_SERVER, NETWORK, Purpose, RUN_SCHEMA, Run, SearchEnd, Start,

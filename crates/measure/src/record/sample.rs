@@ -15,6 +15,10 @@ pub struct Sample {
     pub interval_s: f64,
     /// One entry per processor that is watched.
     pub cpus: Vec<CpuSample>,
+    /// Processor seconds of the server's own processes, and of those that work for it; `None` in
+    /// records of versions that did not count them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_process_s: Option<f64>,
     /// Resident memory of the server with its children, bytes; 0 when unknown.
     pub server_rss_bytes: u64,
     /// Resident memory of the generator, bytes; 0 when unknown.
@@ -52,14 +56,36 @@ pub struct CpuSample {
     pub softirq_s: f64,
 }
 
+/// Processor seconds of the server over `samples`, on the processors that it was given.
+///
+/// They are those of its own processes, and its share of what the processors spent in software
+/// interrupts, which is the share of its processes in everything else that ran there. So what other
+/// programs use does not count, and the hypervisor's theft does not. More than was used in all
+/// (elapsed minus idle minus steal) it cannot be; that is what counts where the processes were not
+/// seen.
+#[must_use]
+pub fn server_cpu_s<'s>(samples: impl Iterator<Item = &'s Sample>, server_cpus: &[u32]) -> f64 {
+    let (mut busy_s, mut softirq_s, mut process_s) = (0.0, 0.0, Some(0.0));
+    for sample in samples {
+        for cpu in sample.cpus.iter().filter(|cpu| server_cpus.contains(&cpu.cpu)) {
+            busy_s += cpu.busy_s;
+            softirq_s += cpu.softirq_s;
+        }
+        process_s = process_s.zip(sample.server_process_s).map(|(sum, more)| sum + more);
+    }
+    let Some(process_s) = process_s else { return busy_s };
+    let others_s = busy_s - softirq_s;
+    let share = if others_s > process_s { process_s / others_s } else { 1.0 };
+    f64::min(process_s + softirq_s * share, busy_s)
+}
+
 /// A sample stream in a few figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SampleDigest {
-    /// Processor seconds of the server: elapsed minus idle minus steal of the processors that it
-    /// was given, so interrupts on them count and the hypervisor's theft does not.
+    /// Processor seconds of the server, as [`server_cpu_s`] has them.
     pub server_cpu_s: f64,
-    /// The same for the processors that the generator was given.
+    /// Elapsed minus idle minus steal of the processors that the generator was given.
     pub generator_cpu_s: f64,
     /// Seconds taken by the hypervisor, all watched processors together.
     pub steal_s: f64,
@@ -98,9 +124,6 @@ impl SampleDigest {
             for cpu in &sample.cpus {
                 elapsed_s += cpu.busy_s + cpu.idle_s + cpu.steal_s;
                 digest.steal_s += cpu.steal_s;
-                if server_cpus.contains(&cpu.cpu) {
-                    digest.server_cpu_s += cpu.busy_s;
-                }
                 if generator_cpus.contains(&cpu.cpu) {
                     digest.generator_cpu_s += cpu.busy_s;
                 }
@@ -114,6 +137,7 @@ impl SampleDigest {
             digest.server_counts.add(&sample.server_counts);
             digest.generator_counts.add(&sample.generator_counts);
         }
+        digest.server_cpu_s = server_cpu_s(samples.iter(), server_cpus);
         if elapsed_s > 0.0 {
             digest.steal_share = digest.steal_s / elapsed_s;
         }
@@ -125,6 +149,32 @@ impl SampleDigest {
 mod tests {
     use super::super::TrafficCounts;
     use super::*;
+
+    #[test]
+    fn the_load_of_a_server_is_its_own_not_its_processors() {
+        let cpu = |busy_s, softirq_s| CpuSample {
+            cpu: 1,
+            busy_s,
+            idle_s: 1.0 - busy_s,
+            softirq_s,
+            ..CpuSample::default()
+        };
+        let of = |busy_s, softirq_s, server_process_s| {
+            let (cpus, other) = (vec![cpu(busy_s, softirq_s)], cpu(1.0, 0.5));
+            let cpus = [cpus, vec![CpuSample { cpu: 0, ..other }]].concat();
+            let sample = Sample { cpus, server_process_s, ..Sample::default() };
+            server_cpu_s([sample].iter(), &[1])
+        };
+        let is = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-9, "{found}");
+        // Alone on its processor, all of it is the server's.
+        is(of(0.5, 0.125, Some(0.375)), 0.5);
+        // Another program fills the processor: a fifth of the interrupts is the server's.
+        is(of(1.0, 0.25, Some(0.15)), 0.2);
+        // Its processes are known more exactly than idle time is.
+        is(of(0.5, 0.125, Some(0.5)), 0.5);
+        is(of(0.5, 0.125, Some(0.0)), 0.0);
+        is(of(0.5, 0.125, None), 0.5);
+    }
 
     #[test]
     fn adds_up_by_the_processors_given() {
