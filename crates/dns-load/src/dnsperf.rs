@@ -6,6 +6,11 @@ use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use base::time::NS_PER_S;
 use load::Rate;
@@ -81,7 +86,7 @@ pub struct Args {
     /// Queries per second at most
     #[arg(short = 'Q', value_name = "N", value_parser = parse_rate)]
     rate: Option<Rate>,
-    /// Print queries per second for every N seconds, at the end
+    /// Print queries per second every N seconds
     #[arg(short = 'S', value_name = "N", value_parser = parse_seconds)]
     interval: Option<u64>,
     /// Accepted
@@ -103,11 +108,26 @@ impl Args {
         let signals = Signals::install()
             .map_err(|error| (format!("cannot install signal handlers: {error}"), 1))?;
         print(&self.head(&settings))?;
-        let report = run(&settings, signals.stop()).map_err(failure)?;
+        let report = self.run_and_tell(&settings, signals.stop())?;
         print(&self.result(&settings, &report))?;
         Ok(match silence::of_run(&settings, &report) {
             Some(silence) => failed(&silence, 3),
             None => ExitCode::SUCCESS,
+        })
+    }
+
+    /// Runs, and prints the statistics of each interval when it is over, as `-S` asks for.
+    fn run_and_tell(&self, settings: &Settings, stop: &AtomicBool) -> Result<Report, Failure> {
+        let (Some(every_ns), Some(answered)) = (self.interval, &settings.answered) else {
+            return run(settings, stop).map_err(failure);
+        };
+        let every = Duration::from_nanos(every_ns);
+        let (running, is_over) = mpsc::channel::<()>();
+        thread::scope(|scope| {
+            scope.spawn(|| print_intervals(every, answered, is_over));
+            let report = run(settings, stop).map_err(failure);
+            drop(running);
+            report
         })
     }
 
@@ -143,7 +163,7 @@ impl Args {
             limits: Limits { deadline_ns: self.timeout, grace_ns: 0 },
             threads: self.threads,
             ports: self.clients.unwrap_or_else(|| self.default_ports()),
-            timeline_ns: self.interval,
+            answered: self.interval.map(|_| Arc::default()),
             ..Settings::new(server, asked.workload, rate)
         })
     }
@@ -182,7 +202,7 @@ impl Args {
             (_, true) => "time limit",
             _ => "end of file",
         };
-        let mut text = self.intervals(report);
+        let mut text = String::new();
         let _ = writeln!(text, "[Status] Testing complete ({why})\n\nStatistics:\n");
         let sent = load.exchanges.due;
         let completed: u64 = report.answers.rcodes.values().sum();
@@ -219,19 +239,24 @@ impl Args {
         text.push('\n');
         text
     }
+}
 
-    /// `-S`: the end of each interval in seconds since 1970, and its queries per second.
-    fn intervals(&self, report: &Report) -> String {
-        let mut text = String::new();
-        let Some((every_ns, timeline)) = self.interval.zip(report.load.timeline.as_ref()) else {
-            return text;
-        };
-        for (number, [_, on_time, _]) in (1..).zip(&timeline.points) {
-            let at_us = (report.started_ns + number * every_ns) / 1_000;
-            let per_s = *on_time as f64 / seconds(every_ns);
-            let _ = writeln!(text, "{}.{:06}: {per_s:.6}", at_us / 1_000_000, at_us % 1_000_000);
-        }
-        text
+/// Prints the end of each interval in seconds since 1970 and its queries per second, until
+/// `is_over` is closed.
+fn print_intervals(every: Duration, answered: &AtomicU64, is_over: Receiver<()>) {
+    let (mut before, mut began) = (0, Instant::now());
+    let mut next = began + every;
+    while is_over.recv_timeout(next.saturating_duration_since(Instant::now()))
+        == Err(RecvTimeoutError::Timeout)
+    {
+        let (now, count) = (Instant::now(), answered.load(Ordering::Relaxed));
+        let per_s = (count - before) as f64 / (now - began).as_secs_f64().max(1e-9);
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let (s, us) = (since_1970.as_secs(), since_1970.subsec_micros());
+        // Where nobody reads any more, the end of the run says so.
+        let _ = stdout::print(&format!("{s}.{us:06}: {per_s:.6}\n"));
+        (before, began) = (count, now);
+        next = (next + every).max(now);
     }
 }
 

@@ -7,6 +7,8 @@
 //! 100 ns per answer of one record; nothing is allocated after construction.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::Histogram;
 use dns_wire::{Flags, Message, Rcode};
@@ -97,6 +99,8 @@ pub struct Exchanges<'w> {
     response_latency: ResponseLatency,
     /// Numbers of queries that are to be asked again over TCP; none where truncated answers are answers.
     again: Option<VecDeque<u64>>,
+    /// Where first answers of all threads are counted, too, where somebody looks meanwhile.
+    answered: Option<Arc<AtomicU64>>,
     /// A query is not watched any more once it and those before it have their answers.
     forgets_answered: bool,
 }
@@ -126,6 +130,7 @@ impl<'w> Exchanges<'w> {
             timeline: Timeline::default(),
             response_latency: ResponseLatency::default(),
             again: None,
+            answered: None,
             forgets_answered: false,
         }
     }
@@ -134,6 +139,11 @@ impl<'w> Exchanges<'w> {
     /// Call it before the first.
     pub fn follow_truncation(&mut self) {
         self.again = Some(VecDeque::with_capacity(self.capacity as usize));
+    }
+
+    /// Counts first answers in `answered`, too. Call it before the first.
+    pub fn count_in(&mut self, answered: Arc<AtomicU64>) {
+        self.answered = Some(answered);
     }
 
     /// Watches no query any longer that has its answer, as long as all before it have theirs: a
@@ -257,6 +267,9 @@ impl<'w> Exchanges<'w> {
                 self.tally.rcodes[usize::from(rcode.0)] += 1;
                 self.tally.truncated += u64::from(is_truncated);
                 self.timeline.answered(now_ns);
+                if let Some(answered) = &self.answered {
+                    answered.fetch_add(1, Ordering::Relaxed);
+                }
                 self.response_latency.0.record(now_ns.saturating_sub(due_ns));
                 let class = if is_late {
                     self.tally.late += 1;

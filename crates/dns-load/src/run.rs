@@ -1,6 +1,7 @@
 //! A whole run: ports or connections, threads, and the sum of what they saw.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::{fmt, io, thread};
 
@@ -224,6 +225,9 @@ fn exchanges(settings: &Settings, thread: u64) -> Exchanges<'_> {
     let capacity = if settings.window.is_some() { watched } else { watched * 5 / 4 + 1_024 };
     let (limits, workload) = (settings.limits, &settings.workload);
     let mut exchanges = Exchanges::new(identities, limits, workload, (thread, threads), capacity);
+    if let Some(answered) = &settings.answered {
+        exchanges.count_in(Arc::clone(answered));
+    }
     if settings.window.is_some() {
         exchanges.forget_answered();
     }

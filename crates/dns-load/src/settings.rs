@@ -1,6 +1,8 @@
 //! What a run is asked to do.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use base::time::NS_PER_S;
 use load::{Rate, Shape};
@@ -85,6 +87,8 @@ pub struct Settings {
     pub frames: Option<FrameRoute>,
     /// Length of the intervals by which queries are counted in the record, nanoseconds.
     pub timeline_ns: Option<u64>,
+    /// Where first answers are counted while the run goes on, for whoever shows its progress.
+    pub answered: Option<Arc<AtomicU64>>,
     /// When the run begins on the monotonic clock; `None` as soon as all is ready.
     pub begin_at_ns: Option<u64>,
 }
@@ -114,6 +118,7 @@ impl Settings {
             segmentation: false,
             frames: None,
             timeline_ns: None,
+            answered: None,
             begin_at_ns: None,
         }
     }

@@ -554,3 +554,34 @@ fn more_ports_than_the_soft_limit_of_open_files_are_opened() {
     assert_eq!(number(&record(&output), "/exchanges/due"), 300, "{said}");
     echo.end();
 }
+
+#[test]
+fn a_link_called_dnsperf_prints_its_intervals_while_it_runs() {
+    let echo = Echo::start(&[]);
+    let port = echo.address.rsplit(':').next().expect("a port").to_owned();
+    let folder = TempFolder::new("dnsperf-intervals");
+    let (file, link) = (folder.path().join("queries"), folder.path().join("dnsperf"));
+    fs::write(&file, "a.example A\n").expect("the folder can be written");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_godwit"), &link).expect("a link");
+    // It ends when it is told to, an hour later otherwise.
+    let words = ["-s", "127.0.0.1", "-p", &port, "-l", "3600", "-Q", "200", "-S", "0.1", "-d"];
+    let mut command = Command::new(&link);
+    command.args(words).arg(&file).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut child = command.spawn().expect("the link can be run");
+    let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    let mut rates = Vec::new();
+    while rates.len() < 3 {
+        let line = lines.next().expect("lines come while it runs").expect("a line");
+        let rate = line.split_once(": ").and_then(|(at, rate)| {
+            at.parse::<f64>().ok()?;
+            rate.parse::<f64>().ok()
+        });
+        rates.extend(rate);
+    }
+    assert!(rates.iter().sum::<f64>() > 0.0, "{rates:?}");
+    let told = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(told.expect("kill is there").success());
+    let rest: Vec<String> = lines.map_while(Result::ok).collect();
+    assert!(rest.iter().any(|line| line == "Statistics:"), "{rest:?}");
+    assert!(child.wait().expect("it is ours").success());
+}
