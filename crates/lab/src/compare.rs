@@ -10,11 +10,16 @@ use measure::statistics::RatioInterval;
 use measure::summary::{LatencyAt, SUMMARY_SCHEMA, Summary};
 
 use crate::bench::grouped;
+use crate::columns::{self, WIDTH};
 use crate::error::LabError;
 use crate::folder;
 
 /// The name of the page, in the second folder unless the user names another file.
 pub const PAGE: &str = "compare.html";
+
+/// Columns of the names of figures, and of each side's figures.
+const NAME: usize = 28;
+const CELL: usize = 24;
 
 /// What the user asked for.
 #[derive(Clone, Debug)]
@@ -146,7 +151,8 @@ pub fn table(comparison: &Comparison) -> String {
         );
     }
     if !comparison.servers.is_empty() {
-        let _ = writeln!(text, "{}", comparison.method);
+        let method = columns::lines(&comparison.method, WIDTH).join("\n");
+        let _ = writeln!(text, "{method}");
     }
     for note in &comparison.notes {
         let _ = writeln!(text, "note: {note}");
@@ -168,10 +174,22 @@ pub fn verdict(gate: &Gate) -> String {
 
 fn of_server(server: &ServerComparison) -> String {
     let ServerComparison { a, b, .. } = server;
-    let mut text = format!("{:<28} {:>22} {:>22}  {}\n", server.server, "A", "B", "B OVER A");
+    let head = columns::row(&server.server, NAME, &format!(" {:>24} {:>24}", "A", "B"));
+    let mut text = format!("{head}\n");
     let mut line = |name: &str, a: String, b: String, ratio: String| {
         if !(a.is_empty() && b.is_empty() && ratio.is_empty()) {
-            let _ = writeln!(text, "{:<28} {a:>22} {b:>22}  {ratio}", format!("  {name}"));
+            let name = format!("  {name}");
+            let long = [&a, &b].iter().any(|cell| cell.chars().count() > CELL);
+            let _ = match long {
+                true => writeln!(text, "{name}\n    A: {a}\n    B: {b}"),
+                false => {
+                    let cells = format!(" {a:>CELL$} {b:>CELL$}");
+                    writeln!(text, "{}", columns::row(&name, NAME, &cells))
+                }
+            };
+        }
+        if !ratio.is_empty() {
+            let _ = writeln!(text, "    B over A: {ratio}");
         }
     };
     let ratio = |of: &Option<RatioInterval>| of.as_ref().map(times).unwrap_or_default();

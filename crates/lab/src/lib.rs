@@ -9,6 +9,7 @@
 //! third party's.
 
 pub mod bench;
+mod columns;
 mod commit;
 pub mod compare;
 pub mod distance;

@@ -1,5 +1,6 @@
-//! What the person at the terminal sees while a run goes on: one live line, or plain lines where
-//! the output is not a terminal. The same goes to the run's folder, for who looks at it from elsewhere.
+//! What the person at the terminal sees while a run goes on: a bar with the time that is left, or plain
+//! lines where the output is not a terminal. The run's folder has the same, for who looks at it from
+//! elsewhere.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -9,12 +10,18 @@ use measure::record::Run;
 use netio::stderr;
 
 use crate::journal::{Journal, Kind};
+use crate::runner::time::duration;
+
+/// Characters of the bar between its brackets.
+const BAR: usize = 12;
 
 /// Writes progress to the standard error output, and to the folder of a run.
 #[derive(Debug)]
 pub struct Progress {
     is_live: bool,
     began: Instant,
+    /// When the run that goes on is expected to be over; `None` when no one knows.
+    ends_at_s: Option<f64>,
     /// Characters on the live line.
     shown: usize,
     /// Columns of the terminal.
@@ -34,7 +41,18 @@ impl Progress {
     pub fn new() -> Self {
         let is_live = std::io::stderr().is_terminal();
         let columns = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok()).unwrap_or(80);
-        Self { is_live, began: Instant::now(), shown: 0, columns, journal: None }
+        Self { is_live, began: Instant::now(), ends_at_s: None, shown: 0, columns, journal: None }
+    }
+
+    /// Begins to count: what is run now takes `whole_s` seconds.
+    pub fn expect(&mut self, whole_s: f64) {
+        self.began = Instant::now();
+        self.ends_at_s = Some(whole_s);
+    }
+
+    /// Corrects the time that is left to `left_s` seconds from now on.
+    pub fn expect_left(&mut self, left_s: f64) {
+        self.ends_at_s = Some(self.began.elapsed().as_secs_f64() + left_s);
     }
 
     /// From now on what happens is also told in `folder`, which need not be there yet; `run` is what is
@@ -46,6 +64,7 @@ impl Progress {
     /// The run that was told of is over.
     pub(crate) fn tell_no_more(&mut self) {
         self.journal = None;
+        self.ends_at_s = None;
     }
 
     fn note(&mut self, kind: Kind, words: &str) {
@@ -53,7 +72,7 @@ impl Progress {
         self.journal.iter_mut().for_each(|journal| journal.note(at_s, kind, words));
     }
 
-    /// What is being done right now. Only on a terminal; the next one replaces it.
+    /// Shows what is being done right now, on a terminal only; the next step replaces it.
     pub fn step(&mut self, words: &str) {
         self.note(Kind::Step, words);
         self.show(words);
@@ -61,8 +80,8 @@ impl Progress {
 
     fn show(&mut self, words: &str) {
         if self.is_live {
-            let line = format!("[{:>3} s] {words}", self.began.elapsed().as_secs());
-            let line: String = line.chars().take(self.columns - 1).collect();
+            let elapsed_s = self.began.elapsed().as_secs_f64();
+            let line = live_line(elapsed_s, self.ends_at_s, words, self.columns);
             self.shown = line.chars().count();
             stderr::print(format_args!("\r\x1b[K{line}"));
         }
@@ -74,7 +93,8 @@ impl Progress {
         if self.is_live {
             self.show(words);
         } else {
-            stderr::print_line(format_args!("[{:>3} s] {words}", self.began.elapsed().as_secs()));
+            let times = times(self.began.elapsed().as_secs_f64(), self.ends_at_s);
+            stderr::print_line(format_args!("[{times}] {words}"));
         }
     }
 
@@ -97,5 +117,49 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         self.clear();
+    }
+}
+
+/// Time since the beginning, in all, and left, as far as the end is known.
+fn times(elapsed_s: f64, ends_at_s: Option<f64>) -> String {
+    let Some(ends_at_s) = ends_at_s else { return format!("{elapsed_s:>3.0} s") };
+    let left_s = (ends_at_s - elapsed_s).max(0.0);
+    let whole_s = ends_at_s.max(elapsed_s);
+    format!("{elapsed_s:>3.0} of {whole_s:.0} s, {} left", duration(left_s))
+}
+
+/// The line of a terminal with so many columns: a bar, times, words.
+fn live_line(elapsed_s: f64, ends_at_s: Option<f64>, words: &str, columns: usize) -> String {
+    let times = times(elapsed_s, ends_at_s);
+    let line = match ends_at_s {
+        None => format!("[{times}] {words}"),
+        Some(ends_at_s) => {
+            let share = if ends_at_s > 0.0 { (elapsed_s / ends_at_s).min(1.0) } else { 1.0 };
+            let full = (share * BAR as f64) as usize;
+            format!("[{}{}] {times}: {words}", "#".repeat(full), "-".repeat(BAR - full))
+        }
+    };
+    line.chars().take(columns.saturating_sub(1)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_have_the_time_in_all_and_the_time_left() {
+        assert_eq!(times(5.2, None), "  5 s");
+        assert_eq!(times(35.0, Some(165.0)), " 35 of 165 s, 2 min 10 s left");
+        assert_eq!(times(170.0, Some(165.0)), "170 of 170 s, 0 s left");
+        let line = |elapsed_s| live_line(elapsed_s, Some(100.0), "search godwit: 9/s", 80);
+        assert_eq!(line(0.0), "[------------]   0 of 100 s, 1 min 40 s left: search godwit: 9/s");
+        assert_eq!(line(50.0), "[######------]  50 of 100 s, 50 s left: search godwit: 9/s");
+        assert_eq!(line(130.0), "[############] 130 of 130 s, 0 s left: search godwit: 9/s");
+        assert_eq!(live_line(5.0, None, "words", 80), "[  5 s] words");
+        for columns in [0, 1, 20, 80] {
+            let words = "ä".repeat(90);
+            let length = live_line(9.0, Some(99.0), &words, columns).chars().count();
+            assert_eq!(length, columns.saturating_sub(1));
+        }
     }
 }

@@ -6,14 +6,19 @@ mod runs;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use measure::plan::Protocol;
+use measure::plan::{Headline, Protocol};
 use measure::record::{FlushCost, Run, Trial};
+use measure::report::headline::{self, Shown};
 use measure::report::format;
 use measure::summary::{self, RestartResult, ServerResult, Summary};
 
 use crate::bench::grouped;
+use crate::columns::{self, WIDTH};
 use crate::error::LabError;
 use crate::folder;
+
+/// Columns of a server's name.
+const NAME: usize = 25;
 
 /// Judges the records in `folder` again and writes summary and report anew.
 ///
@@ -53,29 +58,31 @@ pub(crate) fn digest_into(folder: &Path, run: &Run, trials: &[Trial]) -> Result<
 #[must_use]
 pub fn table(summary: &Summary) -> String {
     let mut text = format!("{}\n\n", summary.title);
-    let width = width(&summary.results);
+    text.push_str(&headlines(summary));
+    let width = NAME;
     let _ = writeln!(
         text,
-        "{:<width$} {:>12} {:>20} {:>14} {:>10}",
+        "{:<width$} {:>11} {:>22} {:>9} {:>7}",
         "SERVER",
         format!("{}/S", summary.plan.protocol.yields().to_uppercase()),
         if summary.plan.has_runs() { "95 % INTERVAL" } else { "ROUNDS" },
         "PER CPU-S",
-        "MEMORY"
+        "MiB"
     );
     for result in &summary.results {
-        let _ = writeln!(text, "{}", line(result, width));
+        let _ = writeln!(text, "{}", line(result));
     }
     if let Some(limit) = &summary.limit {
         let sign = if limit.is_at_least { "≥ " } else { "" };
         let rate = format!("{sign}{}", grouped(limit.leases_per_s));
-        let _ = writeln!(text, "{:<width$} {rate:>12}   what kernel and generator can do", "limit");
+        let _ = writeln!(text, "{:<width$} {rate:>11}   what kernel and generator can do", "limit");
     }
     text.push('\n');
     text.push_str(&runs::lines(summary));
     text.push_str(&latencies(&summary.results));
     for ratio in &summary.ratios {
-        let _ = writeln!(text, "{}", ratio_line(ratio, summary.plan.protocol));
+        let line = ratio_line(ratio, summary.plan.protocol);
+        let _ = writeln!(text, "{}", columns::lines(&line, WIDTH - 4).join("\n    "));
     }
     if let Some(noise) = &summary.noise {
         let _ = writeln!(
@@ -92,10 +99,30 @@ pub fn table(summary: &Summary) -> String {
     text
 }
 
+/// The plan's headline figure of each server, where that is not the highest rate, which the table
+/// has first anyway.
+fn headlines(summary: &Summary) -> String {
+    if summary.plan.headline == Headline::HighestRate {
+        return String::new();
+    }
+    let mut text = format!("{}\n", summary.plan.headline.words());
+    for result in &summary.results {
+        let shown = headline::shown(summary, result);
+        let figure = match &shown {
+            Some(Shown { figure, unit, of }) => format!("{figure}{unit}  {of}"),
+            None => "not measured".to_owned(),
+        };
+        let cells = format!("  {}", figure.trim_end());
+        let _ = writeln!(text, "{}", columns::row(&format!("  {}", name(result)), NAME, &cells));
+    }
+    text.push('\n');
+    text
+}
+
 /// Latency from when an exchange was due to its ACK, at half the highest rate and at it; nothing
 /// when no server has any.
 fn latencies(results: &[ServerResult]) -> String {
-    let (mut text, width) = (String::new(), width(results));
+    let mut text = String::new();
     for result in results {
         for (place, at) in
             [("at half load", result.latency_half), ("at the top", result.latency_max)]
@@ -104,23 +131,21 @@ fn latencies(results: &[ServerResult]) -> String {
             let ms = |us: Option<f64>| {
                 us.map_or_else(|| "-".to_owned(), |us| format!("{:.2}", us / 1e3))
             };
-            let _ = writeln!(
-                text,
-                "{:<width$} {:<12} {:>12} {:>10} {:>10} {:>10}",
-                name(result),
-                place,
+            let cells = format!(
+                " {place:<12} {:>11} {:>8} {:>8} {:>8}",
                 format!("{}/s", grouped(at.offered_per_s)),
                 ms(at.latency.p50_us),
                 ms(at.latency.p99_us),
                 ms(at.latency.p999_us)
             );
+            let _ = writeln!(text, "{}", columns::row(&name(result), NAME, &cells));
         }
     }
     if text.is_empty() {
         return text;
     }
     let head = format!(
-        "{:<width$} {:<12} {:>12} {:>10} {:>10} {:>10}\n",
+        "{:<NAME$} {:<12} {:>11} {:>8} {:>8} {:>8}\n",
         "LATENCY FROM DUE TIME, ms", "", "OFFERED", "P50", "P99", "P99.9"
     );
     head + &text + "\n"
@@ -132,8 +157,7 @@ fn restarts(restarts: &[RestartResult]) -> String {
     for of in restarts {
         let first =
             of.first_lease_s.map_or_else(|| "never".to_owned(), |s| format!("after {s:.1} s"));
-        let _ = writeln!(
-            text,
+        let line = format!(
             "{} {} at {}/s: away {:.1} s, first lease {first}, {} of {} exchanges late or lost \
              ({:.1} s of load, {} apart from it), {} refused, {} wrong, {} answered again",
             of.server,
@@ -148,6 +172,7 @@ fn restarts(restarts: &[RestartResult]) -> String {
             of.wrong,
             of.answered_again
         );
+        let _ = writeln!(text, "{}", columns::lines(&line, WIDTH - 4).join("\n    "));
     }
     text
 }
@@ -162,21 +187,16 @@ fn flushes(flushes: &[FlushCost]) -> String {
         let mut medians: Vec<f64> =
             flushes.iter().filter(|f| f.disk == disk).map(|f| f.median_us / 1e3).collect();
         medians.sort_by(f64::total_cmp);
-        let _ = writeln!(
-            text,
+        let line = format!(
             "flush of a small append, disk of the {disk}: {:.3} ms (median of {}; {:.3} to {:.3})",
             medians[medians.len() / 2],
             medians.len(),
             medians[0],
             medians[medians.len() - 1]
         );
+        let _ = writeln!(text, "{}", columns::lines(&line, WIDTH - 4).join("\n    "));
     }
     text
-}
-
-/// Of the column with the names.
-fn width(results: &[ServerResult]) -> usize {
-    results.iter().map(|result| name(result).chars().count()).fold(34, usize::max)
 }
 
 fn name(result: &ServerResult) -> String {
@@ -187,8 +207,7 @@ fn name(result: &ServerResult) -> String {
     }
 }
 
-fn line(result: &ServerResult, width: usize) -> String {
-    let name = name(result);
+fn line(result: &ServerResult) -> String {
     let rate = match result.leases_per_s {
         Some(rate) if result.is_at_least => format!("≥ {}", grouped(rate)),
         Some(rate) => grouped(rate),
@@ -207,9 +226,10 @@ fn line(result: &ServerResult, width: usize) -> String {
     let per_cpu = result.leases_per_cpu_s.map(grouped).unwrap_or_default();
     let memory = match result.rss_bytes {
         0 => String::new(),
-        octets => format!("{} MiB", octets >> 20),
+        octets => format!("{}", octets >> 20),
     };
-    format!("{name:<width$} {rate:>12} {rounds:>20} {per_cpu:>14} {memory:>10}")
+    let cells = format!(" {rate:>11} {rounds:>22} {per_cpu:>9} {memory:>7}");
+    columns::row(&name(result), NAME, &cells)
 }
 
 fn ratio_line(ratio: &summary::Ratio, protocol: Protocol) -> String {
@@ -247,10 +267,80 @@ fn ratio_line(ratio: &summary::Ratio, protocol: Protocol) -> String {
 
 #[cfg(test)]
 mod tests {
-    use measure::record::LatencySummary;
-    use measure::summary::LatencyAt;
+    use measure::Plan;
+    use measure::record::{LatencySummary, Start};
+    use measure::summary::{
+        AvalancheResult, CurvePoint, LatencyAt, LongTrial, LongTrialPoint, Round,
+    };
 
     use super::*;
+
+    /// Summary of a run of `plan` in which everything was measured that a plan may be for.
+    fn everything(plan: Plan) -> Summary {
+        let latency = LatencySummary { p99_us: Some(3_040.0), ..LatencySummary::default() };
+        let result = ServerResult {
+            server: "godwit".to_owned(),
+            leases_per_s: Some(20_000.0),
+            avalanche: Some(AvalancheResult { clients: 99_000, took_s: 5.5 }),
+            latency_half: Some(LatencyAt { offered_per_s: 1e4, latency, loss: 0.0 }),
+            rounds: vec![Round {
+                exchanges_per_generator_cpu_s: Some(77_000.0),
+                ..Round::default()
+            }],
+            curve: vec![CurvePoint {
+                offered_per_s: 6e4,
+                achieved_per_s: 1.7e4,
+                ..CurvePoint::default()
+            }],
+            ..ServerResult::default()
+        };
+        let server = result.server.clone();
+        Summary {
+            title: plan.title.clone(),
+            plan,
+            starts: vec![Start {
+                server: server.clone(),
+                took_s: 0.29,
+                rss_bytes: 350 << 20,
+                ..Start::default()
+            }],
+            restarts: vec![RestartResult {
+                server: server.clone(),
+                first_lease_s: Some(4.2),
+                ..RestartResult::default()
+            }],
+            long_trials: vec![LongTrial {
+                server,
+                pool_size: Some(1_000),
+                points: vec![LongTrialPoint { completed: 997, ..LongTrialPoint::default() }],
+                ..LongTrial::default()
+            }],
+            results: vec![result],
+            ..Summary::default()
+        }
+    }
+
+    #[test]
+    fn every_shipped_plan_declares_the_figure_that_its_report_shows_first() {
+        for (file, text) in crate::plans::SHIPPED {
+            let plan = Plan::parse(file, text).unwrap();
+            let (name, words) = (plan.headline.name(), plan.headline.words());
+            assert!(text.contains(&format!("\nheadline = \"{name}\"\n")), "{file}");
+            let summary = everything(plan);
+            let shown = headline::shown(&summary, &summary.results[0]).expect(file);
+            let page = measure::report::render(&summary);
+            let (_, first) = page.split_once(" data-figure=\"").expect(file);
+            assert!(first.starts_with(&format!("{name}\">")), "{file}: {}", &first[..90]);
+            assert!(first.contains(&shown.figure) || name == "highest-rate", "{file}: {shown:?}");
+            let table = table(&summary);
+            let first = table.lines().skip(2).take(2).collect::<Vec<_>>().join(" ");
+            let heading = if name == "highest-rate" { "LEASES/S" } else { words };
+            let is_dns = summary.plan.protocol == Protocol::Dns;
+            assert!(first.starts_with(heading) || first.contains("/S "), "{file}: {first}");
+            assert!(is_dns || first.contains(heading), "{file}: {first}");
+            assert!(first.contains(&shown.figure), "{file}: {first}");
+        }
+    }
 
     #[test]
     fn the_terminal_shows_percentiles_where_there_are_any() {

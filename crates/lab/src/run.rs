@@ -21,7 +21,7 @@ use crate::leases::Verified;
 use crate::other_load;
 use crate::progress::Progress;
 use crate::report;
-use crate::runner::{self, Outcomes};
+use crate::runner::{self, Outcomes, RunTime};
 use crate::subject::{self, Kind, Subject};
 use crate::target::Running;
 
@@ -70,6 +70,9 @@ pub fn run(
 ) -> Result<Finished, LabError> {
     let plan = &settings.plan;
     let (subjects, mut first_warnings) = subjects(settings)?;
+    let time = RunTime::of(plan, &subjects);
+    progress.say(&time.words(&subjects));
+    progress.expect(time.announced_s);
     if let Some(warning) = warning_of_load(settings, stop) {
         progress.say(&format!("warning: {warning}"));
         first_warnings.insert(0, warning);
@@ -77,7 +80,8 @@ pub fn run(
     let began = Calendar::now();
     let folder = folder::choose(&settings.results, began, &plan.name)?;
     progress.tell(&folder, &first_words(settings, began));
-    let finished = measured(settings, stop, progress, (began, folder), (subjects, first_warnings));
+    let what = What { subjects, time, first_warnings };
+    let finished = measured(settings, stop, progress, (began, folder), what);
     progress.tell_no_more();
     finished
 }
@@ -99,19 +103,26 @@ fn first_words(settings: &RunSettings, began: Calendar) -> Run {
     }
 }
 
-/// The run itself, with its beginning and its folder, and with its subjects and the warnings so
-/// far.
+/// Lines of a run, their time, and the warnings so far.
+struct What {
+    subjects: Vec<Subject>,
+    time: RunTime,
+    first_warnings: Vec<String>,
+}
+
+/// Runs `what`, with the time of its beginning and its folder.
 fn measured(
     settings: &RunSettings,
     stop: &AtomicBool,
     progress: &mut Progress,
     (began, folder): (Calendar, PathBuf),
-    (subjects, first_warnings): (Vec<Subject>, Vec<String>),
+    What { subjects, time, first_warnings }: What,
 ) -> Result<Finished, LabError> {
     let plan = &settings.plan;
     let mut bench = ProcessBench::build(
         BenchSettings {
             plan,
+            time: &time,
             subjects: &subjects,
             godwit: settings.godwit.clone(),
             folder: folder.clone(),
@@ -120,7 +131,7 @@ fn measured(
         },
         progress,
     )?;
-    let outcomes = runner::run(plan, &subjects, &mut bench)?;
+    let outcomes = runner::run(plan, &subjects, &time, &mut bench)?;
     let duration_s = runner::Bench::elapsed_s(&bench);
     let (leases, problems) = bench.end_servers();
     let (flushes, starts) = (bench.flushes(), bench.starts());

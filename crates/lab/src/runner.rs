@@ -10,6 +10,7 @@
 //! one, later ones are left out: few whole runs are worth more than many broken ones.
 
 mod exhaustion;
+pub mod time;
 
 use measure::Plan;
 use measure::plan::mbit_per_s;
@@ -19,6 +20,7 @@ use measure::search::{Outcome, Search, Step};
 use crate::error::LabError;
 use crate::subject::Subject;
 use crate::terms::Terms;
+pub use time::{RunTime, Stage};
 
 /// Blocks at a fixed rate run at this share of the highest rate found: near it, and still likely to
 /// be met when the machine drifts.
@@ -34,8 +36,6 @@ const RAMP_SHARE: f64 = 0.7;
 /// A later round is begun when this share of the time of the first is left: it starts near the rate
 /// found before, and what is missing is made up for by hurrying.
 const LATER_ROUND_SHARE: f64 = 0.35;
-/// More time, as a share of the plan's budget, for each subject after the second.
-const SHARE_PER_SUBJECT: f64 = 0.25;
 /// All clients at once are expected to take so many times as long as one after the other.
 const AVALANCHE_SHARE: f64 = 2.0;
 /// Seconds that a trial takes besides its dwell until trials have shown it.
@@ -46,6 +46,11 @@ const PROFILE_MARGIN_S: f64 = 1.0;
 const PROFILE_OVERHEAD_S: f64 = 2.0;
 /// Share of the time kept for profiles at most.
 const PROFILE_SHARE: f64 = 0.3;
+
+/// Seconds that a trial with a restart takes besides, to end and to start the database.
+const RESTART_OVERHEAD_S: f64 = 5.0;
+/// Share of the time kept for trials with restarts at most.
+const RESTART_SHARE: f64 = 0.6;
 
 /// One trial that is to be run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -89,6 +94,9 @@ pub trait Bench {
     /// Whether servers can be profiled, as far as is known.
     fn can_profile(&self) -> bool;
 
+    /// Notes that a part of the run has come to its end.
+    fn reached(&mut self, stage: Stage);
+
     /// Runs one trial to its end.
     ///
     /// # Errors
@@ -113,37 +121,42 @@ pub struct Outcomes {
     pub gone: Vec<String>,
 }
 
-/// The time that a run may take, seconds: the plan's budget holds for up to two subjects.
-#[must_use]
-pub fn budget_s(plan: &Plan, subjects: usize) -> f64 {
-    let more = subjects.saturating_sub(2) as f64;
-    plan.time_budget_s * (1.0 + SHARE_PER_SUBJECT * more)
-}
-
-/// Runs `plan` on `subjects`. An interrupt after a whole round ends the run with what there is.
+/// Runs `plan` on `subjects` within `time`. An interrupt after a whole round ends the run with what
+/// there is.
 ///
 /// # Errors
 /// Those of the bench.
-pub fn run(plan: &Plan, subjects: &[Subject], bench: &mut dyn Bench) -> Result<Outcomes, LabError> {
+pub fn run(
+    plan: &Plan,
+    subjects: &[Subject],
+    time: &RunTime,
+    bench: &mut dyn Bench,
+) -> Result<Outcomes, LabError> {
+    let mut outcomes = course(plan, subjects, time, bench)?;
+    outcomes.warnings.splice(0..0, time.shortage(plan));
+    Ok(outcomes)
+}
+
+fn course(
+    plan: &Plan,
+    subjects: &[Subject],
+    time: &RunTime,
+    bench: &mut dyn Bench,
+) -> Result<Outcomes, LabError> {
+    let budget_s = time.trials_until_s(bench.elapsed_s());
+    bench.reached(Stage::Started);
     let mut course = Course {
         plan,
         subjects,
         bench,
-        budget_s: budget_s(plan, subjects.len()),
+        time,
+        budget_s,
         active: (0..subjects.len()).collect(),
         rates: vec![None; subjects.len()],
         out: Outcomes::default(),
         turn: 0,
     };
-    let done = course
-        .rounds()
-        .and_then(|()| course.curve())
-        .and_then(|()| course.avalanche())
-        .and_then(|()| course.ramp())
-        .and_then(|()| course.profiles())
-        .and_then(|()| course.restarts())
-        .and_then(|()| course.exhaustions());
-    match done {
+    match course.all() {
         Err(LabError::Interrupted) if course.out.rounds_done > 0 => {
             course.out.is_interrupted = true
         }
@@ -156,6 +169,7 @@ struct Course<'a> {
     plan: &'a Plan,
     subjects: &'a [Subject],
     bench: &'a mut dyn Bench,
+    time: &'a RunTime,
     budget_s: f64,
     /// Positions of the subjects still measured.
     active: Vec<usize>,
@@ -167,13 +181,31 @@ struct Course<'a> {
 }
 
 impl Course<'_> {
+    fn all(&mut self) -> Result<(), LabError> {
+        self.rounds()?;
+        self.curve()?;
+        self.avalanche()?;
+        self.bench.reached(Stage::Curve);
+        self.ramp()?;
+        self.bench.reached(Stage::Ramp);
+        self.profiles()?;
+        self.bench.reached(Stage::Profiles);
+        self.restarts()?;
+        self.bench.reached(Stage::Restarts);
+        self.exhaustions()?;
+        self.bench.reached(Stage::Trials);
+        Ok(())
+    }
+
     fn rounds(&mut self) -> Result<(), LabError> {
-        let rounds = self.plan.rounds();
+        let began_s = self.bench.elapsed_s();
+        let rounds = self.time.rounds;
         let has_ramp = !self.plan.ramp.rates().is_empty();
         let has_overload = self.plan.curve.fractions.iter().any(|&fraction| fraction > 1.0);
         let share = if has_ramp || has_overload { RAMP_SHARE } else { CURVE_SHARE };
         let measuring_s = self.measuring_s();
-        let until_s = measuring_s - self.curve_s().min(measuring_s * share);
+        let curve_s = self.curve_s().min(measuring_s * share);
+        let until_s = self.time.rounds_until_s(began_s).unwrap_or(measuring_s - curve_s);
         let mut needed_s = 0.0_f64;
         for round in 0..rounds {
             let began_s = self.bench.elapsed_s();
@@ -186,7 +218,7 @@ impl Course<'_> {
                 break;
             }
             let is_first_of_many = round == 0 && rounds > 1 && !self.plan.has_runs();
-            let share = if is_first_of_many { FIRST_ROUND_SHARE } else { 1.0 };
+            let share = if is_first_of_many { self.time.first_round_share() } else { 1.0 };
             let subjects = self.active.len();
             if round > 0 && self.plan.has_runs() {
                 self.bench.start_anew(&self.active)?;
@@ -197,6 +229,7 @@ impl Course<'_> {
             }
             self.pair_blocks(round)?;
             self.out.rounds_done += 1;
+            self.bench.reached(Stage::Round(round));
             if self.active.is_empty() {
                 break;
             }
@@ -478,7 +511,17 @@ impl Course<'_> {
         let count = self.active.iter().filter(is_profiled).count() * profile.fractions.len();
         let each_s = profile.seconds + PROFILE_MARGIN_S + PROFILE_OVERHEAD_S;
         let profiles_s = (count as f64 * each_s).min(self.budget_s * PROFILE_SHARE);
-        self.budget_s - profiles_s - self.exhaustion_s()
+        self.budget_s - profiles_s - self.restarts_s() - self.exhaustion_s()
+    }
+
+    /// About the time that trials with restarts of databases take.
+    fn restarts_s(&self) -> f64 {
+        let restart = &self.plan.restart;
+        let is_on_database = |&&subject: &&usize| self.subjects[subject].store.is_database();
+        let subjects = self.active.iter().filter(is_on_database).count();
+        let count = (subjects * restart.database.purposes().len()) as f64;
+        let needed_s = count * (restart.dwell_s + self.plan.search.deadline_s + RESTART_OVERHEAD_S);
+        needed_s.min(self.budget_s * RESTART_SHARE)
     }
 
     /// About the time that the load curve and the ramp take.
@@ -521,7 +564,7 @@ impl Course<'_> {
         dwell_s: f64,
     ) -> Result<Option<Outcome>, LabError> {
         let number = self.out.trials.len() as u32;
-        let rounds = self.plan.rounds();
+        let rounds = self.time.rounds;
         let request = Request { number, subject, purpose, round, rounds, rate_per_s, dwell_s };
         if !self.active.contains(&subject) {
             return Ok(None);

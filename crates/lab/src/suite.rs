@@ -7,16 +7,21 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use measure::Plan;
 use measure::plan::Topology;
 use measure::report::format;
 use measure::suite::{Part, Suite, SuiteSummary, judge};
 use measure::summary::Summary;
 
+use crate::columns::{self, WIDTH};
 use crate::error::LabError;
 use crate::folder::{self, Calendar};
 use crate::plans;
 use crate::progress::Progress;
 use crate::run::{RunSettings, run};
+use crate::runner::RunTime;
+use crate::runner::time::duration;
+use crate::subject::subjects;
 
 /// The suite's summary in its folder.
 pub(crate) const SUITE: &str = "suite.json";
@@ -67,16 +72,21 @@ pub fn run_suite(
     let (began, origin) = (Calendar::now(), Instant::now());
     let folder = folder::choose(&settings.results, began, &suite.name)?;
     let (mut parts, mut shortfalls) = (Vec::new(), Vec::new());
-    for part in &suite.parts {
+    let mut left_s = forecast_s(suite, settings.is_quick);
+    let count = suite.parts.len();
+    progress.say(&format!("about {} for {count} plans", duration(left_s)));
+    for (part, number) in suite.parts.iter().zip(1..) {
         if stop.load(Ordering::Acquire) {
             parts.push(Err("the run was interrupted before".to_owned()));
             continue;
         }
-        if settings.is_quick && part.quick_time_budget_s <= 0.0 {
+        if settings.is_quick && !part.has_quick_run() {
             parts.push(Err("a quick run leaves this out".to_owned()));
             continue;
         }
-        progress.say(&format!("plan {}", part.plan));
+        let after = duration(left_s);
+        progress.say(&format!("plan {} ({number} of {count}), {after} left", part.plan));
+        left_s -= part_s(part, settings.is_quick);
         parts.push(match run_part(settings, part, &folder, stop, progress) {
             Ok((name, summary, fell_short)) => {
                 let sentences = fell_short.iter().map(|why| format!("{}: {why}", part.plan));
@@ -115,6 +125,43 @@ pub fn run_suite(
     Ok(FinishedSuite { folder, summary, shortfalls, is_interrupted })
 }
 
+/// Returns the plan of `part` as a suite runs it.
+///
+/// # Errors
+/// There is no such plan, or it has problems.
+pub(crate) fn plan_of(part: &Part, is_quick: bool) -> Result<Plan, LabError> {
+    let mut plan = plans::load(&part.plan)?;
+    plan.time_budget_s = part.time_budget_s.unwrap_or(plan.time_budget_s);
+    if !is_quick {
+        return Ok(plan);
+    }
+    if part.quick_look {
+        plan.quicken();
+    }
+    plan.time_budget_s = part.quick_time_budget_s.unwrap_or(plan.time_budget_s);
+    let rounds = part.quick_rounds.unwrap_or(plan.blocks.rounds);
+    plan.blocks.rounds = plan.blocks.rounds.min(rounds);
+    if !part.quick_servers.is_empty() {
+        plan.servers.clone_from(&part.quick_servers);
+    }
+    Ok(plan)
+}
+
+/// Seconds that a suite takes with all that its plans name; parts with problems take none.
+#[must_use]
+pub fn forecast_s(suite: &Suite, is_quick: bool) -> f64 {
+    suite.parts.iter().map(|part| part_s(part, is_quick)).sum()
+}
+
+fn part_s(part: &Part, is_quick: bool) -> f64 {
+    if is_quick && !part.has_quick_run() {
+        return 0.0;
+    }
+    let Ok(plan) = plan_of(part, is_quick) else { return 0.0 };
+    let subjects = subjects(&plan, &plan.servers, None).unwrap_or_default();
+    RunTime::of(&plan, &subjects).announced_s
+}
+
 /// One plan: the name of its folder, its summary, and why a service fell short.
 fn run_part(
     settings: &SuiteSettings,
@@ -123,16 +170,8 @@ fn run_part(
     stop: &AtomicBool,
     progress: &mut Progress,
 ) -> Result<(String, Summary, Vec<String>), LabError> {
-    let mut plan = plans::load(&part.plan)?;
-    if settings.is_quick && part.quick_look {
-        plan.quicken();
-    }
-    let quick_s = settings.is_quick.then_some(part.quick_time_budget_s);
-    plan.time_budget_s = quick_s.or(part.time_budget_s).unwrap_or(plan.time_budget_s);
+    let mut plan = plan_of(part, settings.is_quick)?;
     plan.topology = settings.topology.unwrap_or(plan.topology);
-    if settings.is_quick && !part.quick_servers.is_empty() {
-        plan.servers.clone_from(&part.quick_servers);
-    }
     let settings = RunSettings {
         plan,
         server_command: None,
@@ -151,26 +190,18 @@ fn run_part(
 #[must_use]
 pub fn table(summary: &SuiteSummary) -> String {
     let mut text = format!("{}\n\n", summary.title);
-    let width = summary.rows.iter().map(|row| row.name.chars().count()).fold(4, usize::max);
-    let _ = writeln!(
-        text,
-        "{:<width$} {:>8} {:>8} {:>18}  VERDICT",
-        "WHAT", "TARGET", "FIGURE", "95 % INTERVAL"
-    );
+    let _ = writeln!(text, "{:>10} {:>8} {:>18}  VERDICT", "TARGET", "FIGURE", "95 % INTERVAL");
     for row in &summary.rows {
         let told = row.value.zip(row.ends());
         let interval =
             told.map(|(value, ends)| format::ratio_ends(value, ends)).unwrap_or_default();
         let figure = row.value.map(|value| format::ratio_within(value, row.ends()));
         let figure = figure.unwrap_or_default();
-        let _ = write!(
-            text,
-            "{:<width$} {:>8} {figure:>8} {interval:>18}  {}",
-            row.name,
-            row.target,
-            row.words()
-        );
-        text.push_str(&if row.note.is_empty() { "\n".into() } else { format!(": {}\n", row.note) });
+        let note = if row.note.is_empty() { String::new() } else { format!(": {}", row.note) };
+        let verdict = format!("{}{note}", row.words());
+        let cells = format!("{:>10} {figure:>8} {interval:>18}  ", row.target);
+        let _ = writeln!(text, "{}", columns::lines(&row.name, WIDTH).join("\n"));
+        let _ = writeln!(text, "{}", columns::wrapped(&cells, &verdict));
     }
     for part in &summary.parts {
         for warning in &part.warnings {
@@ -223,7 +254,9 @@ mod tests {
         assert!(text.ends_with("warning: tiny: One processor only.\n"), "{text}");
         let lines: Vec<Vec<&str>> =
             text.lines().skip(3).map(|line| line.split_whitespace().collect()).collect();
-        assert_eq!(lines[0], ["classes", "≥", "0.97", "0.98", "0.97", "to", "0.99", "met"]);
-        assert_eq!(lines[1], ["later", "≥", "0.97", "not", "measured:", "no", "time"]);
+        assert_eq!(lines[0], ["classes"]);
+        assert_eq!(lines[1], ["≥", "0.97", "0.98", "0.97", "to", "0.99", "met"]);
+        assert_eq!(lines[2], ["later"]);
+        assert_eq!(lines[3], ["≥", "0.97", "not", "measured:", "no", "time"]);
     }
 }

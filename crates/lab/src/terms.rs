@@ -147,7 +147,10 @@ impl Terms {
         if !self.is_slow {
             return wanted_s;
         }
-        let most_s = SLOW_DWELL_MAX_S.min(plan.time_budget_s * SLOW_DWELL_SHARE);
+        let most_s = match plan.time_budget_s {
+            budget_s if budget_s > 0.0 => SLOW_DWELL_MAX_S.min(budget_s * SLOW_DWELL_SHARE),
+            _ => SLOW_DWELL_MAX_S,
+        };
         // Whole milliseconds read well on command lines.
         let least_s = ((SLOW_EXCHANGES / rate_per_s).min(most_s) * 1e3).round() / 1e3;
         wanted_s.max(least_s)

@@ -30,10 +30,12 @@ use measure::record::{
 };
 use netio::Clock;
 use testbed::process::PinnedSelf;
-use testbed::{ChildProcess, Database, Run, Sampler, Side, Topology};
+use testbed::{ChildProcess, Database, Run, Sampler, Side, Target, Topology};
 
+pub(crate) use perfdhcp::dwell_s as perfdhcp_dwell_s;
 pub use set_up::BenchSettings;
 
+use crate::driver;
 use crate::error::LabError;
 use crate::family::Family;
 use crate::folder;
@@ -41,7 +43,7 @@ use crate::hosts::Machines;
 use crate::leases::Verified;
 use crate::profiler::{Recording, Samples};
 use crate::progress::Progress;
-use crate::runner::{Bench, Ran, Request};
+use crate::runner::{Bench, Ran, Request, RunTime, Stage};
 use crate::samples::samples_of;
 use machines::Part;
 use poll::Poller;
@@ -70,6 +72,8 @@ struct Meanwhile {
 #[derive(Debug)]
 pub struct ProcessBench<'a> {
     plan: &'a Plan,
+    /// Time that the run takes, as it was announced.
+    time: &'a RunTime,
     /// The result folder.
     folder: PathBuf,
     godwit: PathBuf,
@@ -118,6 +122,10 @@ impl Bench for ProcessBench<'_> {
 
     fn can_profile(&self) -> bool {
         matches!(self.profiler, Profiler::On(_))
+    }
+
+    fn reached(&mut self, stage: Stage) {
+        self.progress.expect_left(self.time.left_after_s(stage));
     }
 
     fn trial(&mut self, request: &Request) -> Result<Ran, LabError> {
@@ -238,7 +246,10 @@ impl ProcessBench<'_> {
 
     /// Begins to read what the machine says of itself and, where it is the lab's, of `service`.
     fn sampler(&self, service: &Service) -> Sampler {
-        let server = service.pid().map(|pid| service.target(Side::Server, pid, service.address));
+        let server = service.pid().map(|pid| Target {
+            helpers: self.helpers(service),
+            ..service.target(Side::Server, pid, service.address)
+        });
         let server_cpu = service.pid().map(|_| self.processors.server);
         let generator_cpu = (!self.has_far_generators()).then_some(self.processors.generator);
         Sampler::start(
@@ -247,6 +258,17 @@ impl ProcessBench<'_> {
             server_cpu.into_iter().chain(generator_cpu).collect(),
             server.into_iter().collect(),
         )
+    }
+
+    /// The processes that work for `service` beside its own: its database, and the second server.
+    fn helpers(&self, service: &Service) -> Vec<u32> {
+        let engine = driver::engine(service.subject.store);
+        let database = engine.and_then(|engine| {
+            let mut of_run = self.databases.iter();
+            of_run.find(|database| database.engine() == engine)?.pid()
+        });
+        let partner = service.partner.and_then(|position| self.services[position].pid());
+        database.into_iter().chain(partner).collect()
     }
 
     /// `before` with what is asked for.

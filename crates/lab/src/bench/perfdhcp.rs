@@ -16,7 +16,7 @@ use crate::driver::PERFDHCP;
 const WAIT_US: &str = "300000";
 
 /// Seconds that a trial of `dwell_s` lasts: it takes whole ones only.
-pub(super) fn dwell_s(dwell_s: f64) -> f64 {
+pub(crate) fn dwell_s(dwell_s: f64) -> f64 {
     dwell_s.ceil().max(1.0)
 }
 

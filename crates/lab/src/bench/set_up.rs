@@ -24,6 +24,7 @@ use crate::family::Family;
 use crate::folder;
 use crate::hosts::{Machines, Stream};
 use crate::progress::Progress;
+use crate::runner::RunTime;
 use crate::subject::{Kind, Subject};
 use crate::target::{self, Running};
 use crate::terms::Terms;
@@ -33,6 +34,8 @@ use crate::terms::Terms;
 pub struct BenchSettings<'a> {
     /// The plan.
     pub plan: &'a Plan,
+    /// Time that the run takes, as it was announced.
+    pub time: &'a RunTime,
     /// What runs on it.
     pub subjects: &'a [Subject],
     /// This binary.
@@ -56,7 +59,7 @@ impl<'a> ProcessBench<'a> {
         settings: BenchSettings<'a>,
         progress: &'a mut Progress,
     ) -> Result<Self, LabError> {
-        let BenchSettings { plan, subjects, godwit, folder, running, stop } = settings;
+        let BenchSettings { plan, time, subjects, godwit, folder, running, stop } = settings;
         let origin = Instant::now();
         let mut run = Registry::open()?.begin()?;
         run.note_folder(&folder)?;
@@ -85,6 +88,7 @@ impl<'a> ProcessBench<'a> {
         let sends_frames = can_send_frames(plan, &topology, &mut warnings);
         let mut bench = Self {
             plan,
+            time,
             folder,
             godwit,
             processors,

@@ -7,12 +7,13 @@ use measure::plan::{Protocol, Store, Topology};
 use serde_json::{Value, json};
 
 use super::{load, load_regression, load_suite, names};
+use crate::columns::{WIDTH, lines};
+use crate::runner::RunTime;
+use crate::suite::forecast_s;
 use crate::subject::subjects;
 
 /// Plans for somebody who is new.
 const START: [&str; 3] = ["dhcp4-quick", "dhcp6-quick", "dns-quick"];
-/// Columns of a terminal that titles are cut for.
-const WIDTH: usize = 80;
 /// Columns of a name, at least.
 const NAME: usize = 16;
 
@@ -54,10 +55,7 @@ pub fn listed() -> Vec<Listed> {
 fn entry(name: String, title: String) -> Listed {
     let of = |group| Listed { name: name.clone(), title, group, time_s: None, needs: Vec::new() };
     if let Ok(Some(suite)) = load_suite(&name) {
-        let parts = suite.parts.iter().map(|part| {
-            part.time_budget_s.or_else(|| load(&part.plan).ok().map(|plan| budget_s(&plan)))
-        });
-        return Listed { time_s: parts.sum(), needs: vec!["root"], ..of(GROUPS[5]) };
+        return Listed { time_s: Some(forecast_s(&suite, false)), needs: vec!["root"], ..of(GROUPS[5]) };
     }
     if let Ok(Some(_)) = load_regression(&name) {
         return Listed { needs: vec!["root"], ..of(GROUPS[4]) };
@@ -69,13 +67,13 @@ fn entry(name: String, title: String) -> Listed {
         Protocol::Dhcp6 => GROUPS[2],
         Protocol::Dns => GROUPS[3],
     };
-    Listed { time_s: Some(budget_s(&plan)), needs: needs(&plan), ..of(group) }
+    Listed { time_s: Some(plan_s(&plan)), needs: needs(&plan), ..of(group) }
 }
 
 /// The time of a plan with all its lines.
-fn budget_s(plan: &Plan) -> f64 {
-    let lines = subjects(plan, &plan.servers, None).map_or(1, |subjects| subjects.len());
-    crate::runner::budget_s(plan, lines)
+fn plan_s(plan: &Plan) -> f64 {
+    let subjects = subjects(plan, &plan.servers, None).unwrap_or_default();
+    RunTime::of(plan, &subjects).announced_s
 }
 
 fn needs(plan: &Plan) -> Vec<&'static str> {
@@ -127,7 +125,7 @@ pub fn table() -> String {
             let title = plan.title.split_once(": ").filter(|(protocol, _)| *protocol == group);
             let title = title.map_or(&*plan.title, |(_, rest)| rest);
             let room = WIDTH - (name_width + 11);
-            for (index, line) in wrapped(title, room).iter().enumerate() {
+            for (index, line) in lines(title, room).iter().enumerate() {
                 let (name, time) = if index == 0 { (&*plan.name, &*time) } else { ("", "") };
                 let _ = writeln!(text, "  {name:<name_width$} {time:>7} {line}");
             }
@@ -138,23 +136,6 @@ pub fn table() -> String {
         }
     }
     text
-}
-
-/// The words of `text` in lines of at most `width` columns.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        let line = lines.last_mut().expect("there is one from the beginning");
-        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
-            lines.push(word.to_owned());
-            continue;
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    lines
 }
 
 /// The list as JSON, `godwit.plans.v1`.

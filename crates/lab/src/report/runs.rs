@@ -5,7 +5,10 @@ use std::fmt::Write as _;
 use measure::summary::{RunFigure, RunState, Summary};
 
 use crate::bench::grouped;
+use crate::columns;
 
+/// Columns of a server's name.
+const NAME: usize = 14;
 /// Values on a line.
 const PER_LINE: usize = 5;
 
@@ -27,12 +30,12 @@ pub(super) fn lines(summary: &Summary) -> String {
         for (index, line) in values.chunks(PER_LINE).enumerate() {
             let name = if index == 0 { name } else { "" };
             let cells: String = line.iter().map(|value| format!(" {value:>12}")).collect();
-            let _ = writeln!(text, "{name:<14}{cells}");
+            let _ = writeln!(text, "{}", columns::row(name, NAME, &cells));
         }
         if let Some(mean) = mean {
             let what = if mean.has_interval() { "mean" } else { "lower median" };
             let (kept, figure) = (mean.kept(), grouped(mean.mean));
-            let _ = writeln!(text, "{:<14} {what} of {kept}: {figure}", "");
+            let _ = writeln!(text, "{:<NAME$} {what} of {kept}: {figure}", "");
         }
     }
     text + "\n"

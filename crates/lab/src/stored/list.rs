@@ -14,13 +14,14 @@ use serde::Deserialize;
 
 use super::baselines::Baselines;
 use crate::bench::grouped;
+use crate::columns::{self, WIDTH};
 use crate::error::LabError;
 use crate::folder;
 use crate::journal;
 use crate::suite::SUITE;
 
-/// Columns of a terminal.
-const WIDTH: usize = 80;
+/// Columns of a server's name with its indentation.
+const NAME: usize = 34;
 
 /// What a regression of DCCP keeps, as far as a list needs it.
 #[derive(Deserialize)]
@@ -203,7 +204,7 @@ pub(super) fn line(figure: &StoredFigure, yields: &str) -> String {
         _ if figure.leases_per_s.is_some() => "(1 round)".to_owned(),
         _ => String::new(),
     };
-    format!("    {name:<34} {rate:>18}  {range}").trim_end().to_owned()
+    columns::row(&format!("    {name}"), NAME, &format!(" {rate:>20}  {range}"))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::path::Path;
 use measure::stored::{StoredRuns, Trend};
 
 use super::list::line;
+use crate::columns::WIDTH;
 use crate::error::LabError;
 use crate::folder;
 
@@ -51,13 +52,16 @@ pub fn trend_lines(trend: &Trend) -> String {
     for run in &trend.runs {
         let commit = match run.commit.as_str() {
             "" => String::new(),
-            commit => format!(", commit {commit}"),
+            commit => format!("commit {commit}"),
         };
-        let _ = writeln!(text, "{}{commit}", run.id);
+        // Both fit a line of a terminal, or each gets one.
+        let is_short = run.id.len() + commit.len() + 2 <= WIDTH;
+        let between = if commit.is_empty() || is_short { "  " } else { "\n    " };
+        let _ = writeln!(text, "{}", format!("{}{between}{commit}", run.id).trim_end());
         for figure in &run.servers {
             let is_like = trend.is_like_last(run, &figure.server);
-            let other = if is_like { "" } else { "  (another plan, machine or variant)" };
-            let _ = writeln!(text, "{}{other}", line(figure, &run.yields));
+            let other = if is_like { "" } else { "      (another plan, machine or variant)\n" };
+            let _ = write!(text, "{}\n{other}", line(figure, &run.yields));
         }
     }
     text

@@ -26,6 +26,8 @@ const QUICK_CONFIRM_S: f64 = 1.0;
 const QUICK_BUDGET: f64 = 0.3;
 /// A quick look has no more rounds.
 const QUICK_ROUNDS: u32 = 2;
+/// Runs of a quick look at most, which are the least of which the best and the worst are dropped.
+const QUICK_RUNS: u32 = 4;
 
 /// How DNS servers are run and loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,7 +100,7 @@ pub fn mbit_per_s(queries_per_s: f64) -> f64 {
 
 impl Plan {
     /// Makes the plan a quick look: every second step of a ramp, trials half as long (a confirming
-    /// one not below 1 s), two rounds at most, and three tenths of the time.
+    /// one not below 1 s), two rounds or four runs at most, and three tenths of a time budget.
     pub fn quicken(&mut self) {
         self.ramp.step_mbit_s *= QUICK_STEPS;
         let dwells = [
@@ -116,6 +118,7 @@ impl Plan {
         let confirm_s = &mut self.search.confirm_dwell_s;
         *confirm_s = (*confirm_s * QUICK_DWELL).max(confirm_s.min(QUICK_CONFIRM_S));
         self.blocks.rounds = self.blocks.rounds.min(QUICK_ROUNDS);
+        self.runs.count = self.runs.count.min(QUICK_RUNS);
         self.time_budget_s *= QUICK_BUDGET;
     }
 }

@@ -1,7 +1,7 @@
 //! Every key that a plan may hold: what it takes, what it is when left out, what it means. The
 //! checker and the manual are made from this one table.
 
-use super::Feature;
+use super::{Feature, Headline};
 
 /// One key of a plan.
 #[derive(Clone, Copy, Debug)]
@@ -67,11 +67,27 @@ const FEATURES: &[&str] = &{
     names
 };
 
+const HEADLINES: &[&str] = &{
+    let mut names = [""; Headline::ALL.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = Headline::ALL[at].name();
+        at += 1;
+    }
+    names
+};
+
 /// All keys, in the order of the manual.
 pub const KEYS: &[Key] = &[
     key("name", Takes::Name, "", "Short name; part of the result folder's name."),
     key("title", Takes::Text, "", "One line for people; the report's title."),
     key("protocol", Takes::Choice(&["dhcp4", "dhcp6", "dns"]), "\"dhcp4\"", "What is spoken."),
+    key(
+        "headline",
+        Takes::Choice(HEADLINES),
+        "\"highest-rate\"",
+        "The figure of each server that the report shows first.",
+    ),
     key(
         "topology",
         Takes::Choice(&["auto", "veth", "loopback"]),
@@ -88,9 +104,9 @@ pub const KEYS: &[Key] = &[
     key("seed", Takes::Whole(0, i64::MAX), "1", "Seed from which every trial's seed is derived."),
     key(
         "time_budget_s",
-        Takes::Number(1.0, 86_400.0),
-        "60.0",
-        "Wall time of the whole run; later rounds and curve points are left out when it is short.",
+        Takes::Number(0.0, 86_400.0),
+        "0.0",
+        "Wall time of the whole run at most; where it is short there are fewer rounds; 0 for as long as all takes.",
     ),
     key(
         "sampling_interval_ms",

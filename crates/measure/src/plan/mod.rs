@@ -7,6 +7,7 @@
 mod dns;
 mod exhaustion;
 mod features;
+mod headline;
 mod hosts;
 mod keys;
 mod parse;
@@ -21,6 +22,7 @@ pub use dns::{
 };
 pub use exhaustion::ExhaustionPlan;
 pub use features::Feature;
+pub use headline::Headline;
 pub use hosts::HostsPlan;
 pub(crate) use keys::key;
 pub use keys::{KEYS, Key, Takes};
@@ -42,14 +44,16 @@ pub struct Plan {
     pub title: String,
     /// What is spoken.
     pub protocol: Protocol,
+    /// The figure that the report shows first.
+    pub headline: Headline,
     /// How generator and server are connected.
     pub topology: Topology,
     /// Servers measured when the command line names none.
     pub servers: Vec<String>,
     /// Seed from which the seeds of all trials are derived.
     pub seed: u64,
-    /// Wall time that the whole run should take at most, seconds. When it runs short, later
-    /// rounds and curve points are left out, with a warning.
+    /// Wall time that the whole run should take at most, seconds; 0 for as long as all takes, which
+    /// is forecast. When it is short, there are fewer rounds and points, with a warning.
     pub time_budget_s: f64,
     /// How often the machine is sampled during a trial, milliseconds.
     pub sampling_interval_ms: u32,
@@ -329,10 +333,11 @@ impl Default for Plan {
             name: String::new(),
             title: String::new(),
             protocol: Protocol::default(),
+            headline: Headline::default(),
             topology: Topology::default(),
             servers: vec!["godwit".to_owned()],
             seed: 1,
-            time_budget_s: 60.0,
+            time_budget_s: 0.0,
             sampling_interval_ms: 100,
             search: SearchPlan::default(),
             blocks: BlocksPlan::default(),

@@ -213,7 +213,7 @@ impl Check<'_> {
             self.problem(self.place("server.features"), message, None);
         }
         let least_s = search.dwell_s + search.confirm_dwell_s;
-        if plan.time_budget_s < least_s {
+        if plan.time_budget_s > 0.0 && plan.time_budget_s < least_s {
             let message = format!(
                 "a budget of {} s has no room for one search trial and one confirmation ({least_s} s)",
                 plan.time_budget_s

@@ -5,10 +5,12 @@
 //! The same summary always gives the same bytes.
 
 mod capacity;
+mod cards;
 mod comparison;
 mod flame;
 pub mod format;
 pub mod goals;
+pub mod headline;
 mod kernel;
 mod latency;
 mod load_curve;
@@ -258,7 +260,10 @@ fn over_the_run(summary: &Summary) -> Markup {
             (figure(
                 "cpu",
                 "Processors over the run",
-                &html! { "Elapsed minus idle minus steal of the processors that each was given." },
+                &html! {
+                    "Of servers what their processes used, with their share of interrupts; of the "
+                    "generator elapsed minus idle minus steal of its processor."
+                },
                 &timeline::legend(summary, timeline::Quantity::Cpu),
                 &timeline::chart(summary, timeline::Quantity::Cpu),
                 &timeline::table(summary),
@@ -286,8 +291,8 @@ fn processor_load(summary: &Summary) -> Markup {
                 &html! {
                     "A mark per trial, joined by the rate that was offered. Hollow marks missed the "
                     "criterion; marks that crowd are a server that answers no more however much it is "
-                    "offered. Load is the used share of the server's processors, interrupts included, "
-                    "stolen time left out. Level lines, where they are in reach: what Gigabit Ethernet "
+                    "offered. Load is the share of its processors that the server itself used, its "
+                    "share of interrupts included, stolen time left out. Level lines, where they are in reach: what Gigabit Ethernet "
                     "carries of queries, and of answers of the size that was seen."
                 },
                 &html! {},

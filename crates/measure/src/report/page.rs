@@ -2,11 +2,11 @@
 
 use maud::{Markup, html};
 
-use super::{format, plot, ratios, runs};
-use crate::plan::{DroppedRuns, Plan, QUERY, QUERY_FRAME_BYTES, Unconfirmed};
+use super::{cards, format, ratios};
+use crate::plan::{DroppedRuns, Headline, Plan, QUERY, QUERY_FRAME_BYTES, Unconfirmed};
 use crate::record::NETWORK;
 use crate::statistics::RatioInterval;
-use crate::summary::{Carried, LatencyAt, Ratio, ServerResult, Summary};
+use crate::summary::{Ratio, Summary};
 
 /// The window's title.
 pub(super) fn title(summary: &Summary) -> String {
@@ -57,12 +57,16 @@ fn main_ratios(summary: &Summary) -> impl Iterator<Item = (&Ratio, RatioInterval
     ratios.filter_map(|ratio| Some((ratio, ratio.leases_per_s?)))
 }
 
-/// The sentence with the ratio, then a card per server.
+/// The sentence with the ratio, or what the figures are of where a ratio has no interval; then a card
+/// per server with the plan's headline figure.
 pub(super) fn headline(summary: &Summary) -> Markup {
+    let headline = summary.plan.headline;
+    let is_rate = headline == Headline::HighestRate;
     html! {
         section class="headline" {
-            @for (ratio, interval) in main_ratios(summary) {
-                p class="ratio" {
+            @if !is_rate { p class="subject" { (headline.words()) } }
+            @for (ratio, interval) in main_ratios(summary).filter(|_| is_rate) {
+                p class="ratio" data-figure=(headline.name()) {
                     @if ratio.bottleneck.is_some() {
                         strong class="none" { "Not measured" }
                     } @else if interval.ends().is_some() {
@@ -94,103 +98,8 @@ pub(super) fn headline(summary: &Summary) -> Markup {
             }
             div class="cards" {
                 @for (index, result) in summary.results.iter().enumerate() {
-                    (card(index, result, summary))
+                    (cards::card(index, result, summary))
                 }
-            }
-        }
-    }
-}
-
-fn card(index: usize, result: &ServerResult, summary: &Summary) -> Markup {
-    let (several, yields) = (result.rounds.len() > 1, summary.plan.protocol.yields());
-    html! {
-        article class={ "card " (plot::series_class(index)) } {
-            h2 { (glyph(index)) (result.server) }
-            @if !result.variant.is_empty() {
-                p class="variant" {
-                    (result.variant)
-                    @for other in result.variants.iter().filter(|v| v.variant != result.variant) {
-                        " · " (other.variant) " "
-                        (other.leases_per_s.map_or_else(|| "none".to_owned(), format::rate)) "/s"
-                    }
-                }
-            }
-            @match result.leases_per_s {
-                Some(rate) => {
-                    p class="figure" {
-                        @if result.is_at_least { span class="bound" { "≥ " } }
-                        (format::rate(rate)) span class="unit" { (yields) "/s" }
-                    }
-                    @if let Some(mean) = &result.mean {
-                        p class="dim" {
-                            (runs::share(mean, summary.plan.runs.count)) ": "
-                            (runs::range(mean))
-                        }
-                    } @else if let (true, Some(low), Some(high)) =
-                        (several, result.leases_per_s_low, result.leases_per_s_high)
-                    {
-                        p class="dim" {
-                            (result.rounds.len()) " rounds: " (format::rate(low)) " to "
-                            (format::rate(high))
-                        }
-                    }
-                }
-                None => {
-                    p class="figure none" {
-                        @if result.loses_at_every_rate.is_some() {
-                            "never meets " (summary.plan.search.loss_percent) " %"
-                        } @else { "not confirmed" }
-                    }
-                }
-            }
-            dl {
-                @if let Some(rate) = result.leases_per_cpu_s {
-                    dt { "per CPU-second" } dd { (format::rate(rate)) }
-                }
-                (latency("p99 at half load", result.latency_half))
-                (latency("p99 at the maximum", result.latency_max))
-                (carried(result.carried_max))
-                @if let Some(all) = result.avalanche {
-                    dt { "all at once" }
-                    dd { (format::rate(all.clients as f64)) " clients in " (format::seconds(all.took_s)) }
-                }
-                @if let (Some(share), Some(limit)) = (result.share_of_limit, &summary.limit) {
-                    dt { "of the limit" }
-                    dd title={ "limit responder: " (format::rate(limit.leases_per_s)) " " (yields) "/s" } {
-                        (bar(share)) (format::percent(share))
-                    }
-                }
-                @if result.rss_bytes > 0 {
-                    dt { "memory" } dd { (format::bytes(result.rss_bytes)) }
-                }
-                dt { "void trials" }
-                dd class=[(result.voids > 0).then_some("attention")] {
-                    (result.voids) " of " (result.trials)
-                }
-            }
-        }
-    }
-}
-
-/// What the link carried at the highest rate.
-fn carried(carried: Option<Carried>) -> Markup {
-    html! {
-        @if let Some(carried) = carried {
-            dt { "Mbit/s at the maximum" }
-            dd title="Ethernet frames to the server and from it, without preamble, checksum and gap" {
-                (format::trimmed(carried.to_server_mbit_s, 1)) " in, "
-                (format::trimmed(carried.from_server_mbit_s, 1)) " out"
-            }
-        }
-    }
-}
-
-fn latency(name: &str, at: Option<LatencyAt>) -> Markup {
-    html! {
-        @if let Some(at) = at.filter(|at| at.latency.count > 0) {
-            dt { (name) }
-            dd title={ "at " (format::rate(at.offered_per_s)) "/s" } {
-                (format::percentile_us(at.latency.p99_us))
             }
         }
     }
@@ -202,25 +111,6 @@ pub(super) fn variants(summary: &Summary) -> Option<String> {
     let words: Vec<String> =
         named.map(|result| format!("{}: {}", result.server, result.variant)).collect();
     (!words.is_empty()).then(|| words.join("; ") + ".")
-}
-
-/// The mark of a series, so that cards and lines are one without color.
-fn glyph(index: usize) -> Markup {
-    html! {
-        svg class="glyph" viewBox="-7 -7 14 14" aria-hidden="true" {
-            path d=(plot::outline(index)) {}
-        }
-    }
-}
-
-fn bar(share: f64) -> Markup {
-    let width = format::coordinate(share.clamp(0.0, 1.0) * 60.0);
-    html! {
-        svg class="bar" viewBox="0 0 60 6" aria-hidden="true" {
-            rect class="whole" width="60" height="6" rx="3" {}
-            rect class="part" width=(width) height="6" rx="3" {}
-        }
-    }
 }
 
 /// What the reader must know before believing the figures.

@@ -41,13 +41,25 @@ pub struct Part {
     #[serde(default)]
     pub time_budget_s: Option<f64>,
     /// Its time budget in a quick run; 0 leaves the plan out of it.
-    pub quick_time_budget_s: f64,
-    /// In a quick run it is also shortened as it would be alone ([`crate::Plan::quicken`]).
+    #[serde(default)]
+    pub quick_time_budget_s: Option<f64>,
+    /// Its rounds in a quick run at most; 0 leaves the plan out of it.
+    #[serde(default)]
+    pub quick_rounds: Option<u32>,
+    /// In a quick run its trials are also shortened as it would be alone ([`crate::Plan::quicken`]).
     #[serde(default)]
     pub quick_look: bool,
     /// Its servers in a quick run; empty for the plan's own.
     #[serde(default)]
     pub quick_servers: Vec<String>,
+}
+
+impl Part {
+    /// True when a quick run has it.
+    #[must_use]
+    pub fn has_quick_run(&self) -> bool {
+        self.quick_time_budget_s != Some(0.0) && self.quick_rounds != Some(0)
+    }
 }
 
 /// One figure that has a target, or one that has a target and is not measured.

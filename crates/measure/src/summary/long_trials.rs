@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::{LoadTimeline, Purpose, Sample, Trial};
+use crate::record::{LoadTimeline, Purpose, Sample, Trial, server_cpu_s};
 
 /// A trial whose course is told by intervals of a second or so.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -118,9 +118,7 @@ fn add_samples(
     for (index, point) in points.iter_mut().enumerate() {
         let within = || trial.samples.iter().filter(|sample| index_of(sample) == Some(index));
         let elapsed_s: f64 = within().map(|sample| sample.interval_s).sum();
-        let cpus = within().flat_map(|sample| &sample.cpus);
-        let busy_s: f64 =
-            cpus.filter(|cpu| trial.server_cpus.contains(&cpu.cpu)).map(|cpu| cpu.busy_s).sum();
+        let busy_s = server_cpu_s(within(), &trial.server_cpus);
         point.server_cpus_busy =
             (elapsed_s > 0.0).then(|| (busy_s / elapsed_s * 1e3).round() / 1e3);
         point.server_rss_bytes = within().next_back().map(|sample| sample.server_rss_bytes);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Command, KernelCounts, TimePoint, TrialRow, notes};
-use crate::record::{Run, Sample, Trial};
+use crate::record::{Run, Sample, Trial, server_cpu_s};
 
 /// Most points of a time line; a screen is hardly wider.
 const TIME_POINTS: usize = 900;
@@ -42,7 +42,7 @@ pub(super) fn row(trial: &Trial, run: &Run) -> TrialRow {
     }
 }
 
-/// The share of the server's processors that was used while exchanges came due: what waits for late
+/// The share of its processors that the server used while exchanges came due: what waits for late
 /// answers afterwards, and the generator's start, would water it down.
 fn server_load(trial: &Trial) -> f64 {
     let duration_s = trial.load.as_ref().map_or(0.0, |load| load.duration_s);
@@ -54,11 +54,11 @@ fn server_load(trial: &Trial) -> f64 {
     let samples: Vec<&Sample> = trial.samples.iter().filter(within).collect();
     // The first intervals may lie before the first exchange was due.
     let later = &samples[(samples.len() / 4).min(STARTING_SAMPLES)..];
-    let cpus = || later.iter().flat_map(|sample| &sample.cpus);
-    let given = || cpus().filter(|cpu| trial.server_cpus.contains(&cpu.cpu));
-    let (busy_s, idle_s) =
-        given().fold((0.0, 0.0), |sum, cpu| (sum.0 + cpu.busy_s, sum.1 + cpu.idle_s));
-    if busy_s + idle_s > 0.0 { busy_s / (busy_s + idle_s) } else { 0.0 }
+    let cpus = later.iter().flat_map(|sample| &sample.cpus);
+    let given = cpus.filter(|cpu| trial.server_cpus.contains(&cpu.cpu));
+    let there_s: f64 = given.map(|cpu| cpu.busy_s + cpu.idle_s).sum();
+    let used_s = server_cpu_s(later.iter().copied(), &trial.server_cpus);
+    if there_s > 0.0 { used_s / there_s } else { 0.0 }
 }
 
 /// The samples of all trials, neighbors of the same trial joined until they can be drawn.
@@ -83,7 +83,9 @@ fn join(trial: &Trial, samples: &[Sample]) -> TimePoint {
     TimePoint {
         at_s: thousandths(samples.last().map_or(0.0, |sample| sample.at_s)),
         trial: trial.number,
-        server_cpus_busy: trial.sees_server().then(|| thousandths(busy(&trial.server_cpus))),
+        server_cpus_busy: trial
+            .sees_server()
+            .then(|| thousandths(rate(server_cpu_s(samples.iter(), &trial.server_cpus)))),
         generator_cpus_busy: thousandths(busy(&trial.generator_cpus)),
         stolen_cpus: thousandths(rate(cpus().map(|cpu| cpu.steal_s).sum())),
         server_rss_bytes: samples.iter().map(|s| s.server_rss_bytes).max().unwrap_or(0),

@@ -1,0 +1,496 @@
+//! Time that a run takes with its servers: said before it, shown while it goes on, and kept.
+//!
+//! The time is forecast by a rehearsal: the runner itself goes through the whole plan on a bench
+//! that computes what servers of typical speed would do. So every search step, point, profile and
+//! start of a server is in it. What a trial takes besides its dwell was measured.
+
+use std::collections::BTreeMap;
+
+use measure::Plan;
+use measure::plan::Feature;
+use measure::record::{ExchangeCounts, LoadRecord, Purpose, Trial};
+
+use super::{Bench, Ran, Request, course};
+use crate::bench::perfdhcp_dwell_s;
+use crate::driver::DnsServer;
+use crate::error::LabError;
+use crate::profiler::Perf;
+use crate::subject::{Kind, Subject};
+use crate::terms::Terms;
+
+/// A run may take this much longer than its forecast before searches are hurried and rounds left
+/// out, so that it ends within a tenth of what was said.
+const SLACK: f64 = 1.07;
+/// What is announced over what the rehearsal took, which had no void trial and no lost second.
+const MARGIN: f64 = 1.03;
+/// Seconds for the topology, and for the summary and the page.
+const SET_UP_S: f64 = 0.7;
+/// Seconds that a trial takes besides its dwell: starting and ending its generator.
+const TRIAL_S: f64 = 0.14;
+/// Seconds until a server answers after its start, where its configuration is small.
+const START_S: f64 = 0.7;
+/// Seconds until a database server runs.
+const DATABASE_S: f64 = 6.0;
+/// Seconds that a server takes to end.
+const END_S: f64 = 0.3;
+/// Leases looked up in a server's store per second, after it has ended.
+const VERIFIED_PER_S: f64 = 400_000.0;
+/// Seconds that it takes to attach to a server and to look up functions.
+const PROFILE_S: f64 = 2.0;
+/// Seconds that a database takes to end and to start.
+const RESTART_S: f64 = 5.0;
+/// Seconds that a search trial with losses waits beyond the silence that ends it.
+const QUIET_S: f64 = 0.1;
+
+/// A part of a run that has come to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// The servers run.
+    Started,
+    /// The round of this number, from 0.
+    Round(u32),
+    /// The load curve, avalanches included.
+    Curve,
+    /// The ramp.
+    Ramp,
+    /// The profiles.
+    Profiles,
+    /// The restarts of databases.
+    Restarts,
+    /// All trials.
+    Trials,
+}
+
+/// Time of a run as it was forecast.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunTime {
+    /// Seconds from the first step to the page, as the user is told.
+    pub announced_s: f64,
+    /// Rounds for which there is time.
+    pub rounds: u32,
+    /// Seconds that all rounds of the plan would take.
+    pub whole_s: f64,
+    /// The limit that the user or the plan has set, seconds; 0 for none.
+    limit_s: f64,
+    /// Seconds at which each stage ends.
+    ends_s: BTreeMap<Stage, f64>,
+    /// Seconds after the last trial.
+    end_s: f64,
+}
+
+impl RunTime {
+    /// Forecasts the time of `plan` with `subjects`. Where the plan's budget is too short for all
+    /// rounds, there are as many as fit, and one at least.
+    #[must_use]
+    pub fn of(plan: &Plan, subjects: &[Subject]) -> Self {
+        let rounds = plan.rounds();
+        let whole = Self::forecast(plan, subjects, rounds);
+        let (whole_s, limit_s) = (whole.announced_s, plan.time_budget_s);
+        let fits = |time: &Self| limit_s <= 0.0 || time.announced_s <= limit_s;
+        let mut time = whole;
+        while !fits(&time) && time.rounds > 1 {
+            time = Self::forecast(plan, subjects, time.rounds - 1);
+        }
+        if !fits(&time) {
+            time.announced_s = limit_s;
+        }
+        Self { whole_s, limit_s, ..time }
+    }
+
+    fn forecast(plan: &Plan, subjects: &[Subject], rounds: u32) -> Self {
+        let mut rehearsal = Rehearsal::new(plan, subjects);
+        let time = Self { rounds, limit_s: f64::INFINITY, ..Self::default() };
+        // The bench of a rehearsal refuses nothing.
+        let _ = course(plan, subjects, &time, &mut rehearsal);
+        let trials_s = rehearsal.elapsed_s * MARGIN;
+        let end_s = rehearsal.end_s();
+        Self {
+            announced_s: trials_s + end_s,
+            rounds,
+            whole_s: trials_s + end_s,
+            limit_s: 0.0,
+            ends_s: rehearsal.ends_s.into_iter().map(|(stage, s)| (stage, s * MARGIN)).collect(),
+            end_s,
+        }
+    }
+
+    /// Seconds since the run began at which its last trial is to end, when its servers ran after
+    /// `started_s`.
+    pub(super) fn trials_until_s(&self, started_s: f64) -> f64 {
+        if self.limit_s > 0.0 {
+            // Short budgets are for tests, and have no room for what comes after the trials.
+            return self.limit_s - self.end_s.min(self.limit_s * 0.1);
+        }
+        let forecast_s = self.announced_s - self.end_s - self.at(Stage::Started);
+        started_s + forecast_s * SLACK
+    }
+
+    /// Share of the time of all rounds that the first one may take.
+    pub(super) fn first_round_share(&self) -> f64 {
+        let (first_s, last_s) = (self.at(Stage::Round(0)), self.at(self.last_round()));
+        let share = if last_s > 0.0 { first_s / last_s * SLACK } else { 0.0 };
+        share.clamp(super::FIRST_ROUND_SHARE, 1.0)
+    }
+
+    /// Seconds since the run began at which the last round is to end; `None` where a limit divides
+    /// the time.
+    pub(super) fn rounds_until_s(&self, started_s: f64) -> Option<f64> {
+        let forecast_s = self.at(self.last_round()) - self.at(Stage::Started);
+        (self.limit_s <= 0.0).then_some(started_s + forecast_s * SLACK)
+    }
+
+    const fn last_round(&self) -> Stage {
+        Stage::Round(self.rounds.saturating_sub(1))
+    }
+
+    fn at(&self, stage: Stage) -> f64 {
+        self.ends_s.get(&stage).copied().unwrap_or(0.0)
+    }
+
+    /// Seconds that are left when `stage` has come to its end.
+    #[must_use]
+    pub fn left_after_s(&self, stage: Stage) -> f64 {
+        self.announced_s - self.ends_s.get(&stage).copied().unwrap_or(self.announced_s)
+    }
+
+    /// Sentence for the user before the run.
+    #[must_use]
+    pub fn words(&self, subjects: &[Subject]) -> String {
+        let labels: Vec<String> = subjects.iter().map(Subject::label).collect();
+        let most = if self.limit_s > self.announced_s {
+            format!(", {} at most", duration(self.limit_s))
+        } else {
+            String::new()
+        };
+        format!(
+            "about {}{most}, for {} lines: {}",
+            duration(self.announced_s),
+            labels.len(),
+            labels.join(", ")
+        )
+    }
+
+    /// Sentence about rounds for which the budget has no room; `None` when it has room for all.
+    #[must_use]
+    pub fn shortage(&self, plan: &Plan) -> Option<String> {
+        let (rounds, all) = (self.rounds, plan.rounds());
+        let what = if plan.has_runs() { "runs" } else { "rounds" };
+        (rounds < all).then(|| {
+            format!(
+                "The time budget of {:.0} s has room for {rounds} of {all} {what}; \
+                 --time-budget {:.0} has room for all.",
+                self.limit_s,
+                self.whole_s.ceil()
+            )
+        })
+    }
+}
+
+/// `50 s`, `2 min 45 s`, `1 h 20 min`.
+#[must_use]
+pub fn duration(seconds: f64) -> String {
+    let whole = seconds.max(0.0).round() as u64;
+    match whole {
+        0..100 => format!("{whole} s"),
+        100..6_000 if whole.is_multiple_of(60) => format!("{} min", whole / 60),
+        100..6_000 => format!("{} min {} s", whole / 60, whole % 60),
+        _ => format!("{} h {} min", whole / 3_600, whole % 3_600 / 60),
+    }
+}
+
+/// A bench on which servers of typical speed do what they can, in no time.
+struct Rehearsal<'a> {
+    plan: &'a Plan,
+    subjects: &'a [Subject],
+    elapsed_s: f64,
+    can_profile: bool,
+    ends_s: BTreeMap<Stage, f64>,
+    /// Exchanges completed by each subject since its last start.
+    completed: Vec<u64>,
+}
+
+impl<'a> Rehearsal<'a> {
+    fn new(plan: &'a Plan, subjects: &'a [Subject]) -> Self {
+        let start_s: f64 = subjects.iter().map(start_s).sum();
+        let mut databases: Vec<_> = subjects.iter().map(|subject| subject.store).collect();
+        databases.sort_unstable_by_key(|store| store.name());
+        databases.dedup();
+        let databases = databases.iter().filter(|&&store| crate::driver::engine(store).is_some());
+        Self {
+            plan,
+            subjects,
+            elapsed_s: SET_UP_S + start_s + databases.count() as f64 * DATABASE_S,
+            can_profile: !plan.profile.fractions.is_empty() && Perf::find().is_ok(),
+            ends_s: BTreeMap::new(),
+            completed: vec![0; subjects.len()],
+        }
+    }
+
+    /// Seconds to end all servers and to look for the leases that they gave.
+    fn end_s(&self) -> f64 {
+        (0..self.subjects.len()).map(|subject| self.end_of_s(subject)).sum::<f64>() + SET_UP_S
+    }
+
+    fn end_of_s(&self, subject: usize) -> f64 {
+        let is_dhcp = self.plan.protocol.is_dhcp() && !self.subjects[subject].is_limit();
+        let leases = if is_dhcp { self.completed[subject] as f64 } else { 0.0 };
+        END_S + leases / VERIFIED_PER_S
+    }
+
+    /// Seconds that a trial takes beyond its dwell when some of its exchanges are lost or not.
+    fn overhead_s(&self, request: &Request, is_lossy: bool) -> f64 {
+        let search = &self.plan.search;
+        let drain_s = match request.purpose {
+            _ if !is_lossy => 0.0,
+            Purpose::Search if search.quiet_s > 0.0 => search.quiet_s + QUIET_S,
+            _ => search.deadline_s,
+        };
+        let more_s = match request.purpose {
+            Purpose::Avalanche => request.dwell_s,
+            Purpose::Profile => PROFILE_S,
+            Purpose::Exhaustion => start_s(&self.subjects[request.subject]) + END_S,
+            purpose if purpose.ends_database() => RESTART_S,
+            _ => 0.0,
+        };
+        TRIAL_S + drain_s + more_s
+    }
+}
+
+impl Bench for Rehearsal<'_> {
+    fn elapsed_s(&self) -> f64 {
+        self.elapsed_s
+    }
+
+    fn start_anew(&mut self, subjects: &[usize]) -> Result<(), LabError> {
+        for &subject in subjects {
+            self.elapsed_s += self.end_of_s(subject) + start_s(&self.subjects[subject]);
+            self.completed[subject] = 0;
+        }
+        Ok(())
+    }
+
+    fn can_profile(&self) -> bool {
+        self.can_profile
+    }
+
+    fn reached(&mut self, stage: Stage) {
+        self.ends_s.insert(stage, self.elapsed_s);
+    }
+
+    fn trial(&mut self, request: &Request) -> Result<Ran, LabError> {
+        let subject = &self.subjects[request.subject];
+        let terms = Terms::of(subject, self.plan);
+        let mut dwell_s = terms.dwell_s(self.plan, request.rate_per_s, request.dwell_s);
+        if subject.feature == Feature::Perfdhcp {
+            dwell_s = perfdhcp_dwell_s(dwell_s);
+        }
+        let due = (request.rate_per_s * dwell_s).ceil() as u64;
+        let able = (typical_per_s(subject) * dwell_s) as u64;
+        // Real servers are abrupt: what is a little too much makes a queue that grows.
+        let is_lossy = request.rate_per_s > typical_per_s(subject);
+        let on_time = if is_lossy { able.min(due * 9 / 10) } else { due };
+        let start_s = self.elapsed_s;
+        self.elapsed_s += dwell_s + self.overhead_s(request, is_lossy);
+        self.completed[request.subject] += on_time;
+        let exchanges =
+            ExchangeCounts { due, sent: due, on_time, lost: due - on_time, ..Default::default() };
+        let load = LoadRecord {
+            duration_s: dwell_s,
+            completed_per_s: on_time as f64 / dwell_s,
+            exchanges,
+            ..LoadRecord::default()
+        };
+        Ok(Ran::Trial(Box::new(Trial {
+            number: request.number,
+            purpose: request.purpose,
+            round: request.round,
+            rate_per_s: request.rate_per_s,
+            start_s,
+            end_s: self.elapsed_s,
+            load: Some(load),
+            ..Trial::default()
+        })))
+    }
+}
+
+/// Highest rate of a subject on a small machine, exchanges per second. An error of a factor of two
+/// changes the time of a search by one trial.
+fn typical_per_s(subject: &Subject) -> f64 {
+    match &subject.kind {
+        Kind::Godwit(_) if subject.store.is_database() => 3_000.0,
+        Kind::Godwit(_) => 20_000.0,
+        Kind::Kea { .. } if subject.store.is_database() => 300.0,
+        Kind::Kea { .. } => 3_000.0,
+        Kind::IscDhcpd => 1_000.0,
+        Kind::Dnsmasq => 300.0,
+        Kind::Dns(DnsServer::Bind) => 30_000.0,
+        Kind::Dns(_) => 60_000.0,
+        Kind::Command(_) | Kind::Running(_) => 10_000.0,
+        Kind::Limit => 60_000.0,
+    }
+}
+
+/// Seconds until a subject answers after its start.
+fn start_s(subject: &Subject) -> f64 {
+    let is_kea = matches!(subject.kind, Kind::Kea { .. });
+    let large_s = match subject.feature {
+        Feature::MillionLeases if is_kea => 12.0,
+        Feature::MillionLeases => 1.0,
+        Feature::TenMillionLeases => 8.0,
+        Feature::ManySubnets | Feature::PolledSubnets | Feature::SharedNetworks => 1.5,
+        feature if feature.has_reservations() => 6.0,
+        _ => 0.0,
+    };
+    match subject.kind {
+        Kind::Limit | Kind::Running(_) => 0.1,
+        _ => START_S + large_s,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plans::{SHIPPED, SUITES, load};
+    use crate::runner::{Outcomes, run};
+    use crate::subject::subjects;
+    use crate::suite::plan_of;
+
+    /// A machine that is faster or slower than the typical one.
+    struct Other<'a> {
+        typical: Rehearsal<'a>,
+        /// Its highest rates over the typical ones.
+        speed: f64,
+        /// Seconds that a trial takes more.
+        more_s: f64,
+    }
+
+    impl Bench for Other<'_> {
+        fn elapsed_s(&self) -> f64 {
+            self.typical.elapsed_s()
+        }
+
+        fn start_anew(&mut self, subjects: &[usize]) -> Result<(), LabError> {
+            self.typical.start_anew(subjects)
+        }
+
+        fn can_profile(&self) -> bool {
+            self.typical.can_profile()
+        }
+
+        fn reached(&mut self, stage: Stage) {
+            self.typical.reached(stage);
+        }
+
+        fn trial(&mut self, request: &Request) -> Result<Ran, LabError> {
+            self.typical.elapsed_s += self.more_s;
+            let asked = Request { rate_per_s: request.rate_per_s / self.speed, ..*request };
+            Ok(match self.typical.trial(&asked)? {
+                Ran::Trial(trial) => {
+                    Ran::Trial(Box::new(Trial { rate_per_s: request.rate_per_s, ..*trial }))
+                }
+                gone @ Ran::ServerGone(_) => gone,
+            })
+        }
+    }
+
+    /// Runs `plan` on another machine than the typical one; what came of it, and seconds in all.
+    fn elsewhere(plan: &Plan, lines: &[Subject], speed: f64, more_s: f64) -> (Outcomes, f64) {
+        let mut bench = Other { typical: Rehearsal::new(plan, lines), speed, more_s };
+        let outcomes = run(plan, lines, &RunTime::of(plan, lines), &mut bench).unwrap();
+        (outcomes, bench.typical.elapsed_s + bench.typical.end_s())
+    }
+
+    /// Asserts that runs of `plan` keep to the time that is announced, and have all rounds.
+    fn assert_kept(plan: &Plan, lines: &[Subject]) {
+        let announced_s = RunTime::of(plan, lines).announced_s;
+        for (speed, more_s) in [(1.0, 0.0), (0.7, 0.03), (1.4, 0.03), (1.0, 0.03)] {
+            let (outcomes, took_s) = elsewhere(plan, lines, speed, more_s);
+            let name = &plan.name;
+            let share = took_s / announced_s;
+            assert_eq!(outcomes.warnings, Vec::<String>::new(), "{name}, {speed}");
+            assert_eq!(outcomes.rounds_done, plan.rounds(), "{name}, {speed}");
+            // A search that is a step shorter is much of a single round.
+            let least = if plan.rounds() > 1 { 0.9 } else { 0.84 };
+            assert!((least..1.1).contains(&share), "{name}, {speed}: {took_s} of {announced_s} s");
+        }
+    }
+
+    #[test]
+    fn every_shipped_plan_keeps_to_the_time_that_is_announced_with_all_its_rounds() {
+        for (name, text) in SHIPPED {
+            let plan = Plan::parse(name, text).unwrap();
+            let servers = if plan.servers == ["installed"] { &["bind", "knot"][..] } else { &[] };
+            let servers: Vec<String> = servers.iter().map(|&name| name.to_owned()).collect();
+            let servers = if servers.is_empty() { &plan.servers } else { &servers };
+            assert_kept(&plan, &subjects(&plan, servers, None).unwrap());
+        }
+    }
+
+    #[test]
+    fn quick_plans_have_whole_rounds_beside_kea_in_three_minutes() {
+        for name in ["dhcp4-quick", "dhcp6-quick"] {
+            let plan = load(name).unwrap();
+            for servers in [&["godwit"][..], &["godwit", "kea"]] {
+                let servers: Vec<String> = servers.iter().map(|&name| name.to_owned()).collect();
+                let lines = subjects(&plan, &servers, None).unwrap();
+                assert_kept(&plan, &lines);
+                let announced_s = RunTime::of(&plan, &lines).announced_s;
+                assert!(announced_s < 60.0 * (servers.len() as f64 + 1.0), "{announced_s}");
+            }
+        }
+    }
+
+    #[test]
+    fn parts_of_quick_suites_have_time_for_their_rounds() {
+        for (name, text) in SUITES {
+            for part in &measure::suite::Suite::parse(name, text).unwrap().parts {
+                let Ok(plan) = plan_of(part, true) else { panic!("{}", part.plan) };
+                if !part.has_quick_run() || plan.time_budget_s > 0.0 {
+                    continue;
+                }
+                let lines = subjects(&plan, &plan.servers, None).unwrap();
+                assert_kept(&plan, &lines);
+            }
+        }
+    }
+
+    #[test]
+    fn a_budget_has_as_many_rounds_as_fit_and_says_so_before() {
+        let mut plan = load("dhcp4-quick").unwrap();
+        let lines = subjects(&plan, &["godwit".to_owned()], None).unwrap();
+        let whole = RunTime::of(&plan, &lines);
+        assert_eq!((whole.rounds, whole.shortage(&plan)), (3, None));
+        plan.time_budget_s = whole.announced_s - 1.0;
+        let short = RunTime::of(&plan, &lines);
+        assert_eq!(short.rounds, 2);
+        assert!(short.announced_s < plan.time_budget_s);
+        let said = short.shortage(&plan).unwrap();
+        assert!(said.contains("room for 2 of 3 rounds; --time-budget "), "{said}");
+        let (outcomes, took_s) = elsewhere(&plan, &lines, 1.0, 0.0);
+        assert_eq!((outcomes.rounds_done, outcomes.warnings), (2, vec![said]));
+        assert!(took_s <= plan.time_budget_s * 1.1, "{took_s}");
+        plan.time_budget_s = 1e4;
+        let long = RunTime::of(&plan, &lines);
+        assert!(long.words(&lines).contains("h 46 min at most, for 3 lines: "), "{long:?}");
+        plan.time_budget_s = 5.0;
+        assert_eq!(RunTime::of(&plan, &lines).announced_s, 5.0);
+    }
+
+    #[test]
+    fn the_time_left_falls_from_stage_to_stage() {
+        let plan = load("dns-ramp").unwrap();
+        let lines = subjects(&plan, &["bind".to_owned()], None).unwrap();
+        let time = RunTime::of(&plan, &lines);
+        let last = Stage::Round(plan.rounds() - 1);
+        let stages = [Stage::Started, Stage::Round(0), last, Stage::Ramp, Stage::Trials];
+        let left: Vec<f64> = stages.iter().map(|&stage| time.left_after_s(stage)).collect();
+        assert!(left.is_sorted_by(|a, b| a >= b), "{left:?}");
+        assert!(left[0] < time.announced_s && left[4] > 0.0, "{left:?}");
+    }
+
+    #[test]
+    fn durations_have_units_that_fit() {
+        let shown = [0.4, 99.0, 120.0, 165.0, 9_000.0].map(duration);
+        assert_eq!(shown, ["0 s", "99 s", "2 min", "2 min 45 s", "2 h 30 min"]);
+    }
+}

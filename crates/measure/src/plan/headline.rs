@@ -1,0 +1,87 @@
+//! The figure that a plan is for, which its report shows first.
+
+use serde::{Deserialize, Serialize};
+
+/// Figure of a server that stands first in the report of a plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Headline {
+    /// The highest rate at which the criterion is met.
+    #[default]
+    HighestRate,
+    /// The time from the start of a server to its first answer.
+    StartUp,
+    /// Resident memory of a server when it answers for the first time.
+    StartMemory,
+    /// The time until all clients that came at once have a lease.
+    Avalanche,
+    /// What is carried at the highest load offered, over the highest rate.
+    Goodput,
+    /// The 99 % latency at half of the highest rate.
+    LatencyAtHalf,
+    /// Exchanges per second that the generator's processor was busy.
+    ExchangesPerGeneratorCpuSecond,
+    /// The time from the end of a database to the first lease after it is back.
+    DatabaseRestart,
+    /// Leases that clients got of the addresses of a pool that ran out.
+    PoolUsed,
+}
+
+impl Headline {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::HighestRate,
+        Self::StartUp,
+        Self::StartMemory,
+        Self::Avalanche,
+        Self::Goodput,
+        Self::LatencyAtHalf,
+        Self::ExchangesPerGeneratorCpuSecond,
+        Self::DatabaseRestart,
+        Self::PoolUsed,
+    ];
+
+    /// The word in plans.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::HighestRate => "highest-rate",
+            Self::StartUp => "start-up",
+            Self::StartMemory => "start-memory",
+            Self::Avalanche => "avalanche",
+            Self::Goodput => "goodput",
+            Self::LatencyAtHalf => "latency-at-half",
+            Self::ExchangesPerGeneratorCpuSecond => "exchanges-per-generator-cpu-second",
+            Self::DatabaseRestart => "database-restart",
+            Self::PoolUsed => "pool-used",
+        }
+    }
+
+    /// The figure for people, as a heading.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::HighestRate => "Highest rate",
+            Self::StartUp => "Time from the start to the first answer",
+            Self::StartMemory => "Memory at the first answer",
+            Self::Avalanche => "Time until all clients that came at once have a lease",
+            Self::Goodput => "Carried under the highest load, of the highest rate",
+            Self::LatencyAtHalf => "p99 latency at half of the highest rate",
+            Self::ExchangesPerGeneratorCpuSecond => "Exchanges per CPU-second of the generator",
+            Self::DatabaseRestart => "Time from the database's end to the first lease after it",
+            Self::PoolUsed => "Leases given, of the addresses of the pool that ran out",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_those_of_plans() {
+        for headline in Headline::ALL {
+            assert_eq!(serde_json::to_value(headline).unwrap(), headline.name());
+        }
+    }
+}
