@@ -562,9 +562,9 @@ fn a_link_called_dnsperf_prints_its_intervals_while_it_runs() {
     let folder = TempFolder::new("dnsperf-intervals");
     let (file, link) = (folder.path().join("queries"), folder.path().join("dnsperf"));
     fs::write(&file, "a.example A\n").expect("the folder can be written");
-    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_godwit"), &link).expect("a link");
-    // It ends when it is told to, an hour later otherwise.
-    let words = ["-s", "127.0.0.1", "-p", &port, "-l", "3600", "-Q", "200", "-S", "0.1", "-d"];
+    std::os::unix::fs::symlink(GODWIT, &link).expect("the folder can be written");
+    // It ends when it is told to, ten minutes later otherwise.
+    let words = ["-s", "127.0.0.1", "-p", &port, "-l", "600", "-Q", "200", "-S", "0.1", "-d"];
     let mut command = Command::new(&link);
     command.args(words).arg(&file).stdin(Stdio::null()).stdout(Stdio::piped());
     let mut child = command.spawn().expect("the link can be run");

@@ -32,7 +32,11 @@ pub(super) fn body(summary: &SuiteSummary) -> Markup {
                     h2 { "Targets" }
                     p {
                         (met(&[Verdict::Met, Verdict::MetByFigure])) " of " (summary.rows.len())
-                        " met, " (met(&[Verdict::NotMeasured])) " not measured."
+                        " met, " (met(&[Verdict::NotMeasured])) " not measured"
+                        @match met(&[Verdict::NotJudged]) {
+                            0 => "."
+                            count => { ", " (count) " not judged." }
+                        }
                     }
                     (targets(&summary.rows))
                 }

@@ -5,7 +5,7 @@ use super::{
 };
 use crate::record::{LIMIT_SERVER, Start};
 use crate::statistics::{RatioInterval, paired_ratio};
-use crate::summary::{Ratio, Round, ServerResult, Summary};
+use crate::summary::{Bottleneck, Ratio, Round, ServerResult, Summary};
 
 /// A point of the load curve stands for a load that is this near, as a factor.
 const NEAR: f64 = 1.25;
@@ -15,11 +15,14 @@ const NEAR: f64 = 1.25;
 struct Found {
     value: f64,
     interval: Option<(f64, f64)>,
+    /// The cause of it, when it was not the servers.
+    bottleneck: Option<Bottleneck>,
 }
 
 impl From<RatioInterval> for Found {
     fn from(of: RatioInterval) -> Self {
-        Self { value: of.ratio, interval: (of.pairs > 1).then_some((of.low, of.high)) }
+        let interval = (of.pairs > 1).then_some((of.low, of.high));
+        Self { value: of.ratio, interval, bottleneck: None }
     }
 }
 
@@ -87,7 +90,10 @@ fn judge_row(
         _ => ("", f64::NAN),
     };
     let (found, note) = match found {
-        Ok(found) => (Some(found), String::new()),
+        Ok(found) => {
+            let why = found.bottleneck.map(Bottleneck::words).unwrap_or_default();
+            (Some(found), why.to_owned())
+        }
         Err(why) => (None, why),
     };
     RowResult {
@@ -110,6 +116,9 @@ fn verdict(found: Found, row: &RowPlan) -> Verdict {
     if row.is_stated {
         return Verdict::Stated;
     }
+    if found.bottleneck.is_some() {
+        return Verdict::NotJudged;
+    }
     let ends = found.interval.map(|(low, high)| (meets(low), meets(high)));
     match (meets(found.value), ends) {
         (true, Some((true, true))) => Verdict::Met,
@@ -126,12 +135,20 @@ fn find(row: &RowPlan, summary: &Summary) -> Result<Found, String> {
     };
     let of = line(&row.of);
     match row.figure {
-        Figure::LeasesPerSecond => of.and_then(|_| ratio(row, summary, |ratio| ratio.leases_per_s)),
+        Figure::LeasesPerSecond => {
+            let found = of.and_then(|_| ratio(row, summary, |ratio| ratio.leases_per_s))?;
+            Ok(Found { bottleneck: bottleneck(row, summary), ..found })
+        }
         Figure::LeasesPerCpuSecond => {
             of.and_then(|_| ratio(row, summary, |ratio| ratio.leases_per_cpu_s))
         }
         Figure::ExchangesPerGeneratorCpuSecond => generators(of?, line(&row.to)?),
-        Figure::ShareOfLimit => share_of_limit(of?, summary),
+        Figure::ShareOfLimit => {
+            let of = of?;
+            // That a server reaches the limit is what is asked here.
+            let bottleneck = of.bottleneck.filter(|of| *of == Bottleneck::Generator);
+            Ok(Found { bottleneck, ..share_of_limit(of, summary)? })
+        }
         Figure::ShareOfLimitPerCpuSecond => share_per_cpu_second(of?, summary),
         Figure::LatencyAtHalf => {
             let p99_us = |result: &ServerResult| {
@@ -141,17 +158,17 @@ fn find(row: &RowPlan, summary: &Summary) -> Result<Found, String> {
                     .ok_or_else(|| format!("no latency of {} at half load", result.server))
             };
             let value = p99_us(of?)? / p99_us(line(&row.to)?)?;
-            Ok(Found { value, interval: None })
+            Ok(Found { value, interval: None, bottleneck: None })
         }
         Figure::LatencyAtSameRate => latency_at_same_rate(of?, line(&row.to)?),
         Figure::OfferedOverLimit => offered_over_limit(summary),
         Figure::StartUp => {
             let value = start(&row.of, summary)?.took_s / start(&row.to, summary)?.took_s;
-            Ok(Found { value, interval: None })
+            Ok(Found { value, interval: None, bottleneck: None })
         }
         Figure::BytesPerLease => {
             let bytes = |line: &str| start(line, summary).map(|start| start.rss_bytes as f64);
-            Ok(Found { value: (bytes(&row.of)? - bytes(&row.to)?) / row.leases, interval: None })
+            Ok(Found { value: (bytes(&row.of)? - bytes(&row.to)?) / row.leases, interval: None, bottleneck: None })
         }
         Figure::Goodput => goodput(of?, row.fraction),
         Figure::Avalanche => avalanche(of?),
@@ -179,10 +196,20 @@ fn ratio(
     let inverted = |found: Found| Found {
         value: 1.0 / found.value,
         interval: found.interval.map(|(low, high)| (1.0 / high, 1.0 / low)),
+        ..found
     };
     between(&row.of, &row.to)
         .or_else(|| between(&row.to, &row.of).map(inverted))
         .ok_or_else(|| format!("no round has a figure of both {} and {}", row.of, row.to))
+}
+
+/// The cause of the ratio of two lines' rates, when it was not the servers.
+fn bottleneck(row: &RowPlan, summary: &Summary) -> Option<Bottleneck> {
+    let is_meant = |r: &&Ratio| {
+        let names = (r.server.as_str(), r.to.as_str());
+        names == (row.of.as_str(), row.to.as_str()) || names == (row.to.as_str(), row.of.as_str())
+    };
+    summary.ratios.iter().find(is_meant)?.bottleneck
 }
 
 /// What two generators reach with the same server.
@@ -200,7 +227,7 @@ fn generators(of: &ServerResult, to: &ServerResult) -> Result<Found, String> {
 /// Round by round where both have rounds, else of the figures.
 fn share_of_limit(of: &ServerResult, summary: &Summary) -> Result<Found, String> {
     let pairs = pairs_with_limit(of, summary, |round| Some(round.leases_per_s))?;
-    let share = || Some(Found { value: of.share_of_limit?, interval: None });
+    let share = || Some(Found { value: of.share_of_limit?, interval: None, bottleneck: None });
     let widened = |of: RatioInterval| of.widened(summary.plan.search.resolution());
     let paired = paired_ratio(&pairs).map(|of| Found::from(widened(of)));
     paired.or_else(share).ok_or_else(|| format!("no rate of {} was confirmed", of.server))
@@ -237,14 +264,14 @@ fn latency_at_same_rate(of: &ServerResult, to: &ServerResult) -> Result<Found, S
         .min_by(|(a, _), (b, _)| distance(*a).total_cmp(&distance(*b)));
     let (_, us) = nearest
         .ok_or_else(|| format!("{} was not loaded with about {:.0}/s", of.server, half_per_s))?;
-    Ok(Found { value: us / half_us, interval: None })
+    Ok(Found { value: us / half_us, interval: None, bottleneck: None })
 }
 
 /// What a generator that is late offers makes a trial void, and is not in the curve.
 fn offered_over_limit(summary: &Summary) -> Result<Found, String> {
     let limit = summary.limit.as_ref().ok_or("the limit was not measured")?;
     let highest = limit.curve.iter().map(|point| point.offered_per_s).fold(0.0, f64::max);
-    Ok(Found { value: highest / limit.leases_per_s, interval: None })
+    Ok(Found { value: highest / limit.leases_per_s, interval: None, bottleneck: None })
 }
 
 fn goodput(of: &ServerResult, fraction: f64) -> Result<Found, String> {
@@ -259,13 +286,13 @@ fn goodput(of: &ServerResult, fraction: f64) -> Result<Found, String> {
     let point = nearest.ok_or_else(|| {
         format!("{} was not loaded with {fraction} × its highest rate", of.server)
     })?;
-    Ok(Found { value: point.achieved_per_s / highest, interval: None })
+    Ok(Found { value: point.achieved_per_s / highest, interval: None, bottleneck: None })
 }
 
 fn avalanche(of: &ServerResult) -> Result<Found, String> {
     let none = || format!("{} did not serve all clients at once", of.server);
     let (all, highest) = of.avalanche.zip(of.leases_per_s).ok_or_else(none)?;
-    Ok(Found { value: all.took_s * highest / all.clients as f64, interval: None })
+    Ok(Found { value: all.took_s * highest / all.clients as f64, interval: None, bottleneck: None })
 }
 
 #[cfg(test)]
@@ -348,6 +375,29 @@ mod tests {
     }
 
     #[test]
+    fn a_ratio_that_generator_or_limit_have_set_is_not_judged_and_the_row_says_why() {
+        let part = super::super::Part { plan: "p".into(), ..super::super::Part::default() };
+        let share = RowPlan { figure: Figure::ShareOfLimit, at_least: Some(0.7), ..row("a", "") };
+        let rows = vec![row("a", "b"), RowPlan { is_stated: true, ..row("b", "a") }, share];
+        let suite = Suite { parts: vec![part], rows, ..Suite::default() };
+        for bound in [Bottleneck::Generator, Bottleneck::Limit] {
+            let mut summary = summary();
+            summary.ratios[0].bottleneck = Some(bound);
+            summary.results[0].bottleneck = Some(bound);
+            let judged = judge(&suite, &[Ok(("f".into(), summary))]);
+            let verdicts: Vec<Verdict> = judged.rows.iter().map(|row| row.verdict).collect();
+            let share = match bound {
+                Bottleneck::Generator => Verdict::NotJudged,
+                Bottleneck::Limit => Verdict::MetByFigure,
+            };
+            assert_eq!(verdicts, [Verdict::NotJudged, Verdict::Stated, share]);
+            let first = &judged.rows[0];
+            assert_eq!((first.value, first.note.as_str()), (Some(3.0), bound.words()));
+            assert_eq!(first.words(), "not judged");
+        }
+    }
+
+    #[test]
     fn shares_of_the_limit_are_taken_round_by_round() {
         let share = RowPlan { figure: Figure::ShareOfLimit, ..row("a", "") };
         let result = judged(RowPlan { at_least: Some(0.74), ..share });
@@ -422,7 +472,7 @@ mod tests {
         summary.results[0].curve.extend([point(at(5.1, 200.0)), point(at(5.9, 999.0))]);
         assert_eq!(find(&same, &summary).unwrap().value, 0.25);
         let stated = RowPlan { is_stated: true, at_least: None, ..same };
-        let found = Found { value: 0.25, interval: None };
+        let found = Found { value: 0.25, interval: None, bottleneck: None };
         assert_eq!(verdict(found, &stated), Verdict::Stated);
     }
 

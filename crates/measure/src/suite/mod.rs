@@ -194,7 +194,7 @@ pub struct RowResult {
     pub high: Option<f64>,
     /// Whether the target is met.
     pub verdict: Verdict,
-    /// Why there is no figure.
+    /// Why there is no figure, or no verdict.
     pub note: String,
 }
 
@@ -214,6 +214,7 @@ impl RowResult {
             (Verdict::MissedByFigure, true) => "missed; the interval reaches beyond the target",
             (Verdict::MissedByFigure, false) => "missed; no interval",
             (Verdict::NotMeasured, _) => "not measured",
+            (Verdict::NotJudged, _) => "not judged",
             (Verdict::Met, _) => "met",
             (Verdict::Missed, _) => "missed",
             (Verdict::Stated, _) => "stated",
@@ -236,6 +237,8 @@ pub enum Verdict {
     MissedByFigure,
     /// Figure and interval miss it.
     Missed,
+    /// There is a figure, which limit or generator have set and not the servers.
+    NotJudged,
     /// There is a figure and no target.
     Stated,
 }
