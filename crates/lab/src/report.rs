@@ -6,7 +6,7 @@ mod runs;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use measure::plan::{Headline, Protocol};
+use measure::plan::{Durability, Headline, Protocol};
 use measure::record::{FlushCost, Run, Trial};
 use measure::report::headline::{self, Shown};
 use measure::report::format;
@@ -199,11 +199,15 @@ fn flushes(flushes: &[FlushCost]) -> String {
     text
 }
 
+/// The name of a line with its variant; what the name tells of its durability is not said twice.
 fn name(result: &ServerResult) -> String {
-    if result.variant.is_empty() {
-        result.server.clone()
-    } else {
-        format!("{} ({})", result.server, result.variant)
+    let (_, durability) = Durability::of_line(&result.server);
+    match result.variant.strip_prefix("durability ").unwrap_or(&result.variant) {
+        "" => result.server.clone(),
+        told if durability != Durability::Always && told == durability.name() => {
+            result.server.clone()
+        }
+        variant => format!("{} ({variant})", result.server),
     }
 }
 
@@ -340,6 +344,18 @@ mod tests {
             assert!(is_dns || first.contains(heading), "{file}: {first}");
             assert!(first.contains(&shown.figure), "{file}: {first}");
         }
+    }
+
+    #[test]
+    fn lines_have_their_variant_unless_their_name_tells_it() {
+        let named = |server: &str, variant: &str| {
+            let (server, variant) = (server.to_owned(), variant.to_owned());
+            name(&ServerResult { server, variant, ..ServerResult::default() })
+        };
+        assert_eq!(named("godwit-none", "durability none"), "godwit-none");
+        assert_eq!(named("godwit", "durability always"), "godwit (always)");
+        assert_eq!(named("kea", "multi-threaded"), "kea (multi-threaded)");
+        assert_eq!(named("kea", ""), "kea");
     }
 
     #[test]

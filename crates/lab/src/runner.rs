@@ -183,6 +183,8 @@ struct Course<'a> {
 impl Course<'_> {
     fn all(&mut self) -> Result<(), LabError> {
         self.rounds()?;
+        // Rounds that were left out are over, too.
+        self.bench.reached(self.time.last_round());
         self.curve()?;
         self.avalanche()?;
         self.bench.reached(Stage::Curve);

@@ -11,7 +11,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use measure::report::render;
+use measure::report::served::ListPage;
+use measure::report::{render, render_list, render_suite};
+use measure::stored::{StoredFigure, StoredRun, StoredRuns};
+use measure::suite::{RowResult, SuiteSummary, Verdict};
 
 /// Names the folder.
 const FOLDER: &str = "GODWIT_PAGES";
@@ -196,5 +199,62 @@ fn what_is_wrong_with_a_page_is_found() {
     ] {
         let (found, _) = faults(&browser, name, &html);
         assert!(found.iter().any(|found| found.contains(fault)), "{name}: {found:?}");
+    }
+}
+
+/// What of a table is beyond the edge of the page, and links in the browser's own color.
+const TABLES: &str = r##"
+const see = (page, view) => {
+  const width = page.documentElement.clientWidth;
+  const faults = [];
+  const cells = [...page.querySelectorAll("tbody td")].filter(cell => cell.textContent.trim());
+  for (const cell of cells) {
+    const box = cell.getBoundingClientRect();
+    if (!box.width || box.right > width + 1) faults.push(cell.textContent.trim());
+  }
+  for (const link of page.querySelectorAll("a"))
+    if (view.getComputedStyle(link).color === "rgb(0, 0, 238)") faults.push(`blue: ${link.href}`);
+  if (!cells.length) faults.push("no cell");
+  return faults;
+};
+"##;
+
+#[test]
+fn figures_of_lists_and_suites_are_within_the_page_on_a_phone_too() {
+    let Some(browser) = browser::chromium() else { return };
+    let figure = |server: &str| StoredFigure {
+        server: server.to_owned(),
+        leases_per_s: Some(1_234_567.0),
+        low: Some(1_111_111.0),
+        high: Some(1_333_333.0),
+        ..StoredFigure::default()
+    };
+    let run = StoredRun {
+        id: "20261127T120000Z-all/20261127T120102Z-dhcp4-database-distance".to_owned(),
+        plan: "dhcp4-database-distance".to_owned(),
+        title: "DHCPv4: highest rate of leases by the way to the database".to_owned(),
+        started: "2026-11-27T12:01:02Z".to_owned(),
+        commit: "0123456789ab+changes".to_owned(),
+        servers: vec![figure("godwit-reservations-early-global-none"), figure("kea")],
+        ..StoredRun::default()
+    };
+    let found = StoredRuns { runs: vec![run], ..StoredRuns::default() };
+    let list = ListPage { results: "results", query: "", token: "t", found: &found };
+    let row = RowResult {
+        name: "DHCPv6, p99 at half of the maximum against Kea's at half of its own".to_owned(),
+        of: "godwit-none over kea: p99 at half of the maximum".to_owned(),
+        target: "≤ 0.333".to_owned(),
+        value: Some(0.25),
+        low: Some(0.2),
+        high: Some(0.3),
+        verdict: Verdict::Met,
+        ..RowResult::default()
+    };
+    let suite = SuiteSummary { rows: vec![row], ..SuiteSummary::default() };
+    for (name, html) in [("list", render_list(&list)), ("suite", render_suite(&suite))] {
+        let probe = browser::widths::at_both(TABLES);
+        let (json, _) = browser::browse(&browser, &format!("edges-{name}"), &html, &probe);
+        let faults: BTreeMap<u32, Vec<String>> = serde_json::from_str(&json).expect("lists");
+        assert!(faults.values().all(Vec::is_empty), "{name}: {faults:?}");
     }
 }

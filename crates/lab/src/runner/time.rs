@@ -139,7 +139,8 @@ impl RunTime {
         (self.limit_s <= 0.0).then_some(started_s + forecast_s * SLACK)
     }
 
-    const fn last_round(&self) -> Stage {
+    /// The stage that ends with the rounds.
+    pub(super) const fn last_round(&self) -> Stage {
         Stage::Round(self.rounds.saturating_sub(1))
     }
 

@@ -79,8 +79,12 @@ pub(super) fn list(list: &ListPage<'_>) -> Markup {
                 button { "Filter" }
             }
             form id="pair" method="get" action="/compare" class="flame-bar filters" {
-                label for="margin" { "Compare A with B; A left out is the baseline. Margin, %" }
-                input id="margin" name="margin" type="number" min="0" max="99" step="any";
+                span {
+                    "Compare B with A, as marked below; without A with the baseline of its plan."
+                }
+                label for="margin" { "Loss that is accepted, %" }
+                input id="margin" name="margin" type="number" min="0" max="99" step="any"
+                    placeholder="none: no verdict";
                 button { "Compare" }
             }
             (table(list))
@@ -99,11 +103,12 @@ pub(super) fn list(list: &ListPage<'_>) -> Markup {
 fn table(list: &ListPage<'_>) -> Markup {
     html! {
         div class="scroll" {
-            table id="runs" {
+            table id="runs" class="stack" {
                 thead {
                     tr {
-                        th { "A" } th { "B" } th { "run" } th { "begun" } th { "commit" }
-                        th { "highest rates, per second" } th { "" }
+                        th { "run" } th { "highest rates, per second" } th { "begun" }
+                        th { "commit" } th title="A: what is compared with" { "A" }
+                        th title="B: what is compared" { "B" } th { "" }
                     }
                 }
                 tbody { @for run in &list.found.runs { (row(run, list.token)) } }
@@ -118,24 +123,33 @@ fn row(run: &StoredRun, token: &str) -> Markup {
     let report = report_of(&run.id);
     html! {
         tr data-run=(run.id) {
-            @for side in ["a", "b"] {
+            td {
+                @if is_done { a href=(report) { (name(run)) } } @else { (name(run)) }
+                br; span class="dim" { (run.plan) }
+                br; span class="dim id" { (run.id) }
+            }
+            td { @for figure in &run.servers { (figure_words(figure)) br; } }
+            td { (run.started.replace('T', " ")) br; span class="dim" { (length(run)) } }
+            td { code { (run.commit) } }
+            @for (side, what) in [("a", "compare with"), ("b", "compare")] {
                 td {
                     @if has_figures {
-                        input type="radio" form="pair" name=(side) value=(run.id)
-                            aria-label={ (side.to_uppercase()) ": " (run.id) };
+                        label title=(what) {
+                            input type="radio" form="pair" name=(side) value=(run.id)
+                                aria-label={ (side.to_uppercase()) ", " (what) ": " (run.id) };
+                            span class="side" { (side.to_uppercase()) }
+                        }
                     }
                 }
             }
-            td {
-                @if is_done { a href=(report) { (run.id) } } @else { (run.id) }
-                br; span class="dim" { (run.title) }
-            }
-            td { (run.started.replace('T', " ")) br; span class="dim" { (length(run)) } }
-            td { code { (run.commit) } }
-            td { @for figure in &run.servers { (figure_words(figure)) br; } }
             td { (actions(run, has_figures, token)) }
         }
     }
+}
+
+/// What a run is called in a list: its plan's title, or where that is not known its folder.
+fn name(run: &StoredRun) -> &str {
+    if run.title.is_empty() { &run.id } else { &run.title }
 }
 
 fn length(run: &StoredRun) -> String {

@@ -50,27 +50,29 @@ pub(super) fn body(summary: &SuiteSummary) -> Markup {
 fn targets(rows: &[RowResult]) -> Markup {
     html! {
         div class="scroll" {
-            table {
+            table class="stack" {
                 thead {
                     tr {
-                        th { "What" } th.n { "target" } th.n { "figure" } th.n { "95 % interval" }
-                        th { "verdict" }
+                        th { "What" } th { "verdict" } th.n { "target" } th.n { "figure" }
+                        th.n { "95 % interval" }
                     }
                 }
                 tbody {
                     @for row in rows {
                         tr {
                             td { (row.name) @if !row.of.is_empty() { br; span class="dim" { (row.of) } } }
-                            td.n { (row.target) }
-                            td.n { @if let Some(value) = row.value { (format::ratio_within(value, row.ends())) } }
-                            td.n {
-                                @if let (Some(value), Some(ends)) = (row.value, row.ends()) {
-                                    (format::ratio_ends(value, ends))
-                                }
-                            }
                             td class=[is_short(row.verdict).then_some("attention")] {
                                 (row.words())
                                 @if !row.note.is_empty() { br; span class="dim" { (row.note) } }
+                            }
+                            td.n data-name="target" { (row.target) }
+                            td.n data-name="figure" {
+                                @if let Some(value) = row.value { (format::ratio_within(value, row.ends())) }
+                            }
+                            td.n data-name="95 % interval" {
+                                @if let (Some(value), Some(ends)) = (row.value, row.ends()) {
+                                    (format::ratio_ends(value, ends))
+                                }
                             }
                         }
                     }
