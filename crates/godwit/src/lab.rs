@@ -107,14 +107,15 @@ struct RunArgs {
     /// How generator and server are connected [default: the plan's]
     #[arg(long, value_name = "HOW")]
     topology: Option<TopologyArg>,
-    /// Time that the run should take, seconds [default: the plan's]
+    /// Time that the whole run may take at most, seconds; where it is short there are fewer rounds
+    /// [default: as long as all of the plan takes, which is said before]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
     time_budget: Option<u32>,
     /// Whole measurements of every server, where the plan says how many [default: the plan's]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=100))]
     runs: Option<u32>,
-    /// A quick look: every second step of a ramp, trials half as long, two rounds at most; a suite of
-    /// plans with less time for each; of DCCP one short run of each
+    /// A quick look: every second step of a ramp, trials half as long, two rounds or four runs at most; a suite
+    /// of plans with fewer rounds of each; of DCCP one short run of each
     #[arg(long)]
     quick: bool,
     /// Do not watch for a second before each plan whether other programs are busy, and warn of none

@@ -14,7 +14,7 @@ fn two_results_are_compared_in_the_terminal_and_on_a_page() {
     let (a, b) = (place.result("a", |_| {}), place.result("b", |_| {}));
     let (code, out, err) = said(&place.lab(&["compare", &a, &b]));
     assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
-    assert!(out.contains("B OVER A") && out.contains("1.0 (0.59 to 1.7)"), "{out}");
+    assert!(out.contains("B over A: 1.0 (0.59 to 1.7)"), "{out}");
     assert!(out.contains("p50/p99/p99.9 at half, ms") && out.contains("Welch"), "{out}");
     assert!(out.contains("no difference told") && out.ends_with("page: b/compare.html\n"), "{out}");
     assert!(place.has("b/compare.html") && !place.has("a/compare.html"));

@@ -65,18 +65,38 @@ fn memory_bytes(meminfo: &str) -> u64 {
     kilobytes.unwrap_or(0) * 1024
 }
 
-/// What systemd knows, else what the processor says, else nothing.
+/// The hypervisor and the container that this runs in, as systemd names them; where it is not
+/// there, the processor says whether there is a hypervisor.
 fn virtualization(cpuinfo: &str) -> String {
-    if let Ok(kind) = CommandLine::new("systemd-detect-virt").run() {
-        return kind.trim().to_owned();
+    let found = |what: &str| CommandLine::new("systemd-detect-virt").arg(what).run().ok();
+    named_virtualization(found("--vm").as_deref(), found("--container").as_deref(), cpuinfo)
+}
+
+/// The same from what systemd says of either, which is nothing where there is none.
+fn named_virtualization(vm: Option<&str>, container: Option<&str>, cpuinfo: &str) -> String {
+    let is_guest = || cpuinfo.split_ascii_whitespace().any(|flag| flag == "hypervisor");
+    let vm = vm.map(str::trim).or_else(|| is_guest().then_some("unknown hypervisor"));
+    match (vm.filter(|vm| *vm != "none"), container.map(str::trim)) {
+        (Some(vm), Some(container)) => format!("{vm}, container {container}"),
+        (Some(vm), None) => vm.to_owned(),
+        (None, Some(container)) => format!("container {container}"),
+        (None, None) => String::new(),
     }
-    let is_guest = cpuinfo.split_ascii_whitespace().any(|flag| flag == "hypervisor");
-    if is_guest { "unknown hypervisor".to_owned() } else { String::new() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_container_hides_no_hypervisor() {
+        let named = |vm, container| named_virtualization(vm, container, "flags : fpu hypervisor");
+        assert_eq!(named(Some("kvm\n"), Some("docker\n")), "kvm, container docker");
+        assert_eq!(named(Some("kvm\n"), None), "kvm");
+        assert_eq!(named(Some("none\n"), Some("lxc\n")), "container lxc");
+        assert_eq!(named(None, None), "unknown hypervisor");
+        assert_eq!(named_virtualization(None, None, "flags : fpu"), "");
+    }
 
     #[test]
     fn the_machine_is_described() {

@@ -53,16 +53,27 @@ struct ProgramLoad {
     busy: f64,
 }
 
-/// Watches the machine for a second; returns a warning where other programs are busy or the
-/// hypervisor withholds processor time. `stop` ends it early.
-pub(crate) fn warning(stop: &AtomicBool) -> Option<String> {
+/// What a second before a run told of other programs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Watched {
+    /// A warning where they are busy or the hypervisor withholds processor time.
+    pub(crate) warning: Option<String>,
+    /// Share of all processors that a run does not get, 0 to 1; 0 without a warning.
+    pub(crate) share: f64,
+}
+
+/// Watches the machine for a second. `stop` ends it early.
+pub(crate) fn watch(stop: &AtomicBool) -> Watched {
     let before = read();
     let mut watched = Duration::ZERO;
     while watched < WATCH && !stop.load(Ordering::Acquire) {
         thread::sleep(LOOK);
         watched += LOOK;
     }
-    Load::between(&before, &read()).warning()
+    let load = Load::between(&before, &read());
+    let warning = load.warning();
+    let share = if warning.is_some() { load.share() } else { 0.0 };
+    Watched { warning, share }
 }
 
 fn read() -> Reading {
@@ -104,6 +115,10 @@ impl Load {
             stolen: times.steal as f64 / ticks_of_one,
             programs,
         }
+    }
+
+    fn share(&self) -> f64 {
+        ((self.busy + self.stolen) / self.processors.max(1) as f64).clamp(0.0, 1.0)
     }
 
     fn warning(&self) -> Option<String> {
@@ -148,7 +163,7 @@ mod tests {
             &[(1, "init", 502), (7, "rustc", 150), (8, "rustc", 30), (9, "chromium", 60)],
         );
         let load = Load::between(&before, &after);
-        assert_eq!((load.busy, load.stolen), (1.6, 0.0));
+        assert_eq!((load.busy, load.stolen, load.share()), (1.6, 0.0, 0.8));
         assert_eq!(
             load.warning().as_deref(),
             Some(

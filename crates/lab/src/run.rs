@@ -18,7 +18,7 @@ use crate::error::LabError;
 use crate::family::Family;
 use crate::folder::{self, Calendar};
 use crate::leases::Verified;
-use crate::other_load;
+use crate::other_load::{self, Watched};
 use crate::progress::Progress;
 use crate::report;
 use crate::runner::{self, Outcomes, RunTime};
@@ -70,10 +70,11 @@ pub fn run(
 ) -> Result<Finished, LabError> {
     let plan = &settings.plan;
     let (subjects, mut first_warnings) = subjects(settings)?;
-    let time = RunTime::of(plan, &subjects);
+    let others = if settings.ignores_load { Watched::default() } else { other_load::watch(stop) };
+    let time = RunTime::beside(others.share, plan, &subjects);
     progress.say(&time.words(&subjects));
     progress.expect(time.announced_s);
-    if let Some(warning) = warning_of_load(settings, stop) {
+    if let Some(warning) = others.warning {
         progress.say(&format!("warning: {warning}"));
         first_warnings.insert(0, warning);
     }
@@ -84,11 +85,6 @@ pub fn run(
     let finished = measured(settings, stop, progress, (began, folder), what);
     progress.tell_no_more();
     finished
-}
-
-/// A warning where other programs keep the machine busy.
-fn warning_of_load(settings: &RunSettings, stop: &AtomicBool) -> Option<String> {
-    if settings.ignores_load { None } else { other_load::warning(stop) }
 }
 
 /// What is known of a run before its first trial.

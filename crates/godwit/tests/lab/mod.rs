@@ -462,9 +462,11 @@ fn an_interrupt_in_the_middle_of_a_trial_leaves_nothing() {
     let mut command = place.godwit(&["lab", "run", "dhcp4-smoke", "--ignore-load"]);
     let mut child = command.stderr(Stdio::piped()).spawn().expect("godwit starts");
     let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
-    // The first line appears when a trial has ended, and the next trial begins at once.
     let line = lines.next().expect("a line").expect("text");
-    assert!(line.contains("search"), "{line}");
+    assert!(line.starts_with("about ") && line.contains(" s, for 3 lines: godwit"), "{line}");
+    // The next line appears when a trial has ended, and the next trial begins at once.
+    let line = lines.next().expect("a line").expect("text");
+    assert!(line.contains("search") && line.contains(" s left] round 1 of 1, "), "{line}");
     interrupt_impatiently(child.id());
     let said: Vec<String> = lines.map(|line| line.expect("text")).collect();
     let status = child.wait().expect("it ends");
@@ -485,7 +487,9 @@ fn an_interrupted_suite_ends_with_130_and_leaves_nothing() {
     let mut child = command.stderr(Stdio::piped()).spawn().expect("godwit starts");
     let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
     let line = lines.next().expect("a line").expect("text");
-    assert!(line.contains("plan dhcp4-smoke"), "{line}");
+    assert!(line.starts_with("about ") && line.ends_with(" s for 2 plans"), "{line}");
+    let line = lines.next().expect("a line").expect("text");
+    assert!(line.starts_with("plan dhcp4-smoke (1 of 2), ") && line.ends_with(" left"), "{line}");
     interrupt_impatiently(child.id());
     let said: Vec<String> = lines.map(|line| line.expect("text")).collect();
     let status = child.wait().expect("it ends");
