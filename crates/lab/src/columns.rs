@@ -106,7 +106,8 @@ mod tests {
             offered_per_s: 1_234_567.0,
             ..RestartResult::default()
         };
-        let flush = FlushCost { disk: "databases".to_owned(), median_us: 1e6, ..Default::default() };
+        let flush =
+            FlushCost { disk: "databases".to_owned(), median_us: 1e6, ..Default::default() };
         let mut summary = Summary {
             schema: SUMMARY_SCHEMA.to_owned(),
             title: "DHCPv4: leases by everything".to_owned(),
@@ -177,7 +178,8 @@ mod tests {
                 compare(("A", &summary(server, false)), ("B", &summary(server, true)), true);
             let stored = stored(server);
             let trend = Trend::of("p", &[], &stored.runs).unwrap();
-            let long = "start-up with a million leases on a server that has a name: its time over ours";
+            let long =
+                "start-up with a million leases on a server that has a name: its time over ours";
             let tables = [
                 ("run", crate::report::table(&summary(server, true))),
                 ("compare", crate::compare::table(&compared)),

@@ -8,8 +8,8 @@ use std::path::Path;
 
 use measure::plan::{Durability, Headline, Protocol};
 use measure::record::{FlushCost, Run, Trial};
-use measure::report::headline::{self, Shown};
 use measure::report::format;
+use measure::report::headline::{self, Shown};
 use measure::summary::{self, RestartResult, ServerResult, Summary};
 
 use crate::bench::grouped;

@@ -190,9 +190,8 @@ mod tests {
     #[test]
     fn processor_time_is_that_of_the_processes_and_of_no_other() {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 9));
-        let start = |script: &str| {
-            std::process::Command::new("sh").args(["-c", script]).spawn().unwrap()
-        };
+        let start =
+            |script: &str| std::process::Command::new("sh").args(["-c", script]).spawn().unwrap();
         let mut idle = start("exec sleep 100000");
         let mut busy = start("while :; do :; done");
         let of = |pid, helpers| {

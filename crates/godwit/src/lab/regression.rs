@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use dccp_tools::ToolError;
 use dccp_tools::regression::{Table, Told, run_plan};
+use lab::runner::time::duration;
 use lab::{LabError, Progress, ResultFolder};
 use measure::record::Environment;
 use measure::regression::{Clock, RegressionPlan};
@@ -41,6 +42,9 @@ pub(super) fn run(args: &RunArgs, plan: &RegressionPlan) -> Result<ExitCode, Lab
     let stop = signals::stop_flag().map_err(LabError::Failed)?;
     let folder = ResultFolder::choose(&args.results, &plan.name)?;
     let mut progress = Progress::new();
+    let whole_s = plan.forecast_s(args.quick, args.runs);
+    progress.say(&format!("about {}", duration(whole_s)));
+    progress.expect(whole_s);
     let table = run_plan(plan, (args.quick, args.runs), stop, &mut |told| {
         match told {
             Told::Step(words) => progress.step(&words),

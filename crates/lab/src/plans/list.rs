@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::{load, load_regression, load_suite, names};
 use crate::columns::{WIDTH, lines};
 use crate::runner::RunTime;
-use crate::suite::forecast_s;
 use crate::subject::subjects;
+use crate::suite::forecast_s;
 
 /// Plans for somebody who is new.
 const START: [&str; 3] = ["dhcp4-quick", "dhcp6-quick", "dns-quick"];
@@ -55,10 +55,15 @@ pub fn listed() -> Vec<Listed> {
 fn entry(name: String, title: String) -> Listed {
     let of = |group| Listed { name: name.clone(), title, group, time_s: None, needs: Vec::new() };
     if let Ok(Some(suite)) = load_suite(&name) {
-        return Listed { time_s: Some(forecast_s(&suite, false)), needs: vec!["root"], ..of(GROUPS[5]) };
+        return Listed {
+            time_s: Some(forecast_s(&suite, false)),
+            needs: vec!["root"],
+            ..of(GROUPS[5])
+        };
     }
-    if let Ok(Some(_)) = load_regression(&name) {
-        return Listed { needs: vec!["root"], ..of(GROUPS[4]) };
+    if let Ok(Some(plan)) = load_regression(&name) {
+        let time_s = Some(plan.forecast_s(false, None));
+        return Listed { time_s, needs: vec!["root"], ..of(GROUPS[4]) };
     }
     let Ok(plan) = load(&name) else { return of(GROUPS[6]) };
     let group = match plan.protocol {
@@ -173,6 +178,7 @@ mod tests {
         assert!(second.starts_with("  dhcp4-quick ") && second.contains(" s "), "{second}");
         assert!(table.contains("needs Kea"), "{table}");
         assert_eq!(listed().len(), names().len());
+        assert!(listed().iter().all(|plan| plan.time_s > Some(1.0)), "{:?}", listed());
     }
 
     #[test]

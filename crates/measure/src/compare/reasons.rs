@@ -23,8 +23,7 @@ const LIMIT_SHIFT: f64 = 1.15;
 const MEMORY_TOLERANCE: f64 = 0.02;
 /// Keys of a plan that do not decide a server's figures: words, which servers stand beside it, which
 /// random numbers, how long it may take, and `topology`, of which what was built is judged.
-const FREE_KEYS: [&str; 6] =
-    ["title", "headline", "servers", "seed", "time_budget_s", "topology"];
+const FREE_KEYS: [&str; 6] = ["title", "headline", "servers", "seed", "time_budget_s", "topology"];
 /// Nor do those of this table: profiles are taken in trials of their own.
 const FREE_TABLE: &str = "profile.";
 

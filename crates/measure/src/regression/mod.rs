@@ -42,6 +42,29 @@ pub struct RegressionPlan {
     pub cases: Vec<CasePlan>,
 }
 
+/// Seconds that a run in real time takes besides, to build and to remove its links.
+const REAL_OVERHEAD_S: f64 = 0.8;
+/// Share of its seconds that a run on a virtual clock takes.
+const VIRTUAL_SHARE: f64 = 0.04;
+
+impl RegressionPlan {
+    /// Seconds that the plan takes: a quick look with its one run of each, or `runs` of each, the
+    /// plan's own number where none is given.
+    #[must_use]
+    pub fn forecast_s(&self, is_quick: bool, runs: Option<u32>) -> f64 {
+        let (runs, seconds) = match is_quick {
+            true => (1, self.quick_seconds),
+            false => (runs.unwrap_or(self.runs), self.seconds),
+        };
+        let of_clock = |clock: &Clock| match clock {
+            Clock::Real => seconds + REAL_OVERHEAD_S,
+            Clock::Virtual => seconds * VIRTUAL_SHARE,
+        };
+        let each_s: f64 = self.clocks.iter().map(of_clock).sum();
+        each_s * f64::from(runs) * (self.cases.len() * self.ccids.len()) as f64
+    }
+}
+
 impl Default for RegressionPlan {
     fn default() -> Self {
         Self {

@@ -168,7 +168,11 @@ fn find(row: &RowPlan, summary: &Summary) -> Result<Found, String> {
         }
         Figure::BytesPerLease => {
             let bytes = |line: &str| start(line, summary).map(|start| start.rss_bytes as f64);
-            Ok(Found { value: (bytes(&row.of)? - bytes(&row.to)?) / row.leases, interval: None, bottleneck: None })
+            Ok(Found {
+                value: (bytes(&row.of)? - bytes(&row.to)?) / row.leases,
+                interval: None,
+                bottleneck: None,
+            })
         }
         Figure::Goodput => goodput(of?, row.fraction),
         Figure::Avalanche => avalanche(of?),
