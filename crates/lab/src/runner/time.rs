@@ -189,12 +189,11 @@ impl RunTime {
         } else {
             String::new()
         };
-        format!(
-            "about {}{most}, for {} lines: {}",
-            duration(self.announced_s),
-            labels.len(),
-            labels.join(", ")
-        )
+        let lines = match labels.len() {
+            1 => "1 line".to_owned(),
+            count => format!("{count} lines"),
+        };
+        format!("about {}{most}, for {lines}: {}", duration(self.announced_s), labels.join(", "))
     }
 
     /// Sentence about rounds for which the budget has no room; `None` when it has room for all.

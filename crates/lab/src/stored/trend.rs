@@ -55,9 +55,12 @@ pub fn trend_lines(trend: &Trend) -> String {
             commit => format!("commit {commit}"),
         };
         // Both fit a line of a terminal, or each gets one.
-        let is_short = run.id.len() + commit.len() + 2 <= WIDTH;
-        let between = if commit.is_empty() || is_short { "  " } else { "\n    " };
-        let _ = writeln!(text, "{}", format!("{}{between}{commit}", run.id).trim_end());
+        let between = match run.id.len() + commit.len() + 2 {
+            _ if commit.is_empty() => "",
+            ..=WIDTH => ", ",
+            _ => ",\n    ",
+        };
+        let _ = writeln!(text, "{}{between}{commit}", run.id);
         for figure in &run.servers {
             let is_like = trend.is_like_last(run, &figure.server);
             let other = if is_like { "" } else { "      (another plan, machine or variant)\n" };
