@@ -114,17 +114,23 @@ impl<'a> ProcessBench<'a> {
             verified: Vec::new(),
             problems: Vec::new(),
         };
+        bench.start_all(subjects)?;
+        Ok(bench)
+    }
+
+    /// Starts the servers of `subjects`, then the second ones of those that are two.
+    fn start_all(&mut self, subjects: &[Subject]) -> Result<(), LabError> {
         for subject in subjects {
-            bench.start(subject, None)?;
+            self.start(subject, None)?;
         }
         for (position, subject) in subjects.iter().enumerate() {
             if subject.sharing == Sharing::TwoServers {
-                let store = bench.services[position].store.clone();
-                bench.services[position].partner = Some(bench.services.len());
-                bench.start(&second(subject), Some(store))?;
+                let store = self.services[position].store.clone();
+                self.services[position].partner = Some(self.services.len());
+                self.start(&second(subject), Some(store))?;
             }
         }
-        Ok(bench)
+        Ok(())
     }
 
     /// Starts one more server, with tables of its own unless there is a store for it.

@@ -392,7 +392,7 @@ mod tests {
             let verdicts: Vec<Verdict> = judged.rows.iter().map(|row| row.verdict).collect();
             let share = match bound {
                 Bottleneck::Generator => Verdict::NotJudged,
-                Bottleneck::Limit => Verdict::MetByFigure,
+                Bottleneck::Limit => Verdict::Met,
             };
             assert_eq!(verdicts, [Verdict::NotJudged, Verdict::Stated, share]);
             let first = &judged.rows[0];
