@@ -73,6 +73,9 @@ pub fn run(
     let others = if settings.ignores_load { Watched::default() } else { other_load::watch(stop) };
     let time = RunTime::beside(others.share, plan, &subjects);
     progress.say(&time.words(&subjects));
+    if let Some(shortage) = time.shortage(plan) {
+        progress.say(&format!("warning: {shortage}"));
+    }
     progress.expect(time.announced_s);
     if let Some(warning) = others.warning {
         progress.say(&format!("warning: {warning}"));
