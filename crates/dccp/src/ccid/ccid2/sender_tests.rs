@@ -98,6 +98,27 @@ fn ack_07_slow_start_grows_by_one_for_two_packets_and_avoidance_by_one_for_a_win
     assert_eq!(world.sender.cwnd, 5);
 }
 
+/// RFC 4341 §5: avoidance grows for windows of data acknowledged without lost packets. Linux 6.1
+/// counts what arrived beside a loss as well.
+#[test]
+fn ack_07_packets_beside_a_loss_make_no_window_grow() {
+    let mut world = World::new();
+    (world.sender.cwnd, world.sender.ssthresh) = (8, 4);
+    world.send_all();
+    world.ack(2, &[1]);
+    assert_eq!(world.window(), (8, 4, 6));
+    // The third is lost; five behind it arrived.
+    world.ack(8, &[4, 192]);
+    assert_eq!(world.window(), (4, 4, 0));
+    world.send_all();
+    for number in 9..=11 {
+        world.ack(number, &[0]);
+        assert_eq!(world.sender.cwnd, 4, "after {number}");
+    }
+    world.ack(12, &[0]);
+    assert_eq!(world.sender.cwnd, 5);
+}
+
 #[test]
 fn ack_07_two_later_packets_are_no_loss_and_three_are() {
     let mut world = World::new();
