@@ -272,7 +272,12 @@ impl Negotiator {
                 is_full || keep_confirms
             });
         }
-        for entry in self.entries.iter_mut().filter(|entry| entry.is_due()) {
+        // The other end may hear one of several Requests or Responses: each has every Change that
+        // is not answered.
+        let is_first = packet_type.has_service_code();
+        let is_unanswered = |entry: &Entry| matches!(entry.progress, Progress::Changing { .. });
+        let is_wanted = |entry: &&mut Entry| entry.is_due() || (is_first && is_unanswered(entry));
+        for entry in self.entries.iter_mut().filter(is_wanted) {
             if write_change(entry, options) {
                 if entry.progress == Progress::Unstable {
                     self.fgss = self.fgss.max(sequence);

@@ -139,6 +139,22 @@ fn a_server_asks_in_its_response_for_what_the_request_left_open() {
     assert_eq!(response.option(number::CHANGE_R).unwrap(), [192, 1]);
 }
 
+/// A doubled Request draws two Responses, and the client may hear either of them first: each asks
+/// for everything (§6.6.3).
+#[test]
+fn every_response_asks_for_what_is_not_answered() {
+    let mut world = World::server_with(config_3(), D_ISS, &[], &[]);
+    world.send_at(PacketType::Request, T_ISS, 0, &[], &[]);
+    let responses = world.take();
+    assert_eq!(responses.len(), 2);
+    for response in responses {
+        assert_eq!(response.packet_type(), PacketType::Response);
+        assert_eq!(response.option(number::CHANGE_R), Some(vec![feature_number::CCID, 3]));
+        assert_eq!(response.option(number::CHANGE_L), Some(vec![feature_number::CCID, 3]));
+        assert!(response.option(number::MANDATORY).is_some());
+    }
+}
+
 /// RFC 4340 §11.5: a client that answers no Change gets the Ack Vectors that its CCID 2 needs, and is
 /// not asked for ever.
 #[test]

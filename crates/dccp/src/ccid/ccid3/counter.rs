@@ -17,18 +17,17 @@ pub(super) struct WindowCounter {
 
 impl WindowCounter {
     /// The counter of a data packet that leaves now.
-    pub(super) fn at(&mut self, now_ns: u64, rtt_ns: Option<u64>) -> u8 {
+    pub(super) fn at(&mut self, now_ns: u64, rtt_ns: u64) -> u8 {
         self.advance(now_ns, rtt_ns);
         self.sent = self.value;
         self.value
     }
 
-    fn advance(&mut self, now_ns: u64, rtt_ns: Option<u64>) {
+    fn advance(&mut self, now_ns: u64, rtt_ns: u64) {
         let Some(changed_ns) = self.changed_ns else {
             self.changed_ns = Some(now_ns);
             return;
         };
-        let Some(rtt_ns) = rtt_ns else { return };
         let quarters = now_ns.saturating_sub(changed_ns) * STEPS_PER_RTT / rtt_ns.max(1);
         if quarters > 0 {
             // An acknowledgement may have moved it on since the latest packet.
@@ -67,7 +66,7 @@ mod tests {
     fn tfrc_05_the_counter_of_the_vector() {
         let mut counter = WindowCounter::default();
         let values = [0, 20, 25, 30, 80, 105, 400, 900, 910, 2_000]
-            .map(|ms| counter.at(ms * MS, Some(100 * MS)));
+            .map(|ms| counter.at(ms * MS, 100 * MS));
         assert_eq!(values, [0, 0, 1, 1, 3, 4, 9, 14, 14, 3]);
     }
 
@@ -84,17 +83,10 @@ mod tests {
     #[test]
     fn tfrc_05_an_acknowledgement_and_time_together_are_five_steps_at_most() {
         let mut counter = WindowCounter::default();
-        assert_eq!(counter.at(0, Some(100 * MS)), 0);
+        assert_eq!(counter.at(0, 100 * MS), 0);
         counter.acknowledged(0, MS);
-        assert_eq!(counter.at(90 * MS, Some(100 * MS)), 5);
+        assert_eq!(counter.at(90 * MS, 100 * MS), 5);
         counter.acknowledged(5, 91 * MS);
-        assert_eq!(counter.at(92 * MS, Some(100 * MS)), 9);
-    }
-
-    #[test]
-    fn without_a_round_trip_time_the_counter_stands() {
-        let mut counter = WindowCounter::default();
-        assert_eq!(counter.at(0, None), 0);
-        assert_eq!(counter.at(1_000 * MS, None), 0);
+        assert_eq!(counter.at(92 * MS, 100 * MS), 9);
     }
 }

@@ -7,7 +7,7 @@ use super::equation;
 use super::intervals::{mean_interval, read_intervals};
 use super::recv_limit::{DataLimit, ReceiveRates};
 use crate::ack_vector::dropped::{self, DropCode};
-use crate::ccid::{Clearance, Feedback, RTT_MIN_NS, SenderFigures, SenderHalf, Sent};
+use crate::ccid::{Clearance, Feedback, RTT_DEFAULT_NS, RTT_MIN_NS, SenderFigures, SenderHalf, Sent};
 use crate::option::{DccpOption, Options, number};
 use crate::sequence::SequenceNumber;
 
@@ -312,7 +312,9 @@ impl SenderHalf for Sender {
     }
 
     fn ccval(&mut self, now_ns: u64) -> u8 {
-        let rtt_ns = self.rtt_s.map(|rtt_s| (rtt_s * 1e9) as u64);
+        // Without a round-trip time that of RFC 4340 §3.4 counts: the receiver sends no feedback
+        // before the counter has gone on, and the first one may be lost.
+        let rtt_ns = self.rtt_s.map_or(RTT_DEFAULT_NS, |rtt_s| (rtt_s * 1e9) as u64);
         self.ccval = self.counter.at(now_ns, rtt_ns);
         self.ccval
     }

@@ -70,6 +70,17 @@ impl World {
     }
 }
 
+/// RFC 4342 §6: the receiver tells nothing before the counter has gone on by four.
+#[test]
+fn tfrc_05_the_counter_goes_on_without_a_round_trip_time() {
+    let mut world = World::new(1_000);
+    world.send(1_000);
+    let first = world.sender.ccval;
+    world.send_until(1_100 * MS, 1_000);
+    assert_eq!(world.next, 2, "one packet in a second");
+    assert!(crate::ccid::ccid3::counter::distance(first, world.sender.ccval) >= 4);
+}
+
 #[test]
 fn tfrc_08_the_initial_window_by_packet_size() {
     for (segment, bytes) in [
