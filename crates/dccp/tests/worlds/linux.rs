@@ -12,8 +12,25 @@ use crate::worlds::world::SECOND;
 /// Changes in each Request and Response: no short numbers, no ECN. Both are Mandatory.
 const CHANGES: [u8; 10] =
     [1, 32, 4, number::ALLOW_SHORT_SEQNOS, 0, 1, 32, 4, number::ECN_INCAPABLE, 1];
-/// Time to the first repetition of a Close or CloseReq; each further one takes twice as long.
-const CLOSE_NS: u64 = 3 * SECOND;
+/// What an end with CCID 3 alone insists on in each Request and Response: feature 192 both ways,
+/// which only CCID 3 has.
+const INSISTS: [u8; 10] = [
+    1,
+    32,
+    4,
+    number::SEND_LOSS_EVENT_RATE,
+    1,
+    1,
+    34,
+    4,
+    number::SEND_LOSS_EVENT_RATE,
+    1,
+];
+/// Changes of CCID for the data of both directions that such an end makes beside.
+const WANTS_CCID_3: [u8; 8] = [32, 4, number::CCID, 3, 34, 4, number::CCID, 3];
+/// Time to the first repetition of a Request, a Close or a CloseReq; each further one takes twice as
+/// long.
+const REPEAT_NS: u64 = 3 * SECOND;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Phase {
@@ -38,15 +55,43 @@ pub(crate) enum Passage {
 #[derive(Debug, Default)]
 pub(crate) struct LinuxStack {
     is_server: bool,
+    /// It has no congestion control but CCID 3.
+    has_ccid_3_alone: bool,
     phase: Phase,
     has_heard_data: bool,
-    close_due_ns: u64,
-    close_wait_ns: u64,
+    /// What it repeats, and when it does so next.
+    repeated: Option<PacketType>,
+    repeat_due_ns: u64,
+    repeat_wait_ns: u64,
 }
 
 impl LinuxStack {
-    pub(crate) fn new(is_server: bool) -> Self {
-        Self { is_server, ..Self::default() }
+    pub(crate) fn new(is_server: bool, ccids: &[u8]) -> Self {
+        Self { is_server, has_ccid_3_alone: ccids == [3], ..Self::default() }
+    }
+
+    /// The options of its Request or Response.
+    fn asking(&self, options: &[u8]) -> Vec<u8> {
+        if !self.has_ccid_3_alone {
+            return [options, &CHANGES].concat();
+        }
+        let is_replaced =
+            |feature| matches!(feature, number::CCID | number::SEND_LOSS_EVENT_RATE);
+        [&without(options, is_replaced)[..], &WANTS_CCID_3, &INSISTS, &CHANGES].concat()
+    }
+
+    /// Returns whether a packet that is sent until it is answered goes now.
+    fn may_repeat(&mut self, now_ns: u64, packet_type: PacketType) -> bool {
+        if self.repeated != Some(packet_type) {
+            self.repeated = Some(packet_type);
+            (self.repeat_due_ns, self.repeat_wait_ns) = (now_ns, REPEAT_NS / 2);
+        }
+        let is_due = now_ns >= self.repeat_due_ns;
+        if is_due {
+            self.repeat_wait_ns *= 2;
+            self.repeat_due_ns = now_ns + self.repeat_wait_ns;
+        }
+        is_due
     }
 
     /// A packet that our endpoint sends in its name.
@@ -57,24 +102,21 @@ impl LinuxStack {
         if self.phase == Phase::Gone || is_quiet {
             return Passage::Dropped;
         }
+        if matches!(packet_type, Request | Close | CloseReq) && !self.may_repeat(now_ns, packet_type) {
+            return Passage::Dropped;
+        }
         match packet_type {
             // A client with CCIDs to choose from leaves Ack Vectors to its server.
             Request => {
                 let options = without(packet.options, |feature| feature == number::SEND_ACK_VECTOR);
-                return Passage::Passes([&options[..], &CHANGES].concat());
+                return Passage::Passes(padded(self.asking(&options)));
             }
-            Response => return Passage::Passes([packet.options, &CHANGES].concat()),
-            Close | CloseReq => {
-                if now_ns < self.close_due_ns {
-                    return Passage::Dropped;
-                }
-                self.close_wait_ns = (2 * self.close_wait_ns).max(CLOSE_NS);
-                self.close_due_ns = now_ns + self.close_wait_ns;
-            }
+            Response => return Passage::Passes(padded(self.asking(packet.options))),
+            Close | CloseReq => (),
             _ if !self.is_server => self.phase = Phase::Open,
             _ => (),
         }
-        Passage::Passes(without(packet.options, is_server_priority))
+        Passage::Passes(padded(without(packet.options, is_server_priority)))
     }
 
     /// A packet that comes for it.
@@ -82,7 +124,7 @@ impl LinuxStack {
         use PacketType::{Ack, Data, DataAck, Request, Reset as ResetType};
         let packet_type = packet.header.packet_type;
         match self.phase {
-            Phase::Gone => return Passage::Dropped,
+            Phase::Gone => return self.refuse(packet, ResetCode::NoConnection),
             Phase::Handshake if self.is_server => match packet_type {
                 Request | ResetType => return Passage::Passes(packet.options.to_vec()),
                 Ack | DataAck if has_confirms(packet.options) => self.phase = Phase::Open,
@@ -99,12 +141,19 @@ impl LinuxStack {
     fn refuse(&mut self, packet: &Packet<'_>, code: ResetCode) -> Passage {
         self.phase = Phase::Gone;
         let header = reply_without_connection(packet, Reset::plain(code));
-        Passage::Refused(header.expect("no answer to a Reset"))
+        header.map_or(Passage::Dropped, Passage::Refused)
     }
 }
 
 fn is_server_priority(feature: u8) -> bool {
     Kind::of(feature).is_some_and(|kind| kind.rule == Rule::ServerPriority)
+}
+
+/// Puts the padding before the options.
+fn padded(options: Vec<u8>) -> Vec<u8> {
+    let mut padded = vec![0; options.len().next_multiple_of(4) - options.len()];
+    padded.extend(options);
+    padded
 }
 
 /// Returns whether both Changes are confirmed.

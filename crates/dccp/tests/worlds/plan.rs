@@ -63,6 +63,19 @@ pub(crate) struct Plan {
     pub(crate) deeds: Vec<(u64, Deed)>,
 }
 
+/// Worlds with an end that speaks as Linux does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LinuxKind {
+    /// Nothing is lost.
+    Clean,
+    Lossy,
+    /// Nothing is lost, and so much is sent that the acknowledgements of a round trip exceed the
+    /// Sequence Window of Linux.
+    Fast,
+    /// Nothing is lost, and both ends have one congestion control each, not the same.
+    NoCommonCcid,
+}
+
 /// When the applications have closed everything.
 pub(crate) const TALK_NS: u64 = 4 * SECOND;
 
@@ -106,7 +119,8 @@ impl Plan {
 
     /// A world with one connection between an end of ours and one that speaks as Linux does, of which
     /// one sends. Without losses all that is sent must arrive: the path reorders and doubles packets.
-    pub(crate) fn with_linux(seed: u64, is_lossy: bool) -> Self {
+    pub(crate) fn with_linux(seed: u64, kind: LinuxKind) -> Self {
+        let is_lossy = kind == LinuxKind::Lossy;
         let mut random = Random::from_seed(seed ^ 0x11_0600);
         let is_server = random.chance(1, 2);
         // A server of Linux that has something to say would not be silent.
@@ -115,11 +129,14 @@ impl Plan {
             let delay_ms = 1 + random.below(60);
             let mut words = format!("limit 1000 delay {delay_ms}ms");
             words += &match random.below(3) {
+                _ if kind == LinuxKind::Fast => String::new(),
                 0 => String::new(),
                 1 => format!(" reorder {}%", 1 + random.below(40)),
                 _ => format!(" {}us", random.below(delay_ms * 900)),
             };
-            if random.chance(1, 2) {
+            // A second Request would draw a second Reset of an end of ours, which names nothing.
+            let may_double = !(kind == LinuxKind::NoCommonCcid && is_server);
+            if random.chance(1, 2) && may_double {
                 words += &format!(" duplicate {}%", 1 + random.below(20));
             }
             if is_lossy {
@@ -130,20 +147,30 @@ impl Plan {
         let links = [link(), link()];
         let ours = [&[2][..], &[3], &[2, 3], &[3, 2]];
         let ours = *random.pick(&ours).unwrap();
+        let (ours, theirs): (&[u8], &[u8]) = match (kind, ours[0]) {
+            (LinuxKind::NoCommonCcid, 2) => (&[2], &[3]),
+            (LinuxKind::NoCommonCcid, _) => (&[3], &[2]),
+            _ => (ours, &[2, 3]),
+        };
         let config = |is_linux: bool| Config {
             service_code: ServiceCode::new(7),
-            tx_ccids: if is_linux { vec![2, 3] } else { ours.to_vec() },
-            rx_ccids: if is_linux { vec![2, 3] } else { ours.to_vec() },
+            tx_ccids: if is_linux { theirs.to_vec() } else { ours.to_vec() },
+            rx_ccids: if is_linux { theirs.to_vec() } else { ours.to_vec() },
             sequence_window: if is_linux { 50 } else { 100 },
             is_ecn_capable: !is_linux,
             receive_queue_len: 10_000,
+            send_queue_len: if kind == LinuxKind::Fast { 100 } else { 5 },
             ..Config::default()
         };
-        let data_bytes_max = 16 + random.below(1_424) as usize;
+        let data_bytes_max = match random.below(4) {
+            // Most datagrams are as long as the path takes, so that nothing fits beside them.
+            0 => 10 * PATH_BYTES[4],
+            _ => 16 + random.below(1_424) as usize,
+        };
         let habit = |is_linux: bool, sends: bool| Habit {
             config: config(is_linux),
             period_ns: if sends { 20 * MS } else { 0 },
-            burst_count: 2,
+            burst_count: if kind == LinuxKind::Fast { 60 } else { 2 },
             data_bytes_max,
             deaf_after: None,
         };

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 
 use base::Random;
 use dccp::connection::{Config, Connection, Ecn, Event, SendError, State};
+use dccp::feature::{Disagreement, number as feature_number};
 use dccp::endpoint::{Endpoint, Key, Limits, Listener, Secret};
 use dccp::header::checksum::crc32c;
 use dccp::header::{Integrity, Packet, PacketType, ServiceCode};
@@ -38,20 +39,30 @@ pub(crate) struct Report {
     /// Connections that ended with what the other end or the protocol said.
     ended: u64,
     restarts: u64,
-    lost: u64,
+    /// Packets that the links have lost.
+    pub(crate) lost: u64,
     duplicated: u64,
     corrupted: u64,
     reordered: u64,
     marked: u64,
     too_big: u64,
-    syncs: u64,
+    pub(crate) syncs: u64,
     resets: u64,
     pub(crate) held_bytes_max: u64,
+    /// Data that came to an end of ours before the packet which ends its handshake.
+    pub(crate) overtaken_starts: u64,
+    /// Packets to an end that speaks as Linux does which it answered by a Reset.
+    pub(crate) refusals: u64,
+    /// Connections that ended at ours with the congestion control named as the reason.
+    pub(crate) disagreements: u64,
 }
 
 impl Report {
     pub(crate) fn add(&mut self, other: &Self) {
         self.held_bytes_max = self.held_bytes_max.max(other.held_bytes_max);
+        self.overtaken_starts += other.overtaken_starts;
+        self.disagreements += other.disagreements;
+        self.refusals += other.refusals;
         for (sum, more) in self.sums().into_iter().zip(other.clone().sums()) {
             *sum += *more;
         }
@@ -164,7 +175,9 @@ impl World {
             endpoint: endpoint(&plan, index == 1, &mut random),
             lives: BTreeMap::new(),
             wire: Wire::default(),
-            linux: (plan.linux == Some(index == 1)).then(|| LinuxStack::new(index == 1)),
+            linux: (plan.linux == Some(index == 1)).then(|| {
+                LinuxStack::new(index == 1, &plan.habits[index].config.tx_ccids)
+            }),
         });
         let links = plan.links.clone().map(|settings| Link::new(settings, random.next_u64()));
         let mut world = Self {
@@ -353,6 +366,7 @@ impl World {
                         let mut reply = [0; 100];
                         let len = header.write(&[], &[], integrity, &mut reply).expect("room");
                         self.report.resets += 1;
+                        self.report.refusals += 1;
                         self.links[1 - index].handle_datagram(self.now_ns, 0, &reply[..len]);
                         continue;
                     }
@@ -361,6 +375,9 @@ impl World {
                 None => Some(octets.to_vec()),
             };
             let Some(heard) = heard else { continue };
+            let is_data = matches!(packet_type(&heard), Some(PacketType::DataAck));
+            let opens_by_data = is_data && index == 0 && self.report.connected == 1;
+            self.report.overtaken_starts += u64::from(opens_by_data);
             end.endpoint.handle_datagram(self.now_ns, key, ecn(transmit.ecn), &heard);
             self.take_events(1 - index);
         }
@@ -376,6 +393,14 @@ impl World {
                 Life::new(*names_count)
             });
             self.ledger.told(life, &event);
+            if let Event::Reset(reset) | Event::Failed(reset) = &event
+                && end.linux.is_none()
+                && Disagreement::explains(reset)
+                && let Some(connection) = end.endpoint.connection(&key)
+            {
+                let about = connection.features().disagreement().map(|why| why.feature.number);
+                self.report.disagreements += u64::from(about == Some(feature_number::CCID));
+            }
             match event {
                 Event::Connected => self.report.connected += 1,
                 Event::Received(_) => self.report.delivered += 1,
@@ -501,6 +526,11 @@ impl World {
             self.plan_due(self.now_ns + period_ns, Due::Talk(index));
         }
     }
+}
+
+/// Type of a packet.
+fn packet_type(octets: &[u8]) -> Option<PacketType> {
+    PacketType::from_number(octets.get(8)? >> 1 & 15)
 }
 
 /// A packet with other options; `None` when it is dropped.
