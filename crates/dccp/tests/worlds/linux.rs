@@ -32,6 +32,13 @@ const WANTS_CCID_3: [u8; 8] = [32, 4, number::CCID, 3, 34, 4, number::CCID, 3];
 /// long.
 const REPEAT_NS: u64 = 3 * SECOND;
 
+/// Options by which an end with CCID 3 alone asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asking {
+    ByName,
+    ByFeature,
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Phase {
     #[default]
@@ -55,8 +62,11 @@ pub(crate) enum Passage {
 #[derive(Debug, Default)]
 pub(crate) struct LinuxStack {
     is_server: bool,
-    /// It has no congestion control but CCID 3.
-    has_ccid_3_alone: bool,
+    /// It has no congestion control but CCID 3, and asks for it by name, or by its features alone.
+    ccid_3_alone: Option<Asking>,
+    /// Features of the Changes in its Response: the packet that ends the handshake must confirm
+    /// each of them (RFC 4340 §6.6.1).
+    asked: Vec<u8>,
     phase: Phase,
     has_heard_data: bool,
     /// What it repeats, and when it does so next.
@@ -66,18 +76,25 @@ pub(crate) struct LinuxStack {
 }
 
 impl LinuxStack {
-    pub(crate) fn new(is_server: bool, ccids: &[u8]) -> Self {
-        Self { is_server, has_ccid_3_alone: ccids == [3], ..Self::default() }
+    pub(crate) fn new(is_server: bool, ccids: &[u8], asking: Asking) -> Self {
+        let ccid_3_alone = (ccids == [3]).then_some(asking);
+        Self { is_server, ccid_3_alone, ..Self::default() }
     }
 
     /// The options of its Request or Response.
-    fn asking(&self, options: &[u8]) -> Vec<u8> {
-        if !self.has_ccid_3_alone {
-            return [options, &CHANGES].concat();
-        }
+    fn asking(&mut self, options: &[u8]) -> Vec<u8> {
+        let wanted: &[u8] = match self.ccid_3_alone {
+            Some(Asking::ByName) => &WANTS_CCID_3,
+            Some(Asking::ByFeature) | None => &[],
+        };
         let is_replaced =
             |feature| matches!(feature, number::CCID | number::SEND_LOSS_EVENT_RATE);
-        [&without(options, is_replaced)[..], &WANTS_CCID_3, &INSISTS, &CHANGES].concat()
+        let options = match self.ccid_3_alone {
+            Some(_) => [&without(options, is_replaced)[..], wanted, &INSISTS, &CHANGES].concat(),
+            None => [options, &CHANGES].concat(),
+        };
+        self.asked = features(&options, true);
+        padded(options)
     }
 
     /// Returns whether a packet that is sent until it is answered goes now.
@@ -109,9 +126,9 @@ impl LinuxStack {
             // A client with CCIDs to choose from leaves Ack Vectors to its server.
             Request => {
                 let options = without(packet.options, |feature| feature == number::SEND_ACK_VECTOR);
-                return Passage::Passes(padded(self.asking(&options)));
+                return Passage::Passes(self.asking(&options));
             }
-            Response => return Passage::Passes(padded(self.asking(packet.options))),
+            Response => return Passage::Passes(self.asking(packet.options)),
             Close | CloseReq => (),
             _ if !self.is_server => self.phase = Phase::Open,
             _ => (),
@@ -127,7 +144,7 @@ impl LinuxStack {
             Phase::Gone => return self.refuse(packet, ResetCode::NoConnection),
             Phase::Handshake if self.is_server => match packet_type {
                 Request | ResetType => return Passage::Passes(packet.options.to_vec()),
-                Ack | DataAck if has_confirms(packet.options) => self.phase = Phase::Open,
+                Ack | DataAck if self.has_confirms(packet.options) => self.phase = Phase::Open,
                 Ack | DataAck => return self.refuse(packet, ResetCode::TooBusy),
                 _ => return self.refuse(packet, ResetCode::PacketError),
             },
@@ -136,6 +153,13 @@ impl LinuxStack {
         }
         self.has_heard_data |= matches!(packet_type, Data | DataAck);
         Passage::Passes(without(packet.options, is_server_priority))
+    }
+
+    /// Returns whether each Change of its Response has a Confirm.
+    fn has_confirms(&self, options: &[u8]) -> bool {
+        let confirmed = features(options, false);
+        let count = |list: &[u8], wanted| list.iter().filter(|feature| **feature == wanted).count();
+        self.asked.iter().all(|&wanted| count(&confirmed, wanted) >= count(&self.asked, wanted))
     }
 
     fn refuse(&mut self, packet: &Packet<'_>, code: ResetCode) -> Passage {
@@ -149,21 +173,22 @@ fn is_server_priority(feature: u8) -> bool {
     Kind::of(feature).is_some_and(|kind| kind.rule == Rule::ServerPriority)
 }
 
+/// Returns the features of all Changes, or of all Confirms.
+fn features(options: &[u8], are_changes: bool) -> Vec<u8> {
+    let feature = |option| match option {
+        DccpOption::Feature { kind, feature, .. } if kind.is_change() == are_changes => {
+            Some(feature)
+        }
+        _ => None,
+    };
+    Options::new(options).filter_map(|raw| feature(raw.option)).collect()
+}
+
 /// Puts the padding before the options.
 fn padded(options: Vec<u8>) -> Vec<u8> {
     let mut padded = vec![0; options.len().next_multiple_of(4) - options.len()];
     padded.extend(options);
     padded
-}
-
-/// Returns whether both Changes are confirmed.
-fn has_confirms(options: &[u8]) -> bool {
-    [number::ALLOW_SHORT_SEQNOS, number::ECN_INCAPABLE].iter().all(|wanted| {
-        Options::new(options).any(|raw| match raw.option {
-            DccpOption::Feature { kind, feature, .. } => feature == *wanted && !kind.is_change(),
-            _ => false,
-        })
-    })
 }
 
 /// The options without Changes of certain features and the Mandatory before those.

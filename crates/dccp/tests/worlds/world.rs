@@ -13,7 +13,7 @@ use dccp::header::{Integrity, Packet, PacketType, ServiceCode};
 use netem::Link;
 
 use crate::worlds::application::{Ledger, Life};
-use crate::worlds::linux::{LinuxStack, Passage};
+use crate::worlds::linux::{Asking, LinuxStack, Passage};
 use crate::worlds::plan::{Deed, Plan, TALK_NS};
 use crate::worlds::witness::{self, Wire};
 
@@ -176,7 +176,9 @@ impl World {
             lives: BTreeMap::new(),
             wire: Wire::default(),
             linux: (plan.linux == Some(index == 1)).then(|| {
-                LinuxStack::new(index == 1, &plan.habits[index].config.tx_ccids)
+                let asking =
+                    if plan.seed.is_multiple_of(3) { Asking::ByFeature } else { Asking::ByName };
+                LinuxStack::new(index == 1, &plan.habits[index].config.tx_ccids, asking)
             }),
         });
         let links = plan.links.clone().map(|settings| Link::new(settings, random.next_u64()));
