@@ -1,5 +1,6 @@
 //! Automation of the repository: `cargo xtask tidy`, `cargo xtask test`, `cargo xtask crash`,
-//! `cargo xtask hostile`, `cargo xtask differ`, `cargo xtask dccp-linux` and `cargo xtask pages`.
+//! `cargo xtask hostile`, `cargo xtask differ`, `cargo xtask dccp-linux`, `cargo xtask dccp-worlds` and
+//! `cargo xtask pages`.
 
 mod test;
 mod tidy;
@@ -37,12 +38,19 @@ usage: cargo xtask tidy [--fast] [--root FOLDER]
            --count    how many sequences in each suite (100000)
            --seed     where they are drawn from (1)
            --only     one suite
-       cargo xtask dccp-linux [--rounds N] [--seed S] [--only SUITE]
-           our DCCP and that of Linux 6.1 in a virtual machine, of which `cargo xtask test` has a
-           few cells
+       cargo xtask dccp-linux [--rounds N] [--seed S] [--only PART]
+           our DCCP and that of Linux 6.1 in virtual machines, of which `cargo xtask test` has a
+           few parts
            --rounds   how often the whole matrix is played (3)
            --seed     where what is random is drawn from (1)
-           --only     one suite
+           --only     one part, or all whose names begin so: `cell/ours`, `conformance/seq`;
+                      `goodput`, which no round has, compares what both stacks reach
+       cargo xtask dccp-worlds [--count N] [--seed S] [--only SUITE]
+           connections over emulated links on a virtual clock, of which `cargo xtask test` has a
+           few
+           --count    how many seeds (10000)
+           --seed     the first of them (1)
+           --only     one suite: `ours`, `linux`
        cargo xtask pages FOLDER
            every page below the folder, a lab's results say, looked at in headless Chromium: what
            is cut off, empty, out of place or no number";
@@ -65,6 +73,7 @@ fn main() -> ExitCode {
         ["hostile", rest @ ..] => long_command(&test::hostile::SUITES, rest),
         ["differ", rest @ ..] => long_command(&test::differ::SUITES, rest),
         ["dccp-linux", rest @ ..] => long_command(&test::dccp_linux::SUITES, rest),
+        ["dccp-worlds", rest @ ..] => long_command(&test::dccp_worlds::SUITES, rest),
         ["pages", folder] => {
             test::pages::run(workspace_root(), Path::new(folder)).map_err(Refusal::Failed)
         }

@@ -1,6 +1,7 @@
 //! Running a program with its output in a log, without input, for a limited time.
 
 use std::fs::{self, File};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
@@ -52,14 +53,56 @@ pub(crate) fn run(
     log: &Path,
     limit: Duration,
 ) -> Result<End, String> {
-    let output = File::create(log).map_err(|error| format!("{}: {error}", log.display()))?;
-    let errors = output.try_clone().map_err(|error| format!("{}: {error}", log.display()))?;
-    command.stdout(output).stderr(errors);
-    wait(command, marker, limit)
+    run_watched(command, marker, log, limit, |_| ())
 }
 
-/// The same with the outputs where `command` has them already.
+/// Runs `command` as [`run`] does, and gives `each_line` the lines of its log while it runs.
+pub(crate) fn run_watched(
+    command: &mut Command,
+    marker: &str,
+    log: &Path,
+    limit: Duration,
+    mut each_line: impl FnMut(&str),
+) -> Result<End, String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", log.display());
+    let output = File::create(log).map_err(failed)?;
+    let errors = output.try_clone().map_err(failed)?;
+    let mut lines = Lines { file: File::open(log).map_err(failed)?, begun: Vec::new() };
+    command.stdout(output).stderr(errors);
+    let end = wait_watched(command, marker, limit, || lines.pass_on(&mut each_line))?;
+    lines.pass_on(&mut each_line);
+    Ok(end)
+}
+
+/// Lines of a file that grows.
+struct Lines {
+    file: File,
+    /// Octets of a line whose end is not there yet.
+    begun: Vec<u8>,
+}
+
+impl Lines {
+    /// Passes on what has become a whole line. What cannot be read now is read at the next call.
+    fn pass_on(&mut self, each_line: &mut impl FnMut(&str)) {
+        drop(self.file.read_to_end(&mut self.begun));
+        let Some(last) = self.begun.iter().rposition(|octet| *octet == b'\n') else { return };
+        let rest = self.begun.split_off(last + 1);
+        let whole = std::mem::replace(&mut self.begun, rest);
+        String::from_utf8_lossy(&whole).lines().for_each(each_line);
+    }
+}
+
+/// Runs `command` as [`run`] does, with the outputs where it has them already.
 pub(crate) fn wait(command: &mut Command, marker: &str, limit: Duration) -> Result<End, String> {
+    wait_watched(command, marker, limit, || ())
+}
+
+fn wait_watched(
+    command: &mut Command,
+    marker: &str,
+    limit: Duration,
+    mut watch: impl FnMut(),
+) -> Result<End, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let failed = |error: std::io::Error| format!("cannot run {name}: {error}");
     let started = Instant::now();
@@ -75,6 +118,7 @@ pub(crate) fn wait(command: &mut Command, marker: &str, limit: Duration) -> Resu
             child.wait().map_err(failed)?;
             return Ok(End::TimeOut);
         }
+        watch();
         thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(100));
     }
@@ -163,6 +207,25 @@ mod tests {
         let expected = ["failures:", "2", "4", "5"].map(|line| format!("    | {line}\n"));
         assert_eq!(last_lines(&log, 2), expected.concat());
         fs::remove_file(log).unwrap();
+    }
+
+    #[test]
+    fn lines_are_passed_on_while_the_program_runs() {
+        let log = log("lines");
+        let told = log.with_extension("told");
+        let mut command = Command::new("sh");
+        // It ends when its first line was passed on.
+        let script = format!("echo a; until test -e {}; do sleep 0.01; done; printf b", told.display());
+        command.args(["-c", &script]);
+        let mut lines = Vec::new();
+        let end = run_watched(&mut command, "lines", &log, Duration::from_secs(300), |line| {
+            fs::write(&told, "").unwrap();
+            lines.push(line.to_owned());
+        });
+        assert!(end.unwrap().is_success());
+        // What has no end is no line.
+        assert_eq!(lines, ["a"]);
+        [&log, &told].map(|file| fs::remove_file(file).unwrap());
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub(crate) const SUITES: LongSuites = LongSuites {
     count_default: 200,
     count_variables: &["GODWIT_CRASH_MOMENTS"],
     seed_variables: &["GODWIT_CRASH_SEED"],
+    part_variable: None,
     case_limit: Duration::from_secs(30),
     suites: &[
         Suite {

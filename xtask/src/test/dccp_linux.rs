@@ -10,7 +10,8 @@ pub(crate) const SUITES: LongSuites = LongSuites {
     count_default: 3,
     count_variables: &["GODWIT_DCCP_LINUX_ROUNDS"],
     seed_variables: &["GODWIT_SIM_SEED"],
-    // A round is 84 cells, each of some seconds in a machine without hardware support.
+    part_variable: Some("GODWIT_DCCP_LINUX_ONLY"),
+    // A round is 109 parts of some seconds each, and takes several times as long on a busy machine.
     case_limit: Duration::from_secs(1800),
     suites: &[Suite {
         name: "linux-6.1",

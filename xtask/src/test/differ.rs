@@ -11,6 +11,7 @@ pub(crate) const SUITES: LongSuites = LongSuites {
     count_default: 100_000,
     count_variables: &["GODWIT_DIFFER_SEQUENCES"],
     seed_variables: &["GODWIT_SIM_SEED"],
+    part_variable: None,
     case_limit: Duration::from_millis(500),
     suites: &[
         Suite {

@@ -11,6 +11,7 @@ pub(crate) const SUITES: LongSuites = LongSuites {
     count_default: 1_000_000,
     count_variables: &["GODWIT_HOSTILE_DATAGRAMS", "GODWIT_FUZZ_CASES"],
     seed_variables: &["GODWIT_SIM_SEED"],
+    part_variable: None,
     case_limit: Duration::from_millis(20),
     suites: &[
         Suite {

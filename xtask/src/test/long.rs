@@ -1,8 +1,9 @@
-//! `cargo xtask crash`, `cargo xtask hostile` and `cargo xtask differ`: long suites, of which the test command runs a
-//! sample, with as many cases as one likes.
+//! `cargo xtask crash`, `cargo xtask hostile`, `cargo xtask differ` and `cargo xtask dccp-linux`: long
+//! suites, of which the test command runs a sample, with as many cases as one likes.
 //!
 //! A suite is some tests of one integration program, which read how many cases and which seed from
 //! their environment and print what came of them on lines that begin with the name of the command.
+//! Such a line is shown as soon as it is in the log of the suite.
 
 use std::fs;
 use std::path::Path;
@@ -36,6 +37,9 @@ pub(crate) struct LongSuites {
     /// Environment variables that the tests read: numbers of cases, and the seed.
     pub(super) count_variables: &'static [&'static str],
     pub(super) seed_variables: &'static [&'static str],
+    /// Environment variable with the parts to play, where suites consist of parts: `--only` may
+    /// then name parts, which the tests know.
+    pub(super) part_variable: Option<&'static str>,
     /// Longer than any suite takes for a case.
     pub(super) case_limit: Duration,
 }
@@ -47,28 +51,41 @@ pub(crate) struct SuiteRequest {
     pub(crate) count: u64,
     /// Where they are drawn from.
     pub(crate) seed: u64,
-    /// Only the suite of this name.
+    /// Only the suite of this name, or these parts.
     pub(crate) only: Option<String>,
 }
 
 /// Runs the suites; true when nothing failed.
 pub(crate) fn run(root: &Path, long: &LongSuites, request: &SuiteRequest) -> Result<bool, String> {
-    let is_wished = |suite: &&Suite| request.only.as_ref().is_none_or(|name| name == suite.name);
-    let suites: Vec<&Suite> = long.suites.iter().filter(is_wished).collect();
-    if suites.is_empty() {
-        let names: Vec<&str> = long.suites.iter().map(|suite| suite.name).collect();
-        return Err(format!("there is no such suite; there are {}", names.join(", ")));
-    }
+    let (suites, parts) = choose(long, request)?;
     let mut session = Session::begin(root)?;
     session.requires_tools = session.privilege.is_root();
     let built = programs::build_integration_programs(&session, "build-long")?;
     let mut total = Tally::default();
     for suite in suites {
-        total += run_suite(&session, long, suite, request, &built)?;
+        total += run_suite(&session, long, suite, request, parts, &built)?;
     }
     drop(session);
     println!("{total}");
     Ok(total.failed == 0)
+}
+
+/// Returns the suites to run, and the parts of them to play where not all are.
+fn choose<'a>(
+    long: &LongSuites,
+    request: &'a SuiteRequest,
+) -> Result<(Vec<&'static Suite>, Option<&'a str>), String> {
+    let all = long.suites.iter();
+    let Some(only) = request.only.as_deref() else { return Ok((all.collect(), None)) };
+    let named: Vec<&Suite> = all.clone().filter(|suite| suite.name == only).collect();
+    if !named.is_empty() {
+        return Ok((named, None));
+    }
+    if long.part_variable.is_some() {
+        return Ok((all.collect(), Some(only)));
+    }
+    let names: Vec<&str> = all.map(|suite| suite.name).collect();
+    Err(format!("there is no such suite; there are {}", names.join(", ")))
 }
 
 fn run_suite(
@@ -76,6 +93,7 @@ fn run_suite(
     long: &LongSuites,
     suite: &Suite,
     request: &SuiteRequest,
+    parts: Option<&str>,
     built: &Built,
 ) -> Result<Tally, String> {
     let program = built.integration_program(suite.package)?;
@@ -87,11 +105,17 @@ fn run_suite(
         .current_dir(&program.folder)
         .envs(session.environment())
         .envs(long.count_variables.iter().map(|name| (name, request.count.to_string())))
-        .envs(long.seed_variables.iter().map(|name| (name, request.seed.to_string())));
+        .envs(long.seed_variables.iter().map(|name| (name, request.seed.to_string())))
+        .envs(long.part_variable.zip(parts));
     let started = Instant::now();
     let count = u32::try_from(request.count).unwrap_or(u32::MAX);
     let limit = SUITE_LIMIT.saturating_add(long.case_limit.saturating_mul(count));
-    let end = child::run(&mut command, &session.marker, &log, limit)?;
+    let begin = format!("{}: ", long.command);
+    let end = child::run_watched(&mut command, &session.marker, &log, limit, |line| {
+        if let Some(counts) = line.strip_prefix(&begin) {
+            println!("    {counts}");
+        }
+    })?;
     let text = String::from_utf8_lossy(&fs::read(&log).unwrap_or_default()).into_owned();
     let (mut tally, reasons) = read_output(&text);
     let is_whole = tally.passed + tally.skipped == suite.tests.len();
@@ -100,10 +124,6 @@ fn run_suite(
     }
     println!("{:<20} {:>7.1} s   {tally}", suite.name, started.elapsed().as_secs_f64());
     reasons.iter().for_each(|reason| println!("    left out: {reason}"));
-    let begin = format!("{}: ", long.command);
-    text.lines().filter_map(|line| line.strip_prefix(&begin)).for_each(|counts| {
-        println!("    {counts}");
-    });
     if tally.failed > 0 {
         println!("    {}; the whole log: {}", end.describe(), log.display());
         print!("{}", child::last_lines(&log, 30));
@@ -115,13 +135,19 @@ fn run_suite(
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::super::{crash, differ, hostile};
+    use super::super::{crash, dccp_linux, dccp_worlds, differ, hostile};
     use super::*;
 
     #[test]
     fn every_suite_has_a_name_of_its_own_and_tests_that_exist() {
         let crates = crate::workspace_root().join("crates");
-        for long in [&crash::SUITES, &hostile::SUITES, &differ::SUITES] {
+        for long in [
+            &crash::SUITES,
+            &hostile::SUITES,
+            &differ::SUITES,
+            &dccp_linux::SUITES,
+            &dccp_worlds::SUITES,
+        ] {
             let names: BTreeSet<&str> = long.suites.iter().map(|suite| suite.name).collect();
             assert_eq!(names.len(), long.suites.len());
             for suite in long.suites {
@@ -129,10 +155,7 @@ mod tests {
                     let mut parts = test.rsplit("::");
                     let (name, folder) = (parts.next().unwrap_or(test), test.split("::").next());
                     let tests = crates.join(suite.package).join("tests").join(folder.unwrap_or(""));
-                    fs::read_dir(tests).into_iter().flatten().flatten().any(|file| {
-                        let text = fs::read_to_string(file.path()).unwrap_or_default();
-                        text.contains(&format!("fn {name}("))
-                    })
+                    contains(&tests, &format!("fn {name}("))
                 };
                 let missing: Vec<_> = suite.tests.iter().filter(|test| !is_there(test)).collect();
                 assert_eq!(missing, [&""; 0], "{}", suite.name);
@@ -140,10 +163,31 @@ mod tests {
         }
     }
 
+    /// Returns whether a file in the folder or below it contains `text`.
+    fn contains(folder: &Path, text: &str) -> bool {
+        fs::read_dir(folder).into_iter().flatten().flatten().any(|entry| {
+            let path = entry.path();
+            let is_in = || fs::read_to_string(&path).is_ok_and(|content| content.contains(text));
+            if path.is_dir() { contains(&path, text) } else { is_in() }
+        })
+    }
+
     #[test]
     fn an_unknown_suite_is_refused() {
         let request = SuiteRequest { count: 1, seed: 1, only: Some("none".to_owned()) };
         let refusal = run(Path::new("/"), &crash::SUITES, &request).unwrap_err();
         assert!(refusal.contains("server-v4"));
+    }
+
+    #[test]
+    fn only_names_a_suite_or_parts_where_there_are_parts() {
+        let choice = |long: &LongSuites, only: Option<&str>| {
+            let request = SuiteRequest { count: 1, seed: 1, only: only.map(str::to_owned) };
+            choose(long, &request).map(|(suites, parts)| (suites.len(), parts.map(str::to_owned)))
+        };
+        assert_eq!(choice(&crash::SUITES, Some("server-v4")), Ok((1, None)));
+        assert_eq!(choice(&crash::SUITES, None), Ok((crash::SUITES.suites.len(), None)));
+        assert_eq!(choice(&dccp_linux::SUITES, Some("linux-6.1")), Ok((1, None)));
+        assert_eq!(choice(&dccp_linux::SUITES, Some("echo")), Ok((1, Some("echo".to_owned()))));
     }
 }

@@ -10,6 +10,7 @@ mod child;
 mod clients;
 pub(crate) mod crash;
 pub(crate) mod dccp_linux;
+pub(crate) mod dccp_worlds;
 mod debian;
 pub(crate) mod differ;
 pub(crate) mod hostile;

@@ -1,0 +1,28 @@
+//! The suites of `cargo xtask dccp-worlds`: connections over emulated links on a virtual clock, all of a
+//! world from one seed.
+
+use std::time::Duration;
+
+use super::long::{LongSuites, Suite};
+
+pub(crate) const SUITES: LongSuites = LongSuites {
+    command: "dccp-worlds",
+    count_flag: "--count",
+    count_default: 10_000,
+    count_variables: &["GODWIT_WORLD_SEEDS"],
+    seed_variables: &["GODWIT_WORLD_FIRST"],
+    part_variable: None,
+    case_limit: Duration::from_secs(1),
+    suites: &[
+        Suite {
+            name: "ours",
+            package: "dccp",
+            tests: &["worlds::every_connection_closes_and_nothing_arrives_twice_or_changed"],
+        },
+        Suite {
+            name: "linux",
+            package: "dccp",
+            tests: &["worlds::all_that_is_sent_to_or_by_linux_arrives"],
+        },
+    ],
+};
