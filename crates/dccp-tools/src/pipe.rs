@@ -116,8 +116,14 @@ pub fn recv(args: &RecvArgs) -> Result<Outcome, ToolError> {
             Waited::Interrupted => return Ok(Outcome::Interrupted),
         }
     }
+    let dropped = single.unread_drops();
     let Waited::Done(()) = single.close()? else { return Ok(Outcome::Interrupted) };
     netio::stderr::print_line(format_args!("received {bytes} octets in {datagrams} datagrams"));
+    if dropped > 0 {
+        netio::stderr::print_line(format_args!(
+            "{dropped} more came and were dropped here: those before them were not written in time"
+        ));
+    }
     Ok(Outcome::Done)
 }
 

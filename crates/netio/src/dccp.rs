@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::name::{NAME_BYTES, Name};
-use crate::{NetError, check};
+use crate::{NetError, check, memory};
 
 /// Seconds that a close waits for the send queue to become empty, at most (`SO_LINGER`, `socket(7)`).
 const LINGER_S: libc::c_int = 5;
@@ -239,6 +239,16 @@ impl DccpSocket {
         // SAFETY: the request writes one int, which outlives the call.
         check(unsafe { libc::ioctl(self.fd.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) })?;
         Ok(usize::try_from(bytes).unwrap_or(0))
+    }
+
+    /// Packets that the kernel dropped because the receive buffer was full, since the socket was
+    /// opened, modulo 2^32.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel does not say.
+    pub fn drops(&self) -> io::Result<u32> {
+        memory::drops(self)
     }
 
     /// The own address and port.

@@ -24,6 +24,7 @@ pub mod frame;
 pub mod frame_outbox;
 pub mod interface;
 pub mod limit;
+mod memory;
 mod name;
 pub mod namespace;
 pub mod neighbor;

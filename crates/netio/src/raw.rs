@@ -13,7 +13,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::name::{NAME_BYTES, Name};
-use crate::{NetError, check};
+use crate::{NetError, check, memory};
 
 /// How a raw socket is opened.
 #[derive(Clone, Copy, Debug)]
@@ -87,6 +87,16 @@ impl RawSocket {
         check(unsafe { libc::bind(raw, (&raw const name).cast(), NAME_BYTES) })
             .map_err(NetError::on("bind", &subject))?;
         Ok(socket)
+    }
+
+    /// Packets that the kernel dropped because the receive buffer was full, since the socket was
+    /// opened, modulo 2^32.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel does not say.
+    pub fn drops(&self) -> io::Result<u32> {
+        memory::drops(self)
     }
 
     fn set(&self, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {

@@ -8,7 +8,7 @@ use std::net::{Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::name::{NAME_BYTES, Name};
-use crate::{NetError, check};
+use crate::{NetError, check, memory};
 
 /// `IPV6_MULTICAST_ALL` of linux/in6.h, which not every C library names.
 const IPV6_MULTICAST_ALL: libc::c_int = 29;
@@ -233,8 +233,7 @@ impl UdpSocket {
     ///
     /// What `getsockopt(2)` reports.
     pub fn drops(&self) -> io::Result<u32> {
-        // SO_MEMINFO, sock_diag(7): nine counts, SK_MEMINFO_DROPS the last.
-        Ok(self.get::<9>(libc::SOL_SOCKET, libc::SO_MEMINFO)?[8])
+        memory::drops(self)
     }
 
     /// Octets of kernel memory that wait in the receive buffer now.

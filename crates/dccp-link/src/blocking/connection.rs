@@ -132,6 +132,13 @@ impl Connection {
         self.handle.look(read)
     }
 
+    /// Datagrams that were dropped here since those before them were not read in time
+    /// ([`Config::receive_queue_len`](dccp::connection::Config::receive_queue_len)).
+    #[must_use]
+    pub fn unread_drops(&self) -> u64 {
+        self.handle.unread_drops()
+    }
+
     /// Closes it, after what waits in its send queue was sent; returns at once.
     /// [`super::Endpoint::wait_closed`] waits for that.
     pub fn close(self) {

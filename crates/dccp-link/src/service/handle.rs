@@ -52,6 +52,14 @@ impl Handle {
         self.look(Connection::sender_figures).flatten()
     }
 
+    /// Datagrams that were dropped since those before them were not read in time.
+    pub(crate) fn unread_drops(&self) -> u64 {
+        let state = self.shared.lock();
+        let ended = state.entries.get(&self.key).map_or(0, |entry| entry.unread_drops);
+        let connection = state.driver.connection(&self.key);
+        connection.map_or(ended, |core| core.counts().receive_queue_full)
+    }
+
     pub(crate) fn look<T>(&self, read: impl FnOnce(&Connection) -> T) -> Option<T> {
         self.shared.lock().driver.connection(&self.key).map(read)
     }

@@ -126,6 +126,8 @@ pub(crate) struct Entry {
     received: VecDeque<Vec<u8>>,
     is_open: bool,
     end: Option<End>,
+    /// Datagrams for which there was no room, once it has ended.
+    unread_drops: u64,
     /// Somebody has found the send queue full.
     wants_room: bool,
     signal: Arc<Signal>,

@@ -143,8 +143,11 @@ impl State {
     }
 
     fn end(&mut self, key: &Key, end: End) {
+        let connection = self.driver.connection(key);
+        let unread_drops = connection.map_or(0, |core| core.counts().receive_queue_full);
         if let Some(entry) = self.entries.get_mut(key) {
             entry.end = Some(end);
+            entry.unread_drops = unread_drops;
             entry.ring_readers(&mut self.woken);
             entry.ring_writers(&mut self.woken);
         }

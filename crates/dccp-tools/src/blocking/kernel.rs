@@ -99,6 +99,11 @@ impl KernelEnd {
         self.remote
     }
 
+    /// Packets that were dropped because the receive buffer was full.
+    pub(super) fn unread_drops(&self) -> u64 {
+        self.socket().drops().map_or(0, u64::from)
+    }
+
     /// Octets of data that a datagram may have.
     pub(super) fn packet_bytes_max(&self) -> Result<usize, LinkError> {
         kernel::packet_bytes_max(self.socket()).map_err(failed)

@@ -129,6 +129,14 @@ impl Single {
         }
     }
 
+    /// Datagrams that came and were dropped, since this end has not read those before them in time.
+    pub(crate) fn unread_drops(&self) -> u64 {
+        match &self.end {
+            End::Own(end) => end.connection().unread_drops(),
+            End::Kernel(end) => end.unread_drops(),
+        }
+    }
+
     /// The address of the other end.
     pub(crate) fn remote(&self) -> String {
         match &self.end {

@@ -252,6 +252,34 @@ fn a_pipe_goes_through() {
     assert!(output == input, "{} of {} octets: {said}", output.len(), input.len());
 }
 
+/// DCCP has no flow control: what a reader does not take in time is dropped behind 4,096 datagrams.
+#[test]
+fn recv_tells_what_it_dropped() {
+    let mut receiver = Listening::start(&["recv"], false);
+    let mut sender = godwit(&["send", "127.0.0.1", "-l", "100", "--udp-port", &receiver.port])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    // Nobody reads its output: a pipe takes 64 KiB.
+    let all = 6_000;
+    let input = vec![7; all * 100];
+    sender.stdin.take().expect("it is piped").write_all(&input).expect("it is read");
+    let sent = sender.wait_with_output().expect("it was started here");
+    assert_eq!(sent.status.code(), Some(0), "{}", text(&sent.stderr));
+    let mut stderr = receiver.child.stderr.take().expect("it is piped");
+    let (code, output) = receiver.end();
+    let mut said = String::new();
+    stderr.read_to_string(&mut said).expect("it can be read");
+    assert_eq!(code, Some(0), "{said}");
+    let line = said.lines().find(|line| line.ends_with("were not written in time"));
+    let dropped = line.and_then(|line| line.split(' ').next()?.parse::<usize>().ok());
+    let dropped = dropped.unwrap_or_else(|| panic!("{said}"));
+    let read = output.len() / 100;
+    // The kernel may have dropped some on the way.
+    assert!((1..=all - read).contains(&dropped), "{dropped} dropped and {read} read: {said}");
+}
+
 #[test]
 fn ttcp_counts_at_both_ends() {
     let receiver = Listening::start(&["ttcp", "-c", "-l256", "-r"], true);

@@ -16,7 +16,7 @@ pub use send::PacketSendBatch;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use crate::{NetError, check, filter};
+use crate::{NetError, check, filter, memory};
 
 /// EtherType of IPv4 as `sockaddr_ll` has it.
 const IPV4: u16 = (libc::ETH_P_IP as u16).to_be();
@@ -167,8 +167,7 @@ impl PacketSocket {
     ///
     /// What `getsockopt(2)` reports.
     pub fn drops(&self) -> io::Result<u32> {
-        // SO_MEMINFO, sock_diag(7): nine counts, SK_MEMINFO_DROPS the last.
-        Ok(self.get::<9>(libc::SOL_SOCKET, libc::SO_MEMINFO)?[8])
+        memory::drops(self)
     }
 
     /// Octets of kernel memory that wait in the receive buffer now.

@@ -1,0 +1,23 @@
+//! What the kernel counts of a socket's memory (`SO_MEMINFO`, `sock_diag(7)`).
+#![allow(unsafe_code, reason = "socket options")]
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+use crate::check;
+
+/// Numbers that the kernel tells, and which of them counts the packets that were dropped.
+const NUMBERS: usize = 9;
+const DROPS: usize = 8;
+
+/// Packets that the kernel dropped because the receive buffer of the socket was full, since it was
+/// opened, modulo 2^32.
+pub(crate) fn drops(socket: &impl AsFd) -> io::Result<u32> {
+    let mut numbers = [0_u32; NUMBERS];
+    let mut size = size_of_val(&numbers) as libc::socklen_t;
+    let (fd, place) = (socket.as_fd().as_raw_fd(), numbers.as_mut_ptr().cast());
+    let (level, option) = (libc::SOL_SOCKET, libc::SO_MEMINFO);
+    // SAFETY: `place` is writable for `size` octets and `size` outlives the call.
+    check(unsafe { libc::getsockopt(fd, level, option, place, &raw mut size) })?;
+    Ok(numbers[DROPS])
+}
