@@ -117,6 +117,10 @@ fn settled(bench: &Bench) -> Result<Peer<'_>, Stop> {
 
 /// What the target answers to a packet at `number`; it is then in step again.
 fn answers_at(peer: &mut Peer<'_>, draft: &Draft, is_valid: bool) -> Result<Vec<Answer>, Stop> {
+    if !is_valid {
+        // A target that limits its Syncs may count from the beginning of a connection.
+        peer.collect(SYNC_PERIOD)?;
+    }
     peer.send(draft);
     let number = SequenceNumber::new(draft.header.sequence);
     if is_valid {
@@ -190,6 +194,9 @@ fn acknowledgement_window(bench: &Bench) -> Judged {
             "AWH" => greatest,
             _ => greatest.plus(1),
         };
+        if !is_valid {
+            peer.collect(SYNC_PERIOD)?;
+        }
         let draft = peer.next(PacketType::Ack).acknowledging(number);
         peer.send(&draft);
         if !is_valid {
