@@ -24,7 +24,7 @@ const SERVER_PORT: u16 = 6_511;
 /// The gateway; it ends with the value.
 pub(super) struct Gateway {
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<u32>>,
     /// Where it takes DCCP in UDP.
     pub(super) door: SocketAddr,
 }
@@ -43,8 +43,18 @@ impl Gateway {
             while !seen.load(Ordering::Acquire) {
                 translation.turn();
             }
+            translation.drops()
         });
         Self { stop, thread: Some(thread), door: told.recv().expect("the gateway opens") }
+    }
+}
+
+impl Gateway {
+    /// Ends it; returns how many packets its sockets have dropped.
+    pub(super) fn end(mut self) -> u32 {
+        self.stop.store(true, Ordering::Release);
+        let thread = self.thread.take().expect("it runs until then");
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 }
 
@@ -99,6 +109,12 @@ impl Translation {
             send: SendBatch::new(1, PACKET_BYTES_MAX, false),
             clients: BTreeMap::new(),
         }
+    }
+
+    /// Packets that did not fit in the receive buffers.
+    fn drops(&self) -> u32 {
+        let drops = [self.udp.drops(), self.raw.drops()];
+        drops.into_iter().map(|count| count.expect("sockets know")).sum()
     }
 
     fn turn(&mut self) {

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use crate::common::link::{inside, ip};
-use crate::common::namespaces::Namespaces;
 use crate::common::{TempFolder, is_root, require};
 
 /// Names the folder with kernel and root file system in place of `target/linux-dccp`.
@@ -20,7 +19,8 @@ pub(super) const HOST: [&str; 2] = ["10.33.0.1", "fd33::1"];
 pub(super) const GUEST: [&str; 2] = ["10.33.0.2", "fd33::2"];
 const HOST_MAC: &str = "02:67:77:33:00:01";
 const GUEST_MAC: &str = "02:67:77:33:00:02";
-const TAP: &str = "tap0";
+/// This end of the machine's interface.
+pub(super) const TAP: &str = "tap0";
 /// The serial port of the machine can lose a character when the processor is busy, so every command
 /// is sent twice and runs if both are the same. This script compares.
 const CHECKED: &str = "checked";
@@ -35,22 +35,22 @@ pub(super) struct Machine {
     commands: ChildStdin,
     answers: BufReader<ChildStdout>,
     pub(super) folder: TempFolder,
-    namespace: Namespaces<1>,
+    namespace: String,
 }
 
 impl Machine {
-    /// Starts the machine with `godwit` in `/godwit` and the files of `files` (name and contents) in its
-    /// root; `None`, said, where that is not possible.
-    pub(super) fn start(files: &BTreeMap<String, Vec<u8>>) -> Option<Self> {
-        if !(is_root() && require(&["ip", "qemu-system-x86_64", "cpio", "ldd"])) {
-            return None;
-        }
-        let made = made()?;
+    /// Starts the machine with `godwit` in `/godwit` and the files of `files` (name and contents)
+    /// in its root, at an interface in the namespace; `more` are further arguments of QEMU.
+    pub(super) fn start(
+        made: &Path,
+        namespace: &str,
+        files: &BTreeMap<String, Vec<u8>>,
+        more: &[String],
+    ) -> Self {
         let folder = TempFolder::new("linux-dccp");
-        let initrd = root_files(&made, folder.path(), files);
-        let namespace = Namespaces::<1>::make();
-        join(&namespace[0]);
-        let mut command = inside(&namespace[0]);
+        let initrd = root_files(made, folder.path(), files);
+        join(namespace);
+        let mut command = inside(namespace);
         command
             // It ends with this process, however that ends.
             .args(["setpriv", "--pdeathsig", "KILL"])
@@ -63,6 +63,7 @@ impl Machine {
             .args(["-append", "console=ttyS0 quiet panic=-1 net.ifnames=0 random.trust_cpu=on"])
             .args(["-netdev", &format!("tap,id=net,ifname={TAP},script=no,downscript=no")])
             .args(["-device", &format!("virtio-net-pci,netdev=net,mac={GUEST_MAC}")])
+            .args(more)
             .args(["-serial", &format!("file:{}", folder.path().join("console").display())])
             .args(["-chardev", "stdio,id=commands,signal=off", "-serial", "chardev:commands"])
             .stdin(Stdio::piped())
@@ -76,7 +77,8 @@ impl Machine {
             let length = answers.read_line(&mut line).expect("it is text");
             assert!(length > 0, "the machine does not start: {}", console(folder.path()));
         }
-        Some(Self { qemu, commands, answers, folder, namespace })
+        let namespace = namespace.to_owned();
+        Self { qemu, commands, answers, folder, namespace }
     }
 
     /// Runs a command in the machine and returns what it printed.
@@ -123,7 +125,8 @@ impl Machine {
         ));
     }
 
-    /// Waits until a command that [`Machine::begin`] started has ended; its exit code and what it printed.
+    /// Waits until a command that [`Machine::begin`] started has ended; its exit code and what it
+    /// printed.
     pub(super) fn end(&mut self, name: &str) -> (i32, String) {
         self.attempt(&format!(
             "until test -s /tmp/{name}.code; do sleep 0.1; done; cat /tmp/{name}; \
@@ -144,12 +147,19 @@ impl Machine {
 
     /// Name of the namespace with this end of the machine's interface.
     pub(super) fn namespace(&self) -> &str {
-        &self.namespace[0]
+        &self.namespace
     }
 
     /// A command that runs what its arguments say on this end of the machine's interface.
     pub(super) fn here(&self) -> Command {
-        inside(&self.namespace[0])
+        inside(&self.namespace)
+    }
+
+    /// Lets packets pass as they are.
+    pub(super) fn clean_path(&mut self) {
+        for device in ["eth0", "ifb0"] {
+            self.run(&format!("/bin/tc qdisc replace dev {device} root pfifo limit 10000"));
+        }
     }
 }
 
@@ -158,11 +168,17 @@ impl Drop for Machine {
         // Without it nothing is left to end.
         self.qemu.kill().ok();
         self.qemu.wait().ok();
+        // Another machine may follow in the namespace.
+        inside(&self.namespace).args(["ip", "link", "del", TAP]).status().ok();
     }
 }
 
-/// The folder that `cargo xtask test` made.
-fn made() -> Option<PathBuf> {
+/// Returns the folder with kernel and root file system that `cargo xtask test` made; `None`, said,
+/// where no machine can be started.
+pub(super) fn made() -> Option<PathBuf> {
+    if !(is_root() && require(&["ip", "qemu-system-x86_64", "cpio", "ldd"])) {
+        return None;
+    }
     let named = std::env::var_os(VARIABLE).map(PathBuf::from);
     let build = std::env::var_os("CARGO_TARGET_DIR").map(|folder| Path::new(&folder).join(FOLDER));
     let own = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name(FOLDER);

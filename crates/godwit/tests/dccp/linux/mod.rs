@@ -2,8 +2,9 @@
 //! end, the kernel's sockets at the other. The same binary runs at both, there with `--carrier
 //! kernel`.
 //!
-//! One machine serves all parts. The test command has a sample of the cells and closings;
-//! `cargo xtask dccp-linux` has all. `GODWIT_DCCP_LINUX_ROUNDS` says how often all are played,
+//! The test command has a sample of the parts; `cargo xtask dccp-linux` has all, on machines side
+//! by side. Environment variables say what is played: `GODWIT_DCCP_LINUX_ROUNDS` how often all are,
+//! `GODWIT_DCCP_LINUX_ONLY` which parts, by a name or the beginning of several, and
 //! `GODWIT_SIM_SEED` what the sample has.
 
 mod cells;
@@ -12,25 +13,36 @@ mod conformance;
 mod counts;
 mod echo;
 mod gateway;
+mod goodput;
+mod layers;
 mod machine;
+mod parts;
 mod process;
+mod progress;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::panic::{self, AssertUnwindSafe};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use base::Random;
 
+use crate::common::namespaces::Namespaces;
 use crate::crash::from_environment;
-use cells::{Cell, Trait, play_and_check};
 use machine::Machine;
+use parts::Part;
+use progress::Progress;
 
-/// Cells in the test command.
-const SAMPLE: usize = 4;
+/// Machines of a round.
+const MACHINES: usize = 2;
+/// Lines of a failure that are told at once; all of them follow at the end.
+const FAILURE_LINES: usize = 20;
 
 /// How much of all is played.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Extent {
-    /// A part, chosen by the seed.
+    /// Parts that the seed has chosen.
     Sample { seed: u64 },
     /// All, so many times.
     Whole { rounds: u64 },
@@ -55,6 +67,10 @@ impl Extent {
         choices
     }
 
+    const fn is_whole(self) -> bool {
+        matches!(self, Self::Whole { .. })
+    }
+
     const fn rounds(self) -> u64 {
         match self {
             Self::Sample { .. } => 1,
@@ -63,89 +79,110 @@ impl Extent {
     }
 }
 
-/// Returns a machine with the files that the cells send, at both ends, and ingress that netem can
-/// impair.
-fn machine(chosen: &[Cell]) -> Option<Machine> {
-    let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
-    for cell in chosen {
-        files.entry(cell.file()).or_insert_with(|| cell.octets());
-    }
-    let mut machine = Machine::start(&files)?;
-    for (name, octets) in files {
-        std::fs::write(machine.folder.path().join(name), octets).expect("there is room");
-    }
-    machine.run(
-        "/bin/ip link set ifb0 up; /bin/tc qdisc add dev eth0 handle ffff: ingress; \
-         /bin/tc filter add dev eth0 parent ffff: protocol all u32 match u32 0 0 \
-         action mirred egress redirect dev ifb0",
-    );
-    Some(machine)
+/// What the machines share. A part that fails does not end a run that takes long.
+struct Run<'a> {
+    extent: Extent,
+    /// Folder with kernel and root file system.
+    made: &'a Path,
+    /// Files that the cells send: name and contents.
+    files: BTreeMap<String, Vec<u8>>,
+    /// Arguments of QEMU.
+    more_interfaces: Vec<String>,
+    waiting: Mutex<VecDeque<Part>>,
+    failures: Mutex<Vec<String>>,
+    progress: Progress,
 }
 
-/// The machine, and what has failed in it so far: a part that fails does not end a run that takes
-/// long.
-struct Run {
-    machine: Machine,
-    failures: Vec<String>,
-}
+impl<'a> Run<'a> {
+    fn new(extent: Extent, made: &'a Path, only: Option<&str>) -> Self {
+        let parts = parts::chosen(extent, only);
+        let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+        for part in &parts {
+            if let Part::Cell(cell) = part {
+                files.entry(cell.file()).or_insert_with(|| cell.octets());
+            }
+        }
+        let progress = Progress::new(&parts, extent.is_whole());
+        let has_goodput = parts.iter().any(|part| matches!(part, Part::Goodput { .. }));
+        let more_interfaces = if has_goodput { goodput::interfaces() } else { Vec::new() };
+        let (waiting, failures) = (Mutex::new(parts.into()), Mutex::default());
+        Self { extent, made, files, more_interfaces, waiting, failures, progress }
+    }
 
-impl Run {
-    /// Plays a part and prints how it ended.
-    fn part(&mut self, name: &str, play: impl FnOnce(&mut Machine) -> String) {
-        let machine = &mut self.machine;
-        let played = panic::catch_unwind(AssertUnwindSafe(|| play(machine)));
-        match played {
-            Ok(said) => println!("dccp-linux: {name}: {said}"),
-            Err(panic) => {
-                let said = panic.downcast_ref::<String>().cloned();
-                let said = said.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
-                println!("dccp-linux: {name}: FAILED");
-                self.failures.push(format!("{name}: {}", said.unwrap_or_default()));
-                // What it left behind would disturb the next part.
-                self.machine.attempt("kill -9 $(pidof godwit); until ! pidof godwit; do :; done");
+    /// Starts a machine and plays parts until none waits.
+    fn play_on_one_machine(&self, namespace: &str) {
+        let mut machine = None;
+        while let Some(part) = self.next() {
+            // One that is broken is replaced.
+            let mut ready = machine.take().unwrap_or_else(|| self.machine(namespace));
+            let began = Instant::now();
+            let say = |line: &str| self.progress.say(line);
+            let play = || part.play(&mut ready, self.extent, &say);
+            let played = panic::catch_unwind(AssertUnwindSafe(play));
+            match played {
+                Ok(figures) => {
+                    self.progress.ended(part, began.elapsed(), &figures);
+                    machine = Some(ready);
+                }
+                Err(panic) => {
+                    let said = panic.downcast_ref::<String>().cloned();
+                    let said = said.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
+                    self.failed(part, began, &said.unwrap_or_default());
+                    // What it left behind would disturb the next part: that gets another machine.
+                }
             }
         }
     }
 
-    fn clean_path(&mut self) {
-        for device in ["eth0", "ifb0"] {
-            self.machine.run(&format!("/bin/tc qdisc replace dev {device} root pfifo"));
-        }
+    /// Returns the part to play next.
+    fn next(&self) -> Option<Part> {
+        lock(&self.waiting).pop_front()
     }
+
+    fn failed(&self, part: Part, began: Instant, said: &str) {
+        let repeat = format!("repeat with: cargo xtask dccp-linux --rounds 1 --only {part}");
+        self.progress.ended(part, began.elapsed(), &format!("FAILED, {repeat}"));
+        for line in said.lines().take(FAILURE_LINES) {
+            self.progress.say(&format!("  {line}"));
+        }
+        lock(&self.failures).push(format!("{part}: {said}\n{repeat}"));
+    }
+
+    /// Starts a machine with the files that the cells send, at both ends, and ingress that netem
+    /// can impair.
+    fn machine(&self, namespace: &str) -> Machine {
+        let mut machine = Machine::start(self.made, namespace, &self.files, &self.more_interfaces);
+        for (name, octets) in &self.files {
+            std::fs::write(machine.folder.path().join(name), octets).expect("there is room");
+        }
+        machine.run(
+            "/bin/ip link set ifb0 up; /bin/tc qdisc add dev eth0 handle ffff: ingress; \
+             /bin/tc filter add dev eth0 parent ffff: protocol all u32 match u32 0 0 \
+             action mirred egress redirect dev ifb0",
+        );
+        machine
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[test]
 fn our_dccp_and_that_of_linux_work_together() {
     let extent = Extent::from_environment();
-    let mut chosen = cells::cells();
-    if let Extent::Sample { .. } = extent {
-        // 16 MB through an emulated processor cost too much for each run.
-        chosen.retain(|cell| cell.particular != Trait::Many);
-    }
-    let chosen = extent.choose(chosen, SAMPLE);
-    let Some(machine) = machine(&chosen) else { return };
+    let Some(made) = machine::made() else { return };
+    let only = std::env::var("GODWIT_DCCP_LINUX_ONLY").ok();
+    let run = Run::new(extent, &made, only.as_deref());
     println!("{extent:?}; all: cargo xtask dccp-linux");
-    let mut run = Run { machine, failures: Vec::new() };
-    for round in 0..extent.rounds() {
-        for cell in &chosen {
-            run.part(&format!("round {round}, {cell}"), |machine| play_and_check(machine, *cell));
+    let machines = if extent.is_whole() { MACHINES } else { 1 };
+    let namespaces = Namespaces::<MACHINES>::make();
+    std::thread::scope(|scope| {
+        for namespace in namespaces.iter().take(machines) {
+            let run = &run;
+            scope.spawn(move || run.play_on_one_machine(namespace));
         }
-        run.clean_path();
-        for closing in extent.choose(closings::all(), 1) {
-            run.part(&format!("round {round}, {closing:?}"), |machine| closing.play(machine));
-        }
-        for ccid in extent.choose(vec![2, 3], 1) {
-            run.part(&format!("round {round}, echo, CCID {ccid}"), |machine| {
-                echo::every_datagram_comes_back(machine, ccid)
-            });
-            run.part(&format!("round {round}, perf, CCID {ccid}"), |machine| {
-                counts::perf_counts_the_same_at_both_ends(machine, ccid, extent)
-            });
-        }
-    }
-    run.part("refusals", |machine| {
-        counts::refusals_have_the_same_reason_at_both_ends(machine, extent)
     });
-    run.part("conformance", conformance::the_verdict_of_each_case_is_known);
-    assert!(run.failures.is_empty(), "{}", run.failures.join("\n"));
+    let failures = lock(&run.failures);
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }

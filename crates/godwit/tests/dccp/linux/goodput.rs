@@ -1,0 +1,197 @@
+//! Goodput of both stacks over one machine: ours to Linux's, Linux's to ours, and Linux's to itself,
+//! in turn, over paths that lose packets of the data's direction.
+
+use measure::statistics::{ratio_of_means, trimmed_interval};
+
+use super::machine::{GUEST, HOST, Machine};
+use super::process::{Receiver, ours};
+use crate::dccp::{document, number};
+
+/// Octets of a datagram: what Linux takes beside its options where a packet has 1,500.
+const OCTETS: usize = 1_392;
+/// The queue with which a sender is like one of UDP.
+const QUEUE: &str = "--set tx_qlen=5";
+/// Seconds of a run, and of one that shows only that the command works.
+const RUN_S: u32 = 45;
+const SHORT_RUN_S: u32 = 3;
+/// Addresses of the second and the third interface of the machine, which are joined; the third is
+/// in a namespace of its own, with this name.
+const INNER: [&str; 2] = ["10.34.0.1", "10.34.0.2"];
+const INNER_MAC: [&str; 2] = ["02:67:77:34:00:01", "02:67:77:34:00:02"];
+const PEER: &str = "peer";
+
+/// Arguments of QEMU for two interfaces that are joined by a wire.
+pub(super) fn interfaces() -> Vec<String> {
+    let mut arguments = Vec::new();
+    for (name, mac) in ["inner1", "inner2"].into_iter().zip(INNER_MAC) {
+        arguments.extend(["-netdev".to_owned(), format!("hubport,id={name},hubid=1")]);
+        let device = format!("virtio-net-pci,netdev={name},mac={mac}");
+        arguments.extend(["-device".to_owned(), device]);
+    }
+    arguments
+}
+
+/// The ends of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ends {
+    OursToLinux,
+    LinuxToOurs,
+    LinuxToLinux,
+}
+
+impl Ends {
+    const ALL: [Self; 3] = [Self::OursToLinux, Self::LinuxToOurs, Self::LinuxToLinux];
+
+    const fn words(self) -> &'static str {
+        match self {
+            Self::OursToLinux => "ours to Linux",
+            Self::LinuxToOurs => "Linux to ours",
+            Self::LinuxToLinux => "Linux to Linux",
+        }
+    }
+
+    /// Interfaces of the machine through which data leaves its link, and through which
+    /// acknowledgements do.
+    const fn devices(self) -> [&'static str; 2] {
+        match self {
+            Self::OursToLinux => ["ifb0", "eth0"],
+            Self::LinuxToOurs => ["eth0", "ifb0"],
+            Self::LinuxToLinux => ["eth1", "eth2"],
+        }
+    }
+}
+
+/// A path: its round-trip time in milliseconds, and its loss in percent.
+#[derive(Clone, Copy, Debug)]
+struct PathKind {
+    round_trip_ms: u32,
+    loss_percent: u32,
+}
+
+const PATHS: [PathKind; 2] = [
+    PathKind { round_trip_ms: 40, loss_percent: 1 },
+    PathKind { round_trip_ms: 150, loss_percent: 10 },
+];
+
+/// Measures all, in `rounds` rounds, and tells `say` of each run and at last of the table.
+pub(super) fn compare(
+    machine: &mut Machine,
+    rounds: u64,
+    is_short: bool,
+    say: &dyn Fn(&str),
+) -> String {
+    join(machine);
+    let seconds = if is_short { SHORT_RUN_S } else { RUN_S };
+    let rows: Vec<(PathKind, u8)> =
+        PATHS.into_iter().flat_map(|path| [3, 2].map(|ccid| (path, ccid))).collect();
+    let mut rates = vec![[const { Vec::new() }; Ends::ALL.len()]; rows.len()];
+    for round in 0..rounds {
+        for (row, &(path, ccid)) in rows.iter().enumerate() {
+            for turn in 0..Ends::ALL.len() {
+                // No ends are always first.
+                let column = (turn + round as usize) % Ends::ALL.len();
+                let ends = Ends::ALL[column];
+                let kbit = measure(machine, path, ccid, ends, seconds);
+                say(&format!("goodput: {}, {}: {kbit:.0} kbit/s", title(path, ccid), ends.words()));
+                rates[row][column].push(kbit);
+            }
+        }
+    }
+    for ((path, ccid), rates) in rows.iter().zip(&rates) {
+        say(&format!("goodput of {rounds} rounds of {seconds} s: {}", title(*path, *ccid)));
+        for (ends, of_ends) in Ends::ALL.into_iter().zip(rates) {
+            say(&format!("  {:<15}{}", ends.words(), described(of_ends, &rates[2])));
+        }
+    }
+    let least = rates.iter().flatten().flatten().copied().fold(f64::INFINITY, f64::min);
+    assert!(least > 0.0, "nothing arrived in a run: {rates:?}");
+    format!("{} runs", rates.iter().flatten().map(Vec::len).sum::<usize>())
+}
+
+fn title(path: PathKind, ccid: u8) -> String {
+    let PathKind { round_trip_ms, loss_percent } = path;
+    format!("{loss_percent} % lost, {round_trip_ms} ms, CCID {ccid}")
+}
+
+/// Mean with its interval of 95 %, ratio to what Linux has with itself, and every run.
+fn described(rates: &[f64], of_linux: &[f64]) -> String {
+    let Some(mean) = trimmed_interval(rates, 0) else { return String::new() };
+    let runs: Vec<String> = rates.iter().map(|rate| format!("{rate:.0}")).collect();
+    let mut text = format!("{:>6.0} kbit/s", mean.mean);
+    if mean.has_interval() {
+        text += &format!(" [{:.0}, {:.0}]", mean.low, mean.high);
+    }
+    if let Some(ratio) = ratio_of_means(rates, of_linux, 0) {
+        text += &format!(", {:.2} [{:.2}, {:.2}] of Linux", ratio.ratio, ratio.low, ratio.high);
+    }
+    format!("{text}; runs: {}", runs.join(", "))
+}
+
+/// Joins the machine to itself.
+fn join(machine: &mut Machine) {
+    machine.run(&format!(
+        "mkdir -p /var/run; /bin/ip netns add {PEER} && /bin/ip link set eth2 netns {PEER} && \
+         /bin/ip addr add {client}/24 dev eth1 && /bin/ip link set eth1 up && \
+         /bin/ip neigh replace {server} lladdr {server_mac} dev eth1 nud permanent && \
+         /bin/ip -n {PEER} addr add {server}/24 dev eth2 && /bin/ip -n {PEER} link set eth2 up && \
+         /bin/ip -n {PEER} link set lo up && \
+         /bin/ip -n {PEER} neigh replace {client} lladdr {client_mac} dev eth2 nud permanent",
+        client = INNER[0],
+        server = INNER[1],
+        client_mac = INNER_MAC[0],
+        server_mac = INNER_MAC[1],
+    ));
+}
+
+/// Makes the path: half of the delay each way, the loss on the way of the data.
+fn impair(machine: &mut Machine, path: PathKind, ends: Ends) {
+    let PathKind { round_trip_ms, loss_percent } = path;
+    let losses = [format!(" loss {loss_percent}%"), String::new()];
+    for (device, loss) in ends.devices().into_iter().zip(losses) {
+        let tc = if device == "eth2" { format!("/bin/tc -n {PEER}") } else { "/bin/tc".to_owned() };
+        machine.run(&format!(
+            "{tc} qdisc del dev {device} root 2>/dev/null; {tc} qdisc add dev {device} root netem \
+             delay {}ms{loss} limit 10000",
+            round_trip_ms / 2
+        ));
+    }
+}
+
+/// Returns what a receiver read in a run, in kbit/s.
+fn measure(machine: &mut Machine, path: PathKind, ccid: u8, ends: Ends, seconds: u32) -> f64 {
+    impair(machine, path, ends);
+    let server = format!("dccp perf -s -1 --plain --json --ccid {ccid}");
+    let client = |host: &str| {
+        format!("dccp perf -c {host} --plain --json --ccid {ccid} -l {OCTETS} {QUEUE} -t {seconds}")
+    };
+    let printed = match ends {
+        Ends::OursToLinux => {
+            machine.begin("perf", &format!("/godwit {server} --carrier kernel"), "listening");
+            let words = format!("{} --carrier raw", client(GUEST[0]));
+            let output = ours(machine, &words).output().expect("the binary runs");
+            assert!(output.status.success(), "{output:?}");
+            machine.end("perf").1.into_bytes()
+        }
+        Ends::LinuxToOurs => {
+            let receiver = Receiver::start(machine, &format!("{server} --carrier raw"));
+            machine.run(&format!("/godwit {} --carrier kernel", client(HOST[0])));
+            receiver.end()
+        }
+        Ends::LinuxToLinux => {
+            let server = format!("/bin/ip netns exec {PEER} /godwit {server} --carrier kernel");
+            machine.begin("perf", &server, "listening");
+            machine.run(&format!("/godwit {} --carrier kernel", client(INNER[1])));
+            machine.end("perf").1.into_bytes()
+        }
+    };
+    let begin = printed.iter().position(|octet| *octet == b'{').unwrap_or(0);
+    let document = document(&printed[begin..]);
+    number(&document, "/flows/0/directions/0/bits_per_s") / 1e3
+}
+
+#[test]
+fn a_row_tells_the_mean_its_interval_and_the_ratio_to_linux() {
+    let text = described(&[200.0, 220.0, 240.0], &[270.0, 290.0, 280.0]);
+    assert_eq!(text, "   220 kbit/s [170, 270], 0.78 [0.64, 0.95] of Linux; runs: 200, 220, 240");
+    assert_eq!(described(&[100.0], &[200.0]).split(';').count(), 2);
+}

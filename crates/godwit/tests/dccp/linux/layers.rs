@@ -1,0 +1,78 @@
+//! Packets that were dropped between both ends of a cell, layer by layer: what explains a loss on a
+//! path that loses nothing.
+
+use std::fmt;
+
+use super::machine::{Machine, TAP};
+
+/// Counters of drops.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Drops {
+    /// At the host's end of the interface, whose queue the machine reads.
+    tap: u64,
+    /// In the queues of the machine's interfaces.
+    queues: u64,
+    /// In the queue of packets that the machine's processor has not looked at.
+    backlog: u64,
+    /// In sockets of the gateway.
+    pub(super) gateway: u64,
+    /// In the receive queue of the end that reads: its own or that of its socket.
+    pub(super) receiver: u64,
+}
+
+impl Drops {
+    /// Reads the counters between the ends.
+    pub(super) fn read(machine: &mut Machine) -> Self {
+        let mut command = machine.here();
+        let counter = |way: &str| format!("/sys/class/net/{TAP}/statistics/{way}_dropped");
+        let output = command.arg("cat").args(["rx", "tx"].map(counter)).output();
+        let text = String::from_utf8(output.expect("cat runs").stdout).expect("it is text");
+        let tap = text.lines().filter_map(|line| line.trim().parse::<u64>().ok()).sum();
+        let text = machine.run(
+            "/bin/tc -s qdisc show; while read -r _ dropped _; do echo backlog $dropped; done \
+             </proc/net/softnet_stat",
+        );
+        let backlog = text.lines().filter_map(|line| line.strip_prefix("backlog "));
+        let backlog = backlog.filter_map(|count| u64::from_str_radix(count, 16).ok()).sum();
+        Self { tap, queues: dropped_by_queues(&text), backlog, ..Self::default() }
+    }
+
+    /// What was dropped since `before`, when the queues were made anew.
+    pub(super) const fn since(self, before: Self) -> Self {
+        let (tap, backlog) = (self.tap - before.tap, self.backlog - before.backlog);
+        Self { tap, backlog, ..self }
+    }
+}
+
+/// Sums `(dropped 3, overlimits 0 requeues 0)` of all queues.
+fn dropped_by_queues(text: &str) -> u64 {
+    let counts = text.split("(dropped ").skip(1);
+    counts.filter_map(|rest| rest.split(',').next()?.parse::<u64>().ok()).sum()
+}
+
+impl fmt::Display for Drops {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { tap, queues, backlog, gateway, receiver } = self;
+        write!(
+            f,
+            "dropped by the tap {tap}, by queues {queues}, by the machine's backlog {backlog}, in \
+             the gateway {gateway}, at the receiver {receiver}"
+        )
+    }
+}
+
+/// Returns what `godwit dccp recv` says that it dropped.
+pub(super) fn unread_drops(said: &str) -> u64 {
+    let line = said.lines().find(|line| line.contains(" more came and were dropped here"));
+    line.and_then(|line| line.split(' ').next()?.parse().ok()).unwrap_or(0)
+}
+
+#[test]
+fn drops_are_read_where_they_are_told() {
+    let text = " Sent 1 bytes 1 pkt (dropped 3, overlimits 0 requeues 0)\n\
+                 Sent 2 bytes 2 pkt (dropped 24, overlimits 0 requeues 0)\n";
+    assert_eq!(dropped_by_queues(text), 27);
+    let said = "received 1 octets in 1 datagrams\n\
+                10 more came and were dropped here: those before them were not written in time\n";
+    assert_eq!((unread_drops(said), unread_drops("received")), (10, 0));
+}

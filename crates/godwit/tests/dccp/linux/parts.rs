@@ -1,0 +1,186 @@
+//! The parts of a round by their names, and what each is expected to take.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use super::Extent;
+use super::cells::{self, Cell, Impairment, Sender, Trait};
+use super::closings::{self, Closing};
+use super::conformance::{self, Group};
+use super::counts;
+use super::echo;
+use super::goodput;
+use super::machine::Machine;
+
+/// Cells in the test command.
+const SAMPLE: usize = 4;
+
+/// A part, which needs a machine for itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Part {
+    Cell(Cell),
+    Closing(Closing),
+    Echo { ccid: u8 },
+    Perf { ccid: u8 },
+    Refusals,
+    Conformance(Group),
+    /// Played when it is named, and in no round.
+    Goodput { is_short: bool },
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cell(cell) => f.write_str(&cell_name(*cell)),
+            Self::Closing(closing) => write!(f, "closing/{}", words_of(&format!("{closing:?}"))),
+            Self::Echo { ccid } => write!(f, "echo/ccid{ccid}"),
+            Self::Perf { ccid } => write!(f, "perf/ccid{ccid}"),
+            Self::Refusals => f.write_str("refusals"),
+            Self::Conformance(group) => write!(f, "conformance/{group}"),
+            Self::Goodput { is_short: false } => f.write_str("goodput"),
+            Self::Goodput { is_short: true } => f.write_str("goodput-short"),
+        }
+    }
+}
+
+/// Returns the parts of one round.
+pub(super) fn of_round(extent: Extent) -> Vec<Part> {
+    let mut chosen = cells::cells();
+    if !extent.is_whole() {
+        // 16 MB through an emulated processor cost too much for each run.
+        chosen.retain(|cell| cell.particular != Trait::Many);
+    }
+    let mut parts: Vec<Part> = extent.choose(chosen, SAMPLE).into_iter().map(Part::Cell).collect();
+    parts.extend(extent.choose(closings::all(), 1).into_iter().map(Part::Closing));
+    for ccid in extent.choose(vec![2, 3], 1) {
+        parts.extend([Part::Echo { ccid }, Part::Perf { ccid }]);
+    }
+    parts.push(Part::Refusals);
+    let groups = if extent.is_whole() { Group::all() } else { vec![conformance::SAMPLE] };
+    parts.extend(groups.into_iter().map(Part::Conformance));
+    parts
+}
+
+/// Returns the parts to play, all rounds of them: those of a round, or the one with the name `only`,
+/// or those whose names begin so.
+pub(super) fn chosen(extent: Extent, only: Option<&str>) -> Vec<Part> {
+    let parts = of_round(extent);
+    let Some(only) = only else { return all_rounds(&parts, extent) };
+    let goodput = [false, true].map(|is_short| Part::Goodput { is_short });
+    if let Some(part) = goodput.into_iter().find(|part| part.to_string() == only) {
+        // It plays the rounds itself, in turn.
+        return vec![part];
+    }
+    all_rounds(&named(&parts, only), extent)
+}
+
+/// Returns the parts of all rounds: in each what takes long comes first, so that the machines end
+/// together.
+fn all_rounds(parts: &[Part], extent: Extent) -> Vec<Part> {
+    let mut parts = parts.to_vec();
+    parts.sort_by(|a, b| b.expected_s().total_cmp(&a.expected_s()));
+    parts.repeat(extent.rounds() as usize)
+}
+
+/// Returns the part of that name, or those whose names begin so.
+fn named(parts: &[Part], only: &str) -> Vec<Part> {
+    let names: Vec<String> = parts.iter().map(ToString::to_string).collect();
+    let is_whole_name = names.iter().any(|name| name == only);
+    let is_named =
+        |name: &String| if is_whole_name { name == only } else { name.starts_with(only) };
+    let chosen: Vec<Part> =
+        parts.iter().zip(&names).filter(|(_, name)| is_named(name)).map(|(part, _)| *part).collect();
+    assert!(!chosen.is_empty(), "no part begins with {only}; there are {}", names.join(", "));
+    chosen
+}
+
+/// Name of a cell: sender, congestion control, version of IP, path, and what else there is to it.
+fn cell_name(cell: Cell) -> String {
+    let Cell { sender, ccid, is_v6, impairment, particular } = cell;
+    let sender = if sender == Sender::Ours { "ours" } else { "kernel" };
+    let ccid = ccid.map_or("any".to_owned(), |ccid| format!("ccid{ccid}"));
+    let family = if is_v6 { "v6" } else { "v4" };
+    let path = match impairment {
+        Impairment::None => "clean".to_owned(),
+        impairment => words_of(&format!("{impairment:?}")),
+    };
+    let particular = match particular {
+        Trait::Plain => String::new(),
+        Trait::Coverage(coverage) => format!("-coverage{coverage}"),
+        particular => format!("-{}", words_of(&format!("{particular:?}"))),
+    };
+    format!("cell/{sender}-{ccid}-{family}-{path}{particular}")
+}
+
+/// Returns a name of Rust in small letters with hyphens.
+fn words_of(name: &str) -> String {
+    let mut words = String::new();
+    for letter in name.chars() {
+        if letter.is_uppercase() && !words.is_empty() {
+            words.push('-');
+        }
+        words.extend(letter.to_lowercase());
+    }
+    words
+}
+
+impl Part {
+    /// Plays the part, and asserts what must hold; the figures in words.
+    pub(super) fn play(
+        self,
+        machine: &mut Machine,
+        extent: Extent,
+        say: &dyn Fn(&str),
+    ) -> String {
+        if !matches!(self, Self::Cell(_)) {
+            machine.clean_path();
+        }
+        match self {
+            Self::Cell(cell) => cells::play_and_check(machine, cell),
+            Self::Closing(closing) => closing.play(machine),
+            Self::Echo { ccid } => echo::every_datagram_comes_back(machine, ccid),
+            Self::Perf { ccid } => counts::perf_counts_the_same_at_both_ends(machine, ccid, extent),
+            Self::Refusals => {
+                counts::refusals_have_the_same_reason_at_both_ends(machine, extent)
+            }
+            Self::Conformance(group) => {
+                conformance::the_verdict_of_each_case_is_known(machine, group, extent)
+            }
+            Self::Goodput { is_short } => {
+                goodput::compare(machine, extent.rounds(), is_short, say)
+            }
+        }
+    }
+
+    /// Seconds that the part takes where the processors have little else to do.
+    pub(super) fn expected_s(self) -> f64 {
+        match self {
+            Self::Cell(Cell { impairment: Impairment::Blackout, .. }) => 20.0,
+            Self::Cell(Cell { particular: Trait::Many, .. }) => 10.0,
+            Self::Cell(_) | Self::Closing(_) | Self::Echo { .. } => 2.0,
+            Self::Perf { .. } => 20.0,
+            Self::Refusals => 15.0,
+            Self::Conformance(group) => group.expected_s(),
+            Self::Goodput { .. } => 1.0,
+        }
+    }
+}
+
+#[test]
+fn every_part_has_a_name_that_finds_it_alone() {
+    let parts = of_round(Extent::Whole { rounds: 1 });
+    let names: BTreeSet<String> = parts.iter().map(ToString::to_string).collect();
+    assert_eq!(names.len(), parts.len());
+    assert!(parts.len() > 100, "{names:?}");
+    for name in &names {
+        let found: Vec<String> =
+            named(&parts, name).iter().map(ToString::to_string).collect();
+        assert_eq!(found, [name.clone()]);
+    }
+    let all_of_kernel = named(&parts, "cell/kernel");
+    assert_eq!(all_of_kernel.len(), cells::cells().len() / 2);
+    let extent = Extent::Whole { rounds: 3 };
+    assert_eq!(chosen(extent, None).len(), 3 * parts.len());
+    assert_eq!(chosen(extent, Some("echo")).len(), 6);
+    assert!(matches!(chosen(extent, Some("goodput"))[..], [Part::Goodput { is_short: false }]));
+}

@@ -1,0 +1,90 @@
+//! What has been played, as lines that are seen at once.
+
+use std::io::Write as _;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::parts::Part;
+
+/// The count of parts, and the time that they took.
+pub(super) struct Progress {
+    began: Instant,
+    parts: usize,
+    expected_s: f64,
+    /// Lines go past the capture of the test runner, for someone who waits.
+    is_live: bool,
+    done: Mutex<Done>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Done {
+    parts: usize,
+    /// Of those parts.
+    expected_s: f64,
+}
+
+impl Progress {
+    pub(super) fn new(parts: &[Part], is_live: bool) -> Self {
+        if is_live {
+            // The name of the test stands before this without an end of line.
+            write("\n");
+        }
+        let expected_s = parts.iter().map(|part| part.expected_s()).sum();
+        let (began, parts, done) = (Instant::now(), parts.len(), Mutex::default());
+        Self { began, parts, expected_s, is_live, done }
+    }
+
+    /// Prints a line that `cargo xtask dccp-linux` shows.
+    pub(super) fn say(&self, line: &str) {
+        if self.is_live {
+            write(&format!("dccp-linux: {line}\n"));
+        } else {
+            println!("dccp-linux: {line}");
+        }
+    }
+
+    /// Prints how a part ended, how many have, and the time until all have.
+    pub(super) fn ended(&self, part: Part, took: Duration, said: &str) {
+        let done = {
+            let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+            done.parts += 1;
+            done.expected_s += part.expected_s();
+            *done
+        };
+        let passed_s = self.began.elapsed().as_secs_f64();
+        let left_s = time_left(passed_s, done.expected_s, self.expected_s);
+        self.say(&format!(
+            "{:>3} of {}, {} passed, about {} left: {part}: {said}, {:.1} s",
+            done.parts,
+            self.parts,
+            minutes(passed_s),
+            minutes(left_s),
+            took.as_secs_f64(),
+        ));
+    }
+}
+
+/// Writes to the standard output past the capture of the test runner.
+fn write(text: &str) {
+    let mut output = std::io::stdout();
+    // Who does not read them does not miss them.
+    let _ = output.write_all(text.as_bytes()).and_then(|()| output.flush());
+}
+
+/// Seconds until all is done, when so much of what was expected took `passed_s`.
+fn time_left(passed_s: f64, done_s: f64, expected_s: f64) -> f64 {
+    passed_s * (expected_s - done_s).max(0.0) / done_s.max(f64::MIN_POSITIVE)
+}
+
+/// Minutes and seconds.
+fn minutes(seconds: f64) -> String {
+    let seconds = seconds.round() as u64;
+    format!("{}:{:02}", seconds / 60, seconds % 60)
+}
+
+#[test]
+fn the_time_left_follows_from_the_pace_so_far() {
+    // Twice as slow as expected.
+    assert_eq!(minutes(time_left(60.0, 30.0, 300.0)), "9:00");
+    assert_eq!(minutes(time_left(61.0, 300.0, 300.0)), "0:00");
+}
