@@ -110,7 +110,7 @@ pub struct Args {
     /// Percent of the datagrams of a step of --search that may be lost, or due and never sent
     #[arg(long, value_name = "PERCENT", default_value = "1", requires = "search", value_parser = parse_percent)]
     loss: f64,
-    /// No control exchange, so that the other end may be any program: a client sends and closes, a server
+    /// No control exchange, so that the other end may be another program: a client sends and closes, a server
     /// counts the datagrams of any sender and answers none
     #[arg(long, conflicts_with_all = ["udp", "reverse", "bidir"])]
     plain: bool,
