@@ -215,7 +215,8 @@ mod tests {
         let told = log.with_extension("told");
         let mut command = Command::new("sh");
         // It ends when its first line was passed on.
-        let script = format!("echo a; until test -e {}; do sleep 0.01; done; printf b", told.display());
+        let script =
+            format!("echo a; until test -e {}; do sleep 0.01; done; printf b", told.display());
         command.args(["-c", &script]);
         let mut lines = Vec::new();
         let end = run_watched(&mut command, "lines", &log, Duration::from_secs(300), |line| {
@@ -225,7 +226,8 @@ mod tests {
         assert!(end.unwrap().is_success());
         // What has no end is no line.
         assert_eq!(lines, ["a"]);
-        [&log, &told].map(|file| fs::remove_file(file).unwrap());
+        fs::remove_file(log).unwrap();
+        fs::remove_file(told).unwrap();
     }
 
     #[test]

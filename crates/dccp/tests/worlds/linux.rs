@@ -14,18 +14,8 @@ const CHANGES: [u8; 10] =
     [1, 32, 4, number::ALLOW_SHORT_SEQNOS, 0, 1, 32, 4, number::ECN_INCAPABLE, 1];
 /// What an end with CCID 3 alone insists on in each Request and Response: feature 192 both ways,
 /// which only CCID 3 has.
-const INSISTS: [u8; 10] = [
-    1,
-    32,
-    4,
-    number::SEND_LOSS_EVENT_RATE,
-    1,
-    1,
-    34,
-    4,
-    number::SEND_LOSS_EVENT_RATE,
-    1,
-];
+const INSISTS: [u8; 10] =
+    [1, 32, 4, number::SEND_LOSS_EVENT_RATE, 1, 1, 34, 4, number::SEND_LOSS_EVENT_RATE, 1];
 /// Changes of CCID for the data of both directions that such an end makes beside.
 const WANTS_CCID_3: [u8; 8] = [32, 4, number::CCID, 3, 34, 4, number::CCID, 3];
 /// Time to the first repetition of a Request, a Close or a CloseReq; each further one takes twice as
@@ -87,8 +77,7 @@ impl LinuxStack {
             Some(Asking::ByName) => &WANTS_CCID_3,
             Some(Asking::ByFeature) | None => &[],
         };
-        let is_replaced =
-            |feature| matches!(feature, number::CCID | number::SEND_LOSS_EVENT_RATE);
+        let is_replaced = |feature| matches!(feature, number::CCID | number::SEND_LOSS_EVENT_RATE);
         let options = match self.ccid_3_alone {
             Some(_) => [&without(options, is_replaced)[..], wanted, &INSISTS, &CHANGES].concat(),
             None => [options, &CHANGES].concat(),
@@ -119,7 +108,9 @@ impl LinuxStack {
         if self.phase == Phase::Gone || is_quiet {
             return Passage::Dropped;
         }
-        if matches!(packet_type, Request | Close | CloseReq) && !self.may_repeat(now_ns, packet_type) {
+        if matches!(packet_type, Request | Close | CloseReq)
+            && !self.may_repeat(now_ns, packet_type)
+        {
             return Passage::Dropped;
         }
         match packet_type {

@@ -133,7 +133,9 @@ fn is_right(plan: &Plan, kind: LinuxKind, report: &Report) -> bool {
             has_met && lost <= 2 + report.taken / 10
         }
         // Linux drops data whose acknowledgement is outside of its own window, and asks by a Sync.
-        LinuxKind::Fast => report.connected == 2 && report.taken >= 100 && lost <= report.taken / 20,
+        LinuxKind::Fast => {
+            report.connected == 2 && report.taken >= 100 && lost <= report.taken / 20
+        }
         // A client of ours tells its user why; a server tells nobody of a Request.
         LinuxKind::NoCommonCcid => {
             report.taken == 0 && (plan.linux != Some(true) || report.disagreements == 1)

@@ -120,31 +120,11 @@ impl Plan {
     /// A world with one connection between an end of ours and one that speaks as Linux does, of which
     /// one sends. Without losses all that is sent must arrive: the path reorders and doubles packets.
     pub(crate) fn with_linux(seed: u64, kind: LinuxKind) -> Self {
-        let is_lossy = kind == LinuxKind::Lossy;
         let mut random = Random::from_seed(seed ^ 0x11_0600);
         let is_server = random.chance(1, 2);
         // A server of Linux that has something to say would not be silent.
         let does_client_send = is_server || random.chance(3, 4);
-        let mut link = || {
-            let delay_ms = 1 + random.below(60);
-            let mut words = format!("limit 1000 delay {delay_ms}ms");
-            words += &match random.below(3) {
-                _ if kind == LinuxKind::Fast => String::new(),
-                0 => String::new(),
-                1 => format!(" reorder {}%", 1 + random.below(40)),
-                _ => format!(" {}us", random.below(delay_ms * 900)),
-            };
-            // A second Request would draw a second Reset of an end of ours, which names nothing.
-            let may_double = !(kind == LinuxKind::NoCommonCcid && is_server);
-            if random.chance(1, 2) && may_double {
-                words += &format!(" duplicate {}%", 1 + random.below(20));
-            }
-            if is_lossy {
-                words += " loss 1%";
-            }
-            words.parse_link()
-        };
-        let links = [link(), link()];
+        let links = [0, 1].map(|_| linux_link(&mut random, kind, is_server));
         let ours = [&[2][..], &[3], &[2, 3], &[3, 2]];
         let ours = *random.pick(&ours).unwrap();
         let (ours, theirs): (&[u8], &[u8]) = match (kind, ours[0]) {
@@ -243,6 +223,27 @@ impl ParseLink for str {
     fn parse_link(&self) -> Settings {
         Settings::parse(self).unwrap_or_else(|problems| panic!("{self}: {problems:?}"))
     }
+}
+
+/// A link of a world with Linux, which is the server or the client.
+fn linux_link(random: &mut Random, kind: LinuxKind, is_server: bool) -> Settings {
+    let delay_ms = 1 + random.below(60);
+    let mut words = format!("limit 1000 delay {delay_ms}ms");
+    words += &match random.below(3) {
+        _ if kind == LinuxKind::Fast => String::new(),
+        0 => String::new(),
+        1 => format!(" reorder {}%", 1 + random.below(40)),
+        _ => format!(" {}us", random.below(delay_ms * 900)),
+    };
+    // A second Request would draw a second Reset of an end of ours, which names nothing.
+    let may_double = !(kind == LinuxKind::NoCommonCcid && is_server);
+    if random.chance(1, 2) && may_double {
+        words += &format!(" duplicate {}%", 1 + random.below(20));
+    }
+    if kind == LinuxKind::Lossy {
+        words += " loss 1%";
+    }
+    words.parse_link()
 }
 
 fn link(random: &mut Random, may_corrupt: bool) -> Settings {

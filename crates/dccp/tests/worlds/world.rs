@@ -6,8 +6,8 @@ use std::net::IpAddr;
 
 use base::Random;
 use dccp::connection::{Config, Connection, Ecn, Event, SendError, State};
-use dccp::feature::{Disagreement, number as feature_number};
 use dccp::endpoint::{Endpoint, Key, Limits, Listener, Secret};
+use dccp::feature::{Disagreement, number as feature_number};
 use dccp::header::checksum::crc32c;
 use dccp::header::{Integrity, Packet, PacketType, ServiceCode};
 use netem::Link;

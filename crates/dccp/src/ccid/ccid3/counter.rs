@@ -65,8 +65,8 @@ mod tests {
     #[test]
     fn tfrc_05_the_counter_of_the_vector() {
         let mut counter = WindowCounter::default();
-        let values = [0, 20, 25, 30, 80, 105, 400, 900, 910, 2_000]
-            .map(|ms| counter.at(ms * MS, 100 * MS));
+        let values =
+            [0, 20, 25, 30, 80, 105, 400, 900, 910, 2_000].map(|ms| counter.at(ms * MS, 100 * MS));
         assert_eq!(values, [0, 0, 1, 1, 3, 4, 9, 14, 14, 3]);
     }
 

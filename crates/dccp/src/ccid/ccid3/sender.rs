@@ -7,7 +7,9 @@ use super::equation;
 use super::intervals::{mean_interval, read_intervals};
 use super::recv_limit::{DataLimit, ReceiveRates};
 use crate::ack_vector::dropped::{self, DropCode};
-use crate::ccid::{Clearance, Feedback, RTT_DEFAULT_NS, RTT_MIN_NS, SenderFigures, SenderHalf, Sent};
+use crate::ccid::{
+    Clearance, Feedback, RTT_DEFAULT_NS, RTT_MIN_NS, SenderFigures, SenderHalf, Sent,
+};
 use crate::option::{DccpOption, Options, number};
 use crate::sequence::SequenceNumber;
 

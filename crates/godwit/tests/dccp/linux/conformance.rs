@@ -90,8 +90,7 @@ pub(super) fn the_verdict_of_each_case_is_known(
     group: Group,
     extent: Extent,
 ) -> String {
-    let listed: BTreeSet<String> =
-        listed().into_iter().filter(|name| group.has(name)).collect();
+    let listed: BTreeSet<String> = listed().into_iter().filter(|name| group.has(name)).collect();
     let retries = machine.run("sysctl -n net.dccp.default.request_retries").trim().to_owned();
     let set = |retries: &str| format!("sysctl -w net.dccp.default.request_retries={retries}");
     machine.run(&set(&REQUEST_RETRIES.to_string()));

@@ -126,7 +126,8 @@ impl<'a> Run<'a> {
                 }
                 Err(panic) => {
                     let said = panic.downcast_ref::<String>().cloned();
-                    let said = said.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
+                    let said =
+                        said.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
                     self.failed(part, began, &said.unwrap_or_default());
                     // What it left behind would disturb the next part: that gets another machine.
                 }

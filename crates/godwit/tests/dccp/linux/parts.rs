@@ -20,12 +20,18 @@ const SAMPLE: usize = 4;
 pub(super) enum Part {
     Cell(Cell),
     Closing(Closing),
-    Echo { ccid: u8 },
-    Perf { ccid: u8 },
+    Echo {
+        ccid: u8,
+    },
+    Perf {
+        ccid: u8,
+    },
     Refusals,
     Conformance(Group),
     /// Played when it is named, and in no round.
-    Goodput { is_short: bool },
+    Goodput {
+        is_short: bool,
+    },
 }
 
 impl fmt::Display for Part {
@@ -88,8 +94,12 @@ fn named(parts: &[Part], only: &str) -> Vec<Part> {
     let is_whole_name = names.iter().any(|name| name == only);
     let is_named =
         |name: &String| if is_whole_name { name == only } else { name.starts_with(only) };
-    let chosen: Vec<Part> =
-        parts.iter().zip(&names).filter(|(_, name)| is_named(name)).map(|(part, _)| *part).collect();
+    let chosen: Vec<Part> = parts
+        .iter()
+        .zip(&names)
+        .filter(|(_, name)| is_named(name))
+        .map(|(part, _)| *part)
+        .collect();
     assert!(!chosen.is_empty(), "no part begins with {only}; there are {}", names.join(", "));
     chosen
 }
@@ -98,7 +108,7 @@ fn named(parts: &[Part], only: &str) -> Vec<Part> {
 fn cell_name(cell: Cell) -> String {
     let Cell { sender, ccid, is_v6, impairment, particular } = cell;
     let sender = if sender == Sender::Ours { "ours" } else { "kernel" };
-    let ccid = ccid.map_or("any".to_owned(), |ccid| format!("ccid{ccid}"));
+    let ccid = ccid.map_or_else(|| "any".to_owned(), |ccid| format!("ccid{ccid}"));
     let family = if is_v6 { "v6" } else { "v4" };
     let path = match impairment {
         Impairment::None => "clean".to_owned(),
@@ -126,12 +136,7 @@ fn words_of(name: &str) -> String {
 
 impl Part {
     /// Plays the part, and asserts what must hold; the figures in words.
-    pub(super) fn play(
-        self,
-        machine: &mut Machine,
-        extent: Extent,
-        say: &dyn Fn(&str),
-    ) -> String {
+    pub(super) fn play(self, machine: &mut Machine, extent: Extent, say: &dyn Fn(&str)) -> String {
         if !matches!(self, Self::Cell(_)) {
             machine.clean_path();
         }
@@ -140,15 +145,11 @@ impl Part {
             Self::Closing(closing) => closing.play(machine),
             Self::Echo { ccid } => echo::every_datagram_comes_back(machine, ccid),
             Self::Perf { ccid } => counts::perf_counts_the_same_at_both_ends(machine, ccid, extent),
-            Self::Refusals => {
-                counts::refusals_have_the_same_reason_at_both_ends(machine, extent)
-            }
+            Self::Refusals => counts::refusals_have_the_same_reason_at_both_ends(machine, extent),
             Self::Conformance(group) => {
                 conformance::the_verdict_of_each_case_is_known(machine, group, extent)
             }
-            Self::Goodput { is_short } => {
-                goodput::compare(machine, extent.rounds(), is_short, say)
-            }
+            Self::Goodput { is_short } => goodput::compare(machine, extent.rounds(), is_short, say),
         }
     }
 
@@ -173,9 +174,8 @@ fn every_part_has_a_name_that_finds_it_alone() {
     assert_eq!(names.len(), parts.len());
     assert!(parts.len() > 100, "{names:?}");
     for name in &names {
-        let found: Vec<String> =
-            named(&parts, name).iter().map(ToString::to_string).collect();
-        assert_eq!(found, [name.clone()]);
+        let found: Vec<String> = named(&parts, name).iter().map(ToString::to_string).collect();
+        assert_eq!(found.iter().collect::<Vec<_>>(), [name]);
     }
     let all_of_kernel = named(&parts, "cell/kernel");
     assert_eq!(all_of_kernel.len(), cells::cells().len() / 2);
