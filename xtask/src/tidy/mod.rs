@@ -10,6 +10,7 @@ mod finding;
 mod layers;
 mod modules;
 mod purity;
+mod security;
 mod source;
 mod style;
 mod workspace;
@@ -67,6 +68,7 @@ pub(crate) fn run(root: &Path, extent: Extent) -> Result<Verdict, String> {
         &modules::RULES,
         &style::RULES,
         &documents::RULES,
+        &security::RULES,
     ]
     .concat();
     let mut verdict = Verdict { passed: rules.len() - broken.len(), failed: broken.len() };
@@ -161,6 +163,7 @@ fn findings(workspace: &Workspace) -> Vec<Finding> {
     purity::check(workspace, &test_files, &mut findings);
     style::check(workspace, &mut findings);
     documents::check(workspace, &mut findings);
+    security::check(workspace, &mut findings);
     findings.sort();
     findings.dedup();
     findings
