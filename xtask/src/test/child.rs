@@ -53,23 +53,29 @@ pub(crate) fn run(
     log: &Path,
     limit: Duration,
 ) -> Result<End, String> {
-    run_watched(command, marker, log, limit, |_| ())
+    run_watched(command, marker, log, limit, |_| (), || ())
 }
 
-/// Runs `command` as [`run`] does, and gives `each_line` the lines of its log while it runs.
+/// Runs `command` as [`run`] does, gives `each_line` the lines of its log while it runs, and calls
+/// `look` several times a second meanwhile.
 pub(crate) fn run_watched(
     command: &mut Command,
     marker: &str,
     log: &Path,
     limit: Duration,
     mut each_line: impl FnMut(&str),
+    mut look: impl FnMut(),
 ) -> Result<End, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", log.display());
     let output = File::create(log).map_err(failed)?;
     let errors = output.try_clone().map_err(failed)?;
     let mut lines = Lines { file: File::open(log).map_err(failed)?, begun: Vec::new() };
     command.stdout(output).stderr(errors);
-    let end = wait_watched(command, marker, limit, || lines.pass_on(&mut each_line))?;
+    let watch = || {
+        lines.pass_on(&mut each_line);
+        look();
+    };
+    let end = wait_watched(command, marker, limit, watch)?;
     lines.pass_on(&mut each_line);
     Ok(end)
 }
@@ -219,10 +225,12 @@ mod tests {
             format!("echo a; until test -e {}; do sleep 0.01; done; printf b", told.display());
         command.args(["-c", &script]);
         let mut lines = Vec::new();
-        let end = run_watched(&mut command, "lines", &log, Duration::from_secs(300), |line| {
+        let keep = |line: &str| {
             fs::write(&told, "").unwrap();
             lines.push(line.to_owned());
-        });
+        };
+        let limit = Duration::from_secs(300);
+        let end = run_watched(&mut command, "lines", &log, limit, keep, || ());
         assert!(end.unwrap().is_success());
         // What has no end is no line.
         assert_eq!(lines, ["a"]);

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use super::Session;
 use super::child;
 use super::programs::{self, Built};
+use super::progress::{self, Watch};
 use super::tally::{Tally, read_output};
 
 /// Longer than any suite takes to begin and end.
@@ -110,12 +111,17 @@ fn run_suite(
     let started = Instant::now();
     let count = u32::try_from(request.count).unwrap_or(u32::MAX);
     let limit = SUITE_LIMIT.saturating_add(long.case_limit.saturating_mul(count));
+    let file = log.with_extension("progress");
+    command.env(progress::FILE, &file);
+    let mut watch = Watch::new(suite.name, suite.tests.len(), file);
+    let look = || watch.look(started.elapsed()).into_iter().for_each(|line| println!("{line}"));
     let begin = format!("{}: ", long.command);
-    let end = child::run_watched(&mut command, &session.marker, &log, limit, |line| {
+    let show = |line: &str| {
         if let Some(counts) = line.strip_prefix(&begin) {
             println!("    {counts}");
         }
-    })?;
+    };
+    let end = child::run_watched(&mut command, &session.marker, &log, limit, show, look)?;
     let text = String::from_utf8_lossy(&fs::read(&log).unwrap_or_default()).into_owned();
     let (mut tally, reasons) = read_output(&text);
     let is_whole = tally.passed + tally.skipped == suite.tests.len();

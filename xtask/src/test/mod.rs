@@ -23,6 +23,7 @@ mod main_job;
 pub(crate) mod pages;
 mod privilege;
 mod programs;
+mod progress;
 mod sandbox;
 mod schedule;
 mod setup;

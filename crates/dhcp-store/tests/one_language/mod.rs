@@ -6,9 +6,10 @@
 mod v4;
 mod v6;
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
 
 use base::{Now, Random};
 use dhcp_config::IncludeResolver;
@@ -23,11 +24,14 @@ use dhcp_store::sql::row::Layout;
 use dhcp_store::sql::{Backend, Database, Schema, SharedRows};
 use dhcp_store::storage::DiskStorage;
 use dhcp_store::store::Cause;
+use testbed::Progress;
 
 use crate::sql::{Place, open};
 
-/// Leases that go to a database at once.
-const AT_ONCE: usize = 500;
+/// Leases that are made before they go to a store, as many as a busy server writes at once.
+const AT_ONCE: usize = 5_000;
+/// Rounds of leases that wait for a database at most.
+const WAITING_MAX: usize = 2;
 /// Messages per lease after which a configuration is thought to make none.
 const MESSAGES_MAX: u64 = 40;
 
@@ -40,6 +44,10 @@ trait Hostile: Protocol + SharedRows {
 
     /// The next message of a client, given the reply to the one before, and how it comes in.
     fn message(random: &mut Random, reply: Option<&[u8]>) -> (Vec<u8>, Self::Ingress);
+
+    /// `lease` at an address that clients get only by this function, of which there is one for each
+    /// `number`.
+    fn moved(lease: Self::Lease, number: u32) -> Self::Lease;
 
     /// `lease` as far as lease files keep it: names in lower case, no type of a hardware address that
     /// has no octets, in DHCPv4 no type at all.
@@ -114,21 +122,24 @@ impl<P: Hostile> Engine<P> {
     }
 }
 
-/// Leases of all configurations, checked as they come; those of one address replace each other.
-fn all_leases<P: Hostile>(mut check: impl FnMut(&[P::Lease])) -> u64 {
+/// Gives leases of all configurations to `check` as they are made, some thousands at a time.
+fn all_leases<P: Hostile>(mut check: impl FnMut(Vec<P::Lease>)) -> u64 {
     let cases = number("GODWIT_FUZZ_CASES", 2_400);
     let seed = number("GODWIT_SIM_SEED", 1);
     println!("seed {seed}, {cases} cases");
     let configurations = P::configurations();
     let mut random = Random::from_seed(seed);
-    let mut omissions = 0;
+    let mut progress = Progress::of(cases);
+    let (mut omissions, mut done) = (0, 0);
     for configuration in &configurations {
         let mut engine = Engine::<P>::new(configuration);
         let mut left = (cases as usize).div_ceil(configurations.len());
         while left > 0 {
             let leases = engine.leases(left.min(AT_ONCE), &mut random);
             left = left.saturating_sub(leases.len());
-            check(&leases);
+            done += leases.len() as u64;
+            check(leases);
+            progress.note(done);
         }
         omissions += engine.counters.omissions().map(|(_, count)| count).sum::<u64>();
     }
@@ -137,6 +148,19 @@ fn all_leases<P: Hostile>(mut check: impl FnMut(&[P::Lease])) -> u64 {
 
 fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().unwrap())
+}
+
+/// Gives every lease an address of its own: the clients are few and have theirs again and again, of
+/// which only the last one would be read back.
+fn apart<P: Hostile>(leases: Vec<P::Lease>) -> Vec<P::Lease> {
+    let mut taken = BTreeSet::new();
+    let numbered = (0..).zip(leases);
+    let own_or_other =
+        numbered.map(|(number, lease)| match taken.insert(<P as Rows>::address(&lease)) {
+            true => lease,
+            false => P::moved(lease, number),
+        });
+    own_or_other.collect()
 }
 
 fn newest_of<P: Hostile>(
@@ -154,49 +178,70 @@ fn come_back_from_files<P: Hostile>() {
     let name = format!("godwit-language-{}-{}", P::PACKETS, std::process::id());
     let path: PathBuf = std::env::temp_dir().join(name);
     let omissions = all_leases::<P>(|leases| {
-        let mut file = Vec::new();
-        newest::<P>().encode_header(&Format::of::<P>(), &mut file);
-        for lease in leases {
-            encode_row::<P>(&P::row_of(lease), newest::<P>(), &mut file);
-            let mut line = Vec::new();
-            operation::write::<P>(&Cause::Put, &P::row_of(lease), &mut line);
-            let read = operation::read::<P>(line.strip_suffix(b"\n").unwrap());
-            let Ok(Operation::Write(write)) = &read else { panic!("{lease:?}: {read:?}") };
-            if !P::is_deleted(lease) {
-                assert_eq!(write.lease, P::as_filed(lease));
-            }
-        }
-        std::fs::write(&path, &file).unwrap();
-        let loaded = load_file::<P>(&DiskStorage, &path).unwrap();
-        std::fs::remove_file(&path).unwrap();
-        assert_eq!((loaded.1.bad_rows, loaded.1.rubbish_rows), (0, 0), "{:?}", loaded.1.errors);
-        let newest = newest_of::<P>(leases, P::as_filed);
-        let read: BTreeMap<_, _> =
-            loaded.0.into_iter().map(|lease| (<P as Rows>::address(&lease), lease)).collect();
-        for (address, lease) in &newest {
-            assert!(
-                read.get(address) == Some(lease),
-                "{lease:?} is read as {:?}",
-                read.get(address)
-            );
-        }
+        through_file::<P>(&apart::<P>(leases), &path);
     });
     assert!(omissions > 0, "something did not fit");
 }
 
-/// Tables of a database of each version.
+fn through_file<P: Hostile>(leases: &[P::Lease], path: &Path) {
+    let mut file = Vec::new();
+    newest::<P>().encode_header(&Format::of::<P>(), &mut file);
+    for lease in leases {
+        encode_row::<P>(&P::row_of(lease), newest::<P>(), &mut file);
+        let mut line = Vec::new();
+        operation::write::<P>(&Cause::Put, &P::row_of(lease), &mut line);
+        let read = operation::read::<P>(line.strip_suffix(b"\n").unwrap());
+        let Ok(Operation::Write(write)) = &read else { panic!("{lease:?}: {read:?}") };
+        if !P::is_deleted(lease) {
+            assert_eq!(write.lease, P::as_filed(lease));
+        }
+    }
+    std::fs::write(path, &file).unwrap();
+    let loaded = load_file::<P>(&DiskStorage, path).unwrap();
+    std::fs::remove_file(path).unwrap();
+    assert_eq!((loaded.1.bad_rows, loaded.1.rubbish_rows), (0, 0), "{:?}", loaded.1.errors);
+    let newest = newest_of::<P>(leases, P::as_filed);
+    let read: BTreeMap<_, _> =
+        loaded.0.into_iter().map(|lease| (<P as Rows>::address(&lease), lease)).collect();
+    for (address, lease) in &newest {
+        assert!(read.get(address) == Some(lease), "{lease:?} is read as {:?}", read.get(address));
+    }
+}
+
+/// Tables of a database of each version, each written by a thread of its own: leases are made once for
+/// all of them.
 fn come_back_from_tables<P: Hostile>(backend: Backend) {
     let Some(place) = Place::new(backend, "language") else { return };
-    for schema in Schema::ALL {
-        if schema.statements(backend).is_none() {
-            continue;
-        }
-        let name = format!("language_{}_{schema:?}", P::PACKETS).to_lowercase();
-        let mut database = open(&place.create(&name));
-        database.install(schema).unwrap();
-        let layout = database.layout().unwrap();
-        all_leases::<P>(|leases| through_table::<P>(&mut database, layout, leases));
-    }
+    let versions = Schema::ALL.into_iter().filter(|schema| schema.statements(backend).is_some());
+    let databases: Vec<(Database, Layout)> = versions
+        .map(|schema| {
+            let name = format!("language_{}_{schema:?}", P::PACKETS).to_lowercase();
+            let mut database = open(&place.create(&name));
+            database.install(schema).unwrap();
+            let layout = database.layout().unwrap();
+            (database, layout)
+        })
+        .collect();
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = databases
+            .into_iter()
+            .map(|(mut database, layout)| {
+                let (sender, rounds) = sync_channel::<Arc<Vec<P::Lease>>>(WAITING_MAX);
+                scope.spawn(move || {
+                    for leases in rounds {
+                        through_table::<P>(&mut database, layout, &leases);
+                    }
+                });
+                sender
+            })
+            .collect();
+        all_leases::<P>(|leases| {
+            let round = Arc::new(apart::<P>(leases));
+            for writer in &writers {
+                writer.send(Arc::clone(&round)).expect("no lease was lost or changed so far");
+            }
+        });
+    });
 }
 
 fn through_table<P: Hostile>(database: &mut Database, layout: Layout, leases: &[P::Lease]) {

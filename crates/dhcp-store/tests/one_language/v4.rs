@@ -68,6 +68,11 @@ impl Hostile for V4 {
         (octets, Ingress::routed(SocketAddrV4::new(RELAY, 67), SERVER))
     }
 
+    fn moved(lease: Lease, number: u32) -> Lease {
+        // Beyond the pool.
+        Lease { address: Ipv4Addr::from_bits(0x0ac9_0000 + number), ..lease }
+    }
+
     fn as_filed(lease: &Lease) -> Lease {
         let hardware = match lease.hardware.octets() {
             [] => HardwareAddress::NONE,

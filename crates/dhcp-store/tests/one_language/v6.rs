@@ -4,7 +4,7 @@ use std::net::{Ipv6Addr, SocketAddrV6};
 
 use base::Random;
 use dhcp_engine::v6::{Ingress, Snapshot};
-use dhcp_lease::v6::{HardwareSource, Lease, LeaseTable, V6};
+use dhcp_lease::v6::{HardwareSource, IaKind, Lease, LeaseTable, Resource, V6};
 use dhcp_lease::{ClientId, HardwareAddress, LeaseState};
 use dhcp_store::sql::row::Layout;
 use dhcp_store::sql::{Backend, Schema};
@@ -77,6 +77,15 @@ impl Hostile for V6 {
             door: 0,
         };
         (hostile::v6::message(random, RELAY), ingress)
+    }
+
+    fn moved(lease: Lease, number: u32) -> Lease {
+        let (first, step) = match lease.resource.kind {
+            IaKind::Prefix => (0x2001_0db8_4000_u128 << 80, 128 - lease.resource.len),
+            IaKind::Address => (0x2001_0db8_0002_u128 << 80, 0),
+        };
+        let address = Ipv6Addr::from_bits(first + (u128::from(number) << step));
+        Lease { resource: Resource { address, ..lease.resource }, ..lease }
     }
 
     fn as_filed(lease: &Lease) -> Lease {
