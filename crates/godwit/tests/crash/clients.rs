@@ -61,6 +61,16 @@ impl Clients {
 
     /// Acts until `acknowledgements` more have come and, after that, `messages` more were sent.
     pub(crate) fn act(&mut self, acknowledgements: u64, messages: u64) -> Result<(), String> {
+        self.act_if(acknowledgements, messages, &mut || true)
+    }
+
+    /// Acts as [`Self::act`] does, but gives up when no answer comes and not `goes_on`.
+    pub(crate) fn act_if(
+        &mut self,
+        acknowledgements: u64,
+        messages: u64,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<(), String> {
         let enough = self.ledger.acknowledged + acknowledgements;
         let mut left = messages;
         loop {
@@ -76,7 +86,7 @@ impl Clients {
             if left == 0 && self.ledger.acknowledged >= enough {
                 return Ok(());
             }
-            self.receive()?;
+            self.receive(goes_on)?;
         }
     }
 
@@ -122,7 +132,7 @@ impl Clients {
 
     fn wait_for_room(&mut self, below: usize) -> Result<(), String> {
         while self.pending.len() >= below {
-            self.receive()?;
+            self.receive(&mut || true)?;
         }
         Ok(())
     }
@@ -163,8 +173,8 @@ impl Clients {
         self.sent += 1;
     }
 
-    /// Takes one answer; what waits is sent again when none comes.
-    fn receive(&mut self) -> Result<(), String> {
+    /// Takes one answer; what waits is sent again when none comes, as long as `goes_on`.
+    fn receive(&mut self, goes_on: &mut dyn FnMut() -> bool) -> Result<(), String> {
         let mut buffer = [0; 2048];
         for _ in 0..RETRANSMISSIONS_MAX {
             match self.socket.recv(&mut buffer) {
@@ -172,6 +182,9 @@ impl Clients {
                 Err(error)
                     if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) =>
                 {
+                    if !goes_on() {
+                        break;
+                    }
                     let waiting: Vec<_> = self.pending.iter().map(|(&x, &p)| (x, p)).collect();
                     for (xid, Pending { client, ask }) in waiting {
                         self.transmit(xid, client, ask);

@@ -25,11 +25,15 @@ const LEFT_OUT: [&str; 2] = ["shutdown", "config-set"];
 /// Libraries that add commands.
 const HOOKS: [&str; 5] = ["class_cmds", "host_cmds", "lease_cmds", "stat_cmds", "subnet_cmds"];
 /// Values that arguments are replaced by.
-const VALUES: [&str; 16] = [
+const VALUES: [&str; 20] = [
     "null",
     "true",
     "-1",
+    "4294967295",
+    "9223372036854775807",
+    "-9223372036854775808",
     "18446744073709551616",
+    "\"2001:db8::ffff:ffff:ffff:ffff/129\"",
     "1e400",
     "\"\"",
     "\"\\u0000\"",

@@ -1,0 +1,223 @@
+//! The judge of the datagram suites: attacks a server, and finds that it ended, grew, or left honest
+//! clients without an answer.
+
+use std::time::Duration;
+
+use base::Random;
+use testbed::Progress;
+
+use super::family;
+
+/// Hostile datagrams between two answers to honest clients.
+const BURST: u64 = 32;
+/// Share of the datagrams after which memory is looked at first: by then the hostile clients have all
+/// leases that they can get, and every buffer is in use.
+const WARM_SHARE: f64 = 0.4;
+/// Growth of a server after that, in KiB, for fragmentation of the heap. Of a million datagrams 600,000
+/// follow, so 17 octets kept of each would be more.
+const GROWTH_MAX_KIB: u64 = 10_000;
+/// Datagrams from which on honest clients must be served in each second: those of
+/// `cargo xtask hostile`, which runs one suite at a time.
+const WHOLE: u64 = 1_000_000;
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
+/// A server under attack, with its honest clients.
+pub(super) trait Scene {
+    /// Sends a hostile datagram.
+    fn strike(&mut self, datagram: &[u8]);
+
+    /// Waits until an honest client has been answered.
+    fn serve_honest(&mut self) -> Result<(), String>;
+
+    /// Has every honest client that has a lease keep it.
+    fn renew_all(&mut self) -> Result<(), String>;
+
+    /// Returns whether the server has ended.
+    fn has_ended(&mut self) -> bool;
+
+    /// Resident memory of the server, in KiB.
+    fn resident_kib(&self) -> u64;
+
+    /// Datagrams that the server's sockets had no room for.
+    fn dropped(&self) -> u64;
+
+    /// Time on a clock of the scene's own.
+    fn now(&self) -> Duration;
+}
+
+/// Memory, waits and drops of a server that was attacked.
+#[derive(Debug)]
+pub(super) struct AttackReport {
+    count: u64,
+    /// Resident memory once warm, and at the end.
+    pub(super) warm_kib: u64,
+    pub(super) end_kib: u64,
+    /// The longest time between two answers to honest clients.
+    pub(super) longest_wait: Duration,
+    /// Datagrams that the server's sockets had no room for.
+    pub(super) dropped: u64,
+}
+
+impl AttackReport {
+    /// Returns what the server did wrong, in words.
+    pub(super) fn verdict(&self) -> Result<(), String> {
+        let Self { count, warm_kib, end_kib, longest_wait, dropped } = self;
+        if dropped * 10 >= *count {
+            return Err(format!("there was no room for {dropped} of {count} datagrams"));
+        }
+        // In a few datagrams beside other tests a wait says nothing of the server.
+        if *count >= WHOLE && *longest_wait >= LONGEST_WAIT {
+            let waited = longest_wait.as_millis();
+            return Err(format!("honest clients had no answer for {waited} ms"));
+        }
+        if *end_kib >= warm_kib + GROWTH_MAX_KIB {
+            return Err(format!("the server grew from {warm_kib} to {end_kib} KiB"));
+        }
+        Ok(())
+    }
+}
+
+/// Sends `count` hostile datagrams with honest clients between them.
+pub(super) fn attack(
+    datagram: fn(&mut Random, &mut [u8]) -> usize,
+    scene: &mut impl Scene,
+    random: &mut Random,
+    count: u64,
+) -> Result<AttackReport, String> {
+    let mut report =
+        AttackReport { count, warm_kib: 0, end_kib: 0, longest_wait: Duration::ZERO, dropped: 0 };
+    let mut served = scene.now();
+    let mut progress = Progress::of(count);
+    let mut buffer = vec![0; family::BUFFER_LEN];
+    for number in 0..count {
+        let len = datagram(random, &mut buffer);
+        scene.strike(&buffer[..len]);
+        if number % BURST == 0 {
+            progress.note(number);
+            let answered = scene.serve_honest();
+            answered.map_err(|silence| cause(scene, silence))?;
+            report.longest_wait = report.longest_wait.max(scene.now() - served);
+            served = scene.now();
+        }
+        if number == (count as f64 * WARM_SHARE) as u64 {
+            report.warm_kib = scene.resident_kib();
+        }
+    }
+    let renewed = scene.renew_all();
+    renewed.map_err(|silence| cause(scene, silence))?;
+    if scene.has_ended() {
+        return Err(ENDED.to_owned());
+    }
+    report.end_kib = scene.resident_kib();
+    report.dropped = scene.dropped();
+    Ok(report)
+}
+
+const ENDED: &str = "the server has ended";
+
+/// The cause why honest clients have no answer.
+fn cause(scene: &mut impl Scene, silence: String) -> String {
+    if scene.has_ended() { ENDED.to_owned() } else { silence }
+}
+
+/// A mistake that a planted server makes from some datagram on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mistake {
+    None,
+    Abort,
+    /// It keeps so many octets of each datagram.
+    Leak(u64),
+    /// It answers nobody.
+    Silence,
+    /// It answers after so long.
+    Pause(Duration),
+    /// It takes nothing from its sockets.
+    Deafness,
+}
+
+/// A server that makes a mistake, on a clock that only its answers move.
+struct Planted {
+    mistake: Mistake,
+    received: u64,
+    now: Duration,
+}
+
+/// Datagrams before a planted server makes its mistake.
+const SOUND: u64 = 700;
+
+impl Planted {
+    fn errs(&self) -> bool {
+        self.received > SOUND
+    }
+}
+
+impl Scene for Planted {
+    fn strike(&mut self, _datagram: &[u8]) {
+        self.received += 1;
+    }
+
+    fn serve_honest(&mut self) -> Result<(), String> {
+        self.now += Duration::from_millis(1);
+        match self.mistake {
+            Mistake::Abort | Mistake::Silence if self.errs() => Err("no answer".to_owned()),
+            Mistake::Pause(pause) if self.errs() => {
+                self.now += pause;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn renew_all(&mut self) -> Result<(), String> {
+        self.serve_honest()
+    }
+
+    fn has_ended(&mut self) -> bool {
+        self.mistake == Mistake::Abort && self.errs()
+    }
+
+    fn resident_kib(&self) -> u64 {
+        match self.mistake {
+            Mistake::Leak(octets) => 50_000 + self.received * octets / 1024,
+            _ => 50_000,
+        }
+    }
+
+    fn dropped(&self) -> u64 {
+        if self.mistake == Mistake::Deafness { self.received - SOUND } else { 0 }
+    }
+
+    fn now(&self) -> Duration {
+        self.now
+    }
+}
+
+fn judged(mistake: Mistake, count: u64) -> Result<(), String> {
+    let mut planted = Planted { mistake, received: 0, now: Duration::ZERO };
+    let one_octet = |_: &mut Random, _: &mut [u8]| 1;
+    attack(one_octet, &mut planted, &mut Random::from_seed(1), count)?.verdict()
+}
+
+#[test]
+fn a_server_that_makes_no_mistake_withstands() {
+    for count in [1_000, WHOLE] {
+        assert_eq!(judged(Mistake::None, count), Ok(()));
+        assert_eq!(judged(Mistake::Pause(Duration::from_millis(900)), count), Ok(()));
+        assert_eq!(judged(Mistake::Leak(1), count), Ok(()));
+    }
+}
+
+#[test]
+fn an_abort_a_silence_and_a_leak_are_found() {
+    for count in [1_000, WHOLE] {
+        assert_eq!(judged(Mistake::Abort, count), Err("the server has ended".to_owned()));
+        assert_eq!(judged(Mistake::Silence, count), Err("no answer".to_owned()));
+        assert!(judged(Mistake::Deafness, count).unwrap_err().starts_with("there was no room"));
+    }
+    let grown = judged(Mistake::Leak(18), WHOLE).unwrap_err();
+    assert_eq!(grown, "the server grew from 57031 to 67578 KiB");
+    let paused = judged(Mistake::Pause(LONGEST_WAIT), WHOLE).unwrap_err();
+    assert_eq!(paused, "honest clients had no answer for 1001 ms");
+    // An abort by the last datagram meets no honest client any more.
+    assert_eq!(judged(Mistake::Abort, SOUND + 1), Err("the server has ended".to_owned()));
+}
