@@ -201,12 +201,12 @@ fn log_report(report: &LoadReport, path: &Path) {
             "cut {} octets of an unfinished row off the end", report.torn_octets
         );
     }
-    if let Some(copy) = &report.set_aside {
+    for copy in &report.set_aside {
         tracing::warn!(
             target: DHCPSRV,
             id = "DHCPSRV_MEMFILE_LEASE_FILE_DAMAGED",
-            "lease file {} is damaged: another program has cut or changed it; set aside as {}, \
-             and its sound rows were loaded",
+            "lease file {} is damaged: another program has cut or changed it, or one next to it; \
+             set aside as {}, and its sound rows were loaded",
             path.display(),
             copy.display()
         );

@@ -1,6 +1,7 @@
 //! Certificates and keys in files, for whoever speaks TLS: to databases, and at control sockets. What
 //! does not serve is told in words that name the file.
 
+use std::fmt;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -8,6 +9,8 @@ use std::path::Path;
 use rustls::RootCertStore;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+use crate::regular_file;
 
 /// The certificates of authorities in the file `anchor`, or in the files of the folder `anchor`.
 ///
@@ -44,17 +47,21 @@ pub fn identity(
     key: &Path,
 ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), String> {
     let chain = chain(certificate)?;
-    let key = PrivateKeyDer::from_pem_file(key)
-        .map_err(|cause| format!("cannot read the key {}: {cause}", key.display()))?;
+    let unreadable =
+        |cause: &dyn fmt::Display| format!("cannot read the key {}: {cause}", key.display());
+    let octets = regular_file::read(key).map_err(|cause| unreadable(&cause))?;
+    let key = PrivateKeyDer::from_pem_slice(&octets).map_err(|cause| unreadable(&cause))?;
     Ok((chain, key))
 }
 
 fn chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let wrong = |cause| format!("cannot read certificates from {}: {cause}", path.display());
-    let found: Vec<_> = CertificateDer::pem_file_iter(path)
-        .map_err(wrong)?
+    let wrong = |cause: &dyn fmt::Display| {
+        format!("cannot read certificates from {}: {cause}", path.display())
+    };
+    let octets = regular_file::read(path).map_err(|cause| wrong(&cause))?;
+    let found: Vec<_> = CertificateDer::pem_slice_iter(&octets)
         .collect::<Result<_, _>>()
-        .map_err(wrong)?;
+        .map_err(|cause| wrong(&cause))?;
     if found.is_empty() {
         return Err(format!("{} holds no certificate", path.display()));
     }

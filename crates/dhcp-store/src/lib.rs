@@ -6,6 +6,7 @@
 //! - [`log`]: rounds that write the rows of all shards at once, and what they promise.
 //! - [`database`]: rounds that a database carries out, which decides who owns an address.
 //! - [`certificates`]: certificates and keys in files.
+//! - [`regular_file`]: small files that a configuration names.
 //! - [`hosts`]: looking reservations up in databases without waiting for them.
 //! - [`sql`]: Kea's tables in MariaDB, MySQL, PostgreSQL and SQLite: schema, rows, leases in bulk.
 //! - [`store`]: the [`LeaseStore`](dhcp_lease::LeaseStore) made of the shared lease table and a
@@ -19,6 +20,7 @@ pub mod database;
 pub mod hosts;
 pub mod log;
 pub mod memfile;
+pub mod regular_file;
 pub mod sql;
 pub mod storage;
 pub mod store;

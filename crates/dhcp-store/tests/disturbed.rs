@@ -233,7 +233,43 @@ fn load(octets: &[u8]) -> (Vec<Lease>, Option<PathBuf>, PowerCutStorage) {
     let (_, mut leases, report) =
         Memfile::open::<V4>(Arc::new(storage.clone()), live(), options).unwrap();
     leases.sort_by_key(|lease| lease.address);
-    (leases, report.set_aside, storage)
+    assert!(report.set_aside.len() <= 1, "{:?}", report.set_aside);
+    (leases, report.set_aside.into_iter().next(), storage)
+}
+
+#[test]
+fn damaged_files_next_to_the_live_one_are_set_aside_too() {
+    let mut header = Vec::new();
+    newest::<V4>().encode_header(&Format::of::<V4>(), &mut header);
+    let rows: Vec<u8> = [lease(1, 5), lease(2, 6)].iter().flat_map(row).collect();
+    let found = [lease(1, 5), lease(2, 6), lease(9, 7)];
+    let garbage: Vec<u8> = (0..3_000_u32).map(|n| ((n * n) >> 3) as u8).collect();
+    let cases: [(Vec<u8>, &[Lease]); 5] = [
+        (vec![0; 5_000], &found[2..]),
+        ([vec![0; 1_000], rows.clone()].concat(), &found),
+        (rows.clone(), &found),
+        (garbage, &found[2..]),
+        (b"{ \"Dhcp4\": {\n} }\n".to_vec(), &found[2..]),
+    ];
+    for suffix in [".1", ".2", ".completed"] {
+        for (octets, expected) in &cases {
+            let storage = disk(Faults::default());
+            let put = |path: &Path, octets: &[u8]| {
+                write_all_at(&*storage.create(path).unwrap(), 0, octets).unwrap();
+            };
+            put(live(), &[header.clone(), row(&lease(9, 7))].concat());
+            put(&beside(suffix), octets);
+            let options = OpenOptions { threads: 1, wall_s: 77, ..OpenOptions::default() };
+            let opened = Memfile::open::<V4>(Arc::new(storage.clone()), live(), options);
+            let (_, mut leases, report) = opened.unwrap_or_else(|error| panic!("{error}"));
+            leases.sort_by_key(|lease| lease.address);
+            assert_eq!(leases, *expected, "{suffix}");
+            let copy = beside(&format!("{suffix}.broken-77"));
+            assert_eq!(report.set_aside, std::slice::from_ref(&copy));
+            assert_eq!(storage.contents(&copy).unwrap(), *octets);
+            assert_eq!(open(&copy_of(&storage)).1, *expected, "{suffix}: and again");
+        }
+    }
 }
 
 #[test]

@@ -10,18 +10,9 @@ use super::columns::Header;
 use super::format::Format;
 use super::load::Source;
 use super::open::OpenError;
-use crate::storage::{LogFile, Storage, read_full_at, write_all_at};
+use crate::storage::{LogFile, read_full_at, write_all_at};
 
 pub(super) type Opened = (Arc<dyn LogFile>, Found);
-
-pub(super) fn find(
-    format: &Format,
-    storage: &dyn Storage,
-    path: &Path,
-) -> Result<Option<Opened>, OpenError> {
-    let file = storage.open(path).tried("open", path)?;
-    file.map(|file| find_in(format, path, file)).transpose()
-}
 
 pub(super) fn find_in(
     format: &Format,

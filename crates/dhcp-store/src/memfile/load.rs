@@ -72,8 +72,8 @@ pub struct LoadReport {
     pub errors: Vec<RowError>,
     /// Octets cut off the end of the live file: a row that was being written.
     pub torn_octets: u64,
-    /// Copy of a live file that was damaged, and of which the sound rows were loaded.
-    pub set_aside: Option<PathBuf>,
+    /// Copies of files that were damaged, and of which the sound rows were loaded.
+    pub set_aside: Vec<PathBuf>,
 }
 
 /// Why files could not be loaded.

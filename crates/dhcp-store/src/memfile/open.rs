@@ -9,7 +9,7 @@ use super::attempt::{BlockWriter, Tried, prepare, rename};
 use super::cleanup::{Cleanup, CleanupError, Found};
 use super::columns::Columns;
 use super::format::{Format, Rows};
-use super::inspect::{Opened, find, find_in, flush_again, inspect};
+use super::inspect::{Opened, find_in, flush_again, inspect};
 use super::intake::{Collected, Intake};
 use super::load::{LoadError, LoadReport, Source, load, load_into};
 use super::salvage::salvage;
@@ -178,26 +178,23 @@ impl Memfile {
         storage.sync_folder(&files.folder).tried("flush the folder", &files.folder)?;
 
         let has_completed = is_there(&files.completed);
-        let mut sources = earlier_sources(&format, &*storage, &files, has_completed)?;
-        let (live, set_aside) = match live {
-            Some(file) => find_or_salvage::<F>(&*storage, &files, file, options.wall_s)?,
-            None => (None, None),
+        let mut set_aside = Vec::new();
+        let mut opened = |path: &Path, file: Arc<dyn LogFile>| {
+            find_or_salvage::<F>(&*storage, &files, (path, file), options.wall_s, &mut set_aside)
         };
+        let mut sources = Vec::new();
+        for path in earlier_files(&files, has_completed) {
+            if let Some(file) = storage.open(path).tried("open", path)? {
+                sources.extend(opened(path, file)?.1.source);
+            }
+        }
+        let live = live.map(|file| opened(&files.live, file)).transpose()?;
         if let Some((_, found)) = &live {
             sources.extend(found.source.clone());
         }
         let rows = live.as_ref().and_then(|(_, found)| found.source.as_ref());
         let rows = rows.filter(|_| !options.skips_flush);
-        let (loaded, flushed) = std::thread::scope(|scope| {
-            // The disk is as long at it as the processor is at loading.
-            let flushing = rows.map(|rows| scope.spawn(|| flush_again(rows)));
-            let threads = thread_count(options.threads);
-            let loaded = load_into(&sources, threads, options.max_row_errors, intake);
-            let flushed = flushing.map(|thread| thread.join().expect("flushing does not panic"));
-            (loaded, flushed.unwrap_or(Ok(())))
-        });
-        let mut report = loaded?;
-        flushed?;
+        let mut report = load_and_flush(&sources, rows, options, intake)?;
 
         let needs_cleanup = has_completed || is_there(&files.rotated);
         let torn_octets = live.as_ref().map_or(0, |(_, found)| found.torn_octets);
@@ -438,11 +435,12 @@ fn lock_live(file: &dyn LogFile, live: &Path) -> Result<(), OpenError> {
     is_ours.then_some(()).ok_or_else(|| OpenError::InUse(live.to_owned()))
 }
 
-/// Kea's clean-up may go on when its server has stopped; it deletes what we would load.
+/// Kea's clean-up may go on when its server has stopped; it deletes what we would load. What cannot be
+/// read as its PID file is none.
 fn refuse_while_kea_cleans(storage: &dyn Storage, files: &LeaseFiles) -> Result<(), OpenError> {
-    let Some(file) = storage.open(&files.pid).tried("open", &files.pid)? else { return Ok(()) };
+    let Ok(Some(file)) = storage.open(&files.pid) else { return Ok(()) };
     let mut text = [0; 20];
-    let len = read_full_at(&*file, 0, &mut text).tried("read", &files.pid)?;
+    let len = read_full_at(&*file, 0, &mut text).unwrap_or_default();
     let pid = std::str::from_utf8(&text[..len]).ok().and_then(|text| text.trim().parse().ok());
     match pid {
         Some(pid) if storage.is_cleanup_running(pid) => {
@@ -452,42 +450,52 @@ fn refuse_while_kea_cleans(storage: &dyn Storage, files: &LeaseFiles) -> Result<
     }
 }
 
-/// What is in the files beside the live one, in the order in which they override each other.
-fn earlier_sources(
-    format: &Format,
-    storage: &dyn Storage,
-    files: &LeaseFiles,
-    has_completed: bool,
-) -> Result<Vec<Source>, OpenError> {
-    let before = if has_completed {
-        &[&files.completed][..]
-    } else {
-        &[&files.previous, &files.rotated][..]
-    };
-    let mut sources = Vec::new();
-    for path in before {
-        sources.extend(find(format, storage, path)?.and_then(|(_, found)| found.source));
-    }
-    Ok(sources)
+/// Loads `sources` and flushes `rows` meanwhile.
+fn load_and_flush<F: Rows>(
+    sources: &[Source],
+    rows: Option<&Source>,
+    options: OpenOptions,
+    intake: &impl Intake<F>,
+) -> Result<LoadReport, OpenError> {
+    let (loaded, flushed) = std::thread::scope(|scope| {
+        // The disk is as long at it as the processor is at loading.
+        let flushing = rows.map(|rows| scope.spawn(|| flush_again(rows)));
+        let threads = thread_count(options.threads);
+        let loaded = load_into(sources, threads, options.max_row_errors, intake);
+        let flushed = flushing.map(|thread| thread.join().expect("flushing does not panic"));
+        (loaded, flushed.unwrap_or(Ok(())))
+    });
+    let report = loaded?;
+    flushed?;
+    Ok(report)
 }
 
-/// The live file and what is in it; or, when it is damaged, a sound file with the rows that it has,
-/// under its name, and the path that the damaged one was copied to.
+/// The files next to the live one, in the order in which they override each other.
+fn earlier_files(files: &LeaseFiles, has_completed: bool) -> Vec<&Path> {
+    match has_completed {
+        true => vec![&files.completed],
+        false => vec![&files.previous, &files.rotated],
+    }
+}
+
+/// The lease file `path` and what is in it; or, when it is damaged, a sound file with the rows that it
+/// has, under its name. The path that the damaged one was copied to goes to `set_aside`.
 fn find_or_salvage<F: Rows>(
     storage: &dyn Storage,
     files: &LeaseFiles,
-    file: Arc<dyn LogFile>,
+    (path, file): (&Path, Arc<dyn LogFile>),
     wall_s: u64,
-) -> Result<(Option<Opened>, Option<PathBuf>), OpenError> {
+    set_aside: &mut Vec<PathBuf>,
+) -> Result<Opened, OpenError> {
     let format = Format::of::<F>();
-    match find_in(&format, &files.live, file.clone()) {
-        Ok(opened) => Ok((Some(opened), None)),
+    match find_in(&format, path, file.clone()) {
         Err(OpenError::NotALeaseFile(path)) => {
-            let salvaged = salvage::<F>(storage, files, &*file, wall_s)?;
-            let (file, set_aside) = salvaged.ok_or(OpenError::NotALeaseFile(path))?;
-            Ok((Some(find_in(&format, &files.live, file)?), Some(set_aside)))
+            let salvaged = salvage::<F>(storage, files, (&path, &*file), wall_s)?;
+            let Some((file, copy)) = salvaged else { return Err(OpenError::NotALeaseFile(path)) };
+            set_aside.push(copy);
+            find_in(&format, &path, file)
         }
-        Err(error) => Err(error),
+        found => found,
     }
 }
 

@@ -1,6 +1,6 @@
-//! Live files that are damaged from their start on: a server wrote on at its offset after another
-//! program had cut the file, so that a hole of zeros stands where header and earlier rows were; or the
-//! header is gone.
+//! Lease files that are damaged from their start on: a server wrote on at its offset after another
+//! program had cut the file, so that a hole of zeros stands where header and earlier rows were; the
+//! header is gone; or the file was overwritten.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,23 +22,29 @@ const SECTOR: u64 = 512;
 /// The sound file, and the path that the damaged one was copied to.
 pub(super) type Salvaged = (Arc<dyn LogFile>, PathBuf);
 
-/// Replaces the live file by one with a header and the octets from its first row on, after copying
-/// it to `X.broken-TIME`. Returns the new file and the path of the copy; `None` when the file has no
-/// row of this family, and so is none of its lease files.
+/// Replaces the lease file `path` by one with a header and the octets from its first row on, after
+/// copying it to `X.broken-TIME`. Returns the new file and the path of the copy. A file without a row
+/// of this family is taken for another program's when it is the live one, whose name was configured;
+/// then nothing is done and the result is `None`. The server itself names the files next to it, so
+/// those are replaced whatever they hold.
 ///
 /// # Errors
 ///
-/// The operating system failed; the live file is as it was.
+/// The operating system failed; the file is as it was.
 pub(super) fn salvage<F: Rows>(
     storage: &dyn Storage,
     files: &LeaseFiles,
-    damaged: &dyn LogFile,
+    (path, damaged): (&Path, &dyn LogFile),
     wall_s: u64,
 ) -> Result<Option<Salvaged>, Failed> {
-    let live = &files.live;
-    let len = damaged.len().tried("read", live)?;
-    let Some(start) = first_row::<F>(damaged, len).tried("read", live)? else { return Ok(None) };
-    let mut copy = live.as_os_str().to_owned();
+    let is_live = path == files.live;
+    let len = damaged.len().tried("read", path)?;
+    let start = match first_row::<F>(damaged, len).tried("read", path)? {
+        Some(start) => start,
+        None if is_live => return Ok(None),
+        None => len,
+    };
+    let mut copy = path.as_os_str().to_owned();
     copy.push(format!(".broken-{wall_s}"));
     let copy = PathBuf::from(copy);
     set_aside(storage, damaged, len, &copy)?;
@@ -49,8 +55,10 @@ pub(super) fn salvage<F: Rows>(
             writer.append(|block| block.extend_from_slice(octets))
         })
     })?;
-    next.lock(files)?;
-    rename(storage, files, &files.scratch, live)?;
+    if is_live {
+        next.lock(files)?;
+    }
+    rename(storage, files, &files.scratch, path)?;
     Ok(Some((next.file, copy)))
 }
 

@@ -62,8 +62,9 @@ fn found<T>(result: io::Result<T>) -> io::Result<Option<T>> {
 
 impl Storage for DiskStorage {
     fn create(&self, path: &Path) -> io::Result<Arc<dyn LogFile>> {
-        let file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)?;
+        // A link under this name would have another file emptied and written.
+        found(std::fs::remove_file(path))?;
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
         Ok(DiskFile::open(file))
     }
 
@@ -168,5 +169,29 @@ impl LogFile for DiskFile {
             Err(TryLockError::WouldBlock) => Ok(false),
             Err(TryLockError::Error(error)) => Err(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_made_in_place_of_a_link_and_not_through_it() {
+        let folder = std::env::temp_dir().join(format!("godwit-create-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let (precious, link) = (folder.join("precious"), folder.join("leases.csv.tmp"));
+        std::fs::write(&precious, "precious").unwrap();
+        for is_link in [true, false] {
+            if is_link {
+                std::os::unix::fs::symlink(&precious, &link).unwrap();
+            }
+            let file = DiskStorage.create(&link).unwrap();
+            assert_eq!(file.len().unwrap(), 0);
+            file.write_at(0, b"rows").unwrap();
+            assert_eq!(std::fs::read_to_string(&precious).unwrap(), "precious");
+            assert!(std::fs::symlink_metadata(&link).unwrap().is_file());
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -20,7 +20,7 @@ pub use power_cut::{Faults, PowerCutStorage, Survival};
 
 /// Folders with files in them.
 pub trait Storage: Send + Sync + fmt::Debug {
-    /// Makes an empty file, emptying one that is there.
+    /// Makes an empty file in place of one that is there, which an open descriptor keeps as it is.
     ///
     /// # Errors
     ///

@@ -148,6 +148,14 @@ fn a_pid_file_that_a_dead_clean_up_has_left_keeps_nobody_from_starting<F: Kea>()
         fs::write(folder.file("leases.csv.pid"), format!("{pid}\n")).unwrap();
         load::<F>(&folder.file("leases.csv"));
     }
+    // Neither is anything else under the name a clean-up that runs.
+    fs::remove_file(folder.file("leases.csv.pid")).unwrap();
+    fs::create_dir(folder.file("leases.csv.pid")).unwrap();
+    load::<F>(&folder.file("leases.csv"));
+    fs::remove_dir(folder.file("leases.csv.pid")).unwrap();
+    let pipe = Command::new("mkfifo").arg(folder.file("leases.csv.pid")).status().unwrap();
+    assert!(pipe.success());
+    load::<F>(&folder.file("leases.csv"));
 }
 
 fn a_second_server_is_refused_the_file_under_any_name<F: Kea>() {

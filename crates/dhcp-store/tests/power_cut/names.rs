@@ -107,7 +107,7 @@ fn open<F: Case>(storage: &PowerCutStorage) -> Result<(Memfile, Vec<F::Lease>), 
     let options = OpenOptions { threads: 1, ..OpenOptions::default() };
     let (memfile, leases, report) = Memfile::open::<F>(Arc::new(storage.clone()), live(), options)
         .map_err(|error| error.to_string())?;
-    match report.set_aside {
+    match report.set_aside.first() {
         Some(copy) => Err(format!("{} was set aside", copy.display())),
         None => Ok((memfile, leases)),
     }
