@@ -12,6 +12,7 @@
 
 mod address;
 pub mod advise;
+mod automata;
 mod document;
 pub mod expression;
 mod fields;
@@ -129,26 +130,32 @@ pub fn parse_dhcp6_lenient(
 }
 
 /// Reads a reservation of DHCPv4 that stands outside of a configuration, a JSON map; `definitions` is
-/// the list `option-def` by which its options are read.
+/// the list `option-def` by which its options are read. Returns it with the warnings about it.
 ///
 /// # Errors
 /// Every problem of it.
-pub fn parse_host4(definitions: &str, host: &str) -> Result<Reservation4, Vec<Problem>> {
+pub fn parse_host4(
+    definitions: &str,
+    host: &str,
+) -> Result<(Reservation4, Vec<Problem>), Vec<Problem>> {
     parse_host::<v4::V4>(definitions, host)
 }
 
-/// The same of DHCPv6.
+/// Reads a reservation of DHCPv6 as [`parse_host4`] does one of DHCPv4.
 ///
 /// # Errors
 /// Every problem of it.
-pub fn parse_host6(definitions: &str, host: &str) -> Result<Reservation6, Vec<Problem>> {
+pub fn parse_host6(
+    definitions: &str,
+    host: &str,
+) -> Result<(Reservation6, Vec<Problem>), Vec<Problem>> {
     parse_host::<v6::V6>(definitions, host)
 }
 
 fn parse_host<F: hosts::Reserving>(
     definitions: &str,
     host: &str,
-) -> Result<hosts::ReservationOf<F>, Vec<Problem>> {
+) -> Result<(hosts::ReservationOf<F>, Vec<Problem>), Vec<Problem>> {
     let text = format!("{{ \"option-def\": {definitions}, \"reservations\": [ {host} ] }}");
     let (mut sources, mut findings) = (Sources::default(), Findings::default());
     let root = json::parse("a reservation", &text, &mut NoIncludes, &mut sources, &mut findings);
@@ -161,9 +168,10 @@ fn parse_host<F: hosts::Reserving>(
         hosts::read::<F>(items, &scope, &mut findings).pop()
     });
     let failed = findings.has_errors();
+    let problems = findings.into_problems(&sources);
     match read {
-        Some(host) if !failed => Ok(host),
-        _ => Err(findings.into_problems(&sources)),
+        Some(host) if !failed => Ok((host, problems)),
+        _ => Err(problems),
     }
 }
 

@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::advise::Place;
+use crate::automata::Automata;
 use crate::problem::{Problem, Severity};
 use crate::shared::InactiveFeature;
 use crate::shared::inactive::Feature;
 use crate::shared::options::Definitions;
 use crate::shared::security::SecurityPolicy;
+use crate::shared::written::WrittenFiles;
 
 /// Widest excerpt shown of a line, in characters: generated files are often one line.
 const EXCERPT_WIDTH: usize = 96;
@@ -20,6 +22,8 @@ const MESSAGE_WIDTH: usize = 400;
 
 /// Most problems of one run: more are counted and not told.
 const MAX_FINDINGS: usize = 1_000;
+/// Near names that are looked for in a configuration: of further unknown names none is suggested.
+const MAX_SUGGESTIONS: usize = 50;
 
 /// Octets between two places of a text whose number of characters is remembered.
 const BLOCK_BYTES: usize = 4_096;
@@ -199,6 +203,12 @@ pub(crate) struct Findings {
     is_unbounded: bool,
     /// Rules for paths, sockets and secrets.
     pub(crate) security: SecurityPolicy,
+    /// The regular expressions so far.
+    pub(crate) automata: Automata,
+    /// Near names that were suggested so far.
+    suggestions: usize,
+    /// Files that the server is to write, as far as they were read.
+    pub(crate) written: WrittenFiles,
     /// What the file defines ahead of all that may refer to it.
     pub(crate) definitions: Definitions,
     /// What is configured and not done, by name, with the place that stands first.
@@ -319,6 +329,12 @@ impl Findings {
     /// Returns whether further problems are only counted.
     pub(crate) fn is_full(&self) -> bool {
         self.set.len() >= MAX_FINDINGS && !self.is_unbounded
+    }
+
+    /// Returns whether one more near name may be looked for: among many names that takes time.
+    pub(crate) fn may_suggest(&mut self) -> bool {
+        self.suggestions += 1;
+        self.suggestions <= MAX_SUGGESTIONS
     }
 
     /// How many errors there are so far.

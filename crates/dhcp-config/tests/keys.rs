@@ -504,7 +504,8 @@ fn hosts_of_databases_are_read_by_the_definitions_of_the_configuration() {
                     "client-classes": [ "gold" ],
                     "option-data": [ { "code": 222, "data": "258" },
                                      { "code": 6, "csv-format": false, "data": "C0000235" } ] }"#;
-    let host = dhcp_config::parse_host4(definitions, host).unwrap();
+    let (host, warnings) = dhcp_config::parse_host4(definitions, host).unwrap();
+    assert_eq!(warnings.len(), 0);
     assert_eq!(host.reserved.address, Some(Ipv4Addr::new(192, 0, 2, 7)));
     let octets: Vec<_> = host.options.iter().map(|option| &option.octets[..]).collect();
     assert_eq!(octets, [&[192, 0, 2, 53][..], &[1, 2]]);
@@ -513,6 +514,17 @@ fn hosts_of_databases_are_read_by_the_definitions_of_the_configuration() {
     let host = r#"{ "duid": "01:02:03", "option-data": [ { "code": 222, "data": "258" } ] }"#;
     let problems = dhcp_config::parse_host6("[]", host).unwrap_err();
     assert_eq!(problems[0].message, "option 222 has no definition");
+    let long = format!(r#"{{ "client-id": "01:02", "hostname": "{}\u0000" }}"#, "a".repeat(300));
+    let (host, warnings) = dhcp_config::parse_host4("[]", &long).unwrap();
+    assert_eq!(host.hostname.len(), 255);
+    let messages: Vec<&str> = warnings.iter().map(|one| one.message.as_str()).collect();
+    assert_eq!(
+        messages,
+        [
+            "`hostname`: a label has 301 octets, of which options 39 and 81 carry 63",
+            "`hostname`: host name has 301 octets, 255 is the most; what does not fit is cut off",
+        ]
+    );
 }
 
 #[test]

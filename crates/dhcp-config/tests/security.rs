@@ -15,6 +15,10 @@ fn reading(enforcement: Enforcement, is_lenient: bool) -> Reading {
         hooks: folder("/hooks"),
         scripts: folder("/scripts"),
         legal_log: folder("/legal"),
+        own_files: vec![
+            ("the configuration file", "/data/kea.conf".to_owned()),
+            ("the server's identifier", "/data/duid".to_owned()),
+        ],
     };
     Reading { is_lenient, policy }
 }
@@ -58,6 +62,103 @@ fn every_rule_is_an_error_or_a_warning_with_keas_identifier() {
         let errors = problems.iter().filter(|p| p.severity == dhcp_config::Severity::Error);
         assert_eq!(errors.count(), IDS.len(), "{problems:?}");
     }
+}
+
+/// The problems of a server whose files all lie in one folder.
+fn in_one_folder(enforcement: Enforcement, keys: &str) -> Vec<String> {
+    let mut reading = reading(enforcement, false);
+    let folder = Folders::new(["/data".to_owned()]);
+    let policy = &mut reading.policy;
+    (policy.logs, policy.sockets) = (folder.clone(), folder);
+    policy.relaxed_sockets = Folders::default();
+    let text = format!("{{ \"Dhcp4\": {{ {keys} }} }}");
+    let problems = match parse_dhcp4_by(&reading, "x", &text, &mut NoIncludes) {
+        Ok(checked) => checked.warnings,
+        Err(problems) => problems,
+    };
+    let errors = problems.into_iter().filter(|p| p.severity == dhcp_config::Severity::Error);
+    errors.map(|problem| problem.message).collect()
+}
+
+#[test]
+fn no_file_has_two_uses() {
+    let leases =
+        |name: &str| format!(r#""lease-database": {{ "type": "memfile", "name": "{name}" }}"#);
+    let log = |name: &str| {
+        format!(
+            r#""loggers": [ {{ "name": "a", "output-options": [ {{ "output": "{name}" }} ] }},
+                     {{ "name": "b", "output-options": [ {{ "output": "{name}" }} ] }} ]"#
+        )
+    };
+    let socket = |name: &str| {
+        format!(r#""control-sockets": [ {{ "socket-type": "unix", "socket-name": "{name}" }} ]"#)
+    };
+    for (keys, message) in [
+        (
+            leases("kea.conf"),
+            "`name` is `/data/kea.conf`, but `/data/kea.conf` is the configuration file",
+        ),
+        (
+            leases("/data/duid"),
+            "`name` is `/data/duid`, but `/data/duid` is the server's identifier",
+        ),
+        (
+            socket("kea.conf"),
+            "`socket-name` is `/data/kea.conf`, but `/data/kea.conf` is the configuration file",
+        ),
+        (
+            log("kea.conf"),
+            "`output` is `/data/kea.conf`, but `/data/kea.conf` is the configuration file",
+        ),
+    ] {
+        for enforcement in [Enforcement::Refuse, Enforcement::Warn] {
+            let errors = in_one_folder(enforcement, &keys);
+            assert_eq!(errors.first().map(String::as_str), Some(message), "{keys}");
+        }
+        assert_eq!(in_one_folder(Enforcement::Unchecked, &keys).len(), 0, "for tools");
+    }
+    for (first, second) in [
+        (leases("x"), log("/data/x")),
+        (leases("x"), log("x.2")),
+        (leases("x"), socket("x.lock")),
+        (leases("x.pid"), log("x.pid")),
+        (socket("x"), log("x.lock")),
+        (leases("x.lock"), socket("x")),
+    ] {
+        let errors = in_one_folder(Enforcement::Refuse, &format!("{first}, {second}"));
+        assert!(errors.iter().any(|error| error.ends_with("has another use")), "{first} {second}");
+    }
+    let apart = [leases("x"), log("x.log"), socket("x.ctl")].join(", ");
+    assert_eq!(in_one_folder(Enforcement::Refuse, &apart), Vec::<String>::new());
+}
+
+/// The errors of a configuration with these classes.
+fn of_classes(test: impl Fn(usize) -> String, count: usize) -> Vec<Problem> {
+    let class = |n| format!(r#"{{ "name": "class-number-{n}", "test": "{}" }}"#, test(n));
+    let classes: Vec<String> = (0..count).map(class).collect();
+    let text = format!(r#"{{ "Dhcp4": {{ "client-classes": [ {} ] }} }}"#, classes.join(","));
+    match dhcp_config::parse_dhcp4("x", &text, &mut NoIncludes) {
+        Ok(_) => Vec::new(),
+        Err(problems) => problems,
+    }
+}
+
+#[test]
+fn near_names_are_looked_for_a_few_times_only() {
+    let problems = of_classes(|n| format!("member('klass-number-{n}')"), 400);
+    assert_eq!(problems.len(), 400);
+    let suggesting = |problem: &&Problem| problem.message.contains("did you mean");
+    let suggested = problems.iter().filter(suggesting).count();
+    assert!((10..=50).contains(&suggested), "each looks at all names before it: {suggested}");
+}
+
+#[test]
+fn regular_expressions_have_a_bound_together() {
+    let same = of_classes(|_| "match('[ab]*a[ab]{9}', option[12].text)".to_owned(), 300);
+    assert_eq!(same.len(), 0, "{:?}", same.first());
+    // Each counts as much as one that could be compiled.
+    let problems = of_classes(|n| format!("match('({n}', option[12].text)"), 60);
+    assert!(problems[59].message.contains("32 mebibytes together"), "{}", problems[59].message);
 }
 
 #[test]

@@ -52,4 +52,11 @@ pub trait Vocabulary {
     /// # Errors
     /// Why not, as a phrase for the operator.
     fn check_class(&mut self, name: &str) -> Result<(), String>;
+    /// Compiles a regular expression of `match`.
+    ///
+    /// # Errors
+    /// What is wrong with it, as a phrase for the operator.
+    fn pattern(&mut self, source: &str) -> Result<Pattern, String> {
+        Pattern::new(source)
+    }
 }

@@ -6,7 +6,7 @@ mod functions;
 mod terms;
 
 use super::lexer::{Token, tokens};
-use super::{Condition, DEPTH_MAX, ExpressionError, Pattern, Text, Vocabulary};
+use super::{Condition, DEPTH_MAX, ExpressionError, Text, Vocabulary};
 
 /// Reads an expression that is true or false.
 ///
@@ -205,7 +205,7 @@ impl<'p> Parser<'p> {
         self.expect("(")?;
         let (at, source) = self.string()?;
         let source = String::from_utf8_lossy(&source);
-        let pattern = Pattern::new(&source).or_else(|reason| {
+        let pattern = self.vocabulary.pattern(&source).or_else(|reason| {
             error(at, format!("the regular expression `{source}` is of no use: {reason}"))
         })?;
         self.expect(",")?;

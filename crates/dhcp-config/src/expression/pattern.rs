@@ -51,6 +51,11 @@ impl Pattern {
         Ok(Self { source: source.to_owned(), automaton: Arc::new(automaton) })
     }
 
+    /// Bytes of its automaton.
+    pub(crate) fn bytes(&self) -> usize {
+        self.automaton.memory_usage()
+    }
+
     /// The expression as it was written.
     #[must_use]
     pub fn source(&self) -> &str {

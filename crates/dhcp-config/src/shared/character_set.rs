@@ -56,6 +56,14 @@ impl CharacterSet {
         Ok(Self { source: source.into(), matcher })
     }
 
+    /// Bytes of its automaton, if it needs one.
+    pub(crate) fn bytes(&self) -> usize {
+        match &self.matcher {
+            Matcher::Nothing | Matcher::Octet(_) => 0,
+            Matcher::Automaton(automaton) => automaton.memory_usage(),
+        }
+    }
+
     /// The expression as it was written.
     #[must_use]
     pub fn source(&self) -> &str {

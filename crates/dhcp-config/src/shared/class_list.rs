@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::classes::{ClassGuards, ClassTest, ClientClass};
 use super::family::Family;
-use super::options::{self, Definitions, Field, Key};
+use super::options::{self, Field, Key};
 use super::terms::{Bounded, BoundedKeys, VALID};
 use super::types::Lifetime;
 use super::{godwit, other_keys};
-use crate::expression::{ExpressionError, Text, Vocabulary, parse_condition, parse_text};
+use crate::expression::{ExpressionError, Pattern, Text, Vocabulary, parse_condition, parse_text};
 use crate::fields::{Fields, text_of};
 use crate::json::Value;
 use crate::source::{At, Findings, Placed};
@@ -120,8 +120,7 @@ fn test<F: Classified>(
     let source = text.value.to_owned();
     // A template may ask after any class, such as one that another template spawns.
     let names = (!is_template).then_some(names);
-    let definitions = &findings.definitions;
-    let mut known = Known::<F> { names, definitions, family: core::marker::PhantomData };
+    let mut known = Known::<F> { names, findings, family: core::marker::PhantomData };
     let parsed = if is_template {
         parse_text(text.value, &mut known).map(|text| ClassTest::Template { source, text })
     } else {
@@ -134,8 +133,7 @@ fn test<F: Classified>(
 
 /// Reads an expression whose value is a string, and which may ask after any class.
 pub(crate) fn text<F: Classified>(text: Placed<&str>, findings: &mut Findings) -> Option<Text> {
-    let definitions = &findings.definitions;
-    let mut known = Known::<F> { names: None, definitions, family: core::marker::PhantomData };
+    let mut known = Known::<F> { names: None, findings, family: core::marker::PhantomData };
     let parsed = parse_text(text.value, &mut known);
     parsed.map_err(|error| refuse(text.at, error, findings)).ok()
 }
@@ -149,8 +147,8 @@ fn refuse(at: At, error: ExpressionError, findings: &mut Findings) {
 struct Known<'n, F> {
     /// The classes so far; any class when `None`.
     names: Option<&'n BTreeMap<String, At>>,
-    /// The options that the file defines.
-    definitions: &'n Definitions,
+    /// The options that the file defines, and its regular expressions.
+    findings: &'n mut Findings,
     family: core::marker::PhantomData<F>,
 }
 
@@ -160,11 +158,12 @@ impl<F: Classified> Vocabulary for Known<'_, F> {
     }
 
     fn option_code(&self, name: &str) -> Option<u16> {
-        self.definitions.find::<F>(F::SPACE, Key::Name(name)).map(|definition| definition.code)
+        let definitions = &self.findings.definitions;
+        definitions.find::<F>(F::SPACE, Key::Name(name)).map(|definition| definition.code)
     }
 
     fn holds_characters(&self, code: u16) -> bool {
-        let definition = self.definitions.find::<F>(F::SPACE, Key::Code(code));
+        let definition = self.findings.definitions.find::<F>(F::SPACE, Key::Code(code));
         definition.is_some_and(|found| !found.array && *found.fields == [Field::Text])
     }
 
@@ -173,7 +172,7 @@ impl<F: Classified> Vocabulary for Known<'_, F> {
         if F::CLASS_CODES.iter().any(|codes| codes.contains(&code)) {
             return None;
         }
-        let definition = self.definitions.find::<F>(F::SPACE, Key::Code(code))?;
+        let definition = self.findings.definitions.find::<F>(F::SPACE, Key::Code(code))?;
         let [field] = *definition.fields else { return None };
         definition.encapsulates.is_none().then_some((field, definition.array))
     }
@@ -185,13 +184,21 @@ impl<F: Classified> Vocabulary for Known<'_, F> {
         }
         match self.names {
             Some(names) if !names.contains_key(name) => {
-                let near = base::nearest(name, names.keys().map(String::as_str));
+                let near = self
+                    .findings
+                    .may_suggest()
+                    .then(|| base::nearest(name, names.keys().map(String::as_str)))
+                    .flatten();
                 let near = near.map(|near| format!("; did you mean `{near}`?"));
                 let near = near.unwrap_or_default();
                 Err(format!("no class `{name}` stands in front of this one{near}"))
             }
             _ => Ok(()),
         }
+    }
+
+    fn pattern(&mut self, source: &str) -> Result<Pattern, String> {
+        self.findings.automata.pattern(source)
     }
 }
 

@@ -132,12 +132,23 @@ fn reservation<F: Reserving>(
     Some((Reservation { identifier, hostname, options, client_classes, reserved }, at))
 }
 
-/// The name of a host; empty when it has none. One that no lease keeps is reported and cut: Kea takes
-/// it, and the host keeps its address.
+/// Most bytes of a label that options 39 and 81 carry (RFC 1035 §2.3.4).
+const LABEL_MAX: usize = 63;
+
+/// The name of a host; empty when it has none. One that no lease keeps, or no option carries, is
+/// reported and cut: Kea takes it, and the host keeps its address.
 fn hostname(fields: &mut Fields<'_>, findings: &mut Findings) -> HostName {
     let Some(text) = fields.text("hostname", findings) else { return HostName::default() };
     if let Err(fault) = HostName::check(text.value) {
         findings.warn(text.at, format!("`hostname`: {fault}; what does not fit is cut off"));
+    }
+    // An escape stands for fewer bytes than it has.
+    let labels = text.value.split('.').filter(|label| !label.contains('\\'));
+    if let Some(octets) = labels.map(str::len).max().filter(|octets| *octets > LABEL_MAX) {
+        let message = format!(
+            "`hostname`: a label has {octets} octets, of which options 39 and 81 carry {LABEL_MAX}"
+        );
+        findings.warn(text.at, message);
     }
     HostName::cut(text.value)
 }

@@ -31,6 +31,7 @@ mod sql;
 pub(crate) mod subnets;
 pub(crate) mod terms;
 mod types;
+pub(crate) mod written;
 
 pub use character_set::CharacterSet;
 pub use classes::*;

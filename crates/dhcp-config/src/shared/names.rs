@@ -182,7 +182,7 @@ fn part_of_name<'v>(
 /// Reads `hostname-char-set`.
 fn characters(fields: &mut Fields<'_>, findings: &mut Findings) -> Option<Placed<CharacterSet>> {
     let text = fields.text("hostname-char-set", findings)?;
-    match CharacterSet::new(text.value) {
+    match findings.automata.set(text.value) {
         Ok(value) => Some(Placed { value, at: text.at }),
         Err(reason) => {
             let message = format!("`hostname-char-set` is not a regular expression: {reason}");

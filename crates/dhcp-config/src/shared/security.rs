@@ -4,6 +4,7 @@
 //! Which folders there are is the caller's to say: environment variables and modes of folders are
 //! nothing that is known here. Kea's manual to have read: "Runtime Security Policy Checking".
 
+use super::written;
 use crate::source::{At, Findings, Placed};
 
 /// Reaction to what the rules refuse.
@@ -79,6 +80,9 @@ pub struct SecurityPolicy {
     pub scripts: Folders,
     /// The folder of the forensic log.
     pub legal_log: Folders,
+    /// Files that the server has whatever is configured, each with what it is: the configuration
+    /// file, the PID file, the server's identifier.
+    pub own_files: Vec<(&'static str, String)>,
 }
 
 /// The end of the folder of hook libraries in every package of Kea.
@@ -142,6 +146,8 @@ pub(crate) fn path(kind: PathKind, key: &str, path: Placed<&str>, findings: &mut
         PathKind::Script => (policy.scripts.fault(path.value), "KEA_HOOK_SCRIPTS_PATH"),
     };
     let help = format!("name the file alone, set {variable}, or start with -X");
+    written::check(kind, key, path, findings);
+    let policy = &findings.security;
     if let Some(fault) = fault {
         let message = format!("`{key}` is not allowed: {fault}");
         findings.insecure(path.at, kind.warning(), message, &help);

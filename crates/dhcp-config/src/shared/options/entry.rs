@@ -189,9 +189,10 @@ fn identify<F: Family>(
         return Some((definition.code, Some(definition)));
     }
     let message = format!("unknown option `{}`{of_space}", name.value);
-    // What is not shown needs no advice, which looks at every name.
-    let names =
-        if findings.is_full() { Vec::new() } else { findings.definitions.names::<F>(space) };
+    let names = match findings.may_suggest() {
+        true => findings.definitions.names::<F>(space),
+        false => Vec::new(),
+    };
     let help = match base::nearest(name.value, names.into_iter()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => "define it with `option-def`, or give it by `code`, with `\"csv-format\": false`"

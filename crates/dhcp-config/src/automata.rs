@@ -1,0 +1,101 @@
+//! The regular expressions of a configuration: each is compiled once, however often it is written, and
+//! all together have a bound of memory, and so of the time that compiling them takes.
+
+use std::collections::BTreeMap;
+
+use crate::expression::Pattern;
+use crate::shared::CharacterSet;
+
+/// Bytes of all automata together.
+const ALL_MAX_BYTES: usize = 32 << 20;
+/// Bytes that count for an expression that cannot be compiled: it may have taken the time of a large one.
+const FAILED_BYTES: usize = 1 << 20;
+
+const TOO_MANY: &str = "the regular expressions of the configuration need automata of more than 32 \
+                        mebibytes together";
+
+/// The expressions compiled so far.
+#[derive(Debug)]
+pub(crate) struct Automata {
+    left_bytes: usize,
+    patterns: BTreeMap<String, Pattern>,
+    sets: BTreeMap<String, CharacterSet>,
+}
+
+impl Default for Automata {
+    fn default() -> Self {
+        Self { left_bytes: ALL_MAX_BYTES, patterns: BTreeMap::new(), sets: BTreeMap::new() }
+    }
+}
+
+impl Automata {
+    /// Returns the pattern of `match` that `source` says.
+    pub(crate) fn pattern(&mut self, source: &str) -> Result<Pattern, String> {
+        let (left, known) = (&mut self.left_bytes, &mut self.patterns);
+        compiled(left, known, source, Pattern::new, Pattern::bytes)
+    }
+
+    /// Returns the set of `hostname-char-set` that `source` says.
+    pub(crate) fn set(&mut self, source: &str) -> Result<CharacterSet, String> {
+        let (left, known) = (&mut self.left_bytes, &mut self.sets);
+        compiled(left, known, source, CharacterSet::new, CharacterSet::bytes)
+    }
+}
+
+fn compiled<T: Clone>(
+    left_bytes: &mut usize,
+    known: &mut BTreeMap<String, T>,
+    source: &str,
+    compile: fn(&str) -> Result<T, String>,
+    bytes: fn(&T) -> usize,
+) -> Result<T, String> {
+    if let Some(known) = known.get(source) {
+        return Ok(known.clone());
+    }
+    if *left_bytes == 0 {
+        return Err(TOO_MANY.to_owned());
+    }
+    let made = compile(source);
+    let spent = made.as_ref().map_or(FAILED_BYTES, bytes);
+    let left = left_bytes.checked_sub(spent);
+    *left_bytes = left.unwrap_or_default();
+    let made = made?;
+    if left.is_none() {
+        return Err(TOO_MANY.to_owned());
+    }
+    known.insert(source.to_owned(), made.clone());
+    Ok(made)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_again_costs_nothing_and_all_together_are_bounded() {
+        let mut automata = Automata::default();
+        for _ in 0..10_000 {
+            automata.pattern("a+b*").unwrap();
+            automata.set("(ab)+").unwrap();
+            automata.set("[^a-z]").unwrap();
+        }
+        let small = ALL_MAX_BYTES - automata.left_bytes;
+        assert!(small < 100_000, "{small}");
+        let large = |number: u32| format!("[ab]*a[ab]{{9}}x{number}");
+        let one = automata.left_bytes;
+        automata.pattern(&large(0)).unwrap();
+        let one = one - automata.left_bytes;
+        automata.left_bytes = one * 2;
+        automata.pattern(&large(1)).unwrap();
+        let error = (2..5).find_map(|number| automata.pattern(&large(number)).err());
+        assert_eq!(error.as_deref(), Some(TOO_MANY));
+        automata.pattern(&large(0)).expect("it is known");
+        // Those that cannot be compiled cost as well.
+        let mut automata = Automata::default();
+        let wrong = |number: u32| format!("({number}");
+        let messages: Vec<_> =
+            (0..50).filter_map(|number| automata.pattern(&wrong(number)).err()).collect();
+        assert_ne!(messages[0], TOO_MANY);
+        assert_eq!(messages[49], TOO_MANY);
+    }
+}

@@ -1,0 +1,101 @@
+//! Files that a server writes: no two of its uses may share one. A log that is written into the lease
+//! file, or leases that take the place of the configuration file, cost what the file had before.
+
+use std::collections::BTreeMap;
+
+use super::security::{Enforcement, PathKind, SecurityPolicy};
+use crate::source::{At, Findings, Placed};
+
+/// Files that a configuration has the server write: for each its kind and where it is named.
+pub(crate) type WrittenFiles = BTreeMap<String, (PathKind, At)>;
+
+/// All kinds of files that are written.
+const KINDS: [PathKind; 3] = [PathKind::Leases, PathKind::Log, PathKind::Socket];
+
+/// Suffixes of the files that the server keeps next to one of `kind`.
+const fn companions(kind: PathKind) -> &'static [&'static str] {
+    match kind {
+        PathKind::Leases => &[
+            ".1",
+            ".2",
+            ".completed",
+            ".output",
+            ".tmp",
+            ".lock",
+            ".pid",
+            "-wal",
+            "-shm",
+            "-journal",
+        ],
+        PathKind::Socket => &[".lock"],
+        PathKind::Log => &[".1"],
+        PathKind::HookLibrary | PathKind::Script => &[],
+    }
+}
+
+/// Returns whether `path` is `other`, or one of the files that the server keeps next to it.
+fn is_of(path: &str, other: &str, companions: &[&str]) -> bool {
+    path.strip_prefix(other).is_some_and(|rest| rest.is_empty() || companions.contains(&rest))
+}
+
+/// The file that `name` means; `None` when it is not known, or when the server does not write it.
+fn resolved(kind: PathKind, name: &str, policy: &SecurityPolicy) -> Option<String> {
+    let folders = match kind {
+        PathKind::Leases => &policy.data,
+        PathKind::Log => &policy.logs,
+        PathKind::Socket => &policy.sockets,
+        PathKind::HookLibrary | PathKind::Script => return None,
+    };
+    match name.contains('/') {
+        true => Some(name.to_owned()),
+        false => folders.iter().next().map(|folder| format!("{folder}/{name}")),
+    }
+}
+
+/// Reports that the file `name`, which `key` names, has another use already. Several logs may have one
+/// file.
+pub(super) fn check(kind: PathKind, key: &str, name: Placed<&str>, findings: &mut Findings) {
+    let policy = &findings.security;
+    if policy.enforcement == Enforcement::Unchecked {
+        return;
+    }
+    let Some(path) = resolved(kind, name.value, policy) else { return };
+    let own = policy
+        .own_files
+        .iter()
+        .find(|(_, own)| is_of(&path, own, &[".tmp"]) || is_of(own, &path, companions(kind)));
+    if let Some((use_of, own)) = own {
+        let message = format!("`{key}` is `{path}`, but `{own}` is {use_of}");
+        findings.error_help(name.at, message, "name another file");
+        return;
+    }
+    let is_shared_log = |other: PathKind| (kind, other) == (PathKind::Log, PathKind::Log);
+    if let Some((other, at)) = clash(kind, &path, &findings.written)
+        // What reads a value twice reads it at one place.
+        && at != name.at
+        && !is_shared_log(findings.written[&other].0)
+    {
+        let message = format!("`{key}` is `{path}`, but `{other}` has another use");
+        findings.error_seen(name.at, message, "that is at", at);
+        return;
+    }
+    findings.written.entry(path).or_insert((kind, name.at));
+}
+
+/// Returns the file that `path` is, that the server keeps next to `path`, or that it keeps `path` next to.
+fn clash(kind: PathKind, path: &str, written: &WrittenFiles) -> Option<(String, At)> {
+    let same = written.get(path).map(|(_, at)| (path.to_owned(), *at));
+    let next_to = |suffix: &&str| {
+        let other = format!("{path}{suffix}");
+        written.get(&other).map(|(_, at)| (other, *at))
+    };
+    let kept_by = |other_kind: &PathKind| {
+        companions(*other_kind).iter().find_map(|suffix| {
+            let other = path.strip_suffix(suffix)?;
+            let (found, at) = written.get(other)?;
+            (found == other_kind).then(|| (other.to_owned(), *at))
+        })
+    };
+    same.or_else(|| companions(kind).iter().find_map(next_to))
+        .or_else(|| KINDS.iter().find_map(kept_by))
+}
