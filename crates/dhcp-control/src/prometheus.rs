@@ -25,6 +25,9 @@ pub struct Snapshot<'a> {
     /// Every reason why a lease goes without something that would not fit, by its own name, which
     /// needs no escape, with its count.
     pub omissions: &'a [(&'static str, u64)],
+    /// How often rows of hosts databases were read that are no whole reservation, by what becomes of
+    /// them; `None` without such databases.
+    pub host_rows: Option<&'a [(&'static str, u64)]>,
     /// How long it took to answer, per type of message.
     pub latencies: &'a [Latency],
     /// Size of the lease file, in bytes; `None` without one.
@@ -58,6 +61,8 @@ pub struct ProcessFacts {
     pub open_files: u64,
     /// Files and sockets that may be open at once; `None` without a limit.
     pub open_files_max: Option<u64>,
+    /// Mistakes of the server after which it went on.
+    pub internal_errors: u64,
 }
 
 /// How long it took to answer messages of one type.
@@ -89,6 +94,10 @@ pub fn prometheus(snapshot: &Snapshot<'_>) -> String {
         ("godwit_omissions_total", "Leases without something that would not fit, by reason."),
         snapshot.omissions,
     );
+    if let Some(rows) = snapshot.host_rows {
+        let help = "Rows of hosts databases that were read and are no whole reservation.";
+        reasons(&mut page, ("godwit_host_rows_total", help), rows);
+    }
     subnets(&mut page, &snapshot.counts.subnets);
     latencies(&mut page, snapshot.latencies);
     if let Some(bytes) = snapshot.lease_file_bytes {
@@ -110,6 +119,9 @@ fn process(page: &mut Page, facts: &ProcessFacts) {
          godwit_build_info{{family=\"dhcp{family}\",version=\"{}\",kea=\"{}\"}} 1",
         facts.version, facts.kea
     );
+    let help = "Mistakes of the server after which it went on; its log says where.";
+    page.head("internal_errors_total", "counter", help);
+    page.value("internal_errors_total", &[], &facts.internal_errors);
     let mut own = |name: &str, help: &str, value: &dyn Display| {
         page.head(name, "gauge", help);
         page.value(name, &[], value);

@@ -44,6 +44,7 @@ fn page(version: IpVersion) -> String {
         counts: &counts,
         drops: &drops,
         omissions: &omissions,
+        host_rows: Some(&[("left-out", 0), ("taken-in-part", 5)]),
         latencies: &latencies,
         lease_file_bytes,
         process: ProcessFacts {
@@ -58,6 +59,7 @@ fn page(version: IpVersion) -> String {
             virtual_bytes: 1 << 30,
             open_files: 17,
             open_files_max: Some(1024),
+            internal_errors: 3,
         },
     })
 }
@@ -75,6 +77,7 @@ fn build_process_and_the_last_reload_are_told() {
     for line in [
         "godwit_build_info{family=\"dhcp6\",version=\"1.2.3\",kea=\"3.0.3\"} 1",
         "godwit_dhcp6_threads 2",
+        "godwit_dhcp6_internal_errors_total 3",
         "godwit_dhcp6_config_last_reload_successful 1",
         "godwit_dhcp6_config_last_reload_success_timestamp_seconds 1700000100",
         "process_start_time_seconds 1700000000.5",
@@ -99,6 +102,7 @@ fn kea_s_names_become_labels() {
         "godwit_drops_total{family=\"dhcp4\",reason=\"no-subnet\"} 3",
         "godwit_drops_total{family=\"dhcp4\",reason=\"held-full\"} 0",
         "godwit_omissions_total{family=\"dhcp4\",reason=\"suffix-too-long\"} 2",
+        "godwit_host_rows_total{family=\"dhcp4\",reason=\"taken-in-part\"} 5",
         "godwit_dhcp4_allocation_failures_total 1",
         "godwit_dhcp4_allocation_failure_reasons_total{reason=\"no_pools\"} 1",
         "godwit_dhcp4_lease_reuses_total{kind=\"address\"} 5",

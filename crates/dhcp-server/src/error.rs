@@ -50,8 +50,6 @@ pub enum ServerError {
         /// Why.
         cause: io::Error,
     },
-    /// The file with the server's DUID holds something else.
-    ServerIdFile(PathBuf),
     /// No interface has an address to make a DUID from.
     NoLinkLayer,
     /// Something else that the operating system refused.
@@ -82,7 +80,6 @@ impl ServerError {
             | Self::Leases(_)
             | Self::Hosts(_)
             | Self::ServerId { .. }
-            | Self::ServerIdFile(_)
             | Self::NoLinkLayer
             | Self::System { .. }
             | Self::LeasesLost(_) => 1,
@@ -141,12 +138,6 @@ impl fmt::Display for ServerError {
             Self::ServerId { path, cause } => {
                 write!(f, "cannot keep the server's identifier in {}: {cause}", path.display())
             }
-            Self::ServerIdFile(path) => write!(
-                f,
-                "{} holds no server identifier (octets in hexadecimal with colons): restore it, \
-                 or remove it to have a new one made, which clients will have to bind to again",
-                path.display()
-            ),
             Self::NoLinkLayer => f.write_str(
                 "no interface has a link-layer address to make the server's identifier from: set \
                  `server-id` with type EN, or an `identifier`",

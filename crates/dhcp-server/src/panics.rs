@@ -5,6 +5,7 @@ use std::future::{Future, poll_fn};
 use std::panic::{PanicHookInfo, set_hook};
 use std::pin::pin;
 use std::process::abort;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 use std::thread;
 
@@ -12,14 +13,26 @@ use dhcp_engine::contain;
 
 use crate::log::DAEMON;
 
+#[cfg(test)]
+mod tests;
+
 /// Text of the answer to a command whose execution panicked.
 pub(crate) const INTERNAL_ERROR: &str = "a mistake of the server; its log says where";
+
+/// Panics after which the process went on.
+static CONTAINED: AtomicU64 = AtomicU64::new(0);
+
+/// Returns how many panics have ended a piece of work only.
+pub(crate) fn contained_count() -> u64 {
+    CONTAINED.load(Ordering::Relaxed)
+}
 
 /// Has every panic of the process logged, and those outside of contained work end it.
 pub(crate) fn install() {
     contain::enable();
     set_hook(Box::new(|panic| {
         let (is_contained, words) = (contain::is_contained(), describe(panic));
+        CONTAINED.fetch_add(u64::from(is_contained), Ordering::Relaxed);
         let end = if is_contained { "what it did is given up" } else { "the server aborts" };
         let line = format!("a mistake of the server: {words}; {end}");
         // The log is written by another thread, for which an abort does not wait.
@@ -38,6 +51,13 @@ pub(crate) async fn contained_task(task: impl Future<Output = ()>) {
         contain::contained(|| task.as_mut().poll(context)).unwrap_or(Poll::Ready(()))
     })
     .await;
+}
+
+/// Panics where a test wants it: the first time that `place` is reached in a process whose environment
+/// names it in [`tests::PLANTED`].
+#[cfg(test)]
+pub(crate) fn planted(place: &str) {
+    tests::plant(place);
 }
 
 fn describe(panic: &PanicHookInfo<'_>) -> String {

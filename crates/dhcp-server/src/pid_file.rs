@@ -12,6 +12,8 @@ use crate::policy;
 
 /// Mode of the file: everyone may look for the server.
 const MODE: u32 = 0o644;
+/// Bytes of the file that are read: a number and a line end.
+const NUMBER_MAX_BYTES: u64 = 32;
 
 /// The file of this process, removed with the value.
 #[derive(Debug)]
@@ -49,19 +51,23 @@ impl PidFile {
     fn claim_at(path: &Path) -> Result<Self, Refusal> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(MODE);
-        // What a link leads to is another's file, and would be emptied.
-        let mut file = options.custom_flags(netio::file::NO_FOLLOW).open(path)?;
+        // A link would have another file emptied, and a pipe would be read for ever.
+        let flags = netio::file::NO_FOLLOW | netio::file::NON_BLOCKING;
+        let mut file = options.custom_flags(flags).open(path)?;
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::other("it is no regular file").into());
+        }
         let mut text = String::new();
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                file.read_to_string(&mut text)?;
+                file.take(NUMBER_MAX_BYTES).read_to_string(&mut text)?;
                 return Err(Refusal::Taken(text.trim().to_owned()));
             }
             Err(TryLockError::Error(cause)) => return Err(cause.into()),
         }
         // Kea locks nothing: what it writes is believed as long as a server has that number.
-        let is_text = file.read_to_string(&mut text).is_ok();
+        let is_text = (&file).take(NUMBER_MAX_BYTES).read_to_string(&mut text).is_ok();
         if let Some(pid) = text.trim().parse().ok().filter(|_| is_text)
             && is_server(pid)
         {
@@ -133,6 +139,27 @@ mod tests {
         assert_eq!(told("/nowhere/kea/x.pid"), "/nowhere/kea does not exist");
         assert_eq!(told("/proc/x.pid"), cause.to_string());
         assert_eq!(told("x.pid"), cause.to_string());
+    }
+
+    #[test]
+    fn links_pipes_and_folders_are_left_alone() {
+        let folder = std::env::temp_dir().join(format!("godwit-pid-{}", std::process::id()));
+        fs::create_dir_all(folder.join("folder")).unwrap();
+        let path = |name: &str| folder.join(name);
+        fs::write(path("precious"), "precious").unwrap();
+        std::os::unix::fs::symlink(path("precious"), path("link")).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(path("pipe")).status().unwrap().success());
+        for name in ["link", "pipe", "folder"] {
+            assert!(matches!(PidFile::claim_at(&path(name)), Err(Refusal::Io(_))), "{name}");
+        }
+        assert_eq!(fs::read_to_string(path("precious")).unwrap(), "precious");
+        // What is no number is replaced, however long it is.
+        File::create(path("long")).unwrap().set_len(1 << 40).unwrap();
+        let claimed = PidFile::claim_at(&path("long")).unwrap_or_else(|_| panic!("it is ours"));
+        let text = fs::read_to_string(path("long")).unwrap();
+        assert_eq!(text, format!("{}\n", std::process::id()));
+        drop(claimed);
+        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 
 use dhcp_config::{Enforcement, Folders, SecurityPolicy};
 
+use crate::pid_file;
+use crate::server_id;
+
 /// A folder of Kea's, and the variable that names another one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeaFolder {
@@ -73,7 +76,23 @@ pub(crate) fn of(configuration: &Path, is_unrestricted: bool) -> SecurityPolicy 
         hooks: Folders::new(std::env::var(HOOKS_VARIABLE).ok()),
         scripts: SCRIPTS.folders(None),
         legal_log: LEGAL_LOG.folders(None),
+        own_files: own_files(configuration),
     }
+}
+
+/// The files that a server with the configuration file `configuration` has whatever that says.
+fn own_files(configuration: &Path) -> Vec<(&'static str, String)> {
+    let absolute = std::path::absolute(configuration).unwrap_or_default();
+    let pid_files =
+        ["dhcp4", "dhcp6"].map(|name| ("the PID file", pid_file::path(name, configuration)));
+    [
+        ("the configuration file", absolute),
+        ("the server's identifier", DATA.path().join(server_id::FILE)),
+    ]
+    .into_iter()
+    .chain(pid_files)
+    .map(|(use_of, path)| (use_of, path.to_string_lossy().into_owned()))
+    .collect()
 }
 
 /// Makes the folders of Kea's that are missing, as its packages do. Returns those that were made; one

@@ -2,8 +2,9 @@
 //! machine has, kept in Kea's file so that both servers go by the same one.
 //!
 //! What the configuration leaves open comes from the stored DUID when that is of the wanted type,
-//! else it is generated. A file that cannot be read as a DUID stops the server: a new identity
-//! would make every client's renewal go unanswered.
+//! else it is generated. As in Kea, a file that holds no DUID keeps no server from starting: it is
+//! set aside under another name, a warning says so, and a new DUID is made where none is configured.
+//! A file that cannot be read stops the server, since what it holds may be sound.
 
 use std::borrow::Borrow;
 use std::fs::{self, File, OpenOptions};
@@ -13,8 +14,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use dhcp_config::v6::{ServerIdConfig, ServerIdType};
+use dhcp_store::regular_file;
 
 use crate::ServerError;
+use crate::log::DAEMON;
 
 /// Kea's name for the file.
 pub(crate) const FILE: &str = "kea-dhcp6-serverid";
@@ -39,7 +42,7 @@ pub(crate) fn server_duid(
     wall_s: u64,
 ) -> Result<Vec<u8>, ServerError> {
     let path = folder.join(FILE);
-    let stored = if config.persist { read(&path)? } else { None };
+    let stored = if config.persist { read_or_set_aside(&path, wall_s)? } else { None };
     let duid = make(config, stored.as_deref(), wall_s, &link_layer_address)?;
     if config.persist && stored.as_deref() != Some(&duid) {
         write(&path, &duid).map_err(|cause| ServerError::ServerId { path: path.clone(), cause })?;
@@ -101,14 +104,32 @@ fn random_octets() -> [u8; 8] {
     RandomState::new().build_hasher().finish().to_be_bytes()
 }
 
-/// The stored DUID; `None` without a file.
-fn read(path: &Path) -> Result<Option<Vec<u8>>, ServerError> {
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
+/// Returns the stored DUID; `None` without a file, and when the file holds none, which is set aside
+/// then.
+fn read_or_set_aside(path: &Path, wall_s: u64) -> Result<Option<Vec<u8>>, ServerError> {
+    let failed = |cause| ServerError::ServerId { path: path.to_owned(), cause };
+    let octets = match regular_file::read(path) {
+        Ok(octets) => octets,
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(cause) => return Err(ServerError::ServerId { path: path.to_owned(), cause }),
+        Err(cause) => return Err(failed(cause)),
     };
-    parse(text.trim()).map(Some).ok_or_else(|| ServerError::ServerIdFile(path.to_owned()))
+    if let Some(duid) = std::str::from_utf8(&octets).ok().and_then(|text| parse(text.trim())) {
+        return Ok(Some(duid));
+    }
+    let mut aside = path.as_os_str().to_owned();
+    aside.push(format!(".broken-{wall_s}"));
+    let aside = PathBuf::from(aside);
+    fs::rename(path, &aside).map_err(failed)?;
+    tracing::warn!(
+        target: DAEMON,
+        id = "DHCP6_SERVERID_SET_ASIDE",
+        "{} holds no server identifier (octets in hexadecimal with colons); it is {} now. Put a \
+         copy of the old one in its place and restart: to a new identifier clients have to bind \
+         again",
+        path.display(),
+        aside.display()
+    );
+    Ok(None)
 }
 
 /// A DUID as octets in hexadecimal with colons; one that is too short for its type is none.
@@ -240,10 +261,20 @@ mod tests {
         for text in ["", "00:01", "00:01:00:01:00:00:00:05", "0001", "00:03:00:01:zz", "1:2:3:4:5"]
         {
             fs::write(folder.join(FILE), text).unwrap();
-            let error = server_duid(&config, &folder, NOW_S).unwrap_err().to_string();
-            assert!(error.contains(FILE), "{text}: {error}");
-            assert_eq!(fs::read_to_string(folder.join(FILE)).unwrap(), text, "it is left alone");
+            assert_eq!(server_duid(&config, &folder, NOW_S).unwrap(), duid, "it is configured");
+            assert_eq!(fs::read_to_string(folder.join(FILE)).unwrap(), colon_hex(&duid));
+            let aside = folder.join(format!("{FILE}.broken-{NOW_S}"));
+            assert_eq!(fs::read_to_string(aside).unwrap(), text, "nothing is lost");
         }
+        fs::write(folder.join(FILE), [0xff; 40]).unwrap();
+        let config = ServerIdConfig { kind: ServerIdType::En, ..ServerIdConfig::default() };
+        let made = server_duid(&config, &folder, NOW_S).unwrap();
+        assert_eq!(server_duid(&config, &folder, NOW_S).unwrap(), made, "it is made once");
+        // What cannot be read may be sound.
+        fs::remove_file(folder.join(FILE)).unwrap();
+        fs::create_dir(folder.join(FILE)).unwrap();
+        let error = server_duid(&config, &folder, NOW_S).unwrap_err().to_string();
+        assert!(error.contains("it is no regular file"), "{error}");
         fs::remove_dir_all(&folder).unwrap();
     }
 }

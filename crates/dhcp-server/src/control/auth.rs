@@ -1,10 +1,10 @@
 //! Basic authentication (RFC 7617): who may command over HTTP. Compared in constant time.
 
-use std::fs;
 use std::path::Path;
 
 use base64ct::{Base64, Encoding};
 use dhcp_config::{BasicAuthentication, Secret};
+use dhcp_store::regular_file;
 use subtle::{Choice, ConstantTimeEq};
 
 /// Longest `user:password` that is looked at.
@@ -88,7 +88,7 @@ fn content(secret: &Secret, folder: Option<&str>) -> Result<String, String> {
         Secret::Text(text) => Ok(text.clone()),
         Secret::File(name) => {
             let path = Path::new(folder.unwrap_or_default()).join(name);
-            let text = fs::read_to_string(&path)
+            let text = regular_file::read_text(&path)
                 .map_err(|cause| format!("cannot read {}: {cause}", path.display()))?;
             Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
         }
@@ -97,6 +97,8 @@ fn content(secret: &Secret, folder: Option<&str>) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use dhcp_config::AuthenticatedClient;
 

@@ -32,6 +32,8 @@ use super::unix::{failure, no_room};
 const METRICS_PATH: &str = "/metrics";
 /// Octets that are read ahead of a connection: what the head of a request may have.
 const HEAD_MAX_BYTES: usize = 16 << 10;
+/// Headers that a configuration adds to each response, at most: a map of headers has an end.
+const HEADERS_MAX: usize = 1_000;
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 const EXPOSITION: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4");
@@ -53,6 +55,10 @@ impl Front {
     ///
     /// What does not serve, and why; in words.
     pub(super) fn open(config: &HttpSocket) -> Result<Self, String> {
+        if config.headers.len() > HEADERS_MAX {
+            let count = config.headers.len();
+            return Err(format!("{count} HTTP headers are too many, {HEADERS_MAX} is the most"));
+        }
         let headers = config.headers.iter().map(|(name, value)| {
             let wrong = |_| format!("`{name}: {value}` is no HTTP header");
             let value = HeaderValue::from_str(value).map_err(|cause| wrong(cause.to_string()))?;
@@ -270,13 +276,33 @@ async fn serve_request(
     Ok(response)
 }
 
+/// Returns why a request is refused of which this server and a proxy in front of it may think
+/// differently: where it goes (RFC 9112 §3.2), or where it ends (§6.1).
+fn ambiguity(request: &Request<Incoming>) -> Option<Refusal> {
+    let headers = request.headers();
+    let codings: Vec<_> = headers.get_all(header::TRANSFER_ENCODING).iter().collect();
+    let is_plainly_chunked =
+        |value: &&HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"chunked");
+    if headers.get_all(header::HOST).iter().count() > 1 {
+        return Some(Refusal::bad_request("it has more than one header `Host`"));
+    }
+    // That there was a `Content-Length` too is not known here: hyper takes it away.
+    let is_sound = codings.len() <= 1 && codings.iter().all(is_plainly_chunked);
+    (!is_sound).then(|| Refusal::bad_request("`Transfer-Encoding` is not `chunked`"))
+}
+
 async fn outcome(request: Request<Incoming>, front: &Front, desk: &Desk, pace: &Pace) -> Outcome {
     let shown = request.headers().get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
     if front.gate.as_ref().is_some_and(|gate| !gate.admits(shown)) {
         return StatusCode::UNAUTHORIZED.into();
     }
+    if let Some(refusal) = ambiguity(&request) {
+        return Outcome::Refusal(refusal);
+    }
     let host = request.headers().get(header::HOST);
-    if front.is_open_to_all && host.is_some_and(|host| !host.to_str().is_ok_and(is_own)) {
+    let is_foreign = host.is_some_and(|host| !host.to_str().is_ok_and(is_own))
+        || request.uri().authority().is_some_and(|authority| !is_own(authority.as_str()));
+    if front.is_open_to_all && is_foreign {
         return StatusCode::MISDIRECTED_REQUEST.into();
     }
     let question = match (request.method(), request.uri().path()) {
@@ -290,6 +316,8 @@ async fn outcome(request: Request<Incoming>, front: &Front, desk: &Desk, pace: &
         },
         _ => return StatusCode::METHOD_NOT_ALLOWED.into(),
     };
+    #[cfg(test)]
+    crate::panics::planted("http");
     let is_command = matches!(question, Question::Command(_));
     pace.enter(Phase::Working);
     match desk.asking.ask(question).await {

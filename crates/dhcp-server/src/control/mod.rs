@@ -27,6 +27,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use dhcp_config::ControlSocket;
+use dhcp_engine::contain::contained;
 use netio::Waker;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::LocalSet;
@@ -35,6 +36,7 @@ pub(crate) use question::{Asked, Inbox, Question};
 
 use crate::ServerError;
 use crate::log;
+use crate::panics::INTERNAL_ERROR;
 use question::Asking;
 use sockets::Sockets;
 
@@ -100,7 +102,8 @@ impl ControlThread {
 async fn follow(mut orders: UnboundedReceiver<Order>, asking: Asking) {
     let mut sockets = Sockets::new(asking);
     while let Some(Order::Configure(config, outcome)) = orders.recv().await {
-        outcome.send(sockets.configure(&config)).ok();
+        let configured = contained(|| sockets.configure(&config));
+        outcome.send(configured.unwrap_or_else(|| Err(vec![INTERNAL_ERROR.to_owned()]))).ok();
     }
     sockets.refuse();
     let farewell = async {

@@ -82,6 +82,10 @@ impl Sockets {
     ///
     /// All that does not serve, in words; then everything stays as it was.
     pub(super) fn configure(&mut self, config: &[ControlSocket]) -> Result<(), Vec<String>> {
+        #[cfg(test)]
+        if !self.open.is_empty() {
+            crate::panics::planted("sockets");
+        }
         let (mut problems, mut fresh, mut kept) = (Vec::new(), Vec::new(), Vec::new());
         for socket in config {
             match wanted(socket).and_then(|wanted| self.prepare(wanted)) {

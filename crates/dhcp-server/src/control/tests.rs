@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::JoinHandle;
 
-use dhcp_config::{AuthenticatedClient, BasicAuthentication, ControlSocket, HttpSocket, Secret};
+use dhcp_config::{
+    AuthenticatedClient, BasicAuthentication, ControlSocket, HttpSocket, Secret, TlsFiles,
+};
 use netio::PollFd;
 
 use super::*;
@@ -175,6 +177,48 @@ fn a_stale_socket_is_replaced_and_nothing_else_is() {
 }
 
 #[test]
+fn neither_a_pipe_nor_a_server_that_accepts_nothing_holds_up_a_change() {
+    let scene = Scene::new("held");
+    let (_, socket) = scene.unix("piped");
+    let pipe = scene.folder.join("piped.lock");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let problems = scene.configure(vec![socket]).unwrap_err();
+    assert!(problems[0].contains("cannot lock"), "{problems:?}");
+    // Its queue is full, so that a connection would wait for it to accept one.
+    let (hung, socket) = scene.unix("hung");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
+    let _within = runtime.enter();
+    let unheard = tokio::net::UnixSocket::new_stream().unwrap();
+    unheard.bind(&hung).unwrap();
+    let _listener = unheard.listen(0).unwrap();
+    let _queued = UnixStream::connect(&hung).unwrap();
+    let problems = scene.configure(vec![socket]).unwrap_err();
+    assert!(problems[0].contains("another server listens there"), "{problems:?}");
+    for name in ["/dev/zero", pipe.to_str().unwrap()] {
+        let mut socket = http(free_port());
+        socket.authentication = Some(BasicAuthentication {
+            realm: "kea".into(),
+            directory: None,
+            clients: vec![AuthenticatedClient {
+                user: Secret::Text("u".into()),
+                password: Secret::File(name.into()),
+            }],
+        });
+        let problems = scene.configure(vec![ControlSocket::Http(socket)]).unwrap_err();
+        assert!(problems[0].ends_with("it is no regular file"), "{problems:?}");
+        let files = TlsFiles {
+            trust_anchor: name.into(),
+            certificate: name.into(),
+            key: name.into(),
+            is_client_certificate_required: true,
+        };
+        let socket = HttpSocket { tls: Some(files), ..http(free_port()) };
+        let problems = scene.configure(vec![ControlSocket::Http(socket)]).unwrap_err();
+        assert!(problems[0].ends_with("it is no regular file"), "{problems:?}");
+    }
+}
+
+#[test]
 fn a_failed_change_leaves_every_socket_as_it_was() {
     let scene = Scene::new("failed");
     let (path, socket) = scene.unix("socket");
@@ -190,6 +234,10 @@ fn a_failed_change_leaves_every_socket_as_it_was() {
     ];
     let problems = scene.configure(sockets).unwrap_err();
     assert_eq!(problems.len(), 2, "{problems:?}");
+    let mut long = http(free_port());
+    long.headers = vec![("X".into(), "x".into()); 40_000];
+    let problems = scene.configure(vec![ControlSocket::Http(long)]).unwrap_err();
+    assert_eq!(problems, ["40000 HTTP headers are too many, 1000 is the most"]);
     assert!(!other.exists(), "what was opened is closed again");
     assert!(told(UnixStream::connect(&path).unwrap(), b"{}").contains("result"));
 }
@@ -275,6 +323,44 @@ fn http_answers_with_a_list_and_refuses_with_a_map() {
     assert!(answer.ends_with("\r\n\r\ngodwit_up 1\n"), "{answer}");
     let answer = told(TcpStream::connect(("127.0.0.1", port)).unwrap(), b"nonsense\r\n\r\n");
     assert!(answer.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{answer}");
+}
+
+#[test]
+fn requests_that_a_proxy_may_read_otherwise_are_refused() {
+    let scene = Scene::new("ambiguous");
+    let port = free_port();
+    scene.configure(vec![ControlSocket::Http(http(port))]).unwrap();
+    let body = r#"{"command":"x"}"#;
+    let chunked = format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
+    let request = |target: &str, host: &str, head: &str, body: &str| {
+        let text = format!(
+            "POST {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{AS_JSON}{head}\r\n{body}"
+        );
+        told(TcpStream::connect(("127.0.0.1", port)).unwrap(), text.as_bytes())
+    };
+    let own = format!("127.0.0.1:{port}");
+    let length = format!("Content-Length: {}\r\n", body.len());
+    let te = "Transfer-Encoding: chunked\r\n";
+    let absolute = format!("http://{own}/");
+    for (target, head, body) in
+        [("/", &*length, body), ("/", te, &*chunked), (absolute.as_str(), &*length, body)]
+    {
+        let answer = request(target, &own, head, body);
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{target} {head}: {answer}");
+    }
+    let twice = format!("{length}Host: evil.example\r\n");
+    let codings = "Transfer-Encoding: gzip, chunked\r\n";
+    let again = "Transfer-Encoding: chunked, chunked\r\n";
+    for (target, head, body, status) in [
+        ("/", &*twice, body, "400"),
+        ("/", codings, &*chunked, "400"),
+        ("/", again, &*chunked, "400"),
+        ("http://evil.example/", &*length, body, "421"),
+    ] {
+        let answer = request(target, &own, head, body);
+        let expected = format!("HTTP/1.1 {status} ");
+        assert!(answer.starts_with(&expected), "{target} {head}: {answer}");
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::os::unix::net::{UnixListener as StdListener, UnixStream as StdStream};
+use std::os::unix::net::{UnixDatagram, UnixListener as StdListener};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -77,7 +77,7 @@ fn lock(path: &Path) -> Result<File, String> {
             .create(true)
             .truncate(false)
             .mode(0o600)
-            .custom_flags(netio::file::NO_FOLLOW)
+            .custom_flags(netio::file::NO_FOLLOW | netio::file::NON_BLOCKING)
             .open(path)
             .map_err(|cause| cause.to_string())?;
         match file.try_lock() {
@@ -109,13 +109,15 @@ fn remove_stale(path: &Path) -> Result<(), String> {
         }
         Ok(_) => {}
     }
-    // A server that takes no lock may be listening.
-    match StdStream::connect(path) {
+    // A server that takes no lock may be listening. A datagram socket learns that without a wait: a
+    // stream would wait for a server that accepts no connections.
+    match UnixDatagram::unbound().and_then(|probe| probe.connect(path)) {
         Err(cause) if cause.kind() == ErrorKind::ConnectionRefused => {
             fs::remove_file(path).map_err(|cause| cause.to_string())
         }
-        Err(cause) => Err(cause.to_string()),
-        Ok(_) => Err("another server listens there".to_owned()),
+        Err(cause) if cause.kind() == ErrorKind::PermissionDenied => Err(cause.to_string()),
+        // Any other error says that the socket is of another type.
+        Err(_) | Ok(()) => Err("another server listens there".to_owned()),
     }
 }
 
@@ -181,6 +183,8 @@ async fn converse(stream: &UnixStream, pace: &Pace, desk: &Desk) -> io::Result<S
     }
     let answer = match command(stream, pace, &desk.budget, (read, count)).await? {
         Ok(command) => {
+            #[cfg(test)]
+            crate::panics::planted("unix");
             pace.enter(Phase::Working);
             let answer = desk.asking.ask(Question::Command(command)).await;
             answer.unwrap_or_else(|| failure("the server is busy or about to end"))

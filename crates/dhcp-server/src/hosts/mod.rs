@@ -2,6 +2,7 @@
 //! shards ask.
 
 mod row;
+mod told;
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -24,6 +25,8 @@ use crate::ServerError;
 use crate::leases::{self, DHCPSRV};
 use crate::log::counted;
 use crate::service::{Common, Service};
+pub(crate) use told::HostRowCounts;
+use told::RowReports;
 
 /// What is looked up by, and what is found.
 type LookupsOf<P> = Lookups<HostKey<<P as dhcp_lease::Family>::Address>, FoundHost<P>>;
@@ -34,6 +37,7 @@ pub(crate) struct HostsDatabases<P: Service> {
     thread: LookupThread,
     definitions: Definitions,
     limits: CacheLimits,
+    row_counts: Arc<HostRowCounts>,
 }
 
 /// The options that the configuration in force defines, as a JSON list: options of hosts are read by
@@ -68,7 +72,13 @@ impl<P: Service> HostsDatabases<P> {
         let definitions = Definitions::default();
         definitions.follow(document);
         let hosts = connect::<P>(config)?;
-        let catalog = Catalog::<P> { hosts, definitions: definitions.clone(), family: PhantomData };
+        let row_counts = Arc::<HostRowCounts>::default();
+        let catalog = Catalog::<P> {
+            hosts,
+            definitions: definitions.clone(),
+            reports: RowReports::new(Arc::clone(&row_counts)),
+            family: PhantomData,
+        };
         let lookups = LookupsOf::<P>::new(shards, wake);
         let thread = LookupThread::start(Arc::clone(&lookups), catalog, Box::new(Clock::now))
             .map_err(|cause| ServerError::System {
@@ -80,7 +90,12 @@ impl<P: Service> HostsDatabases<P> {
             keys_max: own.cache_keys as usize,
             lifetime_ns: u64::from(own.cache_lifetime_ms) * NS_PER_MS,
         };
-        Ok(Some(Self { lookups, thread, definitions, limits }))
+        Ok(Some(Self { lookups, thread, definitions, limits, row_counts }))
+    }
+
+    /// Returns the counts of rows that are no whole reservation, which go on being counted.
+    pub(crate) fn row_counts(&self) -> Arc<HostRowCounts> {
+        Arc::clone(&self.row_counts)
     }
 
     /// What shard number `shard` remembers, `seed` of its own.
@@ -153,6 +168,7 @@ impl<P: Service> HostSource<P> for ShardHosts<P> {
 struct Catalog<P: Service> {
     hosts: SqlHosts,
     definitions: Definitions,
+    reports: RowReports,
     family: PhantomData<P>,
 }
 
@@ -178,8 +194,7 @@ impl<P: Service> Directory<HostKey<P::Address>, FoundHost<P>> for Catalog<P> {
         let (mut hosts, mut faults) = (Vec::new(), Vec::new());
         self.hosts.find(now, &queries, &mut hosts, &mut faults)?;
         for fault in faults {
-            let id = "DHCPSRV_HOSTS_DATABASE_ROW_ERROR";
-            tracing::error!(target: DHCPSRV, id, "a row of a hosts database is left out: {fault}");
+            self.reports.left_out("a row of a hosts database", &fault.to_string());
         }
         for host in &hosts {
             let wanted: Vec<usize> = host
@@ -193,15 +208,15 @@ impl<P: Service> Directory<HostKey<P::Address>, FoundHost<P>> for Catalog<P> {
             }
             let read = P::read_host(&self.definitions.lock(), &row::to_json(host, P::VERSION));
             let reservation = match read {
-                Ok(reservation) => Arc::new(reservation),
+                Ok((reservation, warnings)) => {
+                    for warning in warnings {
+                        self.reports.taken_in_part(&row::identity(host), &warning.message);
+                    }
+                    Arc::new(reservation)
+                }
                 Err(problems) => {
-                    let number = host.host_id;
                     let why = problems.first().map_or("", |problem| &problem.message);
-                    tracing::error!(
-                        target: DHCPSRV,
-                        id = "DHCPSRV_HOSTS_DATABASE_ROW_ERROR",
-                        "host {number} of a hosts database is left out: {why}"
-                    );
+                    self.reports.left_out(&row::identity(host), why);
                     continue;
                 }
             };

@@ -7,6 +7,12 @@ use serde_json::{Map, Value, json};
 /// The keys of identifiers, in the order of Kea's numbers.
 const IDENTIFIERS: [&str; 5] = ["hw-address", "duid", "circuit-id", "client-id", "flex-id"];
 
+/// Names `host` for the operator: its number and its identifier.
+pub(super) fn identity(host: &Host) -> String {
+    let kind = IDENTIFIERS.get(usize::from(host.identifier_type)).unwrap_or(&"identifier");
+    format!("host {} of a hosts database ({kind} {})", host.host_id, hex(&host.identifier))
+}
+
 /// The reservation that `host` stands for, as JSON text.
 pub(super) fn to_json(host: &Host, version: IpVersion) -> String {
     let mut map = Map::new();
@@ -106,7 +112,7 @@ mod tests {
             ],
             ..Host::default()
         };
-        let read = dhcp_config::parse_host4("[]", &to_json(&host, IpVersion::V4)).unwrap();
+        let (read, _) = dhcp_config::parse_host4("[]", &to_json(&host, IpVersion::V4)).unwrap();
         assert_eq!(read.identifier.octets, [1, 0xab]);
         assert_eq!(read.identifier.kind, dhcp_config::IdentifierKind::ClientId);
         assert_eq!(read.client_classes, ["gold", "silver"]);
@@ -137,7 +143,7 @@ mod tests {
             ],
             ..Host::default()
         };
-        let read = dhcp_config::parse_host6("[]", &to_json(&host, IpVersion::V6)).unwrap();
+        let (read, _) = dhcp_config::parse_host6("[]", &to_json(&host, IpVersion::V6)).unwrap();
         let addresses: Vec<_> = read.reserved.addresses.iter().map(ToString::to_string).collect();
         assert_eq!(addresses, ["2001:db8::2", "2001:db8::1"]);
         let excluded: Vec<_> = read.reserved.prefixes.iter().map(|one| one.excluded).collect();

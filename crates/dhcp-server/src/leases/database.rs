@@ -8,6 +8,7 @@ use dhcp_config::{Durability, OnFail, Secret, SqlDatabase, SqlKind};
 use dhcp_lease::LeaseTable;
 use dhcp_store::database::{DatabaseError, DatabaseThread, LeaseDatabase, OnLoss, ThreadOptions};
 use dhcp_store::log::{self, Shards};
+use dhcp_store::regular_file;
 use dhcp_store::sql::settings::SslMode;
 use dhcp_store::sql::{Backend, Settings, SharedLeases};
 use netio::Clock;
@@ -153,7 +154,7 @@ fn password(secret: &Secret) -> Result<String, ServerError> {
     match secret {
         Secret::Text(text) => Ok(text.clone()),
         Secret::File(path) => {
-            let text = std::fs::read_to_string(path).map_err(|cause| {
+            let text = regular_file::read_text(path.as_ref()).map_err(|cause| {
                 let text =
                     format!("cannot read the password of the lease database, {path}: {cause}");
                 ServerError::Leases(text)

@@ -163,17 +163,18 @@ fn send(state: &mut State, datagram: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// `log` becomes `log.1`, that `log.2` and so on up to `log.VERSIONS`.
+/// `log` becomes `log.1`, that `log.2` and so on up to the first number that is free, `log.VERSIONS` at
+/// most.
 fn rotate(path: &Path, versions: u32) -> io::Result<()> {
     let numbered = |number: u32| {
         let mut name = path.as_os_str().to_owned();
         name.push(format!(".{number}"));
         PathBuf::from(name)
     };
-    for number in (1..versions).rev() {
-        if numbered(number).exists() {
-            fs::rename(numbered(number), numbered(number + 1))?;
-        }
+    // Only those that exist are moved, so that a large number of versions costs nothing.
+    let free = (1..versions).find(|&number| fs::symlink_metadata(numbered(number)).is_err());
+    for number in (1..free.unwrap_or(versions)).rev() {
+        fs::rename(numbered(number), numbered(number + 1))?;
     }
     fs::rename(path, numbered(1))
 }
@@ -244,6 +245,45 @@ mod tests {
         for (at, line) in last.iter().enumerate() {
             assert_eq!(*line, format!("message number {:06}", first + at), "in order, none lost");
         }
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn links_pipes_and_folders_are_no_log_files() {
+        let folder = std::env::temp_dir().join(format!("godwit-links-{}", std::process::id()));
+        fs::create_dir_all(folder.join("folder")).unwrap();
+        let path = |name: &str| folder.join(name);
+        fs::write(path("precious"), "precious").unwrap();
+        std::os::unix::fs::symlink(path("precious"), path("link")).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(path("pipe")).status().unwrap().success());
+        for name in ["link", "pipe", "folder"] {
+            let output = LogOutput {
+                destination: LogDestination::File(path(name).display().to_string()),
+                flush: true,
+                max_size_bytes: 0,
+                max_versions: 1,
+                pattern: "%m".to_owned(),
+            };
+            let sink = Sink::new(output, "kea-dhcp4".to_owned());
+            let mut state = State::Closed;
+            assert!(sink.append(&mut state, &path(name), "line").is_err(), "{name}");
+        }
+        assert_eq!(fs::read_to_string(path("precious")).unwrap(), "precious");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_large_number_of_versions_costs_nothing() {
+        let folder = std::env::temp_dir().join(format!("godwit-versions-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("log");
+        for text in ["first", "second", "third"] {
+            fs::write(&path, text).unwrap();
+            rotate(&path, u32::MAX).unwrap();
+        }
+        let part = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
+        let parts = ["log.1", "log.2", "log.3"].map(part);
+        assert_eq!(parts, ["third", "second", "first"]);
         fs::remove_dir_all(&folder).unwrap();
     }
 

@@ -74,9 +74,12 @@ pub(crate) trait Service:
     /// Whose columns of hosts in databases count.
     const HOST_FAMILY: HostFamily;
 
-    /// A reservation that stands outside of a configuration, a JSON map; `definitions` is the list
-    /// `option-def`.
-    fn read_host(definitions: &str, host: &str) -> Result<HostOf<Self>, Vec<Problem>>;
+    /// Reads a reservation that stands outside of a configuration, a JSON map; `definitions` is the
+    /// list `option-def`. Returns it with the warnings about it.
+    fn read_host(
+        definitions: &str,
+        host: &str,
+    ) -> Result<(HostOf<Self>, Vec<Problem>), Vec<Problem>>;
 
     /// The reservations of a subnet, or with 0 the global ones; `None` without such a subnet.
     fn hosts(config: &mut Self::Config, subnet_id: u32) -> Option<&mut Vec<HostOf<Self>>>;

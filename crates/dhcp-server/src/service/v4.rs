@@ -87,7 +87,10 @@ impl Service for V4 {
 
     const HOST_FAMILY: HostFamily = HostFamily::V4;
 
-    fn read_host(definitions: &str, host: &str) -> Result<HostOf<Self>, Vec<Problem>> {
+    fn read_host(
+        definitions: &str,
+        host: &str,
+    ) -> Result<(HostOf<Self>, Vec<Problem>), Vec<Problem>> {
         dhcp_config::parse_host4(definitions, host)
     }
 

@@ -90,7 +90,10 @@ impl Service for V6 {
 
     const HOST_FAMILY: HostFamily = HostFamily::V6;
 
-    fn read_host(definitions: &str, host: &str) -> Result<HostOf<Self>, Vec<Problem>> {
+    fn read_host(
+        definitions: &str,
+        host: &str,
+    ) -> Result<(HostOf<Self>, Vec<Problem>), Vec<Problem>> {
         dhcp_config::parse_host6(definitions, host)
     }
 

@@ -86,6 +86,8 @@ impl<P: Service> Supervisor<P> {
     }
 
     fn read_and_use(&mut self) -> Result<(), ApplyFailure> {
+        #[cfg(test)]
+        crate::panics::planted("reload");
         let checked = P::read(&self.settings.configuration, self.settings.terms).map_err(
             |error| match error {
                 ServerError::Configuration(problems) => ApplyFailure::Invalid(problems),
@@ -98,6 +100,8 @@ impl<P: Service> Supervisor<P> {
     }
 
     pub(super) fn use_document(&mut self, document: &Value) -> Result<(), ApplyFailure> {
+        #[cfg(test)]
+        crate::panics::planted("command");
         let checked = self.parse(document).map_err(ApplyFailure::Invalid)?;
         self.use_checked(checked)
     }

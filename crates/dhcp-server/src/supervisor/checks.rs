@@ -59,6 +59,8 @@ fn check_all<P: Service>(received: &Receiver<Asked>, settings: &Settings) {
 }
 
 fn check<P: Service>(command: &Value, settings: &Settings) -> Answer {
+    #[cfg(test)]
+    crate::panics::planted("check");
     test_configuration::<P>(command, |document| check_document::<P>(document, settings))
 }
 

@@ -11,6 +11,7 @@ use dhcp_lease::{LeaseTable, Leased, PoolIndex, PoolStatistics};
 
 use super::Counted;
 use super::process::{self, ReloadRecord};
+use crate::hosts::HostRowCounts;
 use crate::latency::Latencies;
 use crate::service::{Outline, Service};
 
@@ -23,6 +24,8 @@ pub(super) struct Tally<P: Service> {
     pub(super) outlines: Arc<[Outline]>,
     /// Size of the lease file, in bytes.
     pub(super) lease_file: Option<Arc<AtomicU64>>,
+    /// Rows of hosts databases that are no whole reservation; `None` without such databases.
+    pub(super) host_rows: Option<Arc<HostRowCounts>>,
     pub(super) started: Now,
     pub(super) reloads: Arc<ReloadRecord>,
 }
@@ -34,6 +37,7 @@ impl<P: Service> Clone for Tally<P> {
             shards: self.shards.clone(),
             outlines: Arc::clone(&self.outlines),
             lease_file: self.lease_file.clone(),
+            host_rows: self.host_rows.clone(),
             started: self.started,
             reloads: Arc::clone(&self.reloads),
         }
@@ -110,11 +114,13 @@ impl<P: Service> Tally<P> {
         let counts = self.counts();
         let shards = self.shards.iter().map(|counted| &*counted.latencies);
         let latencies = Latencies::total::<P>(shards);
+        let host_rows = self.host_rows.as_ref().map(|rows| rows.entries());
         prometheus(&Snapshot {
             version: P::VERSION,
             counts: &counts,
             drops: &self.drops(),
             omissions: &self.omissions(),
+            host_rows: host_rows.as_ref().map(|rows| &rows[..]),
             latencies: &latencies,
             lease_file_bytes: self.lease_file_bytes(),
             process: process::facts(self.started, &self.reloads, self.shards.len()),
@@ -126,7 +132,6 @@ impl<P: Service> Tally<P> {
         summed(self.shards.iter().map(|counted| counted.messages.drops()))
     }
 
-    /// Returns why leases go without something, added up over the shards.
     /// Replies that lack options which did not fit.
     pub(super) fn shortened_replies(&self) -> u64 {
         let name = Omission::Options.name();
@@ -136,6 +141,7 @@ impl<P: Service> Tally<P> {
             .map_or(0, |(_, count)| *count)
     }
 
+    /// Returns why leases go without something, added up over the shards.
     fn omissions(&self) -> Vec<(&'static str, u64)> {
         summed(self.shards.iter().map(|counted| counted.messages.omissions()))
     }

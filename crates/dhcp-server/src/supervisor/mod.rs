@@ -132,6 +132,7 @@ impl<P: Service> Supervisor<P> {
             shards: Vec::new(),
             outlines: Arc::clone(&parts.in_force.outlines),
             lease_file: parts.leases.file_size(),
+            host_rows: parts.hosts.as_ref().map(HostsDatabases::row_counts),
             started,
             reloads: Arc::new(ReloadRecord::new(started)),
         };
@@ -216,7 +217,7 @@ impl<P: Service> Supervisor<P> {
                 return Ok(0);
             }
             if signals.take_reload() {
-                self.reload_as_told();
+                self.reload_contained();
             }
             self.answer_questions(inbox);
             now_ns = Clock::mono_ns();
@@ -267,8 +268,7 @@ impl<P: Service> Supervisor<P> {
                             self.tell_statistics(Work::Command(command, asked));
                         }
                         None => {
-                            let is_sound = self.parts.table.is_sound();
-                            assert!(is_sound, "a mistake was made while leases were being changed");
+                            self.abort_unless_sound();
                             self.answer(asked, Answer::error(INTERNAL_ERROR));
                         }
                     }
@@ -276,6 +276,20 @@ impl<P: Service> Supervisor<P> {
                 Question::Metrics => self.tell_statistics(Work::Metrics(asked)),
             }
         }
+    }
+
+    /// Reads the configuration file again; a panic while it is checked leaves the server serving.
+    fn reload_contained(&mut self) {
+        if contained(|| self.reload_as_told()).is_none() {
+            self.abort_unless_sound();
+            self.tally.reloads.note_refused();
+        }
+    }
+
+    /// Aborts when a panic has left leases changed in part.
+    fn abort_unless_sound(&self) {
+        let is_sound = self.parts.table.is_sound();
+        assert!(is_sound, "a mistake was made while leases were being changed");
     }
 
     /// Answers a command that is done, once it is safe.

@@ -7,6 +7,7 @@ use base::Now;
 use dhcp_control::ProcessFacts;
 use netio::Clock;
 
+use crate::panics;
 use crate::version;
 
 /// Outcome of the configurations that the server was to take.
@@ -55,6 +56,7 @@ pub(super) fn facts(started: Now, reloads: &ReloadRecord, threads: usize) -> Pro
         open_files: fs::read_dir("/proc/self/fd")
             .map_or(0, |files| (files.count() as u64).saturating_sub(1)),
         open_files_max: soft_limit(&limits, "Max open files"),
+        internal_errors: panics::contained_count(),
     }
 }
 

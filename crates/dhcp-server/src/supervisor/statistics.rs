@@ -89,8 +89,13 @@ fn tell<P: Service>(todo: &Receiver<Work>, mut tally: Tally<P>, mut statistics: 
     let mut has_warned = false;
     loop {
         let left_ns = due_ns.saturating_sub(Clock::mono_ns());
+        // Without a sample the history lacks one of its points.
         let sample = |statistics: &mut Statistics, tally: &Tally<P>| {
-            statistics.sample(Clock::now().wall_us, &tally.counts());
+            contained(|| {
+                #[cfg(test)]
+                crate::panics::planted("sample");
+                statistics.sample(Clock::now().wall_us, &tally.counts());
+            });
         };
         match todo.recv_timeout(Duration::from_nanos(left_ns)) {
             Ok(Work::Command(command, asked)) => {
@@ -101,7 +106,14 @@ fn tell<P: Service>(todo: &Receiver<Work>, mut tally: Tally<P>, mut statistics: 
                 );
             }
             Ok(Work::Metrics(asked)) => {
-                asked.answer(contained(|| tally.exposition()).unwrap_or_default());
+                // Without an answer the request fails: an empty page would be taken for counters.
+                if let Some(page) = contained(|| {
+                    #[cfg(test)]
+                    crate::panics::planted("metrics");
+                    tally.exposition()
+                }) {
+                    asked.answer(page);
+                }
             }
             Ok(Work::Follow(outlines, (count, age_s))) => {
                 tally.outlines = outlines;

@@ -1,0 +1,85 @@
+//! Rows of hosts databases that are left out or taken in part: counted each time that they are read,
+//! reported once.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::leases::DHCPSRV;
+
+/// Reports that are remembered. Beyond that rows are only counted, so that a damaged table fills no
+/// log.
+const REPORTS_MAX: usize = 1_000;
+
+/// How often rows of hosts databases were read that are no whole reservation.
+#[derive(Debug, Default)]
+pub(crate) struct HostRowCounts {
+    left_out: AtomicU64,
+    in_part: AtomicU64,
+}
+
+impl HostRowCounts {
+    /// Returns the counts, each with its name.
+    pub(crate) fn entries(&self) -> [(&'static str, u64); 2] {
+        [
+            ("left-out", self.left_out.load(Ordering::Relaxed)),
+            ("taken-in-part", self.in_part.load(Ordering::Relaxed)),
+        ]
+    }
+}
+
+/// Reports to the operator.
+#[derive(Debug, Default)]
+pub(super) struct RowReports {
+    counts: Arc<HostRowCounts>,
+    told: BTreeSet<String>,
+}
+
+impl RowReports {
+    /// Reports that count in `counts`.
+    pub(super) fn new(counts: Arc<HostRowCounts>) -> Self {
+        Self { counts, told: BTreeSet::new() }
+    }
+
+    /// Counts a row that is left out, and reports it as an error.
+    pub(super) fn left_out(&mut self, row: &str, why: &str) {
+        self.counts.left_out.fetch_add(1, Ordering::Relaxed);
+        let text = format!("{row} is left out: {why}");
+        if self.is_new(&text) {
+            tracing::error!(target: DHCPSRV, id = "DHCPSRV_HOSTS_DATABASE_ROW_ERROR", "{text}");
+        }
+    }
+
+    /// Counts a row of which something is left out, and reports it as a warning.
+    pub(super) fn taken_in_part(&mut self, row: &str, why: &str) {
+        self.counts.in_part.fetch_add(1, Ordering::Relaxed);
+        let text = format!("{row}: {why}");
+        if self.is_new(&text) {
+            tracing::warn!(target: DHCPSRV, id = "DHCPSRV_HOSTS_DATABASE_ROW_CUT", "{text}");
+        }
+    }
+
+    fn is_new(&mut self, text: &str) -> bool {
+        self.told.len() < REPORTS_MAX && self.told.insert(text.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_counts_and_is_reported_once() {
+        let counts = Arc::<HostRowCounts>::default();
+        let mut reports = RowReports::new(Arc::clone(&counts));
+        for _ in 0..3 {
+            reports.left_out("host 1", "it has no identifier");
+            reports.taken_in_part("host 2", "its name is cut off");
+        }
+        assert_eq!(counts.entries(), [("left-out", 3), ("taken-in-part", 3)]);
+        assert_eq!(reports.told.len(), 2);
+        (0..2_000).for_each(|row| reports.left_out(&format!("host {row}"), "it is damaged"));
+        assert_eq!(reports.told.len(), REPORTS_MAX, "memory is bounded");
+        assert_eq!(counts.entries()[0], ("left-out", 2_003));
+    }
+}

@@ -1,0 +1,206 @@
+//! A server of which each part makes one mistake: it goes on, says so and counts it. The server is a
+//! process of its own, since its panic hook is.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::reload::Terms;
+use crate::server::{Settings, run_dhcp4};
+
+/// Environment variable with the places in which a process is to panic once, parted by commas.
+pub(super) const PLANTED: &str = "GODWIT_PLANTED_PANICS";
+/// Environment variable with the folder of the server that a process is to be.
+const FOLDER: &str = "GODWIT_PLANTED_FOLDER";
+/// A server that has not done something by then does not do it at all.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// See [`super::planted`].
+pub(super) fn plant(place: &str) {
+    static DONE: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let places = std::env::var(PLANTED).unwrap_or_default();
+    if places.split(',').any(|one| one == place) {
+        let is_first = DONE.lock().unwrap_or_else(PoisonError::into_inner).insert(place.to_owned());
+        assert!(!is_first, "planted in {place}");
+    }
+}
+
+/// The server that the tests of this module start: this test program with another environment.
+#[test]
+fn planted_server() {
+    let Some(folder) = std::env::var_os(FOLDER) else { return };
+    let settings = Settings {
+        configuration: PathBuf::from(folder).join("dhcp4.conf"),
+        port: 0,
+        client_port: None,
+        to_source: false,
+        is_verbose: false,
+        // An HTTP socket without a password.
+        terms: Terms { is_unrestricted: true, ..Terms::default() },
+        is_repairing: false,
+        accept_inactive: Vec::new(),
+    };
+    let port = fs::read_to_string(settings.configuration.with_extension("port")).unwrap();
+    run_dhcp4(&Settings { port: port.parse().unwrap(), ..settings }).unwrap();
+}
+
+/// A server of which some places panic once.
+struct Planted {
+    child: Child,
+    folder: PathBuf,
+    http_port: u16,
+}
+
+impl Planted {
+    fn start(places: &str) -> Self {
+        let name = format!("godwit-planted-{}-{places}", std::process::id());
+        let folder = std::env::temp_dir().join(name.replace(',', "-"));
+        fs::create_dir_all(&folder).unwrap();
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o750)).unwrap();
+        // Ports that the kernel does not give to others by itself.
+        let taken = |port: &u16| {
+            TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_err()
+                || UdpSocket::bind((Ipv4Addr::LOCALHOST, *port)).is_err()
+        };
+        let first = 10_000 + (std::process::id() % 700) as u16 * 30;
+        let http_port = (first..32_000).find(|port| !taken(port)).unwrap();
+        let config = configuration(&folder, http_port);
+        fs::write(folder.join("dhcp4.conf"), config.to_string()).unwrap();
+        fs::write(folder.join("dhcp4.port"), http_port.to_string()).unwrap();
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        for variable in ["PIDFILE", "CONTROL_SOCKET", "DHCP_DATA", "LOG_FILE"] {
+            command.env(format!("KEA_{variable}_DIR"), &folder);
+        }
+        let log = fs::File::create(folder.join("log")).unwrap();
+        let child = command
+            .args(["--exact", "panics::tests::planted_server", "--nocapture"])
+            .env(PLANTED, places)
+            .env(FOLDER, &folder)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let mut server = Self { child, folder, http_port };
+        server.wait_for("DHCP4_STARTED");
+        server
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.folder.join("log")).unwrap_or_default()
+    }
+
+    fn wait_for(&mut self, text: &str) {
+        let deadline = Instant::now() + PATIENCE;
+        while !self.log().contains(text) {
+            let ended = self.child.try_wait().unwrap();
+            assert!(ended.is_none(), "it ended with {ended:?}: {}", self.log());
+            assert!(Instant::now() < deadline, "no `{text}`: {}", self.log());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// What the unix socket answers to `command`; empty when the connection ends without an answer.
+    fn unix(&self, command: &Value) -> String {
+        let stream = UnixStream::connect(self.folder.join("ctl")).unwrap();
+        told(stream, &command.to_string())
+    }
+
+    fn http(&self, request: &str) -> String {
+        let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.http_port)).unwrap();
+        told(stream, request)
+    }
+
+    fn get(&self, path: &str) -> String {
+        self.http(&format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
+    }
+
+    fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
+    }
+}
+
+impl Drop for Planted {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+        fs::remove_dir_all(&self.folder).ok();
+    }
+}
+
+fn told(mut stream: impl Read + Write, octets: &str) -> String {
+    stream.write_all(octets.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+fn configuration(folder: &Path, http_port: u16) -> Value {
+    json!({ "Dhcp4": {
+        "interfaces-config": { "interfaces": [ "lo/127.0.0.1" ], "dhcp-socket-type": "udp" },
+        "control-sockets": [
+            { "socket-type": "unix", "socket-name": folder.join("ctl") },
+            { "socket-type": "http", "socket-address": "127.0.0.1", "socket-port": http_port }
+        ],
+        "lease-database": { "type": "memfile", "name": folder.join("leases.csv") },
+        "subnet4": [ { "id": 1, "subnet": "127.0.0.0/8" } ]
+    } })
+}
+
+/// Text of the answer to a command that panicked.
+fn is_internal_error(answer: &str) -> bool {
+    answer.contains("\"result\": 1") && answer.contains(super::INTERNAL_ERROR)
+}
+
+#[test]
+fn a_mistake_in_any_part_that_serves_commands_leaves_the_server_serving() {
+    let places = "unix,http,metrics,sample,check,command,reload,sockets";
+    let mut server = Planted::start(places);
+    let sound = |server: &Planted| {
+        let answer = server.unix(&json!({ "command": "version-get" }));
+        assert!(answer.contains("\"result\": 0"), "{answer}");
+    };
+    server.wait_for("planted in sample");
+    let version = json!({ "command": "version-get" });
+    assert_eq!(server.unix(&version), "", "the connection ends");
+    sound(&server);
+    assert_eq!(server.get("/metrics"), "", "the connection ends");
+    let page = server.get("/metrics");
+    assert!(page.starts_with("HTTP/1.1 500 "), "no empty page of counters: {page}");
+    let settings = configuration(&server.folder, server.http_port);
+    let test = json!({ "command": "config-test", "arguments": settings });
+    assert!(is_internal_error(&server.unix(&test)), "{}", server.unix(&test));
+    assert!(server.unix(&test).contains("\"result\": 0"), "{}", server.unix(&test));
+    let set = json!({ "command": "config-set", "arguments": settings });
+    let answer = server.unix(&set);
+    assert!(is_internal_error(&answer), "{answer}");
+    let answer = server.unix(&set);
+    assert!(answer.contains(super::INTERNAL_ERROR), "the sockets stay: {answer}");
+    let answer = server.unix(&set);
+    assert!(answer.contains("\"result\": 0"), "{answer}");
+    server.signal("-HUP");
+    server.wait_for("planted in reload");
+    sound(&server);
+    server.signal("-HUP");
+    server.wait_for("DHCP4_CONFIG_COMPLETE");
+    let page = server.get("/metrics");
+    let count = places.split(',').count();
+    assert!(page.contains(&format!("\ngodwit_dhcp4_internal_errors_total {count}\n")), "{page}");
+    for place in places.split(',') {
+        assert!(server.log().contains(&format!("planted in {place}")), "{place}");
+    }
+    assert_eq!(server.log().matches("DHCP4_INTERNAL_ERROR").count(), count);
+    server.signal("-TERM");
+    let ended = server.child.wait().unwrap();
+    assert!(ended.success(), "{ended}: {}", server.log());
+}
