@@ -2,14 +2,16 @@
 //! themselves.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 use dhcp_store::memfile::{Cleaned, Cleanup, LeaseFiles};
-use dhcp_store::storage::DiskStorage;
+use dhcp_store::regular_file;
+use dhcp_store::storage::{DiskStorage, Storage};
 
 use crate::say;
 
@@ -113,12 +115,16 @@ struct PidFile(PathBuf);
 
 impl PidFile {
     fn claim(path: PathBuf) -> Result<Self, String> {
-        let kept = fs::read_to_string(&path).unwrap_or_default();
-        let pid = kept.trim().parse::<u32>().ok().filter(|&pid| pid != std::process::id());
-        if let Some(pid) = pid.filter(|pid| Path::new(&format!("/proc/{pid}")).exists()) {
+        let kept = regular_file::read_text(&path).unwrap_or_default();
+        // Another program may have the number of a clean-up that ended without removing the file.
+        let pid = kept.trim().parse().ok();
+        if let Some(pid) = pid.filter(|&pid| DiskStorage.is_cleanup_running(pid)) {
             return Err(format!("process {pid} cleans up already, says {}", path.display()));
         }
-        fs::write(&path, format!("{}\n", std::process::id()))
+        // What a link under this name leads to is another's file.
+        fs::remove_file(&path).ok();
+        fs::File::create_new(&path)
+            .and_then(|mut file| writeln!(file, "{}", std::process::id()))
             .map_err(|cause| format!("cannot write {}: {cause}", path.display()))?;
         Ok(Self(path))
     }

@@ -6,6 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
+use dhcp_store::regular_file;
+
 use crate::say;
 
 /// Start, stop, reload or look at the servers of a keactrl.conf, as Kea's keactrl does
@@ -114,8 +116,8 @@ fn act(action: Action, args: &Args) -> Result<(), String> {
 fn status(settings: &Settings, own: &Path) -> Result<(), String> {
     let mut configs = Vec::new();
     for server in SERVERS {
-        let (_, config, pid_file) = files(&server, settings)?;
-        let state = if running(&pid_file).is_some() { "active" } else { "inactive" };
+        let (program, config, pid_file) = files(&server, settings)?;
+        let state = if running(&pid_file, program).is_some() { "active" } else { "inactive" };
         say::line(format_args!("{}: {state}", server.titles[0]))?;
         configs.push((server.titles[1], config));
     }
@@ -147,7 +149,7 @@ fn on_server(
     options: &[String],
 ) -> Result<(), String> {
     let (program, config, pid_file) = files(server, settings)?;
-    let (name, pid) = (server.program, running(&pid_file));
+    let (name, pid) = (server.program, running(&pid_file, program));
     match (action, pid) {
         (Action::Start, Some(pid)) => {
             let file = pid_file.display();
@@ -209,10 +211,20 @@ fn pid_file(config: &Path, name: &str) -> PathBuf {
     Path::new(&folder).join(format!("{stem}.{name}.pid"))
 }
 
-/// The process that `pid_file` names, while it runs.
-fn running(pid_file: &Path) -> Option<u32> {
-    let pid = fs::read_to_string(pid_file).ok()?.trim().parse().ok()?;
-    Path::new(&format!("/proc/{pid}")).exists().then_some(pid)
+/// The process that `pid_file` names, while it runs. After a crash another program may have that
+/// number, which must not be sent signals: a server is called `program`, or as this program is.
+fn running(pid_file: &Path, program: &str) -> Option<u32> {
+    let pid = regular_file::read_text(pid_file).ok()?.trim().parse::<u32>().ok()?;
+    let command = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    let own = std::env::current_exe().unwrap_or_default();
+    let names = [Path::new(program).file_name(), own.file_name()];
+    names.into_iter().flatten().any(|name| is_command(command.trim_end(), name)).then_some(pid)
+}
+
+/// Returns whether `command` is `name` as the kernel keeps it, cut after 15 bytes (proc_pid_comm(5)).
+fn is_command(command: &str, name: &OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    command.as_bytes() == &name[..name.len().min(15)]
 }
 
 fn signal(name: &str, pid: u32) -> Result<(), String> {
@@ -268,6 +280,28 @@ fn setting<'s>(settings: &'s Settings, name: &str) -> Result<&'s str, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_of_another_program_is_no_server() {
+        let file = std::env::temp_dir().join(format!("godwit-keactrl-{}", std::process::id()));
+        let own = std::env::current_exe().unwrap();
+        let number = std::process::id();
+        for (text, program, expected) in [
+            (number.to_string(), own.to_str().unwrap(), Some(number)),
+            ("1".to_owned(), "/usr/sbin/kea-dhcp4", None),
+            ("0".to_owned(), "kea-dhcp4", None),
+            ("-1".to_owned(), "kea-dhcp4", None),
+            (String::new(), "kea-dhcp4", None),
+        ] {
+            fs::write(&file, &text).unwrap();
+            assert_eq!(running(&file, program), expected, "{text}");
+        }
+        fs::remove_file(&file).unwrap();
+        assert_eq!(running(&file, "kea-dhcp4"), None);
+        assert!(is_command("kea-dhcp4", OsStr::new("kea-dhcp4")));
+        assert!(is_command("a-server-with-a", OsStr::new("a-server-with-a-name")));
+        assert!(!is_command("kea-dhcp4", OsStr::new("kea-dhcp6")));
+    }
 
     #[test]
     fn the_file_is_read_as_the_shell_reads_it() {

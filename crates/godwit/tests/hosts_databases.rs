@@ -172,6 +172,10 @@ fn clients_of_dhcpv4_get_what_is_reserved_in_two_databases() {
     write(&postgres, ("020000000002", 0), columns, &value("127.2.0.2"));
     // The first database goes before the second one.
     write(&postgres, ("020000000001", 0), columns, &value("127.2.0.99"));
+    // A name that a lease keeps in part: Kea's column takes characters, not octets.
+    let long = format!("{columns}, hostname");
+    let named = format!("{}, '{}'", value("127.2.0.4"), "\u{fc}.".repeat(120));
+    write(&postgres, ("020000000004", 0), &long, &named);
     // The first address of the pool is another's.
     write(&postgres, ("020000000077", 0), columns, &value("127.1.0.1"));
     let scene = Scene::start(
@@ -189,6 +193,10 @@ fn clients_of_dhcpv4_get_what_is_reserved_in_two_databases() {
     };
     assert_eq!(offer(1), Ipv4Addr::new(127, 2, 0, 1));
     assert_eq!(offer(2), Ipv4Addr::new(127, 2, 0, 2));
+    assert_eq!(offer(4), Ipv4Addr::new(127, 2, 0, 4));
+    scene
+        .server
+        .wait_for("of a hosts database (hw-address 020000000004): `hostname`: host name has");
     let (kind, _) = scene.ask4(3, Some(POOL4));
     assert_eq!(kind, Some(v4::MessageType::Nak));
     let dynamic = offer(3);

@@ -200,10 +200,31 @@ fn another_clean_up_is_kept_away_and_versions_are_keas() {
         assert_eq!((own.status, own.stdout), (kea.status, kea.stdout), "{name}");
     }
     fs::write(path.join("x.1"), rows(4, &[(1, 100)])).expect("the folder can be written");
-    fs::write(path.join("x.pid"), format!("{}\n", std::process::id())).expect("the same");
+    // What counts is the name of the program, here that of another one.
+    let program = path.join("other");
+    fs::create_dir(&program).expect("the folder can be written");
+    let program = program.join("kea-lfc");
+    symlink("/bin/sleep", &program).expect("the folder can be written");
+    let mut running = Command::new(&program).arg("600").spawn().expect("sleep(1) is there");
+    let comm = format!("/proc/{}/comm", running.id());
+    let is_named = || fs::read_to_string(&comm).unwrap_or_default() == "kea-lfc\n";
+    assert!(waited_until(is_named), "it is started");
+    fs::write(path.join("x.pid"), format!("{}\n", running.id())).expect("the same");
     let words = "-4 -p x.pid -x x.2 -i x.1 -o x.output -f x.completed -c none.conf";
     let output = ours(path, "kea-lfc", &words.split(' ').collect::<Vec<_>>());
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("cleans up already"), "{output:?}");
     assert!(path.join("x.1").exists() && !path.join("x.2").exists());
+    running.kill().expect("it is ours");
+    running.wait().expect("it is ours");
+    // Another program may have the number of a clean-up that has ended, and a link under the name leads
+    // to another file.
+    fs::write(path.join("precious"), format!("{}\n", std::process::id())).expect("the same");
+    fs::remove_file(path.join("x.pid")).expect("it was written");
+    symlink("precious", path.join("x.pid")).expect("the same");
+    let output = ours(path, "kea-lfc", &words.split(' ').collect::<Vec<_>>());
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(path.join("x.2").exists());
+    let text = fs::read_to_string(path.join("precious")).expect("it is there");
+    assert_eq!(text, format!("{}\n", std::process::id()));
 }
