@@ -1,6 +1,7 @@
 //! What is answered to whom, without a socket.
 
 use std::fs;
+use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -197,4 +198,49 @@ fn a_run_that_goes_on_tells_what_it_does() {
     assert_eq!(seen(0)["is_running"], false);
     fs::write(folder.join("report.html"), "").unwrap();
     assert_eq!(seen(0)["report"], "/results/running/report.html");
+}
+
+/// What a client is told that sends `octets` and waits for the end, which may be a reset.
+fn told(address: std::net::SocketAddr, octets: &[u8]) -> String {
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    let mut answer = String::new();
+    let sent = stream.write_all(octets).and_then(|()| stream.read_to_string(&mut answer));
+    sent.map_or_else(|_| String::new(), |_| answer)
+}
+
+#[test]
+fn connections_that_send_nothing_end_and_make_room_and_pages_say_what_they_may_load() {
+    // Time passes when there is nothing else to do.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build()
+        .unwrap();
+    let place = Place::new("room");
+    tokio::task::LocalSet::new().block_on(&runtime, async {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let desk = Desk::new(place.results.clone(), address.port(), TOKEN.to_owned());
+        tokio::task::spawn_local(super::accept(listener, std::rc::Rc::new(desk)));
+        let (sender, answered) = tokio::sync::oneshot::channel();
+        let client = std::thread::spawn(move || {
+            let idle: Vec<_> = (0..super::CONNECTIONS)
+                .map(|_| std::net::TcpStream::connect(address).unwrap())
+                .collect();
+            let slow = told(address, b"GET / HT");
+            let request = format!("GET / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+            // Time may pass before the request has left.
+            let page = (0..10_000)
+                .map(|_| told(address, request.as_bytes()))
+                .find(|page| !page.is_empty())
+                .unwrap_or_default();
+            drop(idle);
+            sender.send((slow, page)).unwrap();
+        });
+        let (slow, page) = answered.await.unwrap();
+        client.join().unwrap();
+        assert_eq!(slow, "", "a request that does not come is not waited for");
+        assert!(page.starts_with("HTTP/1.1 200 "), "{page}");
+        assert!(page.contains("content-security-policy: default-src 'none'"), "{page}");
+    });
 }
