@@ -110,11 +110,14 @@ impl<'m> Associations<'m> {
         }
     }
 
-    /// Adds those of `message`; the first of each kind and number counts. `wants_lease`: something free
+    /// Adds those of `message`, addresses before prefixes as in Kea; the first of each kind and number
+    /// counts. `wants_lease`: something free
     /// will be asked for where the client does not say what it wants.
     /// `ignores_iaid`: the only one of its kind counts as number 0.
     pub(super) fn read(&mut self, message: &Message<'m>, wants_lease: bool, ignores_iaid: bool) {
-        for ia in message.ias() {
+        let prefixes = message.ias().filter(|ia| ia.kind == wire::IaKind::Pd);
+        let others = message.ias().filter(|ia| ia.kind != wire::IaKind::Pd);
+        for ia in others.chain(prefixes) {
             let kind = match ia.kind {
                 wire::IaKind::Na => IaKind::Address,
                 wire::IaKind::Pd => IaKind::Prefix,
@@ -136,6 +139,12 @@ impl<'m> Associations<'m> {
         if ignores_iaid {
             self.ignore_numbers();
         }
+    }
+
+    /// Has something free looked for only when it is known what those before are given: that tells
+    /// where to look.
+    pub(super) fn look_in_turn(&mut self) {
+        self.iter_mut().skip(1).for_each(|association| association.wish = Wish::Nothing);
     }
 
     fn ignore_numbers(&mut self) {
@@ -168,7 +177,7 @@ impl<'m> Associations<'m> {
         self.count == 0
     }
 
-    /// Those that are leased to, in the order of the message.
+    /// Those that are leased to, in the order of the message, addresses before prefixes.
     pub fn iter(&self) -> impl Iterator<Item = &Association<'m>> {
         self.leased[..self.count].iter().flatten()
     }

@@ -210,8 +210,26 @@ impl Transaction<'_> {
         granted.map(|(_, place)| place.subnet).or(self.client.subnet)
     }
 
-    /// Where allocation begins.
-    pub(super) fn preferred_subnet(&self, kind: IaKind) -> Option<SubnetIndex> {
+    /// Returns whether the subnet in which allocation begins follows from the associations that were
+    /// decided before.
+    pub(super) fn is_walking(&self) -> bool {
+        let is_network = |subnet| self.snapshot.link(subnet).len() > 1;
+        self.associations.len() > 1 && self.client.subnet.is_some_and(is_network)
+    }
+
+    /// Returns the subnet in which allocation begins for association `at`: that of what an association
+    /// before it was newly given, as in Kea, so that a client has its addresses and prefixes from one
+    /// subnet where that is possible.
+    pub(super) fn preferred_subnet(&self, at: usize) -> Option<SubnetIndex> {
+        let before = self.associations.iter().take(at);
+        let is_new = |slot: &SlotView| {
+            slot.owner != Owner::Asking || slot.occupancy != Occupancy::Leased
+        };
+        let new = before.filter_map(|one| one.chosen).filter(|(slot, _)| is_new(slot));
+        if let Some((_, place)) = new.last() {
+            return Some(place.subnet);
+        }
+        let kind = self.associations.get(at)?.kind;
         let last_used = |selected| match kind {
             IaKind::Address => self.snapshot.preference.first(selected),
             IaKind::Prefix => selected,

@@ -155,6 +155,9 @@ impl<'m> Transaction<'m> {
             tries: 0,
             preparing: None,
         };
+        if transaction.is_walking() {
+            transaction.associations.look_in_turn();
+        }
         transaction.name();
         transaction.adapt_hints();
         transaction.prefer_reserved();
@@ -367,7 +370,7 @@ impl<'m> Transaction<'m> {
         let candidate_pools = match (wish, self.client.subnet) {
             (Wish::Nothing | Wish::Reserved, _) | (_, None) => &[],
             (_, Some(selected)) => self.snapshot.pool_order(
-                self.preferred_subnet(kind).unwrap_or(selected),
+                self.preferred_subnet(at).unwrap_or(selected),
                 kind,
                 wanted_len,
                 self.buffers.classes,
@@ -407,6 +410,7 @@ impl<'m> Transaction<'m> {
         self.gate_epoch = 0;
         self.associations.iter_mut().for_each(|association| association.chosen = None);
         let mut is_decided = true;
+        let is_walking = self.is_walking();
         for (at, facts) in facts.iter().take(self.associations.len()).enumerate() {
             let read = facts.mine().chain(facts.asked.iter().flatten());
             let epochs = read.map(|slot| slot.row_epoch);
@@ -421,6 +425,8 @@ impl<'m> Transaction<'m> {
                     }
                 }
                 Decision::GiveUp(action) => self.give_up(at, facts, action),
+                // What the one before is given may tell where to look.
+                Decision::NeedCandidate if !is_decided && is_walking => {}
                 Decision::NeedCandidate => is_decided &= self.exhausted(at, facts),
             }
         }
@@ -446,7 +452,7 @@ impl<'m> Transaction<'m> {
         let has_more = was_claimed
             && association.wish != Wish::Reserved
             && self.further_reserved(association.kind).next().is_some();
-        let searched = was_claimed.then(|| self.preferred_subnet(association.kind)).flatten();
+        let searched = was_claimed.then(|| self.preferred_subnet(at)).flatten();
         let found_nothing = searched.map(|subnet| (subnet, self.has_pools(&association)));
         let Some(association) = self.associations.get_mut(at) else { return true };
         if has_more {

@@ -252,9 +252,9 @@ impl<F: Leased> Tallies<F> {
         Some((queue, F::Places::position(spec, self.pools.run(pool), address)?))
     }
 
-    /// The number of the counters for `address`; [`OUTSIDE`] when no pool has it.
+    /// The number of the counters for `address`; [`OUTSIDE`] when it is inside of no pool.
     fn number_of(&self, address: F::Address) -> u32 {
-        self.pools.find(address).map_or(OUTSIDE, |PoolIndex(pool)| self.numbers[pool as usize])
+        F::pool_around(&self.pools, address).map_or(OUTSIDE, |PoolIndex(pool)| self.numbers[pool as usize])
     }
 }
 

@@ -7,8 +7,10 @@ use base::Prefetch;
 use super::places::Dictionary;
 use super::resource::{IaIdentity, IaKind, Resource};
 use super::{Detail, HardwareSource, Lease, LeaseTerms, PoolSpec, RowView, V6};
+use crate::family::PoolIndex;
 use crate::identity::{HARDWARE_ADDRESS_MAX, NOBODYS_DUID};
 use crate::lease::LeaseState;
+use crate::pool::PoolSet;
 use crate::table::index::IdentityIndex;
 use crate::table::leased::{ClientIndex, CommonTerms, Kept, Leased, Loaded, Text, Visited};
 use crate::table::slot::{Extra, Slot};
@@ -24,6 +26,15 @@ impl Leased for V6 {
     type Order = (Ipv6Addr, u8, IaKind);
 
     const COUNTS_OUTSIDE: bool = false;
+    const RECLAIMS_FOR_OWNER: bool = false;
+
+    fn pool_around(pools: &PoolSet<Self>, resource: Resource) -> Option<PoolIndex> {
+        let of_len = |len| pools.find(Resource::prefix(resource.address, len));
+        pools.find(resource).or_else(|| match resource.kind {
+            IaKind::Address => None,
+            IaKind::Prefix => (1..resource.len).rev().find_map(of_len),
+        })
+    }
 
     fn order(resource: Resource) -> (Ipv6Addr, u8, IaKind) {
         (resource.address, resource.len, resource.kind)

@@ -33,6 +33,11 @@ pub(crate) fn page(name: &str) -> String {
     fs::read_to_string(Path::new(BOOK).join(name)).expect("the manual is part of the repository")
 }
 
+/// Returns the text of a page of the manual without the ends of its lines.
+pub(crate) fn running_text(name: &str) -> String {
+    page(name).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// The rows of all tables of `page` whose head begins with `first` and ends with `Compared with Kea`.
 pub(crate) fn rows<'a>(page: &'a str, first: &str) -> Vec<Vec<&'a str>> {
     let mut found = Vec::new();

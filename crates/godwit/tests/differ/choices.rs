@@ -44,6 +44,29 @@ pub(super) fn some_options(random: &mut Random, menu: &[Value]) -> Vec<Value> {
     chosen
 }
 
+/// Adds commands to the messages of some sequences, after the first message.
+pub(super) fn add_commands(
+    random: &mut Random,
+    steps: &mut Vec<Value>,
+    command: fn(&mut Random) -> Value,
+) {
+    if random.chance(1, 3) {
+        for _ in 0..1 + random.below(2) {
+            let at = 1 + random.below(steps.len() as u64) as usize;
+            steps.insert(at, command(random));
+        }
+    }
+}
+
+/// Adds a reservation unless another one has its identifier.
+pub(super) fn add_host(hosts: &mut Vec<Value>, host: Value) {
+    let identifiers = ["hw-address", "client-id", "circuit-id", "duid"];
+    let is_same = |other: &Value, key: &str| host.get(key).is_some() && host[key] == other[key];
+    if !hosts.iter().any(|other| identifiers.iter().any(|key| is_same(other, key))) {
+        hosts.push(host);
+    }
+}
+
 /// Adds a lifetime of `seconds` to some maps, with bounds to some of those; `kind` is `valid` or
 /// `preferred`.
 pub(super) fn add_lifetimes(

@@ -113,6 +113,29 @@ impl Holds {
     }
 }
 
+/// A pool of a sequence: the number of its subnet, and its own there.
+pub(super) type PoolNumber = (usize, usize);
+
+/// The pool that Kea gave something from last in each subnet, where it looks first. Godwit begins
+/// with the first pool of the file.
+#[derive(Debug, Default)]
+pub(super) struct LastPool(BTreeMap<usize, usize>);
+
+impl LastPool {
+    /// Takes note of the pool of what Kea gave.
+    pub(super) fn note(&mut self, pool: Option<PoolNumber>) {
+        self.0.extend(pool);
+    }
+
+    /// Returns whether Godwit gave something from an earlier pool of the same subnet than Kea, which
+    /// stayed at its last one or came from there.
+    pub(super) fn explains(&self, pools: [Option<PoolNumber>; 2]) -> bool {
+        let [Some(ours), Some(theirs)] = pools else { return false };
+        let last = self.0.get(&theirs.0);
+        ours.0 == theirs.0 && ours.1 < theirs.1 && last.is_some_and(|last| ours.1 < *last)
+    }
+}
+
 /// Returns the addresses that `fields` of a reply hold, as one text.
 pub(super) fn leased<'f>(fields: Option<&'f Fields>, names: &[&str]) -> Option<&'f str> {
     let value = names.iter().find_map(|name| fields?.get(*name))?;

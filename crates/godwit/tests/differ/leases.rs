@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::batch::Signature;
+use super::commands;
 use super::known::{Differing, Known};
 use super::value::{self, Fields};
 
@@ -21,7 +22,8 @@ pub(super) fn by_sequence(answer: &str, count: usize) -> Result<Vec<Vec<Fields>>
     }
     for lease in found["arguments"]["leases"].as_array().into_iter().flatten() {
         let id = lease["subnet-id"].as_u64().unwrap_or_default() as usize;
-        let Some(own) = id.checked_sub(1).and_then(|id| leases.get_mut(id / 2)) else { continue };
+        let index = commands::sequence_of(id).map(|(index, _)| index);
+        let Some(own) = index.and_then(|index| leases.get_mut(index)) else { continue };
         let members = lease.as_object().into_iter().flatten();
         let members = members.filter(|(name, _)| *name != "cltt" && *name != "pool-id");
         own.push(members.map(|(name, value)| (name.clone(), value.to_string())).collect());

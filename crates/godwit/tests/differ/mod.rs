@@ -11,13 +11,18 @@
 //! `GODWIT_DIFFER_SEQUENCES` says how many sequences, `GODWIT_SIM_SEED` where they are drawn from;
 //! `cargo xtask differ` sets both. `GODWIT_DIFFER_REDUCED` is how many differences are reduced, which
 //! takes a minute or so each, and `GODWIT_DIFFER_ONLY` is a part of the signatures that count.
+//! `GODWIT_DIFFER_PLAY` names a file with a reduced difference: it is played alone, and all that both
+//! answered is printed.
 
 mod batch;
 mod choices;
+mod commands;
 mod held;
 mod known;
 mod leases;
+mod names;
 mod older;
+mod play;
 mod protocol;
 mod shrink;
 mod v4;
@@ -28,6 +33,9 @@ mod wires;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
+
+use scenario::Family;
+use serde_json::json;
 
 use crate::common;
 use crate::crash::from_environment;
@@ -66,9 +74,25 @@ fn what_dhcpv4_differs_in_from_kea_2_2_has_a_verdict() {
 #[test]
 fn what_dhcpv4_without_relay_agents_differs_in_from_kea_3_has_a_verdict() {
     if common::has_debian_13()
-        && let Some(wires) = BothWires::new(v4::DIRECT_LINKS)
+        && let Some(wires) = BothWires::new(Family::V4, v4::DIRECT_LINKS)
     {
         assert_verdicts(&v4::V4Direct, Make::Kea3, Some(wires));
+    }
+}
+
+#[test]
+fn what_dhcpv6_differs_in_from_kea_2_2_has_a_verdict() {
+    if common::require(&["kea-dhcp6"]) {
+        assert_verdicts(&v6::V6, Make::Kea, None);
+    }
+}
+
+#[test]
+fn what_dhcpv6_on_links_differs_in_from_kea_3_has_a_verdict() {
+    if common::has_debian_13()
+        && let Some(wires) = BothWires::new(Family::V6, v6::DIRECT_LINKS)
+    {
+        assert_verdicts(&v6::V6_ON_LINKS, Make::Kea3, Some(wires));
     }
 }
 
@@ -78,6 +102,9 @@ fn assert_verdicts(protocol: &'static dyn Protocol, kea: Make, wires: Option<Bot
     let first = from_environment("GODWIT_SIM_SEED", 1);
     let known = Known::read(protocol.family(), kea);
     let comparison = Comparison { protocol, kea, known, wires };
+    if let Ok(path) = std::env::var("GODWIT_DIFFER_PLAY") {
+        return play::show(&comparison, Path::new(&path));
+    }
     let mut found: BTreeMap<String, (u64, Difference)> = BTreeMap::new();
     for seed in first..first + count.div_ceil(at_a_time) {
         for difference in comparison.differences(seed) {
@@ -101,6 +128,9 @@ fn assert_verdicts(protocol: &'static dyn Protocol, kea: Make, wires: Option<Bot
             let smallest = shrink::smallest(&comparison, difference);
             println!("{signature}: {smallest}");
             writeln!(faults, "{smallest}").unwrap();
+        } else {
+            let Difference { globals, sequence, .. } = difference;
+            writeln!(faults, "{}", json!({ "globals": globals, "sequence": sequence })).unwrap();
         }
     }
     let report = Path::new(env!("CARGO_TARGET_TMPDIR"));

@@ -7,7 +7,7 @@ use super::choices::RESTS;
 /// Keys and names of options that it refuses, or that mean something else to it: it refuses T2
 /// below T1, sends option 108 without leaving the address out, and does not require classes that
 /// have no test. It deletes released leases, so that a pause after them changes nothing.
-const NEW: [&str; 7] = [
+const NEW: [&str; 8] = [
     RESTS,
     "rebind-timer",
     "offer-lifetime",
@@ -15,6 +15,7 @@ const NEW: [&str; 7] = [
     "never-send",
     "v6-only-preferred",
     "require-client-classes",
+    "evaluate-additional-classes",
 ];
 
 /// Leaves out of `value` what Kea 2.2 does not have, reservations of nothing among it.
@@ -26,6 +27,12 @@ pub(super) fn leave_out_new(value: &mut Value) {
             let hosts = members.get_mut("reservations").and_then(Value::as_array_mut);
             if let Some(hosts) = hosts {
                 hosts.retain(|host| host.as_object().is_some_and(|host| host.len() > 1));
+            }
+            let steps = members.get_mut("steps").and_then(Value::as_array_mut);
+            if let Some(steps) = steps {
+                // The library is none of Debian's.
+                let name = |step: &Value| step["command"].as_str().unwrap_or_default().to_owned();
+                steps.retain(|step| !name(step).starts_with("reservation"));
             }
             members.retain(|_, member| member != &Value::Array(Vec::new()));
         }

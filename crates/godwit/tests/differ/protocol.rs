@@ -4,7 +4,7 @@ use base::Random;
 use scenario::Family;
 use serde_json::Value;
 
-use super::held::ClientMessage;
+use super::held::{ClientMessage, PoolNumber};
 use super::value::{Fields, Learned};
 
 /// The protocol of a family.
@@ -29,6 +29,10 @@ pub(super) trait Protocol: Sync {
 
     /// Returns the marks of texts, each with what sequence `index` has in its place.
     fn marks(&self, index: usize) -> Vec<(String, String)>;
+
+    /// Returns the marks for what `clients` learned, each with it as text, or with something of the
+    /// sequence that no client has.
+    fn learned_marks(&self, clients: &[Learned]) -> Vec<(String, String)>;
 
     /// Returns what every configuration has: the link whose client ends a burst, among the subnets.
     fn base(&self) -> Value;
@@ -75,8 +79,14 @@ pub(super) trait Protocol: Sync {
     fn leased_fields(&self) -> &'static [&'static str];
 
     /// Returns which pool of `scope` a leased address is in, if that is to be told.
-    fn pool(&self, _scope: &Value, _address: &str) -> Option<String> {
+    fn pool(&self, _scope: &Value, _address: &str) -> Option<PoolNumber> {
         None
+    }
+
+    /// Returns whether the address that a message names is reserved in `scope`, and not for its
+    /// client.
+    fn is_reserved_for_another(&self, _scope: &Value, _asked: &ClientMessage) -> bool {
+        false
     }
 
     /// Returns the field of the lifetime that has to be longer than that in `field`.

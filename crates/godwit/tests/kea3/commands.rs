@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::{answer, daemon};
 use crate::common::has_debian_13;
+use crate::common::manual::running_text;
 use crate::subjects::process::{Daemon, Make};
 
 /// Hook libraries that bring commands.
@@ -28,12 +29,23 @@ struct Entry {
     skipped: Option<Skipped>,
     #[serde(default)]
     differences: Vec<String>,
-    #[allow(dead_code, reason = "for readers of the file, whom it must be there for")]
     verdict: Verdict,
+    /// Words of the manual that tell users, unless later versions of Kea do the same.
+    manual: Option<String>,
     note: String,
 }
 
 impl Entry {
+    /// Returns whether users can read of it: in `manual`, or, where Kea has changed since, in the note,
+    /// which names the version.
+    fn is_told(&self, manual: &str) -> bool {
+        match (self.verdict, &self.manual) {
+            (Verdict::Newer, None) => self.note.contains("Kea 3."),
+            (Verdict::Bug | Verdict::Ours, Some(words)) => manual.contains(words.as_str()),
+            _ => false,
+        }
+    }
+
     /// Returns true when it is about the command `name`, of either family.
     fn is_of(&self, name: &str) -> bool {
         ["4", "6"].iter().any(|number| self.command.replace('#', number) == name)
@@ -177,6 +189,9 @@ fn commands_are_answered_as_kea_3_answers_them() {
     let Verdicts { verdict: verdicts } =
         toml::from_str(&conformance("verdicts.toml")).unwrap_or_else(|error| panic!("{error}"));
     assert!(verdicts.iter().all(|entry| !entry.note.is_empty()));
+    let manual = running_text("commands.md");
+    let untold: Vec<_> = verdicts.iter().filter(|entry| !entry.is_told(&manual)).collect();
+    assert!(untold.is_empty(), "verdicts that the manual does not have: {untold:?}");
     let mut used = BTreeSet::new();
     let mut faults = Vec::new();
     for family in [Family::V4, Family::V6] {

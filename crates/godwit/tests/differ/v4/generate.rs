@@ -4,9 +4,10 @@ use base::Random;
 use serde_json::{Map, Value, json};
 
 use super::super::choices::{
-    CLIENTS, RESTS, STEPS_MAX, add_lifetimes, add_some, pick, some_options,
+    CLIENTS, RESTS, STEPS_MAX, add_commands, add_host, add_lifetimes, add_some, pick, some_options,
 };
-use super::names;
+use super::super::names;
+use super::commands;
 
 /// Returns what all sequences of a batch share: the classes, and globals at random.
 pub(super) fn globals(random: &mut Random) -> Value {
@@ -108,7 +109,8 @@ pub(super) fn sequence(random: &mut Random) -> Value {
     let relay = if random.chance(1, 8) { "@.129" } else { "@.1" };
     let clients: Vec<Vec<Value>> = (0..CLIENTS).map(|_| client_options(random)).collect();
     let count = 2 + random.below(STEPS_MAX - 1);
-    let steps: Vec<Value> = (0..count).map(|at| step(random, &clients, at)).collect();
+    let mut steps: Vec<Value> = (0..count).map(|at| step(random, &clients, at)).collect();
+    add_commands(random, &mut steps, commands::step);
     json!({ "scope": scope, "relay": relay, "steps": steps })
 }
 
@@ -177,7 +179,11 @@ fn subnet(random: &mut Random, first: u64, length: u64) -> Value {
     }
     if random.chance(1, 2) {
         let count = 1 + random.below(2);
-        let hosts: Vec<Value> = (0..count).map(|at| host(random, first, at + 1)).collect();
+        let mut hosts: Vec<Value> =
+            (0..count).map(|at| host(random, first, at + 1, at + 1)).collect();
+        if random.chance(1, 4) {
+            add_host(&mut hosts, host(random, first, 1, CLIENTS));
+        }
         map.insert("reservations".to_owned(), Value::Array(hosts));
     }
     let guard = *pick(random, &["A", "B"]);
@@ -210,8 +216,8 @@ fn subnet(random: &mut Random, first: u64, length: u64) -> Value {
     subnet
 }
 
-/// A reservation for client `client`.
-fn host(random: &mut Random, first: u64, client: u64) -> Value {
+/// Returns a reservation for client `client`, whose address no reservation of another `slot` has.
+pub(super) fn host(random: &mut Random, first: u64, client: u64, slot: u64) -> Value {
     let identifier = [
         ("hw-address", format!("@mac{client}")),
         ("client-id", format!("01:@mac{client}")),
@@ -220,8 +226,7 @@ fn host(random: &mut Random, first: u64, client: u64) -> Value {
     let (kind, value) = pick(random, &identifier);
     let mut host = Map::new();
     host.insert((*kind).to_owned(), json!(value));
-    // No two hosts have one.
-    let address = first + 10 + client + 3 * random.below(10);
+    let address = first + 10 + slot + CLIENTS * random.below(10);
     add_some(random, &mut host, 2, &[("ip-address", json!(format!("@.{address}")))]);
     add_some(
         random,
@@ -255,6 +260,7 @@ fn client_options(random: &mut Random) -> Vec<Value> {
         (12, 116, &["01"][..]),
         (10, 93, &["0007"][..]),
         (12, 80, &[""][..]),
+        (15, 118, &["$net.01", "c0000201"][..]),
     ] {
         if random.chance(1, chance) {
             options.push(json!([code, pick(random, values)]));
@@ -314,6 +320,12 @@ fn step(random: &mut Random, clients: &[Vec<Value>], at: u64) -> Value {
     }
     if random.chance(1, 10) {
         step["flags"] = json!(0x8000);
+    }
+    if random.chance(1, 20) {
+        // Said again.
+        let type_again = json!([53, format!("{kind:02x}")]);
+        let again = options.iter().find(|option| option[0] == 50).unwrap_or(&type_again).clone();
+        options.push(again);
     }
     // The agent's option comes last (RFC 3046 §2.1).
     options.sort_by_key(|option| option[0] == json!(82));

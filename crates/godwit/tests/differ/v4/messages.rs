@@ -132,7 +132,9 @@ pub(super) fn name(fields: &Fields) -> String {
 fn sent_name(message: &[u8], was_offered: bool) -> String {
     let fields = fields(message);
     let octets = |name: &str| fields.get(name).filter(|text| text.contains(|c| c != '0'));
-    let kind = octets("option 53").and_then(|text| u64::from_str_radix(text, 16).ok());
+    // It may be said twice.
+    let kind = octets("option 53").and_then(|text| text.get(..2));
+    let kind = kind.and_then(|text| u64::from_str_radix(text, 16).ok());
     let name = type_name(kind);
     let has = |name: &str| octets(name).is_some();
     let state = match (has("ciaddr"), has("option 54"), has("option 50")) {
@@ -156,8 +158,8 @@ pub(super) fn asked(message: &[u8], was_offered: bool) -> ClientMessage {
     ClientMessage {
         name: sent_name(message, was_offered),
         identities: identities.into_iter().flatten().cloned().collect(),
-        address: named.into_iter().flatten().find(is_some).cloned(),
-        is_release: fields.get("option 53").is_some_and(|kind| kind == "07"),
+        address: named.into_iter().flatten().find(is_some).and_then(|text| text.get(..8)).map(str::to_owned),
+        is_release: fields.get("option 53").is_some_and(|kind| kind.starts_with("07")),
         has_odd_name: fields.get("option 81").is_some_and(|value| has_dot_in_label(value)),
     }
 }

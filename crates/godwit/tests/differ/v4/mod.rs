@@ -2,9 +2,10 @@
 //! numbers, `@mac1` for the hardware address of client 1, `@net` for the name of a network, and `$net`
 //! in octets for those three numbers.
 
+mod commands;
 mod generate;
 mod messages;
-mod names;
+mod scopes;
 
 use std::net::Ipv4Addr;
 
@@ -13,7 +14,7 @@ use scenario::Family;
 use serde_json::{Value, json};
 
 use super::choices::CLIENTS;
-use super::held::ClientMessage;
+use super::held::{ClientMessage, PoolNumber};
 use super::protocol::Protocol;
 use super::value::{Fields, Learned};
 
@@ -56,6 +57,17 @@ impl Protocol for V4 {
             ("@if".to_owned(), format!("s{index}")),
         ];
         own.into_iter().chain((1..=CLIENTS).map(mac)).collect()
+    }
+
+    fn learned_marks(&self, clients: &[Learned]) -> Vec<(String, String)> {
+        let mark = |(number, learned): (usize, &Learned)| {
+            let octets = learned.get("address").cloned().unwrap_or_else(|| {
+                [learned.get("net").map_or(&[][..], Vec::as_slice), &[99]].concat()
+            });
+            let address = <[u8; 4]>::try_from(octets).map(Ipv4Addr::from);
+            address.ok().map(|address| (format!("@address{}", number + 1), address.to_string()))
+        };
+        clients.iter().enumerate().filter_map(mark).collect()
     }
 
     fn base(&self) -> Value {
@@ -116,20 +128,13 @@ impl Protocol for V4 {
         &["yiaddr"]
     }
 
-    fn pool(&self, scope: &Value, address: &str) -> Option<String> {
-        let last = u8::from_str_radix(address.get(6..8)?, 16).ok()?;
-        let has = |pool: &&Value| {
-            let ends = pool["pool"].as_str().and_then(|pool| pool.split_once(" - "));
-            let [first, end] = [ends.map(|ends| ends.0), ends.map(|ends| ends.1)]
-                .map(|text| text.and_then(|text| text.strip_prefix("@.")?.parse::<u8>().ok()));
-            first.is_some_and(|first| first <= last) && end.is_some_and(|end| last <= end)
-        };
-        let own = std::slice::from_ref(scope);
-        let subnets = scope["subnet4"].as_array().map_or(own, Vec::as_slice);
-        subnets.iter().find_map(|subnet| {
-            let pools = subnet["pools"].as_array()?;
-            pools.iter().find(has).map(Value::to_string)
-        })
+    fn pool(&self, scope: &Value, address: &str) -> Option<PoolNumber> {
+        scopes::pool(scope, scopes::address(address)?)
+    }
+
+    fn is_reserved_for_another(&self, scope: &Value, asked: &ClientMessage) -> bool {
+        let address = asked.address.as_deref().and_then(scopes::address);
+        address.is_some_and(|address| scopes::is_reserved(scope, address, &asked.identities))
     }
 
     fn longer_lifetime(&self, field: &str) -> Option<&'static str> {
@@ -164,6 +169,10 @@ impl Protocol for V4Direct {
 
     fn marks(&self, index: usize) -> Vec<(String, String)> {
         V4.marks(index)
+    }
+
+    fn learned_marks(&self, clients: &[Learned]) -> Vec<(String, String)> {
+        V4.learned_marks(clients)
     }
 
     fn base(&self) -> Value {
@@ -210,8 +219,12 @@ impl Protocol for V4Direct {
         V4.leased_fields()
     }
 
-    fn pool(&self, scope: &Value, address: &str) -> Option<String> {
+    fn pool(&self, scope: &Value, address: &str) -> Option<PoolNumber> {
         V4.pool(scope, address)
+    }
+
+    fn is_reserved_for_another(&self, scope: &Value, asked: &ClientMessage) -> bool {
+        V4.is_reserved_for_another(scope, asked)
     }
 
     fn longer_lifetime(&self, field: &str) -> Option<&'static str> {

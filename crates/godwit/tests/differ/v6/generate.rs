@@ -3,7 +3,7 @@
 use base::Random;
 use serde_json::{Map, Value, json};
 
-use super::super::choices::{add_lifetimes, add_some, pick, some_options};
+use super::super::choices::{CLIENTS, add_host, add_lifetimes, add_some, pick, some_options};
 use super::steps;
 
 /// Returns what all sequences of a batch share: the classes, and globals at random.
@@ -105,6 +105,41 @@ pub(super) fn sequence(random: &mut Random) -> Value {
     json!({ "scope": scope, "relay": relay, "steps": steps::steps(random) })
 }
 
+/// Returns a sequence on a link of its own: of clients themselves, through Lightweight DHCPv6 Relay
+/// Agents (RFC 6221), which name no link, or through relay agents that do.
+pub(super) fn sequence_on_links(random: &mut Random) -> Value {
+    let mut sequence = sequence(random);
+    if random.chance(2, 3) {
+        // The subnets of a network have to agree, and an interface and its identifier exclude each
+        // other.
+        let scope = &mut sequence["scope"];
+        scope.as_object_mut().map(|members| members.remove("interface-id"));
+        match scope.get_mut("subnet6").and_then(Value::as_array_mut) {
+            Some(subnets) => {
+                subnets.iter_mut().for_each(|subnet| subnet["interface"] = json!("@if"));
+            }
+            None => scope["interface"] = json!("@if"),
+        }
+    }
+    let is_global = random.chance(1, 4);
+    match random.below(4) {
+        0 => {}
+        1 => sequence["relay"] = json!([]),
+        _ => {
+            let mut agent = relay(random);
+            let link = *pick(random, &["::", "fe80::ff"]);
+            for level in agent.as_array_mut().into_iter().flatten() {
+                level["link"] = json!(link);
+            }
+            sequence["relay"] = agent;
+        }
+    }
+    for step in sequence["steps"].as_array_mut().into_iter().flatten() {
+        step["global"] = json!(is_global);
+    }
+    sequence
+}
+
 fn network(random: &mut Random) -> Value {
     let mut network = json!({
         "name": "@net", "subnet6": [subnet(random, 0, false), subnet(random, 1, false)],
@@ -145,7 +180,11 @@ fn subnet(random: &mut Random, number: u64, is_alone: bool) -> Value {
     }
     if random.chance(1, 2) {
         let count = 1 + random.below(2);
-        let hosts: Vec<Value> = (0..count).map(|at| host(random, number, at + 1)).collect();
+        let mut hosts: Vec<Value> =
+            (0..count).map(|at| host(random, number, at + 1, at + 1)).collect();
+        if random.chance(1, 4) {
+            add_host(&mut hosts, host(random, number, 1, CLIENTS));
+        }
         subnet.insert("reservations".to_owned(), Value::Array(hosts));
     }
     let guard = *pick(random, &["A", "B", "C"]);
@@ -227,23 +266,23 @@ fn pd_pools(random: &mut Random, number: u64) -> Value {
     Value::Array(pools)
 }
 
-/// Returns a reservation for client `client`.
-fn host(random: &mut Random, number: u64, client: u64) -> Value {
+/// Returns a reservation for client `client`, whose addresses no reservation of another `slot` has.
+pub(super) fn host(random: &mut Random, number: u64, client: u64, slot: u64) -> Value {
     let identifiers = [("hw-address", format!("@mac{client}")), ("duid", format!("@duid{client}"))];
     let (kind, value) = pick(random, &identifiers);
     let mut host = Map::new();
     host.insert((*kind).to_owned(), json!(value));
-    // No two hosts have one.
-    let address = 0x10 + client + 3 * random.below(10);
+    let address = 0x10 + slot + CLIENTS * random.below(10);
     let prefix = if random.chance(1, 2) { 0x8000 } else { 0xc000 };
-    let prefix = prefix + 0x100 * number + 0x40 * client;
+    let prefix = prefix + 0x100 * number + 0x40 * slot;
+    let len = *pick(random, &[60, 60, 58, 59, 62, 64]);
     add_some(
         random,
         &mut host,
         2,
         &[("ip-addresses", json!([format!("@:{number}::{address:x}")]))],
     );
-    add_some(random, &mut host, 3, &[("prefixes", json!([format!("@:{prefix:x}::/60")]))]);
+    add_some(random, &mut host, 3, &[("prefixes", json!([format!("@:{prefix:x}::/{len}")]))]);
     add_some(
         random,
         &mut host,

@@ -69,7 +69,7 @@ fn put_ia(writer: &mut MessageWriter<'_>, at: u64, ia: &Value, learned: &Learned
 }
 
 /// Returns `message` within a level. A relay agent next to a client names it by its link-local
-/// address, which is made of the link-layer address (RFC 4291 appendix A).
+/// address.
 fn relayed(
     hop_count: u8,
     level: &Value,
@@ -79,14 +79,9 @@ fn relayed(
 ) -> Vec<u8> {
     let address = |name: &str| level[name].as_str().and_then(|text| text.parse().ok());
     let link = address("link").unwrap_or(Ipv6Addr::UNSPECIFIED);
-    let peer = address("peer").unwrap_or_else(|| match learned.get("mac").map(Vec::as_slice) {
-        Some(&[a, b, c, d, e, f]) => {
-            let begin = u128::from(0xfe80_u16) << 112;
-            let id = [a ^ 2, b, c, 0xff, 0xfe, d, e, f];
-            Ipv6Addr::from(begin | u128::from(u64::from_be_bytes(id)))
-        }
-        _ => Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 9),
-    });
+    let own = learned.get("mac").and_then(|mac| link_local(mac));
+    let none = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 9);
+    let peer = address("peer").or(own).unwrap_or(none);
     let mut buffer = vec![0; MESSAGE_LEN_MAX];
     let mut writer = RelayWriter::forward(&mut buffer).level(hop_count, link, peer);
     for (code, value) in
@@ -97,6 +92,14 @@ fn relayed(
     let len = writer.carry(message).expect("sequences have short messages");
     buffer.truncate(len);
     buffer
+}
+
+/// Returns the link-local address that is made of a link-layer address (RFC 4291 appendix A).
+pub(super) fn link_local(mac: &[u8]) -> Option<Ipv6Addr> {
+    let &[a, b, c, d, e, f] = mac else { return None };
+    let begin = u128::from(0xfe80_u16) << 112;
+    let id = [a ^ 2, b, c, 0xff, 0xfe, d, e, f];
+    Some(Ipv6Addr::from(begin | u128::from(u64::from_be_bytes(id))))
 }
 
 /// Returns the options of a list of codes and values.

@@ -4,10 +4,13 @@
 //! client's identifiers, `$server` for the server's, and `$naa` or `$pdb` for the address of the
 //! client's first IA_NA or the prefix of its second IA_PD.
 
+mod commands;
 mod fields;
 mod generate;
 mod messages;
 mod steps;
+
+use std::net::Ipv6Addr;
 
 use base::Random;
 use scenario::Family;
@@ -18,8 +21,33 @@ use super::held::ClientMessage;
 use super::protocol::Protocol;
 use super::value::{Fields, Learned, hex};
 
-/// DHCPv6 through relay agents.
-pub(super) struct V6;
+/// Links of DHCPv6 with clients on them, and sequences at a time.
+pub(super) const DIRECT_LINKS: usize = 24;
+
+/// Link address of the relay agent of the link that every configuration has.
+pub(super) const LAST_RELAY_LINK: &str = "2001:db8:fff0::1";
+
+/// DHCPv6, through relay agents on loopback or on links of its own.
+pub(super) struct Dhcpv6 {
+    is_on_links: bool,
+}
+
+/// DHCPv6 through relay agents that name the link.
+pub(super) static V6: Dhcpv6 = Dhcpv6 { is_on_links: false };
+
+/// DHCPv6 from clients themselves and through relay agents of every sort, on links.
+pub(super) static V6_ON_LINKS: Dhcpv6 = Dhcpv6 { is_on_links: true };
+
+/// Returns the link-local address of a client, which is made of its link-layer address (RFC 4291
+/// appendix A).
+pub(super) fn link_local(index: usize, client: u64) -> Ipv6Addr {
+    messages::link_local(&mac(index, client)).unwrap_or(Ipv6Addr::LOCALHOST)
+}
+
+/// Returns the global address of the relay agents of a link.
+pub(super) fn global_relay(index: usize) -> Ipv6Addr {
+    Ipv6Addr::new(0x2001, 0xdb8, index as u16 + 1, 0, 0, 0, 0, 0xff)
+}
 
 /// Begins the link-layer addresses of clients (locally administered).
 fn mac(index: usize, client: u64) -> Vec<u8> {
@@ -37,7 +65,11 @@ fn duid(index: usize, client: u64) -> Vec<u8> {
     [begin, &mac(index, client)].concat()
 }
 
-impl Protocol for V6 {
+impl Protocol for Dhcpv6 {
+    fn at_a_time(&self) -> usize {
+        if self.is_on_links { DIRECT_LINKS } else { 100 }
+    }
+
     fn family(&self) -> Family {
         Family::V6
     }
@@ -47,7 +79,11 @@ impl Protocol for V6 {
     }
 
     fn sequence(&self, random: &mut Random) -> Value {
-        generate::sequence(random)
+        if self.is_on_links {
+            generate::sequence_on_links(random)
+        } else {
+            generate::sequence(random)
+        }
     }
 
     fn marks(&self, index: usize) -> Vec<(String, String)> {
@@ -56,6 +92,7 @@ impl Protocol for V6 {
             ("@:".to_owned(), format!("2001:db8:{:x}:", index + 1)),
             ("@id".to_owned(), hex(name.as_bytes())),
             ("@net".to_owned(), name),
+            ("@if".to_owned(), format!("s{index}")),
         ];
         let colons = |octets: &[u8]| {
             let pairs: Vec<String> = octets.iter().map(|octet| format!("{octet:02x}")).collect();
@@ -68,6 +105,19 @@ impl Protocol for V6 {
             ]
         });
         own.into_iter().chain(clients).collect()
+    }
+
+    fn learned_marks(&self, clients: &[Learned]) -> Vec<(String, String)> {
+        let mark = |(number, learned): (usize, &Learned), name: &str| {
+            let given = learned.get(name).map(Vec::as_slice);
+            let none = learned.get("net").map(|net| [net.as_slice(), &[0, 9, 0, 0, 0, 0, 0, 0, 0, 9]].concat());
+            let octets = given.or(none.as_deref())?;
+            let address = octets.get(octets.len().checked_sub(16)?..)?;
+            let address = Ipv6Addr::from(<[u8; 16]>::try_from(address).ok()?);
+            Some((format!("@{name}{}", number + 1), address.to_string()))
+        };
+        let all = clients.iter().enumerate();
+        all.flat_map(|client| ["naa", "pda"].map(|name| mark(client, name))).flatten().collect()
     }
 
     fn base(&self) -> Value {
@@ -101,7 +151,7 @@ impl Protocol for V6 {
     }
 
     fn last_messages(&self, xid: u32) -> [Vec<u8>; 2] {
-        let relay = json!([{ "link": "2001:db8:fff0::1" }]);
+        let relay = json!([{ "link": LAST_RELAY_LINK }]);
         let learned = Learned::from([("duid", vec![0, 3, 0, 1, 2, 0, 0xff, 0xff, 0, 1])]);
         // The server's identifier is that of the configuration.
         [(1, json!([])), (3, json!([[2, "000200007ed90102030405060708"]]))].map(

@@ -3,7 +3,9 @@
 use base::Random;
 use serde_json::{Value, json};
 
-use super::super::choices::{CLIENTS, STEPS_MAX, pick};
+use super::super::choices::{CLIENTS, STEPS_MAX, add_commands, pick};
+use super::super::names;
+use super::commands;
 
 /// Types of messages (RFC 9915 §7.3).
 const SOLICIT: u64 = 1;
@@ -33,7 +35,9 @@ pub(super) fn steps(random: &mut Random) -> Value {
         let client = if at < 2 || random.chance(2, 3) { 0 } else { random.below(CLIENTS) };
         step(random, client + 1, &clients[client as usize], at)
     });
-    Value::Array(steps.collect())
+    let mut steps: Vec<Value> = steps.collect();
+    add_commands(random, &mut steps, commands::step);
+    Value::Array(steps)
 }
 
 fn client(random: &mut Random) -> Client {
@@ -63,6 +67,9 @@ fn client(random: &mut Random) -> Client {
         if random.chance(1, chance) {
             options.push(json!([code, pick(random, values)]));
         }
+    }
+    if random.chance(1, 6) && !options.iter().any(|option| option[0] == 39) {
+        options.push(json!([39, names::full_name6(random)]));
     }
     let mut relay_options = Vec::new();
     for (code, value) in [(79, "0001$mac"), (38, "737562")] {

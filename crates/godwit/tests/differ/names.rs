@@ -1,9 +1,10 @@
-//! Names that clients send: host names (option 12) and domain names (option 81), of any characters.
+//! Names that clients send, of any characters: host names (option 12) and domain names (options 81
+//! and, in DHCPv6, 39).
 
 use base::Random;
 
-use super::super::choices::pick;
-use super::super::value::hex;
+use super::choices::pick;
+use super::value::hex;
 
 /// Characters of names, the usual ones more often.
 const CHARACTERS: &[u8] = b"abcxyzABZ0019-ab.-_. ab9\t!@*\\\"/\xc3\xa4\xff\0";
@@ -40,17 +41,37 @@ pub(super) fn full_name(random: &mut Random) -> String {
     if flags & 4 == 0 {
         octets.extend(characters(random));
     } else {
-        for _ in 0..1 + random.below(4) {
-            let label = characters(random);
-            octets.push(label.len() as u8);
-            octets.extend(label);
-        }
-        if random.chance(3, 4) {
-            octets.push(0);
-        }
+        octets.extend(labels(random, &[]));
     }
     octets.truncate(255);
     hex(&octets)
+}
+
+/// Returns the value of a DHCPv6 option 39 in hexadecimal digits. Kea takes some characters of labels for
+/// more than characters, as it does in option 81.
+pub(super) fn full_name6(random: &mut Random) -> String {
+    // Flags S, O, N (RFC 4704 §4.1) and bits that are not defined.
+    let mut octets = vec![*pick(random, &[0, 1, 2, 3, 4, 5, 8, 0x80])];
+    octets.extend(labels(random, b".\\\0\t \""));
+    hex(&octets)
+}
+
+/// Returns some labels without the octets `without`.
+fn labels(random: &mut Random, without: &[u8]) -> Vec<u8> {
+    let mut octets = Vec::new();
+    for _ in 0..1 + random.below(4) {
+        let mut label = characters(random);
+        label.retain(|octet| !without.contains(octet));
+        if label.is_empty() && !without.is_empty() {
+            label.push(b'a');
+        }
+        octets.push(label.len() as u8);
+        octets.extend(label);
+    }
+    if random.chance(3, 4) {
+        octets.push(0);
+    }
+    octets
 }
 
 fn characters(random: &mut Random) -> Vec<u8> {

@@ -1,0 +1,135 @@
+//! Control commands among the messages of a sequence, and the statistics of its subnets.
+//!
+//! A step with a `command` sends that to the control socket. Its `arguments` have the marks of the
+//! sequence and of what its clients learned; `subnet-id` and the list `subnets` have the numbers of
+//! its subnets in the sequence, from 0 on.
+
+use serde_json::{Value, json};
+
+use super::value::Fields;
+
+/// Members of answers that tell the time, or what one of the daemons lacks.
+const LEFT_OUT: [&str; 2] = ["cltt", "pool-id"];
+
+/// Stands in the place of a reply where statistics differ.
+pub(super) const COUNTERS: &str = "counters";
+
+/// Field of an answer with its result.
+pub(super) const RESULT: &str = "result";
+
+/// Returns the result of an answer to a command as the name of a reply.
+pub(super) fn result(fields: &Fields) -> Option<String> {
+    fields.get(RESULT).map(|result| format!("result {result}"))
+}
+
+/// Returns whether `step` is a command.
+pub(super) fn is_command(step: &Value) -> bool {
+    step.get("command").is_some()
+}
+
+/// Returns the command of `step`, whose marks are replaced, with identifiers for the subnets of
+/// sequence `index`.
+pub(super) fn command(step: &Value, index: usize) -> Value {
+    let mut arguments = step["arguments"].clone();
+    identify(&mut arguments, index);
+    json!({ "command": step["command"], "arguments": arguments })
+}
+
+fn identify(value: &mut Value, index: usize) {
+    let id = |number: &Value| json!(subnet_id(index, number.as_u64().unwrap_or_default() as usize));
+    let Value::Object(members) = value else { return };
+    for (name, member) in members {
+        match (name.as_str(), member) {
+            ("subnet-id", member) => *member = id(member),
+            ("subnets", Value::Array(numbers)) => {
+                numbers.iter_mut().for_each(|number| *number = id(number));
+            }
+            (_, member) => identify(member, index),
+        }
+    }
+}
+
+/// Returns the identifier of subnet `number` of sequence `index`: each sequence has two at most.
+pub(super) fn subnet_id(index: usize, number: usize) -> usize {
+    2 * index + number + 1
+}
+
+/// Returns the sequence and the number in it of the subnet with the identifier `id`.
+pub(super) fn sequence_of(id: usize) -> Option<(usize, usize)> {
+    let number = id.checked_sub(1)?;
+    Some((number / 2, number % 2))
+}
+
+/// Returns the fields of an answer: its result and each of its arguments, in which the order of
+/// lists does not count.
+///
+/// # Errors
+/// The answer is no JSON.
+pub(super) fn fields(answer: &str) -> Result<Fields, String> {
+    let mut answer: Value =
+        serde_json::from_str(answer).map_err(|error| format!("{error}: {answer}"))?;
+    normalize(&mut answer);
+    let members = answer["arguments"].as_object().into_iter().flatten();
+    let mut fields: Fields =
+        members.map(|(name, value)| (name.clone(), value.to_string())).collect();
+    fields.insert(RESULT.to_owned(), answer["result"].to_string());
+    Ok(fields)
+}
+
+fn normalize(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.retain(|name, _| !LEFT_OUT.contains(&name.as_str()));
+            members.values_mut().for_each(normalize);
+        }
+        Value::Array(items) => {
+            items.iter_mut().for_each(normalize);
+            items.sort_by_cached_key(Value::to_string);
+        }
+        _ => {}
+    }
+}
+
+/// Returns the statistics of the subnets of each of `count` sequences, without the identifiers.
+///
+/// # Errors
+/// The answer is none of statistics.
+pub(super) fn counters(answer: &str, count: usize) -> Result<Vec<Fields>, String> {
+    let answer: Value =
+        serde_json::from_str(answer).map_err(|error| format!("{error}: {answer}"))?;
+    let mut counters = vec![Fields::new(); count];
+    let found = answer["arguments"].as_object().ok_or("there are no statistics")?;
+    for (name, samples) in found {
+        let rest = name.strip_prefix("subnet[").and_then(|rest| rest.split_once(']'));
+        let Some((id, rest)) = rest else { continue };
+        let Some((index, number)) = id.parse().ok().and_then(sequence_of) else { continue };
+        if let Some(own) = counters.get_mut(index) {
+            own.insert(format!("subnet {number}{rest}"), samples[0][0].to_string());
+        }
+    }
+    Ok(counters)
+}
+
+/// Returns whether Kea 3.0 counts `counter` otherwise than later versions do.
+pub(super) fn is_newer(counter: &str) -> bool {
+    counter.contains("allocation-fail")
+}
+
+/// Returns the name of a counter without the numbers of subnet and pool.
+pub(super) fn kind(name: &str) -> String {
+    let name = name.split_once('.').map_or(name, |(_, name)| name);
+    match name.split_once("].") {
+        Some((pool, counter)) => {
+            format!("{} {counter}", pool.split('[').next().unwrap_or_default())
+        }
+        None => name.to_owned(),
+    }
+}
+
+/// Returns the kinds of counters, each once.
+pub(super) fn kinds(names: &[String]) -> String {
+    let mut kinds: Vec<String> = names.iter().map(|name| kind(name)).collect();
+    kinds.sort();
+    kinds.dedup();
+    kinds.join(", ")
+}

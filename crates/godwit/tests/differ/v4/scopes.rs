@@ -1,0 +1,45 @@
+//! Pools and reservations in the scope of a sequence, whose marks are replaced.
+
+use std::net::Ipv4Addr;
+
+use serde_json::Value;
+
+use super::super::held::PoolNumber;
+use super::super::value::{Learned, octets};
+
+/// Returns the address that hexadecimal digits stand for.
+pub(super) fn address(digits: &str) -> Option<Ipv4Addr> {
+    let octets = octets(digits, &Learned::new());
+    <[u8; 4]>::try_from(octets).ok().map(Ipv4Addr::from)
+}
+
+fn subnets(scope: &Value) -> &[Value] {
+    scope["subnet4"].as_array().map_or(std::slice::from_ref(scope), Vec::as_slice)
+}
+
+/// Returns the pool that has `address`.
+pub(super) fn pool(scope: &Value, address: Ipv4Addr) -> Option<PoolNumber> {
+    let has = |pool: &Value| {
+        let (first, last) = pool["pool"].as_str()?.split_once(" - ")?;
+        let ends: [Ipv4Addr; 2] = [first.parse().ok()?, last.parse().ok()?];
+        (ends[0]..=ends[1]).contains(&address).then_some(())
+    };
+    subnets(scope).iter().enumerate().find_map(|(number, subnet)| {
+        let mut pools = subnet["pools"].as_array()?.iter();
+        Some((number, pools.position(|pool| has(pool).is_some())?))
+    })
+}
+
+/// Returns whether `address` is reserved, and for no client with one of `identities`.
+pub(super) fn is_reserved(scope: &Value, address: Ipv4Addr, identities: &[String]) -> bool {
+    let address = address.to_string();
+    let hosts = subnets(scope).iter().filter_map(|subnet| subnet["reservations"].as_array());
+    let mut owners = hosts.flatten().filter(|host| host["ip-address"] == address).peekable();
+    let is_own = |host: &Value| {
+        let kinds = ["hw-address", "client-id"].into_iter();
+        let own = kinds.filter_map(|kind| Some(host[kind].as_str()?.replace(':', "")));
+        // The hardware address of a message has the length of its field.
+        own.into_iter().any(|own| identities.iter().any(|identity| identity.starts_with(&own)))
+    };
+    owners.peek().is_some() && !owners.any(is_own)
+}

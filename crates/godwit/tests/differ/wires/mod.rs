@@ -1,0 +1,137 @@
+//! Links with clients on them: a veth pair for each sequence, whose one end is a daemon's.
+
+mod v4;
+mod v6;
+
+use std::sync::Mutex;
+
+use scenario::Family;
+use serde_json::Value;
+
+use super::value::Fields;
+use crate::common::link::within;
+use crate::common::namespaces::Namespaces;
+use crate::common::{is_root, require, waited_until};
+use crate::subjects::process::{Make, ServedLink};
+
+/// How long a thread waits for replies before it looks around.
+const MOMENT_NS: u64 = 5_000_000;
+
+/// The links of both daemons.
+pub(super) struct BothWires {
+    ours: Wires,
+    theirs: Wires,
+    _namespaces: Namespaces<4>,
+}
+
+/// The links of one daemon.
+pub(super) struct Wires {
+    namespace: String,
+    interfaces: String,
+    wires: Vec<Mutex<Link>>,
+}
+
+/// A link and how often its marker was sent.
+struct Link {
+    wire: Box<dyn Wire>,
+    markers: u32,
+}
+
+/// The clients' end of a link.
+trait Wire: Send {
+    /// Sends the message of `step`.
+    fn send(&mut self, step: &Value, message: &[u8]);
+
+    /// Takes the server's replies that have come, or come in the next moment, each with the way that
+    /// it came.
+    fn take(&mut self) -> Vec<(Vec<u8>, Fields)>;
+
+    /// Returns marker `number`: a message of a relayed client that asks for no lease, but for an
+    /// answer.
+    fn marker(&self, number: u32) -> Vec<u8>;
+
+    /// Returns the number of the marker that `reply` answers.
+    fn marker_of(&self, reply: &[u8]) -> Option<u32>;
+}
+
+impl BothWires {
+    /// Makes `count` links of `family` for each daemon; `None`, said, where that is not possible.
+    pub(super) fn new(family: Family, count: usize) -> Option<Self> {
+        if !require(&["ip"]) || !is_root() {
+            return None;
+        }
+        let namespaces = Namespaces::<4>::make();
+        let [ours, theirs] = [[0, 1], [2, 3]].map(|[server, client]| {
+            Wires::new(family, count, &namespaces[server], &namespaces[client])
+        });
+        Some(Self { ours, theirs, _namespaces: namespaces })
+    }
+
+    pub(super) fn of(&self, make: Make) -> &Wires {
+        if make.is_kea() { &self.theirs } else { &self.ours }
+    }
+}
+
+impl Wires {
+    fn new(family: Family, count: usize, server: &str, client: &str) -> Self {
+        let link = |index: usize| {
+            let wire: Box<dyn Wire> = match family {
+                Family::V4 => Box::new(v4::Wire::open(index)),
+                Family::V6 => Box::new(v6::Wire::open(index)),
+            };
+            Mutex::new(Link { wire, markers: 0 })
+        };
+        for index in 0..count {
+            match family {
+                Family::V4 => v4::join(index, server, client),
+                Family::V6 => v6::join(index, server, client),
+            }
+        }
+        let wires = within(client, || (0..count).map(link).collect());
+        let names: Vec<String> = (0..count).map(|index| format!("\"s{index}\"")).collect();
+        Self { namespace: server.to_owned(), interfaces: names.join(", "), wires }
+    }
+
+    /// Returns what the daemon has to serve.
+    pub(super) fn served(&self) -> ServedLink<'_> {
+        ServedLink { namespace: &self.namespace, interfaces: &self.interfaces }
+    }
+
+    /// Sends `message` of `step` on link `index`; the replies, each with the way that it came.
+    ///
+    /// A relayed client asks for a server after it, twice and in the same way: its second answer is
+    /// later than any reply to the message, which the server has taken before.
+    ///
+    /// # Errors
+    /// That client has no answer.
+    pub(super) fn exchange(
+        &self,
+        index: usize,
+        step: &Value,
+        message: &[u8],
+    ) -> Result<Vec<(Vec<u8>, Fields)>, String> {
+        let Link { wire, markers } = &mut *self.wires[index].lock().expect("nothing panics");
+        let mut replies = Vec::new();
+        wire.send(step, message);
+        for _ in 0..2 {
+            *markers += 1;
+            let number = *markers;
+            let marker = wire.marker(number);
+            wire.send(step, &marker);
+            let mut is_answered = false;
+            let has_come = waited_until(|| {
+                for (reply, way) in wire.take() {
+                    match wire.marker_of(&reply) {
+                        Some(found) => is_answered |= found == number,
+                        None => replies.push((reply, way)),
+                    }
+                }
+                is_answered
+            });
+            if !has_come {
+                return Err(format!("link {index}: nothing comes back"));
+            }
+        }
+        Ok(replies)
+    }
+}
