@@ -117,22 +117,6 @@ pub fn what_is_given_outside_the_pools_is_assigned_in_dhcpv4_alone<B: Backend>(b
     assert_eq!(counts(&bench).assigned, 0);
 }
 
-/// Kea counts what a client gave back as reclaimed when the client asks for it again, in DHCPv4 alone;
-/// in both families when another client does.
-pub fn what_is_taken_up_again_is_reclaimed_in_dhcpv4_alone<B: Backend>(backend: &mut B) {
-    let mut bench = Bench::new(backend, &[pool::<B>(10, 12)]);
-    let address = B::Family::address(BASE + 10);
-    let reclaimed = |bench: &Bench<'_, B>| bench.backend.table().statistics(PoolIndex(0)).reclaimed;
-    let own = u64::from(<B::Family as Leased>::RECLAIMS_FOR_OWNER);
-    for (number, expected) in [(1, 0), (1, own), (2, own + 1)] {
-        bench.make(client::<B>(number), address, lease_for::<B>(LIFETIME_S));
-        bench.settle();
-        assert_eq!(reclaimed(&bench), expected, "client {number}");
-        bench.make(client::<B>(number), address, Action::Release);
-        bench.settle();
-    }
-}
-
 /// Pages ascend, and every lease is on one, whatever its state.
 pub fn leases_are_listed_in_pages<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 250)]);

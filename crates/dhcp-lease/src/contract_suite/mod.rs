@@ -123,7 +123,6 @@ macro_rules! lease_store_contract {
             a_lease_that_is_put_when_it_has_ended_is_free_at_once,
             what_an_operator_puts_is_assigned_and_was_not_given,
             what_is_given_outside_the_pools_is_assigned_in_dhcpv4_alone,
-            what_is_taken_up_again_is_reclaimed_in_dhcpv4_alone,
             leases_are_listed_in_pages,
             the_leases_of_a_client_are_found,
             an_address_is_registered,

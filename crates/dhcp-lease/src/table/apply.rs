@@ -280,8 +280,7 @@ impl Commit {
             && slot.marks.state() == state
             && slot.expires_s() > self.now.wall_s()
             && (is_known || slot.kept.is_owned_by(identity));
-        let is_taken_up_again = is_known && slot.marks.state() == LeaseState::Released;
-        if !is_renewed && (F::RECLAIMS_FOR_OWNER || !is_taken_up_again) {
+        if !is_renewed {
             stripe.count_ended(id, self.now.wall_s());
         }
         if !is_known {

@@ -39,10 +39,6 @@ pub trait Leased: Family<PoolSet = PoolSet<Self>> {
     /// Whether what a client is given outside the pools is assigned: Kea counts it in DHCPv4.
     const COUNTS_OUTSIDE: bool;
 
-    /// Whether what a client gave back counts as reclaimed when it asks for it again: so does Kea in
-    /// DHCPv4.
-    const RECLAIMS_FOR_OWNER: bool;
-
     /// Returns the pool that counts what is leased at `address`: the one that gives it, else the one
     /// that it lies inside of with another length.
     fn pool_around(pools: &PoolSet<Self>, address: Self::Address) -> Option<PoolIndex> {

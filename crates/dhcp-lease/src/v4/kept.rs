@@ -28,7 +28,6 @@ impl Leased for V4 {
     type Order = Ipv4Addr;
 
     const COUNTS_OUTSIDE: bool = true;
-    const RECLAIMS_FOR_OWNER: bool = true;
 
     fn order(address: Ipv4Addr) -> Ipv4Addr {
         address

@@ -26,13 +26,12 @@ impl Leased for V6 {
     type Order = (Ipv6Addr, u8, IaKind);
 
     const COUNTS_OUTSIDE: bool = false;
-    const RECLAIMS_FOR_OWNER: bool = false;
 
     fn pool_around(pools: &PoolSet<Self>, resource: Resource) -> Option<PoolIndex> {
         let of_len = |len| pools.find(Resource::prefix(resource.address, len));
         pools.find(resource).or_else(|| match resource.kind {
             IaKind::Address => None,
-            IaKind::Prefix => (1..resource.len).rev().find_map(of_len),
+            IaKind::Prefix => (1..128).find_map(of_len),
         })
     }
 

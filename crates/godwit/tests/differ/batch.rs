@@ -4,7 +4,7 @@ use base::Random;
 use scenario::Family;
 use serde_json::Value;
 
-use super::commands;
+use super::commands::{self, CounterDoubts};
 use super::held::{self, Holds, LastPool};
 use super::known::{Differing, Known};
 use super::leases;
@@ -20,6 +20,9 @@ const IN_A_NETWORK: &str = ", in a shared network";
 
 /// Ends the signature where an address is concerned that is reserved for another client.
 const RESERVED: &str = ", reserved for another";
+
+/// Ends the signature where something is given that is from another subnet than that of the link.
+const FROM_ANOTHER_SUBNET: &str = ", from another subnet";
 
 /// What came of a sequence.
 #[derive(Clone, Debug)]
@@ -112,7 +115,7 @@ impl Comparison {
                 let scope = self.placed(&sequence["scope"], index);
                 let ignores = "\"match-client-id\":false";
                 let has = |value: &Value| value.to_string().contains(ignores);
-                let mut signature = self.first([ours, theirs], &scope, has(globals))?;
+                let mut signature = self.first([ours, theirs], [&scope, &sequence["relay"]], has(globals))?;
                 if !scope[self.subnets_key()].is_null() {
                     signature.text += IN_A_NETWORK;
                 }
@@ -140,7 +143,7 @@ impl Comparison {
     fn first(
         &self,
         [ours, theirs]: [&Played; 2],
-        scope: &Value,
+        [scope, relay]: [&Value; 2],
         ignores_client_ids: bool,
     ) -> Option<Signature> {
         let answers = ours.answers.iter().zip(&theirs.answers);
@@ -151,6 +154,7 @@ impl Comparison {
         let ignores = scope.to_string().contains("\"match-client-id\":false");
         let mut holds = Holds::new(ignores_client_ids || ignores);
         let mut last_pool = LastPool::default();
+        let mut doubts = CounterDoubts::default();
         let rested = theirs.rested;
         for (at, (sent, (ours_now, theirs_now))) in ours.sent.iter().zip(answers).enumerate() {
             let name = &sent.name;
@@ -175,14 +179,19 @@ impl Comparison {
                 if self.protocol.is_reserved_for_another(scope, sent) {
                     found.text += RESERVED;
                 }
+                let given = [ours_now, theirs_now].into_iter().flatten();
+                if given.into_iter().any(|reply| self.protocol.is_from_another_subnet(relay, reply)) {
+                    found.text += FROM_ANOTHER_SUBNET;
+                }
                 return Some(found);
             }
             last_pool.note(pools[1]);
             let is_offer = ours_now.as_ref().is_some_and(|reply| self.protocol.is_offer(reply));
             holds.note(sent, own, is_offer);
             let counters = [ours, theirs].map(|played| played.counters.get(at));
+            doubts.note(name, counters[1]);
             if let [Some(ours), Some(theirs)] = counters
-                && let Some(mut found) = self.counters_unlike(name, ours, theirs)
+                && let Some(mut found) = self.counters_unlike(name, [ours, theirs], &doubts)
             {
                 found.text += &holds.end(sent, None, rested);
                 return Some(found);
@@ -251,7 +260,12 @@ impl Comparison {
     }
 
     /// Returns what is different in the statistics that Kea has after the message or command `name`.
-    fn counters_unlike(&self, name: &str, ours: &Fields, theirs: &Fields) -> Option<Signature> {
+    fn counters_unlike(
+        &self,
+        name: &str,
+        [ours, theirs]: [&Fields; 2],
+        doubts: &CounterDoubts,
+    ) -> Option<Signature> {
         let mut differing = value::differing(ours, theirs, |_, _, theirs| theirs.is_none());
         differing.retain(|counter| {
             // Kea makes some of a subnet that is none of its own, when a command names it.
@@ -269,7 +283,10 @@ impl Comparison {
                 ours: &ours,
                 theirs: &theirs,
             };
-            is_there && !commands::is_newer(counter) && !self.known.has_field(differing)
+            is_there
+                && !doubts.concern(&kind)
+                && !commands::is_incomparable(counter)
+                && !self.known.has_field(differing)
         });
         if differing.is_empty() {
             return None;

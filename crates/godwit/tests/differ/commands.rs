@@ -110,9 +110,36 @@ pub(super) fn counters(answer: &str, count: usize) -> Result<Vec<Fields>, String
     Ok(counters)
 }
 
-/// Returns whether Kea 3.0 counts `counter` otherwise than later versions do.
-pub(super) fn is_newer(counter: &str) -> bool {
-    counter.contains("allocation-fail")
+/// Returns whether Kea 3.0 counts `counter` otherwise than later versions do, or by the second in
+/// which it gave a lease: it repeats none in that second.
+pub(super) fn is_incomparable(counter: &str) -> bool {
+    counter.contains("allocation-fail") || counter.contains("lease-reuses")
+}
+
+/// Counters of Kea's that are wrong from some moment of a sequence on.
+#[derive(Debug, Default)]
+pub(super) struct CounterDoubts {
+    /// What is assigned in pools, since leases were wiped: Kea does not lower it.
+    is_wiped: bool,
+    /// What is assigned in subnets, since it was below zero: Kea lowers it by what it did not count.
+    was_below_zero: bool,
+}
+
+impl CounterDoubts {
+    /// Takes note of the message or command `name` and of what Kea counts after it.
+    pub(super) fn note(&mut self, name: &str, theirs: Option<&Fields>) {
+        self.is_wiped |= name.ends_with("-wipe");
+        let mut values = theirs.into_iter().flat_map(Fields::values);
+        self.was_below_zero |= values.any(|value| value.starts_with('-'));
+    }
+
+    /// Returns whether they are about counters of the kind `kind`.
+    pub(super) fn concern(&self, kind: &str) -> bool {
+        match kind.split_once(' ') {
+            Some((_, kind)) => self.is_wiped && kind.starts_with("assigned-"),
+            None => self.was_below_zero && kind.starts_with("assigned-"),
+        }
+    }
 }
 
 /// Returns the name of a counter without the numbers of subnet and pool.

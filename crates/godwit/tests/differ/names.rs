@@ -12,6 +12,9 @@ const CHARACTERS: &[u8] = b"abcxyzABZ0019-ab.-_. ab9\t!@*\\\"/\xc3\xa4\xff\0";
 /// Lengths of names and labels.
 const LENGTHS: [u64; 8] = [1, 2, 3, 5, 8, 20, 63, 64];
 
+/// Longest label of a domain name (RFC 1035 §2.3.4).
+const LABEL_LEN_MAX: usize = 63;
+
 /// Returns a host name in hexadecimal digits.
 pub(super) fn host_name(random: &mut Random) -> String {
     let usual =
@@ -53,6 +56,9 @@ pub(super) fn full_name6(random: &mut Random) -> String {
     // Flags S, O, N (RFC 4704 §4.1) and bits that are not defined.
     let mut octets = vec![*pick(random, &[0, 1, 2, 3, 4, 5, 8, 0x80])];
     octets.extend(labels(random, b".\\\0\t \""));
+    if octets.len() > 250 {
+        return "000161".to_owned();
+    }
     hex(&octets)
 }
 
@@ -61,9 +67,12 @@ fn labels(random: &mut Random, without: &[u8]) -> Vec<u8> {
     let mut octets = Vec::new();
     for _ in 0..1 + random.below(4) {
         let mut label = characters(random);
-        label.retain(|octet| !without.contains(octet));
-        if label.is_empty() && !without.is_empty() {
-            label.push(b'a');
+        if !without.is_empty() {
+            label.retain(|octet| !without.contains(octet));
+            label.truncate(LABEL_LEN_MAX);
+            if label.is_empty() {
+                label.push(b'a');
+            }
         }
         octets.push(label.len() as u8);
         octets.extend(label);

@@ -89,6 +89,11 @@ pub(super) trait Protocol: Sync {
         false
     }
 
+    /// Returns whether `reply` gives something of another subnet than that whose link `relay` names.
+    fn is_from_another_subnet(&self, _relay: &Value, _reply: &Fields) -> bool {
+        false
+    }
+
     /// Returns the field of the lifetime that has to be longer than that in `field`.
     fn longer_lifetime(&self, _field: &str) -> Option<&'static str> {
         None

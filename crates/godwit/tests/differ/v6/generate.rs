@@ -3,7 +3,7 @@
 use base::Random;
 use serde_json::{Map, Value, json};
 
-use super::super::choices::{CLIENTS, add_host, add_lifetimes, add_some, pick, some_options};
+use super::super::choices::{CLIENTS, RESTS, add_host, add_lifetimes, add_some, pick, some_options};
 use super::steps;
 
 /// Returns what all sequences of a batch share: the classes, and globals at random.
@@ -57,6 +57,9 @@ pub(super) fn globals(random: &mut Random) -> Value {
         Value::Object(class)
     });
     globals.insert("client-classes".to_owned(), json!(classes));
+    if random.chance(1, 8) {
+        globals.insert(RESTS.to_owned(), json!(true));
+    }
     Value::Object(globals)
 }
 

@@ -136,6 +136,19 @@ pub(super) fn learn(reply: &[u8], learned: &mut Learned) {
     }
 }
 
+/// Returns the numbers in a sequence of the subnets that what a reply gives is from.
+pub(super) fn given_numbers(reply: &Fields) -> impl Iterator<Item = u16> {
+    let texts = LEASED_FIELDS.iter().filter_map(|name| reply.get(*name));
+    let resources = texts.flat_map(|text| text.split([',', ' ']));
+    let addresses = resources.filter_map(|text| text.split('/').next()?.parse::<Ipv6Addr>().ok());
+    // Pools of prefixes begin at 8000 and 9000 and reservations at 8000 and c000, each with 100 for
+    // the second subnet.
+    addresses.map(|address| match address.segments()[3] {
+        number if number < 0x8000 => number,
+        number => number >> 8 & 0xf,
+    })
+}
+
 /// Returns the name of a message's type (RFC 9915 §7.3).
 pub(super) fn type_name(fields: &Fields) -> String {
     let Some(kind) = fields.get("type") else { return "unreadable".to_owned() };

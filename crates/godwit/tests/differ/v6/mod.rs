@@ -177,7 +177,9 @@ impl Protocol for Dhcpv6 {
     }
 
     fn asked(&self, message: &[u8], learned: &Learned) -> ClientMessage {
-        ClientMessage { name: messages::sent_name(message, learned), ..ClientMessage::default() }
+        let name = messages::sent_name(message, learned);
+        let is_release = name.starts_with("RELEASE");
+        ClientMessage { name, is_release, ..ClientMessage::default() }
     }
 
     fn is_offer(&self, _: &Fields) -> bool {
@@ -199,6 +201,12 @@ impl Protocol for Dhcpv6 {
 
     fn leased_fields(&self) -> &'static [&'static str] {
         &messages::LEASED_FIELDS
+    }
+
+    fn is_from_another_subnet(&self, relay: &Value, reply: &Fields) -> bool {
+        let link = relay[0]["link"].as_str().and_then(|link| link.strip_prefix("@:"));
+        let selected = u16::from(link.is_some_and(|link| link.starts_with('1')));
+        messages::given_numbers(reply).any(|number| number != selected)
     }
 
     fn lifetime_fields(&self) -> &'static [&'static str] {

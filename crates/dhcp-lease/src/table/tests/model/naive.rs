@@ -474,11 +474,7 @@ impl<F: Modelled> Model<F> {
         address: u32,
         (terms, state): (&F::Terms<'_>, LeaseState),
     ) -> LeaseState {
-        let slot = &self.slots[&address];
-        let is_own = slot.client.is_some_and(|theirs| F::is_same(theirs, who));
-        if F::RECLAIMS_FOR_OWNER || !(is_own && slot.state == LeaseState::Released) {
-            self.count_ended(address);
-        }
+        self.count_ended(address);
         let wall_s = self.now.wall_s();
         let slot = self.slots.get_mut(&address).unwrap();
         let is_renewed = slot.occupancy == Occupancy::Leased
