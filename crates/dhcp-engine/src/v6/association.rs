@@ -115,9 +115,7 @@ impl<'m> Associations<'m> {
     /// will be asked for where the client does not say what it wants.
     /// `ignores_iaid`: the only one of its kind counts as number 0.
     pub(super) fn read(&mut self, message: &Message<'m>, wants_lease: bool, ignores_iaid: bool) {
-        let prefixes = message.ias().filter(|ia| ia.kind == wire::IaKind::Pd);
-        let others = message.ias().filter(|ia| ia.kind != wire::IaKind::Pd);
-        for ia in others.chain(prefixes) {
+        for ia in message.ias() {
             let kind = match ia.kind {
                 wire::IaKind::Na => IaKind::Address,
                 wire::IaKind::Pd => IaKind::Prefix,
@@ -136,8 +134,23 @@ impl<'m> Associations<'m> {
             self.leased[self.count] = Some(Association::new(ia, kind, wants_lease));
             self.count += 1;
         }
+        self.put_addresses_first();
         if ignores_iaid {
             self.ignore_numbers();
+        }
+    }
+
+    /// Puts those for addresses before those for prefixes, each in the order of the message.
+    fn put_addresses_first(&mut self) {
+        let mut prefixes_from = 0;
+        for at in 0..self.count {
+            let is_address = self.get(at).is_some_and(|one| one.kind == IaKind::Address);
+            if is_address {
+                if let Some(behind) = self.leased.get_mut(prefixes_from..=at) {
+                    behind.rotate_right(1);
+                }
+                prefixes_from += 1;
+            }
         }
     }
 

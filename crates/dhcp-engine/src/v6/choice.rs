@@ -66,12 +66,15 @@ impl Choice<'_, '_> {
         best
     }
 
-    /// Among equally good ones: what is reserved in the order of the file, that of subnets before
-    /// that for everywhere; then what is asked for.
+    /// Among equally good ones: what is reserved in the subnet where allocation begins, then in the
+    /// order of the file, that of subnets before that for everywhere; then what is asked for.
     fn order(&self, slot: &SlotView, place: Place) -> usize {
         if place.is_reserved {
             let mut reserved = self.transaction.reserved();
-            return reserved.position(|resource| resource == slot.address).unwrap_or(usize::MAX);
+            let position = reserved.position(|resource| resource == slot.address);
+            let walked = self.transaction.walked_subnet(self.at);
+            let is_behind = walked.is_some_and(|subnet| subnet != place.subnet);
+            return (usize::from(is_behind) << 16).saturating_add(position.unwrap_or(1 << 15));
         }
         usize::from(!self.association.hints.contains(&Some(slot.address)))
     }
@@ -217,24 +220,24 @@ impl Transaction<'_> {
         self.associations.len() > 1 && self.client.subnet.is_some_and(is_network)
     }
 
-    /// Returns the subnet in which allocation begins for association `at`: that of what an association
-    /// before it was newly given, as in Kea, so that a client has its addresses and prefixes from one
-    /// subnet where that is possible.
-    pub(super) fn preferred_subnet(&self, at: usize) -> Option<SubnetIndex> {
+    /// Returns the subnet of what the association before `at` was newly given: as in Kea, so that a
+    /// client has its addresses and prefixes from one subnet where that is possible.
+    fn walked_subnet(&self, at: usize) -> Option<SubnetIndex> {
         let before = self.associations.iter().take(at);
         let is_new = |slot: &SlotView| {
             slot.owner != Owner::Asking || slot.occupancy != Occupancy::Leased
         };
         let new = before.filter_map(|one| one.chosen).filter(|(slot, _)| is_new(slot));
-        if let Some((_, place)) = new.last() {
-            return Some(place.subnet);
+        new.last().map(|(_, place)| place.subnet)
+    }
+
+    /// Returns the subnet in which allocation begins for association `at`.
+    pub(super) fn preferred_subnet(&self, at: usize) -> Option<SubnetIndex> {
+        if let Some(subnet) = self.walked_subnet(at) {
+            return Some(subnet);
         }
         let kind = self.associations.get(at)?.kind;
-        let last_used = |selected| match kind {
-            IaKind::Address => self.snapshot.preference.first(selected),
-            IaKind::Prefix => selected,
-        };
-        self.client.subnet.map(last_used)
+        self.client.subnet.map(|selected| self.snapshot.preference_of(kind).first(selected))
     }
 
     /// Whether any pool is open to the client for an association.

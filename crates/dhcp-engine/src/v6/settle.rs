@@ -66,9 +66,8 @@ impl<'m> Transaction<'m> {
         } else {
             self.buffers.changes.push(at, &slot, PlannedAction::Lease(grant));
         }
-        let is_from_pool = granted.resource.kind == IaKind::Address && !place.is_reserved;
-        if is_from_pool && !is_running {
-            self.snapshot.preference.used(place.subnet);
+        if !place.is_reserved && !is_running {
+            self.snapshot.preference_of(granted.resource.kind).used(place.subnet);
         }
         if let Some(association) = self.associations.get_mut(at) {
             association.is_repeated = is_repeated;

@@ -58,6 +58,8 @@ pub struct Snapshot {
     pub decline_probation_s: u32,
     /// Where allocation of addresses begins in shared networks.
     pub preference: Preference,
+    /// Where allocation of prefixes begins there.
+    pub prefix_preference: Preference,
     subnets: Vec<Subnet>,
     networks: Vec<ScopeTerms<u16>>,
     class_terms: Vec<ClassTerms>,
@@ -174,10 +176,12 @@ impl Snapshot {
             })
             .collect();
         let reserved = referred::reserved(config, &hosts, &pools);
-        let preference = Preference::new(indexed().map(|(index, subnet)| match subnet.network {
-            Some(network) => (Some(network), 0, &*subnet.guards.required),
-            None => (None, index, &[][..]),
-        }));
+        let [preference, prefix_preference] = [(); 2].map(|()| {
+            Preference::new(indexed().map(|(index, subnet)| match subnet.network {
+                Some(network) => (Some(network), 0, &*subnet.guards.required),
+                None => (None, index, &[][..]),
+            }))
+        });
         Self {
             server_duid: server_duid.into(),
             options: ScopeOptions::compile(&config.options, |name| classes.index(name)),
@@ -192,6 +196,7 @@ impl Snapshot {
             hold_ns: u64::from(config.godwit.hold_time_ms) * base::time::NS_PER_MS,
             decline_probation_s: config.decline_probation_period_s,
             preference,
+            prefix_preference,
             subnets: config
                 .subnets
                 .iter()
@@ -398,6 +403,15 @@ impl Snapshot {
         let place = self.pool_around(subnet, resource)?;
         let has_its_len = self.pools.specs()[place.pool.0 as usize].len == resource.len;
         has_its_len.then_some(place)
+    }
+
+    /// Returns the subnets of shared networks where allocation of a kind begins.
+    #[must_use]
+    pub const fn preference_of(&self, kind: IaKind) -> &Preference {
+        match kind {
+            IaKind::Address => &self.preference,
+            IaKind::Prefix => &self.prefix_preference,
+        }
     }
 
     /// Returns the pool around `resource`, whatever length it delegates.

@@ -188,6 +188,7 @@ impl Comparison {
             last_pool.note(pools[1]);
             let is_offer = ours_now.as_ref().is_some_and(|reply| self.protocol.is_offer(reply));
             holds.note(sent, own, is_offer);
+            holds.note_command(name);
             let counters = [ours, theirs].map(|played| played.counters.get(at));
             doubts.note(name, counters[1]);
             if let [Some(ours), Some(theirs)] = counters
@@ -284,7 +285,7 @@ impl Comparison {
                 theirs: &theirs,
             };
             is_there
-                && !doubts.concern(&kind)
+                && !doubts.concern(&kind, [&ours, &theirs])
                 && !commands::is_incomparable(counter)
                 && !self.known.has_field(differing)
         });

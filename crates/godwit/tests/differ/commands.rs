@@ -119,10 +119,13 @@ pub(super) fn is_incomparable(counter: &str) -> bool {
 /// Counters of Kea's that are wrong from some moment of a sequence on.
 #[derive(Debug, Default)]
 pub(super) struct CounterDoubts {
-    /// What is assigned in pools, since leases were wiped: Kea does not lower it.
+    /// What is assigned or declined in pools, since leases were wiped: Kea does not lower it.
     is_wiped: bool,
-    /// What is assigned in subnets, since it was below zero: Kea lowers it by what it did not count.
+    /// What is assigned, since it was below zero: Kea lowers it by what it did not count.
     was_below_zero: bool,
+    /// What is assigned in DHCPv6 subnets, since something may have ended that Kea did not count
+    /// because it lies outside of the pools: Kea is too low.
+    may_end_uncounted: bool,
 }
 
 impl CounterDoubts {
@@ -131,13 +134,22 @@ impl CounterDoubts {
         self.is_wiped |= name.ends_with("-wipe");
         let mut values = theirs.into_iter().flat_map(Fields::values);
         self.was_below_zero |= values.any(|value| value.starts_with('-'));
+        let enders = ["RELEASE", "RENEW", "REBIND", "DECLINE", "lease6-del"];
+        self.may_end_uncounted |= enders.iter().any(|begin| name.starts_with(begin));
     }
 
-    /// Returns whether they are about counters of the kind `kind`.
-    pub(super) fn concern(&self, kind: &str) -> bool {
+    /// Returns whether they are about counters of the kind `kind`, each with its value of both.
+    pub(super) fn concern(&self, kind: &str, [ours, theirs]: [&Fields; 2]) -> bool {
+        let number = |fields: &Fields| fields.get(kind)?.parse::<i64>().ok();
+        let is_lower = number(theirs) < number(ours);
+        let is_assigned = |kind: &str| kind.starts_with("assigned-");
         match kind.split_once(' ') {
-            Some((_, kind)) => self.is_wiped && kind.starts_with("assigned-"),
-            None => self.was_below_zero && kind.starts_with("assigned-"),
+            Some((_, kind)) if self.is_wiped => is_assigned(kind) || kind.starts_with("declined-"),
+            Some((_, kind)) => self.was_below_zero && is_assigned(kind),
+            None if is_lower && self.may_end_uncounted => {
+                is_assigned(kind) && !kind.ends_with("addresses")
+            }
+            None => self.was_below_zero && is_assigned(kind),
         }
     }
 }

@@ -82,6 +82,11 @@ impl Holds {
         }
     }
 
+    /// Takes note of a command: a client may leave the address that an operator gave it.
+    pub(super) fn note_command(&mut self, name: &str) {
+        self.has_left |= name.starts_with("lease4-add") || name.starts_with("lease4-update");
+    }
+
     /// Returns how the signature of a difference in the replies to `asked` ends, in which `leased`
     /// is what Kea gives. Where the daemons `rested` after each message nothing is due to a second.
     pub(super) fn end(&self, asked: &ClientMessage, leased: Option<&str>, rested: bool) -> String {

@@ -27,7 +27,8 @@ struct Entry {
     /// field.
     #[serde(default)]
     holds: BTreeMap<String, String>,
-    /// Fields of Kea's reply, each with text that it contains; `^` is its beginning, `$` its end.
+    /// Fields of Kea's reply, each with text that it contains; `^` is its beginning, `$` its end,
+    /// `none` stands for a reply without the field.
     /// `not UTF-8` stands for hexadecimal digits of octets that no name keeps, `not ASCII` for any
     /// other characters.
     #[serde(default)]
@@ -118,8 +119,9 @@ impl Known {
                 && entry.reply.as_deref() == Some(reply)
                 && entry.sent.as_deref().is_none_or(|begin| sent.starts_with(begin))
                 && entry.holds.iter().all(holds)
-                && entry.kea_has.iter().all(|(name, value)| {
-                    theirs.get(name).is_some_and(|theirs| is_found(value, theirs))
+                && entry.kea_has.iter().all(|(name, value)| match theirs.get(name) {
+                    Some(theirs) => is_found(value, theirs),
+                    None => value == "none",
                 })
         })
     }

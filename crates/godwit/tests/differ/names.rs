@@ -69,9 +69,10 @@ fn labels(random: &mut Random, without: &[u8]) -> Vec<u8> {
         let mut label = characters(random);
         if !without.is_empty() {
             label.retain(|octet| !without.contains(octet));
-            label.truncate(LABEL_LEN_MAX);
-            if label.is_empty() {
-                label.push(b'a');
+            label.truncate(LABEL_LEN_MAX - 1);
+            // Kea drops a message where nothing is left of a label.
+            if !label.iter().any(u8::is_ascii_alphanumeric) {
+                label.insert(0, b'a');
             }
         }
         octets.push(label.len() as u8);

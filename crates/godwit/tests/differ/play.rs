@@ -152,7 +152,10 @@ impl Comparison {
         let step = replaced(&player.steps[round], &learned);
         let command = commands::command(&self.placed(&step, player.index), player.index);
         let answer = daemon.command(&command.to_string())?;
-        let name = command["command"].as_str().unwrap_or_default().to_owned();
+        let mut name = command["command"].as_str().unwrap_or_default().to_owned();
+        if command["arguments"]["type"] == "IA_PD" {
+            name += " pd";
+        }
         player.sent.push(ClientMessage { name, ..ClientMessage::default() });
         player.answers.push(Some(commands::fields(&answer)?));
         Ok(())

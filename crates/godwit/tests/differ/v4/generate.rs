@@ -181,8 +181,13 @@ fn subnet(random: &mut Random, first: u64, length: u64) -> Value {
         let count = 1 + random.below(2);
         let mut hosts: Vec<Value> =
             (0..count).map(|at| host(random, first, at + 1, at + 1)).collect();
-        if random.chance(1, 4) {
-            add_host(&mut hosts, host(random, first, 1, CLIENTS));
+        if random.chance(1, 3) {
+            let mut further = host(random, first, 1, CLIENTS);
+            if random.chance(1, 2) {
+                // The first address of the first pool, which may be the only one.
+                further["ip-address"] = json!(format!("@.{}", first + 10));
+            }
+            add_host(&mut hosts, further);
         }
         map.insert("reservations".to_owned(), Value::Array(hosts));
     }

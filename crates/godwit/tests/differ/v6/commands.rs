@@ -72,7 +72,9 @@ fn reservation(
 /// Returns the arguments that make a lease, or change what a client `has`.
 fn lease(random: &mut Random, subnet: u64, duid: &str, has: bool) -> Value {
     let client = &duid["@duid".len()..];
-    let mut lease = json!({ "subnet-id": subnet, "duid": duid, "iaid": 1 + random.below(2) });
+    // An association that has a lease gets no second one.
+    let iaid = if has { 1 } else { 7 };
+    let mut lease = json!({ "subnet-id": subnet, "duid": duid, "iaid": iaid });
     if random.chance(1, 2) {
         let address = if has {
             format!("@naa{client}")

@@ -185,8 +185,13 @@ fn subnet(random: &mut Random, number: u64, is_alone: bool) -> Value {
         let count = 1 + random.below(2);
         let mut hosts: Vec<Value> =
             (0..count).map(|at| host(random, number, at + 1, at + 1)).collect();
-        if random.chance(1, 4) {
-            add_host(&mut hosts, host(random, number, 1, CLIENTS));
+        if random.chance(1, 3) {
+            let mut further = host(random, number, 1, CLIENTS);
+            if random.chance(1, 2) {
+                // The first address of the first pool, which may be the only one.
+                further["ip-addresses"] = json!([format!("@:{number}::10")]);
+            }
+            add_host(&mut hosts, further);
         }
         subnet.insert("reservations".to_owned(), Value::Array(hosts));
     }
