@@ -185,7 +185,7 @@ impl Comparison {
                 }
                 return Some(found);
             }
-            last_pool.note(pools[1]);
+            last_pool.note(name, pools[1]);
             let is_offer = ours_now.as_ref().is_some_and(|reply| self.protocol.is_offer(reply));
             holds.note(sent, own, is_offer);
             holds.note_command(name);

@@ -124,20 +124,28 @@ pub(super) type PoolNumber = (usize, usize);
 /// The pool that Kea gave something from last in each subnet, where it looks first. Godwit begins
 /// with the first pool of the file.
 #[derive(Debug, Default)]
-pub(super) struct LastPool(BTreeMap<usize, usize>);
+pub(super) struct LastPool {
+    /// By subnet.
+    pools: BTreeMap<usize, usize>,
+    /// True when a lease has ended, which leaves its pool behind for Kea.
+    has_ended: bool,
+}
 
 impl LastPool {
-    /// Takes note of the pool of what Kea gave.
-    pub(super) fn note(&mut self, pool: Option<PoolNumber>) {
-        self.0.extend(pool);
+    /// Takes note of the message or command `name` and of the pool of what Kea gave.
+    pub(super) fn note(&mut self, name: &str, pool: Option<PoolNumber>) {
+        let ends = ["RELEASE", "lease4-del", "lease4-wipe"];
+        self.has_ended |= ends.iter().any(|begin| name.starts_with(begin));
+        self.pools.extend(pool);
     }
 
     /// Returns whether Godwit gave something from an earlier pool of the same subnet than Kea, which
-    /// stayed at its last one or came from there.
+    /// stayed at its last one, or went on from there to the next where a lease has ended.
     pub(super) fn explains(&self, pools: [Option<PoolNumber>; 2]) -> bool {
         let [Some(ours), Some(theirs)] = pools else { return false };
-        let last = self.0.get(&theirs.0);
-        ours.0 == theirs.0 && ours.1 < theirs.1 && last.is_some_and(|last| ours.1 < *last)
+        let last = self.pools.get(&theirs.0);
+        let is_behind = |last: &usize| ours.1 < *last || (self.has_ended && ours.1 == *last);
+        ours.0 == theirs.0 && ours.1 < theirs.1 && last.is_some_and(is_behind)
     }
 }
 

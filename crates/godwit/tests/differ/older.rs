@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::choices::RESTS;
+use super::commands;
 
 /// Keys and names of options that it refuses, or that mean something else to it: it refuses T2
 /// below T1, sends option 108 without leaving the address out, and does not require classes that
@@ -30,9 +31,9 @@ pub(super) fn leave_out_new(value: &mut Value) {
             }
             let steps = members.get_mut("steps").and_then(Value::as_array_mut);
             if let Some(steps) = steps {
-                // The library is none of Debian's.
-                let name = |step: &Value| step["command"].as_str().unwrap_or_default().to_owned();
-                steps.retain(|step| !name(step).starts_with("reservation"));
+                // Its answers are those of another version, which `kea3` compares with Kea 3.
+                steps.retain(|step| !commands::is_command(step));
+                steps.iter_mut().for_each(leave_out_repeats);
             }
             members.retain(|_, member| member != &Value::Array(Vec::new()));
         }
@@ -42,4 +43,15 @@ pub(super) fn leave_out_new(value: &mut Value) {
         }
         _ => {}
     }
+}
+
+/// Leaves out what a message says twice: Kea 2.2 reads the values as one.
+fn leave_out_repeats(step: &mut Value) {
+    let Some(options) = step.get_mut("options").and_then(Value::as_array_mut) else { return };
+    let mut said = vec![Value::from(53)];
+    options.retain(|option| {
+        let is_new = !said.contains(&option[0]);
+        said.push(option[0].clone());
+        is_new
+    });
 }
