@@ -17,6 +17,7 @@ mod core;
 mod digest;
 mod dispatch;
 mod document;
+mod exporter;
 mod extended_info;
 mod family;
 mod hosts;
@@ -38,6 +39,7 @@ pub use backend::{
 };
 pub use dispatch::{Executed, execute, test_configuration};
 pub use document::reservations_of;
+pub use exporter::ExporterLabels;
 pub use extended_info::{ExtendedInfo, check_extended_info};
 pub use family::{Commanded, IpVersion};
 pub use interfaces::Interface;

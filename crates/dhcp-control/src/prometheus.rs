@@ -8,6 +8,7 @@
 
 use core::fmt::{Display, Write as _};
 
+use crate::exporter::{self, ExporterLabels};
 use crate::family::IpVersion;
 use crate::statistics::{
     Counts, LeaseCounts, PoolCounts, SubnetCounts, always_shown, always_shown_of_subnets, merged,
@@ -34,6 +35,8 @@ pub struct Snapshot<'a> {
     pub lease_file_bytes: Option<u64>,
     /// The process: its build, its start and the resources that it uses.
     pub process: ProcessFacts,
+    /// Labels for the names of kea-exporter; `None` without these names.
+    pub exporter: Option<&'a ExporterLabels>,
 }
 
 /// A server's process: its build, its configuration's age, and its use of the machine.
@@ -105,6 +108,9 @@ pub fn prometheus(snapshot: &Snapshot<'_>) -> String {
         page.value("lease_file_bytes", &[], &bytes);
     }
     process(&mut page, &snapshot.process);
+    if let Some(labels) = snapshot.exporter {
+        exporter::write(&mut page.text, snapshot.version, snapshot.counts, labels);
+    }
     page.text
 }
 

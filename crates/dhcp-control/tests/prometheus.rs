@@ -40,6 +40,7 @@ fn page(version: IpVersion) -> String {
     let counts = counts(version);
     let (omissions, lease_file_bytes) = ([("suffix-too-long", 2)], Some(4711));
     prometheus(&Snapshot {
+        exporter: None,
         version,
         counts: &counts,
         drops: &drops,

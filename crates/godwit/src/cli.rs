@@ -13,6 +13,7 @@ use crate::dhcp::{self, Server};
 use crate::help;
 use crate::kea_admin;
 use crate::kea_lfc;
+use crate::kea_shell;
 use crate::keactrl;
 use crate::lab;
 use crate::netem;
@@ -51,6 +52,8 @@ enum Command {
     Db(db::Args),
     #[command(name = "kea-lfc")]
     KeaLfc(kea_lfc::Args),
+    #[command(name = "kea-shell")]
+    KeaShell(kea_shell::Args),
     Keactrl(keactrl::Args),
     Advise(advise::Args),
     Ubench(Box<ubench::Args>),
@@ -117,6 +120,7 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(Cli { command: Command::Dhcp6(args) }) => dhcp::run(Server::Dhcp6, &args),
         Ok(Cli { command: Command::Db(args) }) => db::run(&args),
         Ok(Cli { command: Command::KeaLfc(args) }) => kea_lfc::run(&args),
+        Ok(Cli { command: Command::KeaShell(args) }) => kea_shell::run(&args),
         Ok(Cli { command: Command::Keactrl(args) }) => keactrl::run(&args),
         Ok(Cli { command: Command::Advise(args) }) => advise::run(&args),
         Ok(Cli { command: Command::Ubench(args) }) => ubench::run(&args),
@@ -147,6 +151,7 @@ fn as_called(mut words: Vec<OsString>) -> Vec<OsString> {
         Some("kea-dhcp4") => "dhcp4",
         Some("kea-dhcp6") => "dhcp6",
         Some("kea-lfc") => "kea-lfc",
+        Some("kea-shell") => "kea-shell",
         Some("keactrl") => "keactrl",
         Some("kea-admin") => {
             kea_admin::translate(&mut words);
@@ -215,6 +220,13 @@ mod tests {
             ["keactrl start", "keactrl status -c x.conf -s dhcp4,dhcp6 -- -F -X", "keactrl -v"]
         {
             assert!(matches!(parse(line).unwrap().command, Command::Keactrl(_)), "{line}");
+        }
+        for line in [
+            "kea-shell",
+            "/usr/sbin/kea-shell --host 10.0.0.1 --port=8001 --service dhcp4 --service dhcp6 x",
+            "kea-shell --auth-user a --auth-password b --ca x --cert y --key z config-get",
+        ] {
+            assert!(matches!(parse(line).unwrap().command, Command::KeaShell(_)), "{line}");
         }
         for line in [
             "keactrl",

@@ -44,6 +44,11 @@ enum Command {
         #[command(flatten)]
         place: Place,
     },
+    /// Count all leases anew for the statistics of servers (kea-admin stats-recount)
+    Recount {
+        #[command(flatten)]
+        place: Place,
+    },
     /// Write all leases to a file that servers take as their lease file (kea-admin lease-dump)
     Dump {
         #[command(flatten)]
@@ -160,6 +165,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         Command::Init { place, schema } => init(place, *schema),
         Command::Upgrade { place } => upgrade(place),
         Command::Version { place } => version(place),
+        Command::Recount { place } => recount(place),
         Command::Dump { place, family, output, yes } => {
             if output.exists() && !yes {
                 let problem = format!("{} is there already; -y replaces it", output.display());
@@ -200,6 +206,11 @@ fn upgrade(place: &Place) -> Result<(), String> {
 
 fn version(place: &Place) -> Result<(), String> {
     say::line(found(&mut open(place, false)?)?)
+}
+
+fn recount(place: &Place) -> Result<(), String> {
+    open(place, false)?.recount().map_err(said)?;
+    say::line("Recount lease statistics from database")
 }
 
 fn dump<F: Stored>(place: &Place, path: &Path) -> Result<(), String> {

@@ -5,10 +5,11 @@ use std::ffi::OsString;
 use std::path::Path;
 
 /// Commands of kea-admin, each with the one of `godwit db` that does the same.
-const COMMANDS: [(&str, &str); 5] = [
+const COMMANDS: [(&str, &str); 6] = [
     ("db-init", "init"),
     ("db-version", "version"),
     ("db-upgrade", "upgrade"),
+    ("stats-recount", "recount"),
     ("lease-dump", "dump"),
     ("lease-upload", "upload"),
 ];

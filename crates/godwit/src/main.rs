@@ -9,6 +9,7 @@ mod dhcp_check;
 mod help;
 mod kea_admin;
 mod kea_lfc;
+mod kea_shell;
 mod keactrl;
 mod lab;
 mod netem;

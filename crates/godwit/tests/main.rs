@@ -49,3 +49,4 @@ mod statistics;
 mod stored;
 mod subjects;
 mod trafgen;
+mod twins;

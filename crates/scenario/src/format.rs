@@ -69,7 +69,7 @@ pub enum Verdict {
     Ours,
 }
 
-/// One step: exactly one of `send`, `wait_s`, `reload` and `command`.
+/// One step: exactly one of `send`, `wait_s`, `reload`, `restart` and `command`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
@@ -105,6 +105,9 @@ pub struct Step {
     pub wait_s: Option<u64>,
     /// Another configuration from here on.
     pub reload: Option<String>,
+    /// Whether the server ends and starts again.
+    #[serde(default)]
+    pub restart: bool,
     /// A control command, as JSON.
     pub command: Option<String>,
     /// What must come back: fields of the reply, or JSON pointers into the answer of a command.
@@ -148,22 +151,7 @@ impl Scenario {
     /// What is wrong with the file, with its place.
     pub fn parse(text: &str) -> Result<Self, String> {
         let scenario: Self = toml::from_str(text).map_err(|error| error.to_string())?;
-        for (number, step) in (1..).zip(&scenario.steps) {
-            let kinds = [
-                step.send.is_some(),
-                step.wait_s.is_some(),
-                step.reload.is_some(),
-                step.command.is_some(),
-            ];
-            if kinds.iter().filter(|is_there| **is_there).count() != 1 {
-                return Err(format!(
-                    "step {number} has to have one of `send`, `wait_s`, `reload`, `command`"
-                ));
-            }
-            if step.send.is_some() != step.get.is_some() {
-                return Err(format!("step {number}: `send` and `get` go together"));
-            }
-        }
+        check(&scenario.steps)?;
         Ok(scenario)
     }
 
@@ -178,4 +166,26 @@ impl Scenario {
     pub fn has_commands(&self) -> bool {
         self.steps.iter().any(|step| step.command.is_some())
     }
+}
+
+/// Refuses steps that are of no kind or of several.
+pub(crate) fn check(steps: &[Step]) -> Result<(), String> {
+    for (number, step) in (1..).zip(steps) {
+        let kinds = [
+            step.send.is_some(),
+            step.wait_s.is_some(),
+            step.reload.is_some(),
+            step.restart,
+            step.command.is_some(),
+        ];
+        if kinds.iter().filter(|is_there| **is_there).count() != 1 {
+            return Err(format!(
+                "step {number} has to have one of `send`, `wait_s`, `reload`, `restart`, `command`"
+            ));
+        }
+        if step.send.is_some() != step.get.is_some() {
+            return Err(format!("step {number}: `send` and `get` go together"));
+        }
+    }
+    Ok(())
 }

@@ -9,9 +9,11 @@
 mod format;
 mod observe;
 mod play;
+mod twin;
 mod v4;
 mod v6;
 mod value;
 
 pub use format::{Family, KeaNote, OneOrMore, Scenario, Step, Verdict};
-pub use play::{Finding, Subject, SubjectError, play};
+pub use play::{Finding, Player, Subject, SubjectError, play};
+pub use twin::{Difference, Maker, Twin, is_like};

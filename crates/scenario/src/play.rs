@@ -42,6 +42,15 @@ pub trait Subject {
     ///
     /// Why there is none.
     fn command(&mut self, command: &str) -> Result<String, SubjectError>;
+
+    /// Ends the server in an orderly way and starts it again with what it has stored.
+    ///
+    /// # Errors
+    ///
+    /// Why it does not start; a subject without a process has nothing to start.
+    fn restart(&mut self) -> Result<(), SubjectError> {
+        Err("it has no process that could be started again".to_owned())
+    }
 }
 
 /// Why a subject cannot play a step, as one phrase.
@@ -62,18 +71,49 @@ pub struct Finding {
 ///
 /// The step and what happened.
 pub fn play(scenario: &Scenario, subject: &mut dyn Subject) -> Result<(), Finding> {
-    let mut kept = Kept::new();
-    for (index, step) in scenario.steps.iter().enumerate() {
-        let number = index + 1;
+    let mut player = Player::new(scenario);
+    while player.play_next(subject)? {}
+    Ok(())
+}
+
+/// A scenario that is played step by step.
+#[derive(Debug)]
+pub struct Player<'s> {
+    scenario: &'s Scenario,
+    /// Values that steps have kept.
+    kept: Kept,
+    /// Steps that were played.
+    played: usize,
+}
+
+impl<'s> Player<'s> {
+    /// Returns a player before the first step of `scenario`.
+    #[must_use]
+    pub const fn new(scenario: &'s Scenario) -> Self {
+        Self { scenario, kept: Kept::new(), played: 0 }
+    }
+
+    /// Plays the next step; false when there was none left.
+    ///
+    /// # Errors
+    ///
+    /// The step and what happened, when `subject` did not do what it says.
+    pub fn play_next(&mut self, subject: &mut dyn Subject) -> Result<bool, Finding> {
+        let Some(step) = self.scenario.steps.get(self.played) else { return Ok(false) };
+        self.played += 1;
+        let number = self.played;
         let done = match step {
             Step { wait_s: Some(seconds), .. } => subject.wait_s(*seconds),
             Step { reload: Some(config), .. } => subject.reload(config),
-            Step { command: Some(command), .. } => judge_command(step, command, subject, &mut kept),
-            _ => exchange(scenario, step, number, subject, &mut kept),
+            Step { restart: true, .. } => subject.restart(),
+            Step { command: Some(command), .. } => {
+                judge_command(step, command, subject, &mut self.kept)
+            }
+            _ => exchange(self.scenario, step, number, subject, &mut self.kept),
         };
         done.map_err(|what| Finding { step: number, what })?;
+        Ok(true)
     }
-    Ok(())
 }
 
 fn exchange(

@@ -57,6 +57,9 @@ pub(crate) fn read(
     if let Some(placed) = fields.boolean("segmentation", findings) {
         settings.segmentation = placed.value;
     }
+    if let Some(placed) = fields.boolean("kea-exporter-metrics", findings) {
+        settings.kea_exporter_metrics = placed.value;
+    }
     if let Some(placed) = fields.integer("receive-buffer-bytes", RECEIVE_BUFFER_BYTES, findings) {
         settings.receive_buffer_bytes = Some(placed.value as u32);
     }

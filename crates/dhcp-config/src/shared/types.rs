@@ -248,6 +248,8 @@ pub struct GodwitSettings {
     pub shards: Shards,
     /// How long an offered address is held for the client. Default 10000 ms.
     pub hold_time_ms: u32,
+    /// Whether metrics have the names of kea-exporter, too. Default false.
+    pub kea_exporter_metrics: bool,
     /// Whether joined datagrams are taken in one piece and replies leave with UDP segmentation
     /// offload. Default false.
     pub segmentation: bool,
@@ -296,6 +298,7 @@ impl Default for GodwitSettings {
             flush_interval_ms: 100,
             shards: Shards::Processors,
             hold_time_ms: 10_000,
+            kea_exporter_metrics: false,
             segmentation: false,
             receive_buffer_bytes: None,
             lease_database: GodwitLeaseDatabase::default(),

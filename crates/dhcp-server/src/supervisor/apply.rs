@@ -9,14 +9,14 @@ use std::thread;
 use std::time::Duration;
 
 use dhcp_config::{Checked, Problem, render};
-use dhcp_control::{ApplyFailure, Written};
+use dhcp_control::{ApplyFailure, ExporterLabels, Written};
 use dhcp_engine::reclaim;
 use netio::Clock;
 use serde_json::Value;
 
 use super::files::{beside, replace};
 use super::in_use::FilesInUse;
-use super::statistics::Work;
+use super::statistics::{Followed, Work};
 use super::{InForce, Supervisor, wake};
 use crate::ServerError;
 use crate::admission::admit;
@@ -36,6 +36,12 @@ impl<P: Service> InForce<P> {
         let outlines = outlines.into();
         let Checked { config, warnings, .. } = checked;
         Self { config, warnings, document, snapshot, outlines, since: Clock::now() }
+    }
+
+    /// Returns the labels for the names of kea-exporter, where its metrics are configured.
+    pub(super) fn exporter_labels(&self) -> Option<Arc<ExporterLabels>> {
+        let is_wanted = P::shared(&self.config).godwit.kea_exporter_metrics;
+        is_wanted.then(|| Arc::new(ExporterLabels::of(&self.document, P::VERSION)))
     }
 }
 
@@ -158,7 +164,10 @@ impl<P: Service> Supervisor<P> {
         self.parts.in_force = InForce::new(checked, Arc::clone(&snapshot));
         self.note_files();
         self.tally.outlines = Arc::clone(&self.parts.in_force.outlines);
-        self.tell_statistics(Work::Follow(Arc::clone(&self.tally.outlines), samples));
+        self.tally.exporter = self.parts.in_force.exporter_labels();
+        let subnets = Arc::clone(&self.tally.outlines);
+        let exporter = self.tally.exporter.clone();
+        self.tell_statistics(Work::Follow(Followed { subnets, exporter, samples }));
         if let Some(hosts) = &self.parts.hosts {
             hosts.follow(&self.parts.in_force.document);
         }

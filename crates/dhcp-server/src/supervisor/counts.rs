@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::Now;
 use dhcp_control::statistics::{Counts, LeaseCounts, PoolCounts, SubnetCounts, always_shown};
-use dhcp_control::{Snapshot, prometheus};
+use dhcp_control::{ExporterLabels, Snapshot, prometheus};
 use dhcp_engine::Omission;
 use dhcp_lease::{LeaseTable, Leased, PoolIndex, PoolStatistics};
 
@@ -28,6 +28,8 @@ pub(super) struct Tally<P: Service> {
     pub(super) host_rows: Option<Arc<HostRowCounts>>,
     pub(super) started: Now,
     pub(super) reloads: Arc<ReloadRecord>,
+    /// Labels for the names of kea-exporter, where its metrics are configured.
+    pub(super) exporter: Option<Arc<ExporterLabels>>,
 }
 
 impl<P: Service> Clone for Tally<P> {
@@ -40,6 +42,7 @@ impl<P: Service> Clone for Tally<P> {
             host_rows: self.host_rows.clone(),
             started: self.started,
             reloads: Arc::clone(&self.reloads),
+            exporter: self.exporter.clone(),
         }
     }
 }
@@ -124,6 +127,7 @@ impl<P: Service> Tally<P> {
             latencies: &latencies,
             lease_file_bytes: self.lease_file_bytes(),
             process: process::facts(self.started, &self.reloads, self.shards.len()),
+            exporter: self.exporter.as_deref(),
         })
     }
 

@@ -135,6 +135,7 @@ impl<P: Service> Supervisor<P> {
             host_rows: parts.hosts.as_ref().map(HostsDatabases::row_counts),
             started,
             reloads: Arc::new(ReloadRecord::new(started)),
+            exporter: parts.in_force.exporter_labels(),
         };
         let mut supervisor = Self {
             settings,

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use base::time::NS_PER_S;
 use dhcp_control::statistics::{StatisticCommand, Statistics};
-use dhcp_control::{Answer, kea_json};
+use dhcp_control::{Answer, ExporterLabels, kea_json};
 use dhcp_engine::contain::contained;
 use netio::Clock;
 
@@ -37,11 +37,19 @@ pub(super) enum Work {
     Command(StatisticCommand, Asked),
     /// The counters as Prometheus reads them.
     Metrics(Asked),
-    /// A configuration is in force: its subnets, how many samples it wants kept and for how many
-    /// seconds.
-    Follow(Arc<[Outline]>, (u32, u32)),
+    /// A configuration is in force.
+    Follow(Followed),
     /// That configuration takes the place of the one before: the history of subnets ends.
     Restart,
+}
+
+/// Parts of a configuration that statistics follow.
+pub(super) struct Followed {
+    pub(super) subnets: Arc<[Outline]>,
+    /// Labels for the names of kea-exporter, where its metrics are configured.
+    pub(super) exporter: Option<Arc<ExporterLabels>>,
+    /// How many samples are kept and for how many seconds.
+    pub(super) samples: (u32, u32),
 }
 
 /// The running thread.
@@ -115,8 +123,9 @@ fn tell<P: Service>(todo: &Receiver<Work>, mut tally: Tally<P>, mut statistics: 
                     asked.answer(page);
                 }
             }
-            Ok(Work::Follow(outlines, (count, age_s))) => {
-                tally.outlines = outlines;
+            Ok(Work::Follow(Followed { subnets, exporter, samples: (count, age_s) })) => {
+                tally.outlines = subnets;
+                tally.exporter = exporter;
                 statistics.set_default_limits(count, age_s);
             }
             Ok(Work::Restart) => {

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::driver::{Table, Value};
+use super::schema::Schema;
 
 /// Begins what the session counts itself.
 pub(super) const SAYS_SO: &str = "SET @godwit_counts_leases=1";
@@ -46,6 +47,28 @@ const V6_POOL: Counter = Counter {
     by: &["subnet_id", "pool_id", "lease_type", "state"],
     states: &[0, 1],
 };
+
+/// Statements that count all leases of tables of `schema` anew, as Kea's `kea-admin stats-recount` does.
+pub(super) fn recount(schema: Schema) -> Vec<String> {
+    let of_tables: [(&str, &[Counter]); 2] = match schema {
+        Schema::Kea22 => [("lease4", &[V4]), ("lease6", &[V6_KEA22])],
+        Schema::Current => [("lease4", &[V4, V4_POOL]), ("lease6", &[V6, V6_POOL])],
+    };
+    let mut statements = Vec::new();
+    for (table, counters) in of_tables {
+        for Counter { name, by, states } in counters {
+            let by = by.join(", ");
+            let states: Vec<String> = states.iter().map(ToString::to_string).collect();
+            statements.push(format!("DELETE FROM {name}"));
+            statements.push(format!(
+                "INSERT INTO {name} ({by}, leases) SELECT {by}, COUNT(*) FROM {table} \
+                 WHERE state IN ({}) GROUP BY {by}",
+                states.join(", ")
+            ));
+        }
+    }
+    statements
+}
 
 fn counters(table: &Table) -> &'static [Counter] {
     let has_pools = table.columns.iter().any(|column| column.name == "pool_id");

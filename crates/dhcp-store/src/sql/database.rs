@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::connect;
+use super::counts;
 use super::driver::{Column, Driver, Renewals, RowChanges, Sought, Table, Value, Visit};
 use super::error::SqlError;
 use super::mysql::Mysql;
@@ -146,6 +147,28 @@ impl Database {
         }
         self.run_all(&Schema::upgrade(self.backend))?;
         Ok(true)
+    }
+
+    /// Counts all leases anew: the tables of counts lose what they have and get what there is. All in
+    /// one transaction.
+    ///
+    /// # Errors
+    ///
+    /// It has no tables of a version that is known, or fails; then the counts are as before.
+    pub fn recount(&mut self) -> Result<(), SqlError> {
+        let layout = self.layout()?;
+        self.begin()?;
+        let done = counts::recount(layout.schema)
+            .iter()
+            .try_for_each(|statement| self.driver.run(statement));
+        match done {
+            Ok(()) => self.commit(),
+            Err(error) => {
+                // A connection that is lost has undone it already.
+                self.roll_back().ok();
+                Err(error)
+            }
+        }
     }
 
     /// Begins a transaction.

@@ -41,8 +41,9 @@ pub(crate) fn all() -> Vec<Named> {
     scenarios
 }
 
-fn collect(folder: &Path, paths: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).expect("the scenarios are there") {
+/// Adds the TOML files below `folder` to `paths`.
+pub(crate) fn collect(folder: &Path, paths: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("the folder is part of the repository") {
         let path = entry.expect("the folder can be listed").path();
         if path.is_dir() {
             collect(&path, paths);
@@ -62,10 +63,10 @@ pub(crate) fn document(family: Family, config: &str, further: &str) -> String {
 }
 
 /// What `judge` says of each scenario and its number, in their order; `at_once` are judged at a time.
-pub(crate) fn in_parallel<T: Send>(
-    scenarios: &[Named],
+pub(crate) fn in_parallel<S: Sync, T: Send>(
+    scenarios: &[S],
     at_once: usize,
-    judge: impl Fn(&Named, usize) -> T + Sync,
+    judge: impl Fn(&S, usize) -> T + Sync,
 ) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let mut judged: BTreeMap<usize, T> = BTreeMap::new();

@@ -85,6 +85,8 @@ impl<'a> Setup<'a> {
 pub(crate) struct Daemon {
     make: Make,
     family: Family,
+    /// Starts the process, and starts it again.
+    command: Command,
     child: Child,
     folder: TempFolder,
     socket: UdpSocket,
@@ -104,7 +106,16 @@ impl Daemon {
         answer_limit: Duration,
     ) -> Result<Self, String> {
         let label = format!("scenario-{make:?}-{number}").to_lowercase();
-        let folder = TempFolder::new(&label);
+        Self::start_in(TempFolder::new(&label), make, setup, answer_limit)
+    }
+
+    /// Starts `make` with `setup` in a folder that may have files already, such as leases.
+    pub(crate) fn start_in(
+        folder: TempFolder,
+        make: Make,
+        setup: Setup<'_>,
+        answer_limit: Duration,
+    ) -> Result<Self, String> {
         let (address, interface): (IpAddr, _) = match setup.family {
             Family::V4 => (Ipv4Addr::LOCALHOST.into(), "lo/127.0.0.1"),
             Family::V6 => (Ipv6Addr::LOCALHOST.into(), "lo/::1"),
@@ -127,14 +138,22 @@ impl Daemon {
             command.args(["-p", &port.to_string(), "-P", &own_port.to_string()]);
             command.env("KEA_TEST_SEND_RESPONSES_TO_SOURCE", "1");
         }
-        let log = fs::File::create(folder.path().join("stderr")).map_err(|e| e.to_string())?;
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        let child = command.spawn().map_err(|error| error.to_string())?;
+        let child = spawn(&mut command, folder.path()).map_err(|error| error.to_string())?;
         let (family, server) = (setup.family, (address, port));
         let mut daemon =
-            Self { make, family, child, folder, socket, server, further, answer_limit };
-        daemon.wait_until_serving()?;
+            Self { make, family, command, child, folder, socket, server, further, answer_limit };
+        daemon.wait_until_serving(1)?;
         Ok(daemon)
+    }
+
+    /// The folder that has everything that the daemon writes.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Id of the process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// Gives it `messages` and then `last`, whose answer is the one for which `is_last` holds; all
@@ -161,15 +180,13 @@ impl Daemon {
         }
     }
 
-    fn wait_until_serving(&mut self) -> Result<(), String> {
-        let mark = match self.make {
-            Make::Godwit => "serving",
-            Make::Kea | Make::Kea3 => "_STARTED ",
-        };
+    /// Waits until the log tells of the start with the number `start`, the first one being 1.
+    fn wait_until_serving(&mut self, start: usize) -> Result<(), String> {
+        let mark = self.mark_of_start();
         let mut has_ended = false;
         let has_come = waited_until(|| {
             has_ended = matches!(self.child.try_wait(), Ok(Some(_)));
-            has_ended || self.log().contains(mark)
+            has_ended || self.log().matches(mark).count() >= start
         });
         if has_come && !has_ended {
             return Ok(());
@@ -177,6 +194,14 @@ impl Daemon {
         let log = self.log();
         let lines: Vec<&str> = log.lines().filter(|line| line.contains("ERROR")).collect();
         Err(format!("it does not start: {}", if lines.is_empty() { log } else { lines.join(" ") }))
+    }
+
+    /// Words that the log has once for each start.
+    const fn mark_of_start(&self) -> &'static str {
+        match self.make {
+            Make::Godwit => "serving",
+            Make::Kea | Make::Kea3 => "_STARTED ",
+        }
     }
 
     /// Returns what it has written to standard error and to its log.
@@ -218,6 +243,12 @@ pub(crate) const CREDENTIALS: &str = "credentials";
 
 /// Name of the configuration in the daemon's folder.
 const CONFIGURATION: &str = "server.conf";
+
+/// Starts `command` with its standard error behind what the file for it has.
+fn spawn(command: &mut Command, folder: &Path) -> std::io::Result<Child> {
+    let log = fs::File::options().create(true).append(true).open(folder.join("stderr"))?;
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn()
+}
 
 /// The command that starts a daemon with the configuration in `folder`.
 fn program(make: Make, family: Family, folder: &TempFolder) -> Result<Command, String> {
@@ -278,16 +309,20 @@ fn members(make: Make, places: &Places, setup: Setup<'_>, interface: &str) -> St
     let interfaces =
         setup.link.map_or_else(|| format!("\"{interface}\""), |link| link.interfaces.to_owned());
     let mut members = format!(
-        r#""interfaces-config": {{ "interfaces": [ {interfaces} ] {} }},
-           "lease-database": {{ "type": "memfile", "name": "{leases}/leases.csv",
-                                "lfc-interval": 0, "persist": {} }},"#,
+        r#""interfaces-config": {{ "interfaces": [ {interfaces} ] {} }},"#,
         match setup.family {
             Family::V4 if setup.link.is_some() => r#", "dhcp-socket-type": "raw""#,
             Family::V4 => r#", "dhcp-socket-type": "udp""#,
             Family::V6 => "",
         },
-        setup.persists,
     );
+    if !setup.config.contains("\"lease-database\"") {
+        members += &format!(
+            r#""lease-database": {{ "type": "memfile", "name": "{leases}/leases.csv",
+                                    "lfc-interval": 0, "persist": {} }},"#,
+            setup.persists,
+        );
+    }
     if !setup.config.contains("\"loggers\"") {
         let name = match setup.family {
             Family::V4 => "kea-dhcp4",
@@ -368,6 +403,16 @@ impl Subject for Daemon {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).map_err(told)?;
         Ok(answer)
+    }
+
+    fn restart(&mut self) -> Result<(), SubjectError> {
+        let told = |error: std::io::Error| error.to_string();
+        let starts = self.log().matches(self.mark_of_start()).count();
+        let pid = self.child.id().to_string();
+        Command::new("kill").args(["-TERM", &pid]).status().map_err(told)?;
+        self.child.wait().map_err(told)?;
+        self.child = spawn(&mut self.command, self.folder.path()).map_err(told)?;
+        self.wait_until_serving(starts + 1)
     }
 }
 

@@ -1,0 +1,314 @@
+//! Statistics under the names of kea-exporter, the Prometheus exporter that most dashboards for Kea
+//! read, with its labels: `kea_dhcp4_addresses_assigned_total{subnet="10.0.0.0/24",...}`.
+//!
+//! Names, labels and explanations are those of kea-exporter 0.7. All of its metrics are gauges,
+//! which values that start again at 0 are no fault for.
+
+use core::fmt::Write as _;
+
+use serde_json::Value;
+
+use crate::family::IpVersion;
+use crate::statistics::{Counts, Name, Scope};
+
+/// Labels that subnets and their pools have, as the configuration spells them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExporterLabels {
+    /// Ordered by `id`.
+    subnets: Vec<SubnetLabels>,
+}
+
+/// Labels of one subnet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct SubnetLabels {
+    id: u32,
+    /// `subnet` of the configuration.
+    prefix: String,
+    /// `pool-id` and `pool` of each pool of addresses.
+    pools: Vec<(u32, String)>,
+}
+
+impl ExporterLabels {
+    /// Returns the labels of the subnets in `document`, a configuration as `config-get` shows it.
+    #[must_use]
+    pub fn of(document: &Value, version: IpVersion) -> Self {
+        let number = version.number();
+        let (top, key) = (format!("Dhcp{number}"), format!("subnet{number}"));
+        let items = |value: &Value, key: &str| value[key].as_array().cloned().unwrap_or_default();
+        let top = &document[&top];
+        let networks = items(top, "shared-networks");
+        let inner = networks.iter().flat_map(|network| items(network, &key));
+        let mut subnets: Vec<SubnetLabels> =
+            items(top, &key).into_iter().chain(inner).filter_map(|it| labels(&it)).collect();
+        subnets.sort_by_key(|subnet| subnet.id);
+        Self { subnets }
+    }
+
+    fn of_subnet(&self, id: u32) -> Option<&SubnetLabels> {
+        let at = self.subnets.binary_search_by_key(&id, |subnet| subnet.id).ok()?;
+        self.subnets.get(at)
+    }
+}
+
+/// The labels of one subnet of a configuration.
+fn labels(subnet: &Value) -> Option<SubnetLabels> {
+    let number = |value: &Value| value.as_u64().and_then(|value| u32::try_from(value).ok());
+    let pools = subnet["pools"].as_array().into_iter().flatten();
+    let pools = pools.filter_map(|pool| {
+        Some((number(&pool["pool-id"]).unwrap_or(0), pool["pool"].as_str()?.to_owned()))
+    });
+    Some(SubnetLabels {
+        id: number(&subnet["id"])?,
+        prefix: subnet["subnet"].as_str()?.to_owned(),
+        pools: pools.collect(),
+    })
+}
+
+/// Labels that a metric has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Labels {
+    /// `operation`.
+    Operation,
+    /// `subnet`, `subnet_id`.
+    Subnet,
+    /// The same and `pool`, empty for the whole subnet.
+    Pool,
+    /// `subnet`, `subnet_id`, `context`.
+    Context,
+}
+
+/// A metric: its name behind `kea_dhcp4_`, its explanation and its labels.
+type Metric = (&'static str, &'static str, Labels);
+
+const METRICS_4: [Metric; 10] = [
+    ("packets_sent_total", "Packets sent", Labels::Operation),
+    ("packets_received_total", "Packets received", Labels::Operation),
+    ("allocations_failed_total", "Allocation fail count", Labels::Context),
+    ("addresses_assigned_total", "Assigned addresses", Labels::Pool),
+    ("addresses_declined_total", "Declined counts", Labels::Pool),
+    (
+        "addresses_declined_reclaimed_total",
+        "Declined addresses that were reclaimed",
+        Labels::Pool,
+    ),
+    ("addresses_reclaimed_total", "Expired addresses that were reclaimed", Labels::Pool),
+    ("addresses_total", "Size of subnet address pool", Labels::Pool),
+    ("reservation_conflicts_total", "Reservation conflict count", Labels::Subnet),
+    (
+        "leases_reused_total",
+        "Number of times an IPv4 lease has been renewed in memory",
+        Labels::Subnet,
+    ),
+];
+
+const METRICS_6: [Metric; 15] = [
+    ("packets_sent_total", "Packets sent", Labels::Operation),
+    ("packets_received_total", "Packets received", Labels::Operation),
+    (
+        "packets_sent_dhcp4_total",
+        "DHCPv4-over-DHCPv6 Packets received",
+        Labels::Operation,
+    ),
+    (
+        "packets_received_dhcp4_total",
+        "DHCPv4-over-DHCPv6 Packets received",
+        Labels::Operation,
+    ),
+    ("allocations_failed_total", "Allocation fail count", Labels::Context),
+    ("addresses_declined_total", "Declined addresses", Labels::Pool),
+    (
+        "addresses_declined_reclaimed_total",
+        "Declined addresses that were reclaimed",
+        Labels::Pool,
+    ),
+    ("addresses_reclaimed_total", "Expired addresses that were reclaimed", Labels::Pool),
+    ("reservation_conflicts_total", "Reservation conflict count", Labels::Subnet),
+    ("na_assigned_total", "Assigned non-temporary addresses (IA_NA)", Labels::Pool),
+    ("na_total", "Size of non-temporary address pool", Labels::Pool),
+    ("na_reuses_total", "Number of IA_NA lease reuses", Labels::Pool),
+    ("pd_assigned_total", "Assigned prefix delegations (IA_PD)", Labels::Subnet),
+    ("pd_total", "Size of prefix delegation pool", Labels::Subnet),
+    ("pd_reuses_total", "Number of IA_PD lease reuses", Labels::Pool),
+];
+
+/// Messages that kea-exporter counts under a name that is not theirs.
+const RECEIVED: [(&str, &str); 2] = [("parse-failed", "parse-failed"), ("receive-drop", "drop")];
+
+/// Types of messages that it counts in DHCPv4: sent and received.
+const TYPES_4: (&[&str], &[&str]) = (
+    &["ack", "nak", "offer"],
+    &[
+        "discover", "offer", "request", "ack", "nak", "release", "decline", "inform", "unknown",
+    ],
+);
+
+/// Types of messages that it counts in DHCPv6.
+const TYPES_6: (&[&str], &[&str]) = (
+    &["advertise", "reply"],
+    &[
+        "solicit", "advertise", "request", "reply", "renew", "rebind", "release", "decline",
+        "infrequest", "unknown",
+    ],
+);
+
+/// Reasons of failed allocations that it knows, behind `v4-allocation-fail-`.
+const CONTEXTS: [&str; 4] = ["shared-network", "subnet", "no-pools", "classes"];
+
+/// What is counted of subnets and pools, with the metric that shows it.
+const OF_LEASES_4: [(&str, &str); 7] = [
+    ("assigned-addresses", "addresses_assigned_total"),
+    ("declined-addresses", "addresses_declined_total"),
+    ("reclaimed-declined-addresses", "addresses_declined_reclaimed_total"),
+    ("reclaimed-leases", "addresses_reclaimed_total"),
+    ("total-addresses", "addresses_total"),
+    ("v4-reservation-conflicts", "reservation_conflicts_total"),
+    ("v4-lease-reuses", "leases_reused_total"),
+];
+
+const OF_LEASES_6: [(&str, &str); 10] = [
+    ("assigned-nas", "na_assigned_total"),
+    ("assigned-pds", "pd_assigned_total"),
+    ("declined-addresses", "addresses_declined_total"),
+    ("reclaimed-declined-addresses", "addresses_declined_reclaimed_total"),
+    ("reclaimed-leases", "addresses_reclaimed_total"),
+    ("total-nas", "na_total"),
+    ("total-pds", "pd_total"),
+    ("v6-reservation-conflicts", "reservation_conflicts_total"),
+    ("v6-ia-na-lease-reuses", "na_reuses_total"),
+    ("v6-ia-pd-lease-reuses", "pd_reuses_total"),
+];
+
+/// Returns the metric of a statistic of the whole server and its operation.
+fn of_packets(version: IpVersion, counted: &'static str) -> Option<(&'static str, &'static str)> {
+    let rest = counted.strip_prefix("pkt4-").or_else(|| counted.strip_prefix("pkt6-"))?;
+    let (sent, received) = if version == IpVersion::V4 { TYPES_4 } else { TYPES_6 };
+    let listed = |types: &[&'static str], name: &str| types.iter().copied().find(|t| *t == name);
+    if let Some((_, operation)) = RECEIVED.iter().find(|(name, _)| *name == rest) {
+        return Some(("packets_received_total", operation));
+    }
+    match rest {
+        "dhcpv4-response-sent" => return Some(("packets_sent_dhcp4_total", "response")),
+        "dhcpv4-query-received" => return Some(("packets_received_dhcp4_total", "query")),
+        "dhcpv4-response-received" => return Some(("packets_received_dhcp4_total", "response")),
+        _ => {}
+    }
+    match (rest.strip_suffix("-sent"), rest.strip_suffix("-received")) {
+        (Some(kind), _) => listed(sent, kind).map(|kind| ("packets_sent_total", kind)),
+        (_, Some(kind)) => listed(received, kind).map(|kind| ("packets_received_total", kind)),
+        (None, None) => None,
+    }
+}
+
+/// Returns the metric of a statistic of a subnet or pool and its context, where it has one.
+fn of_leases(version: IpVersion, counted: &'static str) -> Option<(&'static str, &'static str)> {
+    let fails = ["v4-allocation-fail-", "v6-allocation-fail-"];
+    if let Some(reason) = fails.iter().find_map(|begin| counted.strip_prefix(begin)) {
+        let context = CONTEXTS.iter().find(|context| **context == reason)?;
+        return Some(("allocations_failed_total", context));
+    }
+    let known: &[(&str, &str)] =
+        if version == IpVersion::V4 { &OF_LEASES_4 } else { &OF_LEASES_6 };
+    let (_, metric) = known.iter().find(|(name, _)| *name == counted)?;
+    Some((metric, ""))
+}
+
+/// Returns the labels of a statistic, in braces; `None` for what kea-exporter does not show.
+fn braces(
+    labels: &ExporterLabels,
+    name: Name,
+    (kind, detail): (Labels, &str),
+) -> Option<String> {
+    let of = |id: u32, pool: &str| {
+        let subnet = labels.of_subnet(id)?;
+        let begin = format!("{{subnet=\"{}\",subnet_id=\"{id}\"", subnet.prefix);
+        Some(match kind {
+            Labels::Operation | Labels::Subnet => format!("{begin}}}"),
+            Labels::Pool => format!("{begin},pool=\"{pool}\"}}"),
+            Labels::Context => format!("{begin},context=\"{detail}\"}}"),
+        })
+    };
+    match name.scope {
+        Scope::Global => Some(format!("{{operation=\"{detail}\"}}")),
+        Scope::Subnet(id) => of(id, ""),
+        Scope::Pool(id, number) => {
+            let pools = &labels.of_subnet(id)?.pools;
+            let (_, pool) = pools.iter().find(|(known, _)| *known == number)?;
+            of(id, pool)
+        }
+        Scope::PrefixPool(..) => None,
+    }
+}
+
+/// Adds `counts` to `text` under the names of kea-exporter.
+pub(crate) fn write(
+    text: &mut String,
+    version: IpVersion,
+    counts: &Counts,
+    labels: &ExporterLabels,
+) {
+    let metrics: &[Metric] = if version == IpVersion::V4 { &METRICS_4 } else { &METRICS_6 };
+    let mut values: Vec<String> = vec![String::new(); metrics.len()];
+    counts.for_each(version, &mut |name, count| {
+        let found = match name.scope {
+            Scope::Global => of_packets(version, name.counted),
+            _ => of_leases(version, name.counted),
+        };
+        let Some((metric, detail)) = found else { return };
+        let Some(at) = metrics.iter().position(|(known, ..)| *known == metric) else { return };
+        if let Some(braces) = braces(labels, name, (metrics[at].2, detail)) {
+            let family = version.number();
+            let _ = writeln!(values[at], "kea_dhcp{family}_{metric}{braces} {count}");
+        }
+    });
+    for ((metric, help, _), values) in metrics.iter().zip(&values) {
+        let name = format!("kea_dhcp{}_{metric}", version.number());
+        let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} gauge\n{values}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::statistics::{LeaseCounts, PoolCounts, SubnetCounts};
+
+    #[test]
+    fn statistics_have_the_names_and_labels_of_the_exporter() {
+        let document = json!({ "Dhcp4": {
+            "subnet4": [{ "id": 7, "subnet": "10.7.0.0/24",
+                          "pools": [{ "pool": "10.7.0.1-10.7.0.9", "pool-id": 2 }] }],
+            "shared-networks": [{ "subnet4": [{ "id": 3, "subnet": "10.3.0.0/24" }] }],
+        } });
+        let labels = ExporterLabels::of(&document, IpVersion::V4);
+        let leases = LeaseCounts { assigned: 5, ..LeaseCounts::default() };
+        let counts = Counts {
+            server: vec![("pkt4-ack-sent", 4), ("pkt4-receive-drop", 1), ("pkt4-sent", 9)],
+            subnets: vec![
+                SubnetCounts { id: 3, ..SubnetCounts::default() },
+                SubnetCounts {
+                    id: 7,
+                    pools: vec![PoolCounts { id: 2, total: 9, leases }],
+                    events: vec![("v4-allocation-fail-classes", 6), ("v4-allocation-fail", 6)],
+                    ..SubnetCounts::default()
+                },
+            ],
+        };
+        let mut text = String::new();
+        write(&mut text, IpVersion::V4, &counts, &labels);
+        for line in [
+            "# TYPE kea_dhcp4_packets_sent_total gauge",
+            "kea_dhcp4_packets_sent_total{operation=\"ack\"} 4",
+            "kea_dhcp4_packets_received_total{operation=\"drop\"} 1",
+            "kea_dhcp4_addresses_assigned_total{subnet=\"10.7.0.0/24\",subnet_id=\"7\",pool=\"\"} 5",
+            "kea_dhcp4_addresses_total{subnet=\"10.7.0.0/24\",subnet_id=\"7\",\
+             pool=\"10.7.0.1-10.7.0.9\"} 9",
+            "kea_dhcp4_allocations_failed_total{subnet=\"10.7.0.0/24\",subnet_id=\"7\",\
+             context=\"classes\"} 6",
+            "kea_dhcp4_leases_reused_total{subnet=\"10.3.0.0/24\",subnet_id=\"3\"} 0",
+        ] {
+            assert!(text.lines().any(|known| known == line), "{line} in {text}");
+        }
+        assert!(!text.contains("pkt4") && !text.contains("cumulative"), "{text}");
+    }
+}

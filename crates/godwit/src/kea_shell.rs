@@ -1,0 +1,161 @@
+//! `godwit kea-shell`: one command to a server over HTTP or HTTPS, for scripts that call `kea-shell`.
+//! Flags, output and exit codes are those of Kea's program, which is written in Python.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use dhcp_server::{ClientTls, CommandFailure, CommandRequest, KEA_LEVEL, send_command};
+
+use crate::say;
+
+/// Send a command to a server over HTTP or HTTPS as Kea's kea-shell does, and print its answer
+///
+/// Arguments of the command are read from standard input, without the braces around them. Exit
+/// codes: 0 the server has answered, 1 it has not, 2 bad arguments.
+#[derive(Debug, clap::Args)]
+#[command(disable_version_flag = true, infer_long_args = true)]
+pub(crate) struct Args {
+    /// Host of the server
+    #[arg(long, default_value = "127.0.0.1")]
+    host: String,
+    /// TCP port of the server
+    #[arg(long, default_value_t = 8000)]
+    port: u16,
+    /// Path of the URL
+    #[arg(long, default_value = "", hide_default_value = true)]
+    path: String,
+    /// File or folder with certificates by which the server is believed; the connection uses TLS then
+    #[arg(long, value_name = "PATH")]
+    ca: Option<PathBuf>,
+    /// Certificate that the server is shown
+    #[arg(long, value_name = "FILE")]
+    cert: Option<PathBuf>,
+    /// Its key
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+    /// Seconds after which a server that does not answer is given up
+    #[arg(long, default_value_t = 10)]
+    timeout: u64,
+    /// Service that the command is for, such as dhcp4; may be repeated
+    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
+    service: Vec<String>,
+    /// User of basic HTTP authentication
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
+    auth_user: String,
+    /// Password of that user; others can see it on the command line
+    #[arg(long, value_name = "PASSWORD", default_value = "", hide_default_value = true)]
+    auth_password: String,
+    /// File whose first line is the password; it goes before --auth-password
+    #[arg(long, value_name = "FILE")]
+    auth_password_file: Option<PathBuf>,
+    /// The command
+    #[arg(default_value = "list-commands")]
+    command: String,
+    /// Print the version of Kea that this program is compatible with, and end
+    #[arg(short = 'v')]
+    version: bool,
+    /// Print that version and this program's own, and end
+    #[arg(short = 'V')]
+    extended: bool,
+}
+
+/// Sends the command that `args` and standard input make.
+pub(crate) fn run(args: &Args) -> ExitCode {
+    if args.version {
+        return say::ended(say::line(KEA_LEVEL));
+    }
+    if args.extended {
+        let own = env!("CARGO_PKG_VERSION");
+        return say::ended(say::line(format_args!("{KEA_LEVEL} (godwit {own})")));
+    }
+    match answer(args) {
+        Ok(text) => say::ended(say::line(text)),
+        // Kea's program prints its faults to standard output, too.
+        Err(fault) => match say::line(fault) {
+            Ok(()) => ExitCode::FAILURE,
+            Err(problem) => say::ended(Err(problem)),
+        },
+    }
+}
+
+/// The server's answer, or a line that says why there is none.
+fn answer(args: &Args) -> Result<String, String> {
+    let tls = tls(args)?;
+    let failed = |cause: String| format!("Failed to run: {cause}");
+    let credentials = match args.auth_user.as_str() {
+        "" => None,
+        user => Some((user.to_owned(), password(args).map_err(failed)?)),
+    };
+    let mut given = String::new();
+    std::io::stdin()
+        .read_to_string(&mut given)
+        .map_err(|error| failed(format!("cannot read standard input: {error}")))?;
+    let request = CommandRequest {
+        host: args.host.clone(),
+        port: args.port,
+        path: format!("/{}", args.path),
+        user_agent: format!("Kea-shell/{KEA_LEVEL}"),
+        credentials,
+        tls,
+        body: body(&args.command, &args.service, &given),
+        timeout: Duration::from_secs(args.timeout),
+    };
+    match send_command(&request) {
+        Ok(response) if (200..300).contains(&response.status) => Ok(response.body),
+        Ok(response) => {
+            Err(failed(format!("HTTP Error {}: {}", response.status, response.reason)))
+        }
+        Err(CommandFailure::Timeout) => Err("Connection timeout".to_owned()),
+        Err(CommandFailure::Failed(cause)) => Err(failed(cause)),
+    }
+}
+
+fn tls(args: &Args) -> Result<Option<ClientTls>, String> {
+    let identity = match (&args.cert, &args.key) {
+        (Some(cert), Some(key)) => Some((cert.clone(), key.clone())),
+        (None, None) => None,
+        _ => return Err("--cert and --key must be used together".to_owned()),
+    };
+    match &args.ca {
+        Some(authorities) => Ok(Some(ClientTls { authorities: authorities.clone(), identity })),
+        None if identity.is_some() => {
+            Err("--cert and --key with HTTPS disabled (no --ca)".to_owned())
+        }
+        None => Ok(None),
+    }
+}
+
+fn password(args: &Args) -> Result<String, String> {
+    args.auth_password_file.as_deref().map_or_else(|| Ok(args.auth_password.clone()), first_line)
+}
+
+fn first_line(path: &Path) -> Result<String, String> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    Ok(text.lines().next().unwrap_or_default().to_owned())
+}
+
+/// The command as JSON: what standard input gave stands between the braces of its arguments.
+fn body(command: &str, services: &[String], given: &str) -> String {
+    let mut text = format!("{{ \"command\": \"{command}\"");
+    let named: Vec<&str> =
+        services.iter().map(String::as_str).filter(|service| !service.is_empty()).collect();
+    if !named.is_empty() {
+        text += &format!(", \"service\": [\"{}\"]", named.join("\",\""));
+    }
+    // A line end alone is no argument.
+    if given.len() > 1 {
+        text += &format!(", \"arguments\": {{ {given} }}");
+    }
+    text + " }"
+}
+
+#[test]
+fn arguments_stand_between_braces_as_in_kea_shell() {
+    let services = ["dhcp4", "", "dhcp6"].map(str::to_owned);
+    let expected = "{ \"command\": \"c\", \"service\": [\"dhcp4\",\"dhcp6\"], \"arguments\": { \"a\": 1\n } }";
+    assert_eq!(body("c", &services, "\"a\": 1\n"), expected);
+    assert_eq!(body("c", &[], "\n"), "{ \"command\": \"c\" }");
+}

@@ -1,0 +1,204 @@
+//! The twins of `conformance/twins`: Kea 3 and Godwit play the same steps, and what both leave beside
+//! packets after each step agrees, or has a verdict in the twin.
+
+mod manual;
+mod rules;
+mod views;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use scenario::{Family, Maker, Player, Twin};
+
+use crate::common::{TempFolder, has_debian_13, waited_at_most, waited_until};
+use crate::subjects::process::{Daemon, Make, Setup};
+use crate::subjects::{collect, in_parallel};
+use views::{Observed, now_s};
+
+/// So many twins are played at a time.
+const AT_ONCE: usize = 2;
+
+/// How long this server's views may take to become what they have to be: a reply may leave before
+/// it is counted.
+const LIMIT: Duration = Duration::from_secs(4);
+
+/// Statistics that Kea 3.0 does not have, and later versions do.
+const LATER: [&str; 4] = ["pkt", "assigned-", "registered-nas", "cumulative-registered-nas"];
+
+/// A twin and its name: its path below `conformance/twins`, without the ending.
+struct NamedTwin {
+    name: String,
+    twin: Twin,
+}
+
+/// Every twin of the repository, ordered by name; those whose name contains `GODWIT_TWIN`, when that
+/// is set.
+fn all() -> Vec<NamedTwin> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/twins");
+    let mut paths = Vec::new();
+    collect(&root, &mut paths);
+    paths.sort();
+    let wanted = std::env::var("GODWIT_TWIN").unwrap_or_default();
+    let mut twins = Vec::new();
+    for path in paths {
+        let relative = path.strip_prefix(&root).expect("it was found below it");
+        let name = relative.with_extension("").display().to_string();
+        let text = fs::read_to_string(&path).expect("it was just listed");
+        let twin = Twin::parse(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        if name.contains(&wanted) {
+            twins.push(NamedTwin { name, twin });
+        }
+    }
+    twins
+}
+
+/// Views after one step: each with its name.
+type Seen = Vec<(String, Vec<String>)>;
+
+/// A line that one of the servers alone has after a step.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Lone {
+    view: String,
+    maker: Maker,
+    line: String,
+}
+
+fn start(make: Make, twin: &Twin) -> Result<Observed, String> {
+    let folder = TempFolder::new(&format!("twin-{make:?}").to_lowercase());
+    for (name, text) in &twin.files {
+        fs::write(folder.path().join(name), text).expect("the folder is ours");
+    }
+    // A DHCPv6 server of Kea has no identifier where loopback is the only interface.
+    let identifier = r#""server-id": { "type": "EN", "enterprise-id": 1, "identifier": "0102" }, "#;
+    let needs_identifier = twin.family == Family::V6 && !twin.config.contains("\"server-id\"");
+    let config = if needs_identifier { identifier.to_owned() } else { String::new() } + &twin.config;
+    let setup =
+        Setup { family: twin.family, config: &config, has_commands: true, persists: true, link: None };
+    let begun_s = now_s();
+    let daemon = Daemon::start_in(folder, make, setup, LIMIT)?;
+    Ok(Observed::new(make, daemon, begun_s))
+}
+
+/// Plays `twin` on `make`; `look` is called after each step with its number.
+fn play(
+    make: Make,
+    twin: &Twin,
+    mut look: impl FnMut(usize, &mut Observed),
+) -> Result<(), String> {
+    let mut observed = start(make, twin)?;
+    let scenario = twin.scenario();
+    let mut player = Player::new(&scenario);
+    look(0, &mut observed);
+    for (index, step) in scenario.steps.iter().enumerate() {
+        let is_silent = step.get.as_deref() == Some("nothing");
+        let before = if is_silent { observed.received(twin.family) } else { 0 };
+        player
+            .play_next(&mut observed)
+            .map_err(|finding| format!("{make:?}, step {}: {}", finding.step, finding.what))?;
+        if is_silent {
+            // Kea answers commands in the thread that serves: the message has been dealt with.
+            waited_until(|| observed.received(twin.family) > before);
+        }
+        look(index + 1, &mut observed);
+    }
+    Ok(())
+}
+
+/// The views of `twin` as they are now.
+fn seen(twin: &Twin, observed: &mut Observed) -> Seen {
+    let views = twin.look.iter().map(String::as_str).chain(["answer"]);
+    views.map(|view| (view.to_owned(), observed.lines(view, twin))).collect()
+}
+
+/// Statistics that are no difference: those of later versions, and those that are zero before Kea
+/// makes them.
+fn is_later(line: &str) -> bool {
+    let Some((name, value)) = line.split_once(" = ") else { return false };
+    value == "0" || LATER.iter().any(|begin| name.starts_with(begin))
+}
+
+/// Lines that only one of the servers has in a view, or has in another order.
+fn lone_lines(view: &str, ours: &[String], keas: &[String]) -> Vec<Lone> {
+    let lone = |maker, line: &str| Lone { view: view.to_owned(), maker, line: line.to_owned() };
+    let mut rest: Vec<&String> = keas.iter().collect();
+    let mut found = Vec::new();
+    for line in ours {
+        match rest.iter().position(|kea| *kea == line) {
+            Some(at) => drop(rest.remove(at)),
+            None if view == "statistics" && is_later(line) => {}
+            None => found.push(lone(Maker::Godwit, line)),
+        }
+    }
+    found.extend(rest.into_iter().map(|line| lone(Maker::Kea, line)));
+    if found.is_empty() && view != "statistics" && ours != keas {
+        found.push(lone(Maker::Godwit, &format!("in another order: {ours:?}")));
+    }
+    found
+}
+
+/// Differences without a verdict after a step; the numbers of verdicts that there were are added
+/// to `used`.
+fn unexplained(twin: &Twin, ours: &Seen, keas: &Seen, used: &mut BTreeSet<usize>) -> Vec<Lone> {
+    let mut faults = Vec::new();
+    for ((view, own), (_, kea)) in ours.iter().zip(keas) {
+        for lone in lone_lines(view, own, kea) {
+            let mut numbers = (0..).zip(&twin.differences);
+            match numbers.find(|(_, known)| known.is_about(view, lone.maker, &lone.line)) {
+                Some((number, _)) => drop(used.insert(number)),
+                None => faults.push(lone),
+            }
+        }
+    }
+    faults
+}
+
+/// What is wrong with a twin: differences without a verdict, and verdicts without a difference.
+fn faults(named: &NamedTwin) -> Vec<String> {
+    let twin = &named.twin;
+    let mut keas = Vec::new();
+    let mut told = BTreeSet::new();
+    let mut found = Vec::new();
+    let played = play(Make::Kea3, twin, |_, observed| keas.push(seen(twin, observed)));
+    let mut used = BTreeSet::new();
+    let played = played.and_then(|()| {
+        play(Make::Godwit, twin, |step, observed| {
+            let mut lone = Vec::new();
+            // What differs once differs afterwards, too.
+            let limit = if told.is_empty() { LIMIT } else { Duration::ZERO };
+            let mut known = BTreeSet::new();
+            waited_at_most(limit, || {
+                known.clear();
+                lone = unexplained(twin, &seen(twin, observed), &keas[step], &mut known);
+                lone.is_empty()
+            });
+            used.extend(known);
+            for lone in lone {
+                if told.insert(lone.clone()) {
+                    let Lone { view, maker, line } = lone;
+                    found.push(format!("step {step}, {view}, only {maker:?}: {line}"));
+                }
+            }
+        })
+    });
+    found.extend(played.err());
+    let unused = (0..).zip(&twin.differences).filter(|(number, _)| !used.contains(number));
+    found.extend(unused.map(|(_, known)| format!("a verdict without a difference: {known:?}")));
+    found
+}
+
+#[test]
+fn what_servers_leave_beside_packets_is_what_kea_3_leaves() {
+    if !has_debian_13() {
+        return;
+    }
+    let twins = all();
+    let mut text = String::new();
+    for (named, faults) in twins.iter().zip(in_parallel(&twins, AT_ONCE, |twin, _| faults(twin))) {
+        for fault in faults {
+            text += &format!("{}: {fault}\n", named.name);
+        }
+    }
+    assert!(text.is_empty(), "\n{text}repeat one with GODWIT_TWIN=name");
+}

@@ -1,0 +1,154 @@
+//! Views of a server beside its packets: the files that it writes, its log, its statistics, and its
+//! answers to commands.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use scenario::{Family, Subject, SubjectError, Twin};
+use serde_json::{Value, json};
+
+use super::rules::Rules;
+use crate::subjects::process::{CREDENTIALS, Daemon, Make};
+
+/// A daemon that plays a twin, with its last answer to a command.
+pub(super) struct Observed {
+    make: Make,
+    pub(super) daemon: Daemon,
+    answer: Option<Value>,
+    begun_s: i64,
+}
+
+/// Files in a daemon's folder that the test has put there, or that are no part of its service.
+const OWN: [&str; 5] = ["server.conf", CREDENTIALS, "stderr", "kea.log", "logger_lockfile"];
+
+impl Observed {
+    pub(super) fn new(make: Make, daemon: Daemon, begun_s: i64) -> Self {
+        Self { make, daemon, answer: None, begun_s }
+    }
+
+    fn rules(&self) -> Rules {
+        let span_s = (self.begun_s, now_s());
+        Rules::new(self.make, self.daemon.folder(), self.daemon.pid(), span_s)
+    }
+
+    /// Returns the lines of `view`.
+    pub(super) fn lines(&mut self, view: &str, twin: &Twin) -> Vec<String> {
+        if let Some(name) = view.strip_prefix("file ") {
+            let text = fs::read(self.daemon.folder().join(name));
+            let text = text.map(|octets| String::from_utf8_lossy(&octets).into_owned());
+            return match text {
+                Ok(text) => self.rules().file(name, &text),
+                Err(_) => vec!["no such file".to_owned()],
+            };
+        }
+        match view {
+            "answer" => {
+                let rules = self.rules();
+                self.answer.as_ref().map(|answer| rules.answer(answer)).unwrap_or_default()
+            }
+            "folder" => self.folder(),
+            "log" => self.log(twin),
+            "statistics" => self.statistics(),
+            _ => panic!("there is no view `{view}`"),
+        }
+    }
+
+    /// Names of files with their modes.
+    fn folder(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.daemon.folder()).expect("the folder is ours");
+        let mut lines = Vec::new();
+        for entry in entries.flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let Ok(metadata) = entry.metadata() else { continue };
+            if !OWN.contains(&name.as_str()) {
+                let mode = metadata.permissions().mode() & 0o777;
+                lines.push(format!("{name} {mode:o}"));
+            }
+        }
+        lines.sort();
+        lines
+    }
+
+    /// Severity, logger, identifier and text of the log's lines whose identifiers the twin names.
+    fn log(&self, twin: &Twin) -> Vec<String> {
+        let rules = self.rules();
+        let path = self.daemon.folder().join("kea.log");
+        let text = fs::read(path).unwrap_or_default();
+        let mut lines = Vec::new();
+        for line in String::from_utf8_lossy(&text).lines() {
+            let Some((head, said)) = line.split_once("] ") else { continue };
+            let identifier = said.split(' ').next().unwrap_or_default();
+            if twin.has_identifier(identifier) {
+                let head: Vec<&str> = head.split_whitespace().skip(2).collect();
+                let head = head.join(" ");
+                let head = head.split('/').next().unwrap_or_default();
+                lines.push(format!("{head}] {}", rules.text(said)));
+            }
+        }
+        lines
+    }
+
+    /// Names of statistics with their values.
+    fn statistics(&mut self) -> Vec<String> {
+        let answer = self.asked(&json!({ "command": "statistic-get-all" }));
+        let all = answer["arguments"].as_object().cloned().unwrap_or_default();
+        let mut lines: Vec<String> =
+            all.iter().map(|(name, samples)| format!("{name} = {}", samples[0][0])).collect();
+        lines.sort();
+        lines
+    }
+
+    /// The answer to a command that is no step.
+    fn asked(&mut self, command: &Value) -> Value {
+        let text = self.daemon.command(&command.to_string()).expect("the daemon takes commands");
+        serde_json::from_str(&text).expect("an answer is JSON")
+    }
+
+    /// How many messages it has received.
+    pub(super) fn received(&mut self, family: Family) -> u64 {
+        let name = if family == Family::V4 { "pkt4-received" } else { "pkt6-received" };
+        let arguments = json!({ "name": name });
+        let answer = self.asked(&json!({ "command": "statistic-get", "arguments": arguments }));
+        answer["arguments"][name][0][0].as_u64().unwrap_or_default()
+    }
+}
+
+impl Subject for Observed {
+    fn exchange(
+        &mut self,
+        octets: &[u8],
+        expects_none: bool,
+        is_answer: &dyn Fn(&[u8]) -> bool,
+    ) -> Result<Vec<Vec<u8>>, SubjectError> {
+        self.answer = None;
+        self.daemon.exchange(octets, expects_none, is_answer)
+    }
+
+    fn wait_s(&mut self, seconds: u64) -> Result<(), SubjectError> {
+        self.answer = None;
+        self.daemon.wait_s(seconds)
+    }
+
+    fn reload(&mut self, config: &str) -> Result<(), SubjectError> {
+        self.answer = None;
+        self.daemon.reload(config)
+    }
+
+    fn command(&mut self, command: &str) -> Result<String, SubjectError> {
+        let text = self.daemon.command(command)?;
+        self.answer = serde_json::from_str(&text).ok();
+        Ok(text)
+    }
+
+    fn restart(&mut self) -> Result<(), SubjectError> {
+        self.answer = None;
+        self.daemon.restart()
+    }
+}
+
+/// Seconds since 1970.
+pub(super) fn now_s() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,178 @@
+//! Twins: the steps of a scenario with what two servers leave beside packets, compared.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::format::{Family, Scenario, Step, Verdict, check};
+
+/// Steps that two servers play, and the views of both that have to agree after each.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Twin {
+    /// What the twin compares, one sentence.
+    pub title: String,
+    /// Which protocol.
+    pub family: Family,
+    /// Rows of the manual's tables that the twin compares: keys and commands by their names.
+    #[serde(default)]
+    pub rows: Vec<String>,
+    /// Views that are compared after every step: `statistics`, `log`, `folder`, `file NAME`, and
+    /// `rows TABLE` where leases are in a database.
+    pub look: Vec<String>,
+    /// Identifiers of the messages that the view `log` has, with `*` for any characters.
+    #[serde(default)]
+    pub identifiers: Vec<String>,
+    /// Files that are there before the servers start, by name.
+    #[serde(default)]
+    pub files: BTreeMap<String, String>,
+    /// The map inside `Dhcp4` or `Dhcp6`, as in a [`Scenario`].
+    pub config: String,
+    /// The relay agent that messages come through, as in a [`Scenario`].
+    #[serde(default)]
+    pub relay: String,
+    /// Differences that are known, each with its verdict.
+    #[serde(default, rename = "difference")]
+    pub differences: Vec<Difference>,
+    /// The steps.
+    #[serde(rename = "step")]
+    pub steps: Vec<Step>,
+}
+
+/// Lines of a view that only one of the servers has, with the verdict on them.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Difference {
+    /// Name of the view; `answer` for answers of commands.
+    pub view: String,
+    /// Pattern of lines that only Godwit has, with `*` for any characters.
+    pub godwit: Option<String>,
+    /// Pattern of lines that only Kea has.
+    pub kea: Option<String>,
+    /// Rows of the manual that the difference is about; empty for all rows of the twin.
+    #[serde(default)]
+    pub rows: Vec<String>,
+    /// Who is right.
+    pub verdict: Verdict,
+    /// What differs and why.
+    pub note: String,
+}
+
+/// Which of the two servers a line is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Maker {
+    /// This project's server.
+    Godwit,
+    /// Kea.
+    Kea,
+}
+
+impl Difference {
+    /// Returns true when this verdict is about `line` of `view`, which `maker` alone has.
+    #[must_use]
+    pub fn is_about(&self, view: &str, maker: Maker, line: &str) -> bool {
+        let pattern = match maker {
+            Maker::Godwit => &self.godwit,
+            Maker::Kea => &self.kea,
+        };
+        self.view == view && pattern.as_ref().is_some_and(|pattern| is_like(line, pattern))
+    }
+}
+
+impl Twin {
+    /// Reads a twin.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the file, with its place.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let twin: Self = toml::from_str(text).map_err(|error| error.to_string())?;
+        check(&twin.steps)?;
+        for difference in &twin.differences {
+            let has_lines = difference.godwit.is_some() || difference.kea.is_some();
+            if !has_lines || difference.note.is_empty() {
+                return Err(format!("a difference needs lines and a note: {difference:?}"));
+            }
+        }
+        Ok(twin)
+    }
+
+    /// Returns the steps as a scenario.
+    #[must_use]
+    pub fn scenario(&self) -> Scenario {
+        Scenario {
+            title: self.title.clone(),
+            family: self.family,
+            covers: Vec::new(),
+            config: self.config.clone(),
+            relay: self.relay.clone(),
+            kea: None,
+            kea3: None,
+            steps: self.steps.clone(),
+        }
+    }
+
+    /// Returns true when the view `log` has lines with `identifier`.
+    #[must_use]
+    pub fn has_identifier(&self, identifier: &str) -> bool {
+        self.identifiers.iter().any(|pattern| is_like(identifier, pattern))
+    }
+}
+
+/// Returns true when `text` is as `pattern` says, in which `*` stands for any characters.
+#[must_use]
+pub fn is_like(text: &str, pattern: &str) -> bool {
+    match pattern.split_once('*') {
+        None => text == pattern,
+        Some((begin, rest)) => text.strip_prefix(begin).is_some_and(|text| {
+            let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+            ends.into_iter().any(|at| text.get(at..).is_some_and(|end| is_like(end, rest)))
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TWIN: &str = r#"
+        title = "A lease file"
+        family = "v4"
+        look = ["file leases.csv"]
+        identifiers = ["DHCP4_LEASE_*"]
+        config = ""
+        [[difference]]
+        view = "file leases.csv"
+        godwit = "10.*,3,*"
+        verdict = "ours"
+        note = "why"
+        [[step]]
+        restart = true
+    "#;
+
+    #[test]
+    fn a_twin_tells_its_differences_by_patterns() {
+        let twin = Twin::parse(TWIN).unwrap();
+        let difference = &twin.differences[0];
+        assert!(difference.is_about("file leases.csv", Maker::Godwit, "10.0.0.1,3,"));
+        assert!(!difference.is_about("file leases.csv", Maker::Kea, "10.0.0.1,3,"));
+        assert!(!difference.is_about("log", Maker::Godwit, "10.0.0.1,3,"));
+        assert!(!difference.is_about("file leases.csv", Maker::Godwit, "10.0.0.1,2,"));
+        assert!(twin.has_identifier("DHCP4_LEASE_ALLOC") && !twin.has_identifier("DHCP4_"));
+        assert!(Twin::parse(&TWIN.replace("note = \"why\"", "note = \"\"")).is_err());
+        assert!(Twin::parse(&TWIN.replace("restart = true", "restart = false")).is_err());
+    }
+
+    #[test]
+    fn patterns_stand_for_any_characters() {
+        for (text, pattern, is) in [
+            ("has a.b", "has a.b", true),
+            ("has a.b", "has a", false),
+            ("has subnet[1].v4-x-y", "has subnet[*].v4-x*", true),
+            ("has subnet[1].v4-x-y", "has *-z", false),
+            ("lacks x", "lacks *", true),
+        ] {
+            assert_eq!(is_like(text, pattern), is, "{text} {pattern}");
+        }
+    }
+}
