@@ -143,11 +143,11 @@ pub trait Leases<F: Commanded> {
     /// # Errors
     /// Why it could not be removed, one sentence.
     fn remove(&mut self, address: F::Address) -> Result<bool, String>;
-    /// Writes all leases to `file` in the format of the lease file.
+    /// Writes all leases to `file` in the format of the lease file; the path of what was written.
     ///
     /// # Errors
     /// What was tried on which file.
-    fn write(&mut self, file: &str) -> Result<(), String>;
+    fn write(&mut self, file: &str) -> Result<String, String>;
 }
 
 /// What a lease that is put may replace.

@@ -158,7 +158,7 @@ impl<F: Commanded> Leases<F> for EmptyServer<F> {
         Ok(false)
     }
 
-    fn write(&mut self, _file: &str) -> Result<(), String> {
+    fn write(&mut self, _file: &str) -> Result<String, String> {
         Err(Self::refusal())
     }
 }

@@ -142,7 +142,8 @@ fn row(version: IpVersion, subnet: &SubnetCounts) -> Value {
         json!(subnet.id),
         total(own.total),
         json!(own.leases.cumulative_assigned),
-        json!(own.leases.assigned),
+        // Here, unlike in statistics, a declined address is not assigned.
+        json!(own.leases.assigned.saturating_sub(own.leases.declined)),
         json!(own.leases.declined),
     ];
     if version == IpVersion::V6 {

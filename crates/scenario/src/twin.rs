@@ -20,6 +20,10 @@ pub struct Twin {
     /// Views that are compared after every step: `statistics`, `log`, `folder`, `file NAME`, and
     /// `rows TABLE` where leases are in a database.
     pub look: Vec<String>,
+    /// Number of the step from which on views are compared, 0 being the start; answers of commands
+    /// are compared after every step.
+    #[serde(default)]
+    pub look_from: usize,
     /// Identifiers of the messages that the view `log` has, with `*` for any characters.
     #[serde(default)]
     pub identifiers: Vec<String>,
@@ -49,9 +53,8 @@ pub struct Difference {
     pub godwit: Option<String>,
     /// Pattern of lines that only Kea has.
     pub kea: Option<String>,
-    /// Rows of the manual that the difference is about; empty for all rows of the twin.
-    #[serde(default)]
-    pub rows: Vec<String>,
+    /// Rows of the manual that the difference is about; all rows of the twin where it is left out.
+    pub rows: Option<Vec<String>>,
     /// Who is right.
     pub verdict: Verdict,
     /// What differs and why.

@@ -215,8 +215,8 @@ pub(super) fn write<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outco
         Some(Value::String(file)) => file,
         Some(_) => return Err(Answer::error("'filename' parameter must be a string")),
     };
-    backend.leases().write(file).map_err(Answer::error)?;
-    Ok(Answer::success(format!("{} lease database into '{file}'.", Of::<B>::VERSION.name())))
+    let path = backend.leases().write(file).map_err(Answer::error)?;
+    Ok(Answer::success(format!("{} lease database into '{path}'.", Of::<B>::VERSION.name())))
 }
 
 pub(super) fn resend_ddns<B: Backend>(request: &Request<'_>, _backend: &mut B) -> Outcome {

@@ -86,12 +86,12 @@ impl<F: Commanded> Leases<F> for Kept<F> {
         Ok(self.leases.len() < before)
     }
 
-    fn write(&mut self, file: &str) -> Result<(), String> {
+    fn write(&mut self, file: &str) -> Result<String, String> {
         match file.starts_with('/') {
             true => Err(format!("cannot create '{file}'")),
             false => {
                 self.written.push(file.to_owned());
-                Ok(())
+                Ok(file.to_owned())
             }
         }
     }

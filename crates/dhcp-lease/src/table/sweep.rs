@@ -330,7 +330,9 @@ impl<F: Leased> Pass<'_, F> {
         }
         let hold_s = u64::from(expiry.hold_reclaimed_s);
         let is_removing = self.sweep.forced == Some(true) && self.log.is_some();
-        let is_remembered = expiry.is_remembering
+        // As in Kea an operator's word goes before what sweeps are told.
+        let is_kept = self.sweep.forced == Some(false) && self.log.is_some();
+        let is_remembered = (expiry.is_remembering || is_kept)
             && !is_removing
             && slot.occupancy != Occupancy::Declined
             && slot.marks.state() != LeaseState::ExpiredReclaimed

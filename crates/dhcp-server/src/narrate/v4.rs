@@ -33,7 +33,8 @@ pub(crate) fn tell(narrator: Narrator<'_>, notice: NoticeOf<V4>, octets: &[u8], 
             narrator.say(PACKET_RECEIVED, || {
                 let (label, kind) = (label(&message), kind(&message));
                 let (local, interface) = (ingress.local, narrator.interface(ingress.interface));
-                format!("{label}: {kind} from {source} to {local} on interface {interface}")
+                let source = source.ip();
+                format!("{label}: {kind} received from {source} to {local} on interface {interface}")
             });
         }
         (Notice::Malformed(index), _) => {

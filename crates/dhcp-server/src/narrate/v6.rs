@@ -50,12 +50,9 @@ pub(crate) fn tell(
             arrived(narrator, octets, ingress);
             narrator.say(PACKET_RECEIVED, || {
                 let (label, kind) = (label(&packet.message()), kind(&packet.message()));
-                let relays = match packet.relay_count() {
-                    0 => String::new(),
-                    count => format!(" through {}", crate::log::counted(count, "relay agent")),
-                };
+                let (source, local) = (source.ip(), ingress.local);
                 let interface = narrator.interface(ingress.interface);
-                format!("{label}: {kind} from {source}{relays} on interface {interface}")
+                format!("{label}: {kind} received from {source} to {local} on interface {interface}")
             });
         }
         (Notice::Malformed(index), _) => {

@@ -178,7 +178,7 @@ impl<P: Service> Leases<P> for Administration<P> {
         }
     }
 
-    fn write(&mut self, file: &str) -> Result<(), String> {
+    fn write(&mut self, file: &str) -> Result<String, String> {
         let path = beside(&self.file, file.as_ref())?;
         self.in_use.refuse_leases(&path)?;
         keep_backup(&path);
@@ -195,6 +195,8 @@ impl<P: Service> Leases<P> for Administration<P> {
             });
             outcome
         });
-        written.map_err(|cause| format!("cannot write {}: {cause}", path.display()))
+        let shown = path.display();
+        written.map_err(|cause| format!("cannot write {shown}: {cause}"))?;
+        Ok(shown.to_string())
     }
 }

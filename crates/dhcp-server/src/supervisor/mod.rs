@@ -214,7 +214,7 @@ impl<P: Service> Supervisor<P> {
             netio::poll(&mut fds, Some(SUPERVISE_NS)).ok();
             signals.drain();
             if signals.stop().load(Ordering::Acquire) {
-                tracing::info!(target: DAEMON, id = "DHCPX_SHUTDOWN", "stopping");
+                tracing::info!(target: DAEMON, id = "DHCPX_SHUTDOWN", "server shutdown");
                 return Ok(0);
             }
             if signals.take_reload() {
@@ -235,7 +235,7 @@ impl<P: Service> Supervisor<P> {
                 return Err(failure);
             }
             if let Some(exit) = self.exit {
-                tracing::info!(target: DAEMON, id = "DHCPX_SHUTDOWN", "stopping as commanded");
+                tracing::info!(target: DAEMON, id = "DHCPX_SHUTDOWN", "server shutdown");
                 return Ok(exit);
             }
             self.parts.leases.follow_clock_steps(&self.parts.table);
@@ -257,7 +257,7 @@ impl<P: Service> Supervisor<P> {
                 Question::Command(command) => {
                     let name = command["command"].as_str().unwrap_or("(none)");
                     tracing::info!(
-                        target: "commands", id = "COMMAND_RECEIVED", "received command '{name}'"
+                        target: "commands", id = "COMMAND_RECEIVED", "Received command '{name}'"
                     );
                     if let (checks::COMMAND, Some(checks)) = (name, &self.checks) {
                         checks.give(asked);

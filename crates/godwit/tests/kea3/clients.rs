@@ -12,7 +12,7 @@ use super::{commands, daemon};
 use crate::common::{free_port, has_debian_13, run_bounded};
 use crate::subjects::process::{CREDENTIALS, Make, SOCKETS_MARK};
 
-const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kea3/clients.py");
+pub(super) const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kea3/clients.py");
 
 /// The clients, each with the virtual environment that it is in.
 const CLIENTS: [(&str, &str); 4] = [
@@ -28,7 +28,7 @@ const COMPARED_ELSEWHERE: [&str; 4] =
     ["config_get", "network4_get", "network6_get", "statistic_get_all"];
 
 /// The folder that has the clients: where the variable says, or in the build folder.
-fn folder() -> Option<PathBuf> {
+pub(super) fn folder() -> Option<PathBuf> {
     let build = Path::new(env!("CARGO_TARGET_TMPDIR")).parent()?.join("kea-clients");
     let folder = std::env::var_os("GODWIT_KEA_CLIENTS").map_or(build, PathBuf::from);
     folder.join("packages").exists().then_some(folder)

@@ -23,7 +23,7 @@ const NOT_HERE: &str = "subnet4o6-select-test";
 /// A difference, or a command that is not sent, with its verdict.
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+pub(super) struct Entry {
     command: String,
     /// Which command is not sent.
     skipped: Option<Skipped>,
@@ -47,7 +47,7 @@ impl Entry {
     }
 
     /// Returns true when it is about the command `name`, of either family.
-    fn is_of(&self, name: &str) -> bool {
+    pub(super) fn is_of(&self, name: &str) -> bool {
         ["4", "6"].iter().any(|number| self.command.replace('#', number) == name)
     }
 }
@@ -64,7 +64,7 @@ struct Verdicts {
     verdict: Vec<Entry>,
 }
 
-fn conformance(name: &str) -> String {
+pub(super) fn conformance(name: &str) -> String {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../conformance/commands");
     fs::read_to_string(folder.join(name)).expect("it is part of the repository")
 }
@@ -122,7 +122,7 @@ fn keys(value: &Value, above: &str, found: &mut BTreeSet<String>) {
 }
 
 /// What the two answers differ in.
-fn differences(ours: &Value, keas: &Value) -> Vec<String> {
+pub(super) fn differences(ours: &Value, keas: &Value) -> Vec<String> {
     let mut found = Vec::new();
     if ours["result"] != keas["result"] {
         found.push(format!("result {} {}", ours["result"], keas["result"]));
@@ -170,13 +170,34 @@ fn commands(family: Family, both: &mut [Daemon; 2], verdicts: &[Entry]) -> Vec<V
     sent
 }
 
+/// The number of the verdict on `difference` in the answers to the command `name`.
+pub(super) fn verdict_on(
+    verdicts: &[Entry],
+    family: Family,
+    name: &str,
+    difference: &str,
+) -> Option<usize> {
+    let number = if family == Family::V4 { "4" } else { "6" };
+    let is_about = |entry: &Entry| {
+        let mut patterns = entry.differences.iter().map(|pattern| pattern.replace('#', number));
+        entry.is_of(name) && patterns.any(|pattern| is_like(difference, &pattern))
+    };
+    verdicts.iter().position(is_about)
+}
+
+/// The verdicts of the repository.
+pub(super) fn verdicts() -> Vec<Entry> {
+    let Verdicts { verdict } =
+        toml::from_str(&conformance("verdicts.toml")).unwrap_or_else(|error| panic!("{error}"));
+    verdict
+}
+
 #[test]
 fn commands_are_answered_as_kea_3_answers_them() {
     if !has_debian_13() {
         return;
     }
-    let Verdicts { verdict: verdicts } =
-        toml::from_str(&conformance("verdicts.toml")).unwrap_or_else(|error| panic!("{error}"));
+    let verdicts = verdicts();
     assert!(verdicts.iter().all(|entry| !entry.note.is_empty()));
     let manual = running_text("commands.md");
     let untold: Vec<_> = verdicts.iter().filter(|entry| !entry.is_told(&manual)).collect();
@@ -184,7 +205,6 @@ fn commands_are_answered_as_kea_3_answers_them() {
     let mut used = BTreeSet::new();
     let mut faults = Vec::new();
     for family in [Family::V4, Family::V6] {
-        let number = if family == Family::V4 { "4" } else { "6" };
         let config = configuration(family);
         let mut both = [Make::Godwit, Make::Kea3].map(|make| daemon(make, family, &config));
         let sent = commands(family, &mut both, &verdicts);
@@ -193,15 +213,8 @@ fn commands_are_answered_as_kea_3_answers_them() {
             let [ours, keas] = both.each_mut().map(|daemon| answer(daemon, &command));
             for difference in differences(&ours, &keas) {
                 let name = command["command"].as_str().unwrap_or_default();
-                let has_verdict = |(_, entry): &(usize, &Entry)| {
-                    entry.is_of(name)
-                        && entry
-                            .differences
-                            .iter()
-                            .any(|pattern| is_like(&difference, &pattern.replace('#', number)))
-                };
-                match verdicts.iter().enumerate().find(has_verdict) {
-                    Some((at, _)) => drop(used.insert(at)),
+                match verdict_on(&verdicts, family, name, &difference) {
+                    Some(at) => drop(used.insert(at)),
                     None => faults.push(format!("{command}: {difference}: {ours} {keas}")),
                 }
             }

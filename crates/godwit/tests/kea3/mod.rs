@@ -3,8 +3,11 @@
 
 mod clients;
 mod commands;
+mod exporter;
 mod lease_lines;
+mod shell;
 mod start;
+mod stork;
 mod tools;
 mod version;
 

@@ -27,7 +27,7 @@ fn statuses(digit: char, row: &str) -> Vec<String> {
 fn different(twin: &Twin) -> BTreeSet<&str> {
     let meant = |verdict| matches!(verdict, Verdict::Ours | Verdict::Rfc);
     let meant = twin.differences.iter().filter(|known| meant(known.verdict));
-    let rows = meant.flat_map(|known| if known.rows.is_empty() { &twin.rows } else { &known.rows });
+    let rows = meant.flat_map(|known| known.rows.as_ref().unwrap_or(&twin.rows));
     rows.map(String::as_str).collect()
 }
 

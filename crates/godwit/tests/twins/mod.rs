@@ -106,9 +106,10 @@ fn play(
     Ok(())
 }
 
-/// The views of `twin` as they are now.
-fn seen(twin: &Twin, observed: &mut Observed) -> Seen {
-    let views = twin.look.iter().map(String::as_str).chain(["answer"]);
+/// The views of `twin` as they are now, after the step with the number `step`.
+fn seen(twin: &Twin, step: usize, observed: &mut Observed) -> Seen {
+    let looked: &[String] = if step < twin.look_from { &[] } else { &twin.look };
+    let views = looked.iter().map(String::as_str).chain(["answer"]);
     views.map(|view| (view.to_owned(), observed.lines(view, twin))).collect()
 }
 
@@ -160,7 +161,7 @@ fn faults(named: &NamedTwin) -> Vec<String> {
     let mut keas = Vec::new();
     let mut told = BTreeSet::new();
     let mut found = Vec::new();
-    let played = play(Make::Kea3, twin, |_, observed| keas.push(seen(twin, observed)));
+    let played = play(Make::Kea3, twin, |step, observed| keas.push(seen(twin, step, observed)));
     let mut used = BTreeSet::new();
     let played = played.and_then(|()| {
         play(Make::Godwit, twin, |step, observed| {
@@ -170,7 +171,7 @@ fn faults(named: &NamedTwin) -> Vec<String> {
             let mut known = BTreeSet::new();
             waited_at_most(limit, || {
                 known.clear();
-                lone = unexplained(twin, &seen(twin, observed), &keas[step], &mut known);
+                lone = unexplained(twin, &seen(twin, step, observed), &keas[step], &mut known);
                 lone.is_empty()
             });
             used.extend(known);

@@ -63,6 +63,8 @@ impl Observed {
             let Ok(metadata) = entry.metadata() else { continue };
             if !OWN.contains(&name.as_str()) {
                 let mode = metadata.permissions().mode() & 0o777;
+                // A backup has the id of the process that made it in its name.
+                let name = name.replace(&format!(".bak{}", self.daemon.pid()), ".bak<pid>");
                 lines.push(format!("{name} {mode:o}"));
             }
         }

@@ -72,7 +72,7 @@ fn messages_of_v4_are_told_under_keas_names() {
     let of_leases = |rest: &str| format!("kea-dhcp4.leases {}", rest.replace("CLIENT", client));
     let always = vec![
         of_packets(
-            "DHCP4_PACKET_RECEIVED CLIENT: DHCPDISCOVER (type 1) from 10.0.0.1:67 to 10.0.0.2 on \
+            "DHCP4_PACKET_RECEIVED CLIENT: DHCPDISCOVER (type 1) received from 10.0.0.1 to 10.0.0.2 on \
              interface eth0",
         ),
         of_leases("DHCP4_LEASE_OFFER CLIENT: lease 10.0.0.9 will be offered"),

@@ -1,0 +1,45 @@
+//! Requests of Stork, ISC's program that manages Kea: each that its agent and server send is answered
+//! as Kea 3 answers it. `conformance/commands/stork4.jsonl` and `stork6.jsonl` have them, as Stork's
+//! source writes them (`backend/daemonctrl/kea`).
+
+use scenario::Family;
+use serde_json::Value;
+
+use super::commands::{configuration, conformance, differences, verdict_on, verdicts};
+use super::{answer, daemon};
+use crate::common::has_debian_13;
+use crate::subjects::process::Make;
+
+/// Commands that Kea has since 3.1, which Stork asks for where a server lists them.
+const LATER: [&str; 2] = ["lease4-get-by-state", "lease6-get-by-state"];
+
+#[test]
+fn requests_of_stork_are_answered_as_kea_3_answers_them() {
+    if !has_debian_13() {
+        return;
+    }
+    let verdicts = verdicts();
+    let mut faults = Vec::new();
+    for (family, file) in [(Family::V4, "stork4.jsonl"), (Family::V6, "stork6.jsonl")] {
+        let config = configuration(family);
+        let mut both = [Make::Godwit, Make::Kea3].map(|make| daemon(make, family, &config));
+        let text = conformance(file);
+        let requests: Vec<Value> = text
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("JSON in each line"))
+            .collect();
+        assert!(requests.len() > 30, "{}", requests.len());
+        for request in requests {
+            let [ours, keas] = both.each_mut().map(|daemon| answer(daemon, &request));
+            let name = request["command"].as_str().unwrap_or_default();
+            for difference in differences(&ours, &keas) {
+                let is_known = LATER.contains(&name)
+                    || verdict_on(&verdicts, family, name, &difference).is_some();
+                if !is_known {
+                    faults.push(format!("{request}: {difference}: {ours} {keas}"));
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
