@@ -224,9 +224,8 @@ impl Transaction<'_> {
     /// client has its addresses and prefixes from one subnet where that is possible.
     fn walked_subnet(&self, at: usize) -> Option<SubnetIndex> {
         let before = self.associations.iter().take(at);
-        let is_new = |slot: &SlotView| {
-            slot.owner != Owner::Asking || slot.occupancy != Occupancy::Leased
-        };
+        let is_new =
+            |slot: &SlotView| slot.owner != Owner::Asking || slot.occupancy != Occupancy::Leased;
         let new = before.filter_map(|one| one.chosen).filter(|(slot, _)| is_new(slot));
         new.last().map(|(_, place)| place.subnet)
     }

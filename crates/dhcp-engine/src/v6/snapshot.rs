@@ -151,6 +151,16 @@ pub struct FlexIdTerms {
     pub ignores_iaid: bool,
 }
 
+/// Returns no preference: of subnets of one shared network with the same guards the one that gave
+/// something last comes first.
+fn preference(config: &Dhcp6) -> Preference {
+    let subnets = (0..).zip(&config.subnets);
+    Preference::new(subnets.map(|(index, subnet): (usize, _)| match subnet.network {
+        Some(network) => (Some(network), 0, &*subnet.guards.required),
+        None => (None, index, &[][..]),
+    }))
+}
+
 impl Snapshot {
     /// Compiles `config`. `configure` is given the pools and what is reserved, and makes the pool
     /// set (the lease table does).
@@ -176,12 +186,6 @@ impl Snapshot {
             })
             .collect();
         let reserved = referred::reserved(config, &hosts, &pools);
-        let [preference, prefix_preference] = [(); 2].map(|()| {
-            Preference::new(indexed().map(|(index, subnet)| match subnet.network {
-                Some(network) => (Some(network), 0, &*subnet.guards.required),
-                None => (None, index, &[][..]),
-            }))
-        });
         Self {
             server_duid: server_duid.into(),
             options: ScopeOptions::compile(&config.options, |name| classes.index(name)),
@@ -195,8 +199,8 @@ impl Snapshot {
             parsing: parsing_of(config.lenient_option_parsing),
             hold_ns: u64::from(config.godwit.hold_time_ms) * base::time::NS_PER_MS,
             decline_probation_s: config.decline_probation_period_s,
-            preference,
-            prefix_preference,
+            preference: preference(config),
+            prefix_preference: preference(config),
             subnets: config
                 .subnets
                 .iter()

@@ -254,7 +254,8 @@ impl<F: Leased> Tallies<F> {
 
     /// The number of the counters for `address`; [`OUTSIDE`] when it is inside of no pool.
     fn number_of(&self, address: F::Address) -> u32 {
-        F::pool_around(&self.pools, address).map_or(OUTSIDE, |PoolIndex(pool)| self.numbers[pool as usize])
+        F::pool_around(&self.pools, address)
+            .map_or(OUTSIDE, |PoolIndex(pool)| self.numbers[pool as usize])
     }
 }
 

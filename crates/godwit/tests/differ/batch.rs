@@ -115,7 +115,8 @@ impl Comparison {
                 let scope = self.placed(&sequence["scope"], index);
                 let ignores = "\"match-client-id\":false";
                 let has = |value: &Value| value.to_string().contains(ignores);
-                let mut signature = self.first([ours, theirs], [&scope, &sequence["relay"]], has(globals))?;
+                let mut signature =
+                    self.first([ours, theirs], [&scope, &sequence["relay"]], has(globals))?;
                 if !scope[self.subnets_key()].is_null() {
                     signature.text += IN_A_NETWORK;
                 }
@@ -168,8 +169,8 @@ impl Comparison {
                 }
                 (Some(ours), Some(theirs)) => self.unlike(name, ours, theirs, slack_s),
             };
-            let [own, other] = [ours_now, theirs_now]
-                .map(|reply| held::leased(reply.as_ref(), names));
+            let [own, other] =
+                [ours_now, theirs_now].map(|reply| held::leased(reply.as_ref(), names));
             let pools = [own, other].map(|leased| self.protocol.pool(scope, leased?));
             if let Some(mut found) = found {
                 if last_pool.explains(pools) {
@@ -180,7 +181,8 @@ impl Comparison {
                     found.text += RESERVED;
                 }
                 let given = [ours_now, theirs_now].into_iter().flatten();
-                if given.into_iter().any(|reply| self.protocol.is_from_another_subnet(relay, reply)) {
+                if given.into_iter().any(|reply| self.protocol.is_from_another_subnet(relay, reply))
+                {
                     found.text += FROM_ANOTHER_SUBNET;
                 }
                 return Some(found);

@@ -43,7 +43,7 @@ impl Comparison {
     }
 
     /// Returns the configuration of a daemon: the globals with all scopes.
-    fn configuration(&self, globals: &Value, sequences: &[Value]) -> String {
+    fn configuration(&self, make: Make, globals: &Value, sequences: &[Value]) -> String {
         let key = self.subnets_key();
         let mut config = globals.clone();
         config.as_object_mut().map(|members| members.remove(RESTS));
@@ -70,6 +70,10 @@ impl Comparison {
         let library = |name: &&str| json!({ "library": format!("libdhcp_{name}.so") });
         config["hooks-libraries"] = libraries.iter().map(library).collect();
         config["statistic-default-sample-count"] = json!(1);
+        if make == Make::Kea {
+            // It repeats no leases unless it is told to, and refuses to be told not to.
+            config.as_object_mut().map(|members| members.remove("cache-threshold"));
+        }
         let text = config.to_string();
         // The map's members alone: the daemon's own come beside them.
         text.trim_start_matches('{').strip_suffix('}').unwrap_or_default().to_owned()
@@ -82,7 +86,7 @@ impl Comparison {
         globals: &Value,
         sequences: &[Value],
     ) -> Result<Vec<Played>, String> {
-        let config = self.configuration(globals, sequences);
+        let config = self.configuration(make, globals, sequences);
         let family = self.protocol.family();
         let wires = self.wires.as_ref().map(|wires| wires.of(make));
         let link = wires.map(Wires::served);

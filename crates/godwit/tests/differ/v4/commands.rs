@@ -41,12 +41,7 @@ pub(super) fn step(random: &mut Random) -> Value {
 }
 
 /// Returns a change of a client's reservation in a subnet.
-fn reservation(
-    random: &mut Random,
-    subnet: u64,
-    client: u64,
-    mac: &str,
-) -> (&'static str, Value) {
+fn reservation(random: &mut Random, subnet: u64, client: u64, mac: &str) -> (&'static str, Value) {
     if random.chance(1, 3) {
         let by = json!({
             "operation-target": "memory", "subnet-id": subnet,

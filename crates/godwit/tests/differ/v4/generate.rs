@@ -182,14 +182,12 @@ fn subnet(random: &mut Random, first: u64, length: u64) -> Value {
         let mut hosts: Vec<Value> =
             (0..count).map(|at| host(random, first, at + 1, at + 1)).collect();
         if random.chance(1, 3) {
-            let mut further = host(random, first, 1, CLIENTS);
-            if random.chance(1, 2) {
-                // The first address of the first pool, which may be the only one.
-                further["ip-address"] = json!(format!("@.{}", first + 10));
-            }
-            add_host(&mut hosts, further);
+            add_host(&mut hosts, host(random, first, 1, CLIENTS));
         }
         map.insert("reservations".to_owned(), Value::Array(hosts));
+        if random.chance(1, 6) {
+            reserve_twice(random, map, first);
+        }
     }
     let guard = *pick(random, &["A", "B"]);
     add_some(
@@ -219,6 +217,18 @@ fn subnet(random: &mut Random, first: u64, length: u64) -> Value {
         add_some(random, map, 7, &[("authoritative", json!(true))]);
     }
     subnet
+}
+
+/// Gives client 1 two reservations, of which the second has all that the subnet's pool has.
+fn reserve_twice(random: &mut Random, subnet: &mut Map<String, Value>, first: u64) {
+    let pool = first + 10;
+    let to = pool + random.below(2);
+    subnet.insert("pools".to_owned(), json!([{ "pool": format!("@.{pool} - @.{to}") }]));
+    let hosts = json!([
+        { "hw-address": "@mac1", "hostname": "reserved" },
+        { "client-id": "01:@mac1", "ip-address": format!("@.{pool}") },
+    ]);
+    subnet.insert("reservations".to_owned(), hosts);
 }
 
 /// Returns a reservation for client `client`, whose address no reservation of another `slot` has.

@@ -158,7 +158,12 @@ pub(super) fn asked(message: &[u8], was_offered: bool) -> ClientMessage {
     ClientMessage {
         name: sent_name(message, was_offered),
         identities: identities.into_iter().flatten().cloned().collect(),
-        address: named.into_iter().flatten().find(is_some).and_then(|text| text.get(..8)).map(str::to_owned),
+        address: named
+            .into_iter()
+            .flatten()
+            .find(is_some)
+            .and_then(|text| text.get(..8))
+            .map(str::to_owned),
         is_release: fields.get("option 53").is_some_and(|kind| kind.starts_with("07")),
         has_odd_name: fields.get("option 81").is_some_and(|value| has_dot_in_label(value)),
     }

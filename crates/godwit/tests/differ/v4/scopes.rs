@@ -14,7 +14,7 @@ pub(super) fn address(digits: &str) -> Option<Ipv4Addr> {
 }
 
 fn subnets(scope: &Value) -> &[Value] {
-    scope["subnet4"].as_array().map_or(std::slice::from_ref(scope), Vec::as_slice)
+    scope["subnet4"].as_array().map_or_else(|| std::slice::from_ref(scope), Vec::as_slice)
 }
 
 /// Returns the pool that has `address`.

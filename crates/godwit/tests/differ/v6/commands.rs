@@ -50,12 +50,7 @@ fn leased(random: &mut Random, client: u64) -> Value {
 }
 
 /// Returns a change of a client's reservation in a subnet.
-fn reservation(
-    random: &mut Random,
-    subnet: u64,
-    client: u64,
-    duid: &str,
-) -> (&'static str, Value) {
+fn reservation(random: &mut Random, subnet: u64, client: u64, duid: &str) -> (&'static str, Value) {
     if random.chance(1, 3) {
         let by = json!({
             "operation-target": "memory", "subnet-id": subnet,
@@ -65,8 +60,8 @@ fn reservation(
     }
     let mut host = generate::host(random, subnet, client, client);
     host["subnet-id"] = json!(subnet);
-    let name = *pick(random, &["reservation-add", "reservation-add", "reservation-update"]);
-    (name, json!({ "operation-target": "memory", "reservation": host }))
+    // Kea 3.0 does not come back from some `reservation-update`.
+    ("reservation-add", json!({ "operation-target": "memory", "reservation": host }))
 }
 
 /// Returns the arguments that make a lease, or change what a client `has`.

@@ -3,7 +3,9 @@
 use base::Random;
 use serde_json::{Map, Value, json};
 
-use super::super::choices::{CLIENTS, RESTS, add_host, add_lifetimes, add_some, pick, some_options};
+use super::super::choices::{
+    CLIENTS, RESTS, add_host, add_lifetimes, add_some, pick, some_options,
+};
 use super::steps;
 
 /// Returns what all sequences of a batch share: the classes, and globals at random.

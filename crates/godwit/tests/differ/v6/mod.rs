@@ -110,7 +110,9 @@ impl Protocol for Dhcpv6 {
     fn learned_marks(&self, clients: &[Learned]) -> Vec<(String, String)> {
         let mark = |(number, learned): (usize, &Learned), name: &str| {
             let given = learned.get(name).map(Vec::as_slice);
-            let none = learned.get("net").map(|net| [net.as_slice(), &[0, 0x40, 0, 0, 0, 0, 0, 0, 0, 0]].concat());
+            let none = learned
+                .get("net")
+                .map(|net| [net.as_slice(), &[0, 0x40, 0, 0, 0, 0, 0, 0, 0, 0]].concat());
             let octets = given.or(none.as_deref())?;
             let address = octets.get(octets.len().checked_sub(16)?..)?;
             let address = Ipv6Addr::from(<[u8; 16]>::try_from(address).ok()?);

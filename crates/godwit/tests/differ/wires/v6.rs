@@ -33,9 +33,7 @@ pub(super) struct Wire {
 
 /// Makes link `index` between two namespaces.
 pub(super) fn join(index: usize, server: &str, client: &str) {
-    ip(&format!(
-        "link add s{index} netns {server} type veth peer name c{index} netns {client}"
-    ));
+    ip(&format!("link add s{index} netns {server} type veth peer name c{index} netns {client}"));
     for (namespace, end) in [(server, "s"), (client, "c")] {
         ip(&format!("-n {namespace} link set {end}{index} addrgenmode none"));
         ip(&format!("-n {namespace} link set {end}{index} up"));
