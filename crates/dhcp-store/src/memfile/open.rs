@@ -165,6 +165,7 @@ impl Memfile {
             lock_live(&**file, &files.live)?;
         }
         refuse_while_kea_cleans(&*storage, &files)?;
+        set_folders_aside(&*storage, &files)?;
         let names = storage.list(&files.folder).tried("list", &files.folder)?;
         let is_there = |path: &Path| {
             path.file_name().is_some_and(|name| names.iter().any(|known| name == known.as_str()))
@@ -448,6 +449,16 @@ fn refuse_while_kea_cleans(storage: &dyn Storage, files: &LeaseFiles) -> Result<
         }
         _ => Ok(()),
     }
+}
+
+/// Gives other names to folders in the place of the files next to the live one.
+fn set_folders_aside(storage: &dyn Storage, files: &LeaseFiles) -> Result<(), Failed> {
+    for path in [&files.rotated, &files.previous, &files.completed] {
+        if storage.open(path).is_err_and(|error| error.kind() == ErrorKind::IsADirectory) {
+            storage.remove(path).tried("set aside", path)?;
+        }
+    }
+    Ok(())
 }
 
 /// Loads `sources` and flushes `rows` meanwhile.

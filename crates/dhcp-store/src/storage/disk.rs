@@ -63,7 +63,7 @@ fn found<T>(result: io::Result<T>) -> io::Result<Option<T>> {
 impl Storage for DiskStorage {
     fn create(&self, path: &Path) -> io::Result<Arc<dyn LogFile>> {
         // A link under this name would have another file emptied and written.
-        found(std::fs::remove_file(path))?;
+        self.remove(path)?;
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
         Ok(DiskFile::open(file))
     }
@@ -79,11 +79,22 @@ impl Storage for DiskStorage {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        std::fs::rename(from, to)
+        match std::fs::rename(from, to) {
+            Err(error) if error.kind() == io::ErrorKind::IsADirectory => {
+                set_folder_aside(to)?;
+                std::fs::rename(from, to)
+            }
+            renamed => renamed,
+        }
     }
 
     fn remove(&self, path: &Path) -> io::Result<bool> {
-        Ok(found(std::fs::remove_file(path))?.is_some())
+        match found(std::fs::remove_file(path)) {
+            Err(error) if error.kind() == io::ErrorKind::IsADirectory => {
+                set_folder_aside(path).map(|()| true)
+            }
+            removed => Ok(removed?.is_some()),
+        }
     }
 
     fn list(&self, folder: &Path) -> io::Result<Vec<String>> {
@@ -125,6 +136,19 @@ impl Storage for DiskStorage {
         // Another program may have the number by now, in a container this process itself.
         pid != own_pid && !name.is_empty() && (name.trim() == KEA_LFC || name == command(own_pid))
     }
+}
+
+/// Gives the folder `path`, which stands where a file has to be, another name: what is in it is not ours
+/// to delete.
+fn set_folder_aside(path: &Path) -> io::Result<()> {
+    let named = |number: u32| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".broken-{number}"));
+        PathBuf::from(name)
+    };
+    let is_free = |path: &PathBuf| std::fs::symlink_metadata(path).is_err();
+    let free = (1..=u32::MAX).map(named).find(is_free).ok_or(io::ErrorKind::AlreadyExists)?;
+    std::fs::rename(path, free)
 }
 
 fn state(metadata: &Metadata) -> FileState {
@@ -191,6 +215,30 @@ mod tests {
             file.write_at(0, b"rows").unwrap();
             assert_eq!(std::fs::read_to_string(&precious).unwrap(), "precious");
             assert!(std::fs::symlink_metadata(&link).unwrap().is_file());
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_folder_in_the_place_of_a_file_is_set_aside() {
+        let folder = std::env::temp_dir().join(format!("godwit-aside-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = |name: &str| folder.join(name);
+        let put_folder = |name: &str| {
+            std::fs::create_dir(path(name)).unwrap();
+            std::fs::write(path(name).join("precious"), "precious").unwrap();
+        };
+        put_folder("file");
+        std::fs::write(path("new"), "rows").unwrap();
+        DiskStorage.rename(&path("new"), &path("file")).unwrap();
+        assert_eq!(std::fs::read_to_string(path("file")).unwrap(), "rows");
+        put_folder("removed");
+        assert!(DiskStorage.remove(&path("removed")).unwrap() && !path("removed").exists());
+        put_folder("removed");
+        assert_eq!(DiskStorage.create(&path("removed")).unwrap().len().unwrap(), 0);
+        for aside in ["file.broken-1", "removed.broken-1", "removed.broken-2"] {
+            let kept = std::fs::read_to_string(path(aside).join("precious")).unwrap();
+            assert_eq!(kept, "precious", "{aside}");
         }
         std::fs::remove_dir_all(&folder).unwrap();
     }

@@ -43,14 +43,14 @@ pub trait Storage: Send + Sync + fmt::Debug {
         self.open(path)
     }
 
-    /// Gives a file another name, replacing what had that name.
+    /// Gives a file another name, replacing what had that name. A folder is set aside.
     ///
     /// # Errors
     ///
     /// See [`Storage::create`].
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
-    /// Removes a name; `false` when there was none.
+    /// Removes a name; `false` when there was none. A folder is set aside.
     ///
     /// # Errors
     ///

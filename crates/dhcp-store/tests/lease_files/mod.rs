@@ -45,6 +45,7 @@ for_both_families! {
     a_second_server_is_refused_the_file_under_any_name,
     no_file_is_loaded_while_keas_clean_up_runs,
     a_pid_file_that_a_dead_clean_up_has_left_keeps_nobody_from_starting,
+    folders_next_to_the_live_file_are_set_aside,
     a_newer_file_is_put_away_and_its_known_columns_are_kept,
     keas_clean_up_keeps_the_leases_written_here,
     keas_server_loads_a_file_written_here,
@@ -156,6 +157,19 @@ fn a_pid_file_that_a_dead_clean_up_has_left_keeps_nobody_from_starting<F: Kea>()
     let pipe = Command::new("mkfifo").arg(folder.file("leases.csv.pid")).status().unwrap();
     assert!(pipe.success());
     load::<F>(&folder.file("leases.csv"));
+}
+
+fn folders_next_to_the_live_file_are_set_aside<F: Kea>() {
+    let folder = Folder::new(&format!("folders{}", F::NUMBER));
+    load::<F>(&folder.file("leases.csv"));
+    let suffixes = [".1", ".2", ".completed", ".output", ".tmp"];
+    for suffix in suffixes {
+        fs::create_dir(folder.file(&format!("leases.csv{suffix}"))).unwrap();
+    }
+    load::<F>(&folder.file("leases.csv"));
+    for suffix in suffixes {
+        assert!(folder.file(&format!("leases.csv{suffix}.broken-1")).is_dir(), "{suffix}");
+    }
 }
 
 fn a_second_server_is_refused_the_file_under_any_name<F: Kea>() {
