@@ -86,11 +86,7 @@ const METRICS_4: [Metric; 10] = [
     ("allocations_failed_total", "Allocation fail count", Labels::Context),
     ("addresses_assigned_total", "Assigned addresses", Labels::Pool),
     ("addresses_declined_total", "Declined counts", Labels::Pool),
-    (
-        "addresses_declined_reclaimed_total",
-        "Declined addresses that were reclaimed",
-        Labels::Pool,
-    ),
+    ("addresses_declined_reclaimed_total", "Declined addresses that were reclaimed", Labels::Pool),
     ("addresses_reclaimed_total", "Expired addresses that were reclaimed", Labels::Pool),
     ("addresses_total", "Size of subnet address pool", Labels::Pool),
     ("reservation_conflicts_total", "Reservation conflict count", Labels::Subnet),
@@ -104,23 +100,11 @@ const METRICS_4: [Metric; 10] = [
 const METRICS_6: [Metric; 15] = [
     ("packets_sent_total", "Packets sent", Labels::Operation),
     ("packets_received_total", "Packets received", Labels::Operation),
-    (
-        "packets_sent_dhcp4_total",
-        "DHCPv4-over-DHCPv6 Packets received",
-        Labels::Operation,
-    ),
-    (
-        "packets_received_dhcp4_total",
-        "DHCPv4-over-DHCPv6 Packets received",
-        Labels::Operation,
-    ),
+    ("packets_sent_dhcp4_total", "DHCPv4-over-DHCPv6 Packets received", Labels::Operation),
+    ("packets_received_dhcp4_total", "DHCPv4-over-DHCPv6 Packets received", Labels::Operation),
     ("allocations_failed_total", "Allocation fail count", Labels::Context),
     ("addresses_declined_total", "Declined addresses", Labels::Pool),
-    (
-        "addresses_declined_reclaimed_total",
-        "Declined addresses that were reclaimed",
-        Labels::Pool,
-    ),
+    ("addresses_declined_reclaimed_total", "Declined addresses that were reclaimed", Labels::Pool),
     ("addresses_reclaimed_total", "Expired addresses that were reclaimed", Labels::Pool),
     ("reservation_conflicts_total", "Reservation conflict count", Labels::Subnet),
     ("na_assigned_total", "Assigned non-temporary addresses (IA_NA)", Labels::Pool),
@@ -137,17 +121,23 @@ const RECEIVED: [(&str, &str); 2] = [("parse-failed", "parse-failed"), ("receive
 /// Types of messages that it counts in DHCPv4: sent and received.
 const TYPES_4: (&[&str], &[&str]) = (
     &["ack", "nak", "offer"],
-    &[
-        "discover", "offer", "request", "ack", "nak", "release", "decline", "inform", "unknown",
-    ],
+    &["discover", "offer", "request", "ack", "nak", "release", "decline", "inform", "unknown"],
 );
 
 /// Types of messages that it counts in DHCPv6.
 const TYPES_6: (&[&str], &[&str]) = (
     &["advertise", "reply"],
     &[
-        "solicit", "advertise", "request", "reply", "renew", "rebind", "release", "decline",
-        "infrequest", "unknown",
+        "solicit",
+        "advertise",
+        "request",
+        "reply",
+        "renew",
+        "rebind",
+        "release",
+        "decline",
+        "infrequest",
+        "unknown",
     ],
 );
 
@@ -206,18 +196,13 @@ fn of_leases(version: IpVersion, counted: &'static str) -> Option<(&'static str,
         let context = CONTEXTS.iter().find(|context| **context == reason)?;
         return Some(("allocations_failed_total", context));
     }
-    let known: &[(&str, &str)] =
-        if version == IpVersion::V4 { &OF_LEASES_4 } else { &OF_LEASES_6 };
+    let known: &[(&str, &str)] = if version == IpVersion::V4 { &OF_LEASES_4 } else { &OF_LEASES_6 };
     let (_, metric) = known.iter().find(|(name, _)| *name == counted)?;
     Some((metric, ""))
 }
 
 /// Returns the labels of a statistic, in braces; `None` for what kea-exporter does not show.
-fn braces(
-    labels: &ExporterLabels,
-    name: Name,
-    (kind, detail): (Labels, &str),
-) -> Option<String> {
+fn braces(labels: &ExporterLabels, name: Name, (kind, detail): (Labels, &str)) -> Option<String> {
     let of = |id: u32, pool: &str| {
         let subnet = labels.of_subnet(id)?;
         let begin = format!("{{subnet=\"{}\",subnet_id=\"{id}\"", subnet.prefix);

@@ -9,8 +9,8 @@ mod control;
 mod doors;
 mod error;
 mod frames;
-mod http_client;
 mod hosts;
+mod http_client;
 mod latency;
 mod leases;
 mod loading;
@@ -33,9 +33,7 @@ pub use admission::{admit_dhcp4, admit_dhcp6};
 pub use dhcp_control::IpVersion;
 pub use doors::{missing_dhcp4, missing_dhcp6};
 pub use error::ServerError;
-pub use http_client::{
-    ClientTls, CommandFailure, CommandRequest, CommandResponse, send_command,
-};
+pub use http_client::{ClientTls, CommandFailure, CommandRequest, CommandResponse, send_command};
 pub use log::{counted, identifier};
 pub use reload::{Extent, Files, Terms, read_dhcp4, read_dhcp6};
 pub use server::{Settings, run_dhcp4, run_dhcp6};

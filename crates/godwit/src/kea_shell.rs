@@ -104,9 +104,7 @@ fn answer(args: &Args) -> Result<String, String> {
     };
     match send_command(&request) {
         Ok(response) if (200..300).contains(&response.status) => Ok(response.body),
-        Ok(response) => {
-            Err(failed(format!("HTTP Error {}: {}", response.status, response.reason)))
-        }
+        Ok(response) => Err(failed(format!("HTTP Error {}: {}", response.status, response.reason))),
         Err(CommandFailure::Timeout) => Err("Connection timeout".to_owned()),
         Err(CommandFailure::Failed(cause)) => Err(failed(cause)),
     }
@@ -155,7 +153,8 @@ fn body(command: &str, services: &[String], given: &str) -> String {
 #[test]
 fn arguments_stand_between_braces_as_in_kea_shell() {
     let services = ["dhcp4", "", "dhcp6"].map(str::to_owned);
-    let expected = "{ \"command\": \"c\", \"service\": [\"dhcp4\",\"dhcp6\"], \"arguments\": { \"a\": 1\n } }";
+    let expected =
+        "{ \"command\": \"c\", \"service\": [\"dhcp4\",\"dhcp6\"], \"arguments\": { \"a\": 1\n } }";
     assert_eq!(body("c", &services, "\"a\": 1\n"), expected);
     assert_eq!(body("c", &[], "\n"), "{ \"command\": \"c\" }");
 }

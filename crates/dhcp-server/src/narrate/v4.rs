@@ -34,7 +34,9 @@ pub(crate) fn tell(narrator: Narrator<'_>, notice: NoticeOf<V4>, octets: &[u8], 
                 let (label, kind) = (label(&message), kind(&message));
                 let (local, interface) = (ingress.local, narrator.interface(ingress.interface));
                 let source = source.ip();
-                format!("{label}: {kind} received from {source} to {local} on interface {interface}")
+                format!(
+                    "{label}: {kind} received from {source} to {local} on interface {interface}"
+                )
             });
         }
         (Notice::Malformed(index), _) => {

@@ -52,7 +52,9 @@ pub(crate) fn tell(
                 let (label, kind) = (label(&packet.message()), kind(&packet.message()));
                 let (source, local) = (source.ip(), ingress.local);
                 let interface = narrator.interface(ingress.interface);
-                format!("{label}: {kind} received from {source} to {local} on interface {interface}")
+                format!(
+                    "{label}: {kind} received from {source} to {local} on interface {interface}"
+                )
             });
         }
         (Notice::Malformed(index), _) => {

@@ -11,7 +11,8 @@ use testbed::Debian13;
 use testbed::debian::LEASES;
 
 use crate::common::{
-    TempFolder, configuration, confine, free_port, has_debian_13, require, run_bounded, waited_until,
+    TempFolder, configuration, confine, free_port, has_debian_13, require, run_bounded,
+    waited_until,
 };
 
 const HEADER4: &str = "address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,fqdn_rev,\

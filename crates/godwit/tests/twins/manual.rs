@@ -12,9 +12,8 @@ use crate::common::manual::{keys, page, quoted, rows};
 fn statuses(digit: char, row: &str) -> Vec<String> {
     if let Some(command) = row.strip_prefix("command ") {
         let page = page("commands.md");
-        let is_named = |cell: &str| {
-            quoted(cell).any(|name| name.replace('#', &digit.to_string()) == command)
-        };
+        let is_named =
+            |cell: &str| quoted(cell).any(|name| name.replace('#', &digit.to_string()) == command);
         let found = rows(&page, "Command").into_iter().filter(|row| is_named(row[0]));
         return found.map(|row| row[1].to_owned()).collect();
     }

@@ -73,20 +73,22 @@ fn start(make: Make, twin: &Twin) -> Result<Observed, String> {
     // A DHCPv6 server of Kea has no identifier where loopback is the only interface.
     let identifier = r#""server-id": { "type": "EN", "enterprise-id": 1, "identifier": "0102" }, "#;
     let needs_identifier = twin.family == Family::V6 && !twin.config.contains("\"server-id\"");
-    let config = if needs_identifier { identifier.to_owned() } else { String::new() } + &twin.config;
-    let setup =
-        Setup { family: twin.family, config: &config, has_commands: true, persists: true, link: None };
+    let config =
+        if needs_identifier { identifier.to_owned() } else { String::new() } + &twin.config;
+    let setup = Setup {
+        family: twin.family,
+        config: &config,
+        has_commands: true,
+        persists: true,
+        link: None,
+    };
     let begun_s = now_s();
     let daemon = Daemon::start_in(folder, make, setup, LIMIT)?;
     Ok(Observed::new(make, daemon, begun_s))
 }
 
 /// Plays `twin` on `make`; `look` is called after each step with its number.
-fn play(
-    make: Make,
-    twin: &Twin,
-    mut look: impl FnMut(usize, &mut Observed),
-) -> Result<(), String> {
+fn play(make: Make, twin: &Twin, mut look: impl FnMut(usize, &mut Observed)) -> Result<(), String> {
     let mut observed = start(make, twin)?;
     let scenario = twin.scenario();
     let mut player = Player::new(&scenario);
