@@ -169,6 +169,6 @@ fn messages_of_v6_are_told_under_keas_names() {
     assert_eq!(lines[4], format!("kea-dhcp6.leases DHCP6_LEASE_ALLOC {client}: {leased}"));
     let delegated = "lease for prefix 2001:db8:1::/56 and iaid=6 has been allocated";
     assert_eq!(lines[9], format!("kea-dhcp6.leases DHCP6_PD_LEASE_RENEW {client}: {delegated}"));
-    let received = "SOLICIT (type 1) from [fe80::7%3]:546 on interface number 4";
+    let received = "SOLICIT (type 1) received from fe80::7 to :: on interface number 4";
     assert_eq!(lines[13], format!("kea-dhcp6.packets DHCP6_PACKET_RECEIVED {client}: {received}"));
 }
