@@ -18,6 +18,9 @@ use crate::subjects::process::Make;
 /// Ends the signatures of sequences in a shared network.
 const IN_A_NETWORK: &str = ", in a shared network";
 
+/// Ends the signature where Kea gives what is reserved for the client.
+const FURTHER: &str = ", reserved for it";
+
 /// Ends the signature where an address is concerned that is reserved for another client.
 const RESERVED: &str = ", reserved for another";
 
@@ -177,6 +180,9 @@ impl Comparison {
                     found.text = found.text.replace("another address", "an earlier pool");
                 }
                 found.text += &holds.end(sent, other, rested);
+                if other.is_some_and(|it| self.protocol.is_reserved_for_it(scope, sent, it)) {
+                    found.text += FURTHER;
+                }
                 if self.protocol.is_reserved_for_another(scope, sent) {
                     found.text += RESERVED;
                 }

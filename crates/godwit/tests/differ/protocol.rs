@@ -89,6 +89,11 @@ pub(super) trait Protocol: Sync {
         false
     }
 
+    /// Returns whether what is `leased` is reserved in `scope` for the client of a message.
+    fn is_reserved_for_it(&self, _: &Value, _asked: &ClientMessage, _leased: &str) -> bool {
+        false
+    }
+
     /// Returns whether `reply` gives something of another subnet than that whose link `relay` names.
     fn is_from_another_subnet(&self, _relay: &Value, _reply: &Fields) -> bool {
         false

@@ -134,7 +134,14 @@ impl Protocol for V4 {
 
     fn is_reserved_for_another(&self, scope: &Value, asked: &ClientMessage) -> bool {
         let address = asked.address.as_deref().and_then(scopes::address);
-        address.is_some_and(|address| scopes::is_reserved(scope, address, &asked.identities))
+        let owner = address.and_then(|at| scopes::reserved(scope, at, &asked.identities));
+        owner == Some(false)
+    }
+
+    fn is_reserved_for_it(&self, scope: &Value, asked: &ClientMessage, leased: &str) -> bool {
+        let address = scopes::address(leased);
+        let owner = address.and_then(|at| scopes::reserved(scope, at, &asked.identities));
+        owner == Some(true)
     }
 
     fn longer_lifetime(&self, field: &str) -> Option<&'static str> {
@@ -225,6 +232,10 @@ impl Protocol for V4Direct {
 
     fn is_reserved_for_another(&self, scope: &Value, asked: &ClientMessage) -> bool {
         V4.is_reserved_for_another(scope, asked)
+    }
+
+    fn is_reserved_for_it(&self, scope: &Value, asked: &ClientMessage, leased: &str) -> bool {
+        V4.is_reserved_for_it(scope, asked, leased)
     }
 
     fn longer_lifetime(&self, field: &str) -> Option<&'static str> {

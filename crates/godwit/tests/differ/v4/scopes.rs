@@ -30,16 +30,17 @@ pub(super) fn pool(scope: &Value, address: Ipv4Addr) -> Option<PoolNumber> {
     })
 }
 
-/// Returns whether `address` is reserved, and for no client with one of `identities`.
-pub(super) fn is_reserved(scope: &Value, address: Ipv4Addr, identities: &[String]) -> bool {
+/// Returns for whom `address` is reserved: for a client with one of `identities` (true), for others
+/// alone, or for nobody.
+pub(super) fn reserved(scope: &Value, address: Ipv4Addr, identities: &[String]) -> Option<bool> {
     let address = address.to_string();
     let hosts = subnets(scope).iter().filter_map(|subnet| subnet["reservations"].as_array());
     let mut owners = hosts.flatten().filter(|host| host["ip-address"] == address).peekable();
     let is_own = |host: &Value| {
-        let kinds = ["hw-address", "client-id"].into_iter();
-        let own = kinds.filter_map(|kind| Some(host[kind].as_str()?.replace(':', "")));
+        let mut own = ["hw-address", "client-id"].iter().filter_map(|kind| host[*kind].as_str());
         // The hardware address of a message has the length of its field.
-        own.into_iter().any(|own| identities.iter().any(|identity| identity.starts_with(&own)))
+        own.any(|own| identities.iter().any(|one| one.starts_with(&own.replace(':', ""))))
     };
-    owners.peek().is_some() && !owners.any(is_own)
+    owners.peek()?;
+    Some(owners.any(is_own))
 }
