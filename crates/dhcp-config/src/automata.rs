@@ -1,5 +1,5 @@
-//! The regular expressions of a configuration: each is compiled once, however often it is written, and
-//! all together have a bound of memory, and so of the time that compiling them takes.
+//! The regular expressions of a configuration: each is compiled once, however often it is written,
+//! and all together have a bound of memory, and so of the time that compiling them takes.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,8 @@ use crate::shared::CharacterSet;
 
 /// Bytes of all automata together.
 const ALL_MAX_BYTES: usize = 32 << 20;
-/// Bytes that count for an expression that cannot be compiled: it may have taken the time of a large one.
+/// Bytes that count for an expression that cannot be compiled: it may have taken the time of a
+/// large one.
 const FAILED_BYTES: usize = 1 << 20;
 
 const TOO_MANY: &str = "the regular expressions of the configuration need automata of more than 32 \

@@ -26,8 +26,8 @@ pub struct Snapshot<'a> {
     /// Every reason why a lease goes without something that would not fit, by its own name, which
     /// needs no escape, with its count.
     pub omissions: &'a [(&'static str, u64)],
-    /// How often rows of hosts databases were read that are no whole reservation, by what becomes of
-    /// them; `None` without such databases.
+    /// How often rows of hosts databases were read that are no whole reservation, by what becomes
+    /// of them; `None` without such databases.
     pub host_rows: Option<&'a [(&'static str, u64)]>,
     /// How long it took to answer, per type of message.
     pub latencies: &'a [Latency],

@@ -53,8 +53,8 @@ pub(crate) async fn contained_task(task: impl Future<Output = ()>) {
     .await;
 }
 
-/// Panics where a test wants it: the first time that `place` is reached in a process whose environment
-/// names it in [`tests::PLANTED`].
+/// Panics where a test wants it: the first time that `place` is reached in a process whose
+/// environment names it in [`tests::PLANTED`].
 #[cfg(test)]
 pub(crate) fn planted(place: &str) {
     tests::plant(place);

@@ -3,8 +3,8 @@
 //!
 //! What the configuration leaves open comes from the stored DUID when that is of the wanted type,
 //! else it is generated. As in Kea, a file that holds no DUID keeps no server from starting: it is
-//! set aside under another name, a warning says so, and a new DUID is made where none is configured.
-//! A file that cannot be read stops the server, since what it holds may be sound.
+//! set aside under another name, a warning says so, and a new DUID is made where none is
+//! configured. A file that cannot be read stops the server, since what it holds may be sound.
 
 use std::borrow::Borrow;
 use std::fs::{self, File, OpenOptions};

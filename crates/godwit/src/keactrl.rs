@@ -221,7 +221,8 @@ fn running(pid_file: &Path, program: &str) -> Option<u32> {
     names.into_iter().flatten().any(|name| is_command(command.trim_end(), name)).then_some(pid)
 }
 
-/// Returns whether `command` is `name` as the kernel keeps it, cut after 15 bytes (proc_pid_comm(5)).
+/// Returns whether `command` is `name` as the kernel keeps it, cut after 15 bytes
+/// (proc_pid_comm(5)).
 fn is_command(command: &str, name: &OsStr) -> bool {
     let name = name.as_encoded_bytes();
     command.as_bytes() == &name[..name.len().min(15)]

@@ -1,4 +1,5 @@
-//! Progress of a long test, for the program that started it: the output of a test is seen when it ends.
+//! Progress of a long test, for the program that started it: the output of a test is seen when it
+//! ends.
 
 use std::fs;
 use std::path::PathBuf;
@@ -19,7 +20,8 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// The progress of a test with `total` cases; nothing is written unless [`PROGRESS_FILE`] is set.
+    /// The progress of a test with `total` cases; nothing is written unless [`PROGRESS_FILE`] is
+    /// set.
     #[must_use]
     pub fn of(total: u64) -> Self {
         Self { file: std::env::var_os(PROGRESS_FILE).map(PathBuf::from), total, noted: None }

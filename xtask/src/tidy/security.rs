@@ -1,4 +1,5 @@
-//! The rule on `docs/book/security.md`: every vulnerability of its table names tests, and those exist.
+//! The rule on `docs/book/security.md`: every vulnerability of its table names tests, and those
+//! exist.
 
 use super::finding::Finding;
 use super::workspace::Workspace;
@@ -29,7 +30,8 @@ pub(crate) fn check(workspace: &Workspace, findings: &mut Vec<Finding>) {
     }
 }
 
-/// What is wrong with the last cell of `row`, which reads "`crate`: `test`, `test`; `crate`: `test`".
+/// What is wrong with the last cell of `row`, which reads "`crate`: `test`, `test`; `crate`:
+/// `test`".
 fn problems(
     row: &str,
     folder: impl Fn(&str) -> Option<String>,

@@ -1,5 +1,6 @@
-//! Files that a server writes: no two of its uses may share one. A log that is written into the lease
-//! file, or leases that take the place of the configuration file, cost what the file had before.
+//! Files that a server writes: no two of its uses may share one. A log that is written into the
+//! lease file, or leases that take the place of the configuration file, cost what the file had
+//! before.
 
 use std::collections::BTreeMap;
 
@@ -52,8 +53,8 @@ fn resolved(kind: PathKind, name: &str, policy: &SecurityPolicy) -> Option<Strin
     }
 }
 
-/// Reports that the file `name`, which `key` names, has another use already. Several logs may have one
-/// file.
+/// Reports that the file `name`, which `key` names, has another use already. Several logs may have
+/// one file.
 pub(super) fn check(kind: PathKind, key: &str, name: Placed<&str>, findings: &mut Findings) {
     let policy = &findings.security;
     if policy.enforcement == Enforcement::Unchecked {
@@ -82,7 +83,8 @@ pub(super) fn check(kind: PathKind, key: &str, name: Placed<&str>, findings: &mu
     findings.written.entry(path).or_insert((kind, name.at));
 }
 
-/// Returns the file that `path` is, that the server keeps next to `path`, or that it keeps `path` next to.
+/// Returns the file that `path` is, that the server keeps next to `path`, or that it keeps `path`
+/// next to.
 fn clash(kind: PathKind, path: &str, written: &WrittenFiles) -> Option<(String, At)> {
     let same = written.get(path).map(|(_, at)| (path.to_owned(), *at));
     let next_to = |suffix: &&str| {

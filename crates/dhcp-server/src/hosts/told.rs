@@ -1,5 +1,5 @@
-//! Rows of hosts databases that are left out or taken in part: counted each time that they are read,
-//! reported once.
+//! Rows of hosts databases that are left out or taken in part: counted each time that they are
+//! read, reported once.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! A server of which each part makes one mistake: it goes on, says so and counts it. The server is a
-//! process of its own, since its panic hook is.
+//! A server of which each part makes one mistake: it goes on, says so and counts it. The server is
+//! a process of its own, since its panic hook is.
 
 use std::collections::BTreeSet;
 use std::fs;

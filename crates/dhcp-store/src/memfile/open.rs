@@ -436,8 +436,8 @@ fn lock_live(file: &dyn LogFile, live: &Path) -> Result<(), OpenError> {
     is_ours.then_some(()).ok_or_else(|| OpenError::InUse(live.to_owned()))
 }
 
-/// Kea's clean-up may go on when its server has stopped; it deletes what we would load. What cannot be
-/// read as its PID file is none.
+/// Kea's clean-up may go on when its server has stopped; it deletes what we would load. What cannot
+/// be read as its PID file is none.
 fn refuse_while_kea_cleans(storage: &dyn Storage, files: &LeaseFiles) -> Result<(), OpenError> {
     let Ok(Some(file)) = storage.open(&files.pid) else { return Ok(()) };
     let mut text = [0; 20];
@@ -489,8 +489,8 @@ fn earlier_files(files: &LeaseFiles, has_completed: bool) -> Vec<&Path> {
     }
 }
 
-/// The lease file `path` and what is in it; or, when it is damaged, a sound file with the rows that it
-/// has, under its name. The path that the damaged one was copied to goes to `set_aside`.
+/// The lease file `path` and what is in it; or, when it is damaged, a sound file with the rows that
+/// it has, under its name. The path that the damaged one was copied to goes to `set_aside`.
 fn find_or_salvage<F: Rows>(
     storage: &dyn Storage,
     files: &LeaseFiles,

@@ -23,10 +23,10 @@ const SECTOR: u64 = 512;
 pub(super) type Salvaged = (Arc<dyn LogFile>, PathBuf);
 
 /// Replaces the lease file `path` by one with a header and the octets from its first row on, after
-/// copying it to `X.broken-TIME`. Returns the new file and the path of the copy. A file without a row
-/// of this family is taken for another program's when it is the live one, whose name was configured;
-/// then nothing is done and the result is `None`. The server itself names the files next to it, so
-/// those are replaced whatever they hold.
+/// copying it to `X.broken-TIME`. Returns the new file and the path of the copy. A file without a
+/// row of this family is taken for another program's when it is the live one, whose name was
+/// configured; then nothing is done and the result is `None`. The server itself names the files
+/// next to it, so those are replaced whatever they hold.
 ///
 /// # Errors
 ///

@@ -138,8 +138,8 @@ impl Storage for DiskStorage {
     }
 }
 
-/// Gives the folder `path`, which stands where a file has to be, another name: what is in it is not ours
-/// to delete.
+/// Gives the folder `path`, which stands where a file has to be, another name: what is in it is not
+/// ours to delete.
 fn set_folder_aside(path: &Path) -> io::Result<()> {
     let named = |number: u32| {
         let mut name = path.as_os_str().to_owned();

@@ -208,8 +208,8 @@ fn through_file<P: Hostile>(leases: &[P::Lease], path: &Path) {
     }
 }
 
-/// Tables of a database of each version, each written by a thread of its own: leases are made once for
-/// all of them.
+/// Tables of a database of each version, each written by a thread of its own: leases are made once
+/// for all of them.
 fn come_back_from_tables<P: Hostile>(backend: Backend) {
     let Some(place) = Place::new(backend, "language") else { return };
     let versions = Schema::ALL.into_iter().filter(|schema| schema.statements(backend).is_some());

@@ -1,5 +1,5 @@
-//! The judge of the datagram suites: attacks a server, and finds that it ended, grew, or left honest
-//! clients without an answer.
+//! The judge of the datagram suites: attacks a server, and finds that it ended, grew, or left
+//! honest clients without an answer.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use super::family;
 
 /// Hostile datagrams between two answers to honest clients.
 const BURST: u64 = 32;
-/// Share of the datagrams after which memory is looked at first: by then the hostile clients have all
-/// leases that they can get, and every buffer is in use.
+/// Share of the datagrams after which memory is looked at first: by then the hostile clients have
+/// all leases that they can get, and every buffer is in use.
 const WARM_SHARE: f64 = 0.4;
-/// Growth of a server after that, in KiB, for fragmentation of the heap. Of a million datagrams 600,000
-/// follow, so 17 octets kept of each would be more.
+/// Growth of a server after that, in KiB, for fragmentation of the heap. Of a million datagrams
+/// 600,000 follow, so 17 octets kept of each would be more.
 const GROWTH_MAX_KIB: u64 = 10_000;
 /// Datagrams from which on honest clients must be served in each second: those of
 /// `cargo xtask hostile`, which runs one suite at a time.

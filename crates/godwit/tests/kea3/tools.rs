@@ -236,8 +236,8 @@ fn another_clean_up_is_kept_away_and_versions_are_keas() {
     assert!(path.join("x.1").exists() && !path.join("x.2").exists());
     running.kill().expect("it is ours");
     running.wait().expect("it is ours");
-    // Another program may have the number of a clean-up that has ended, and a link under the name leads
-    // to another file.
+    // Another program may have the number of a clean-up that has ended, and a link under the name
+    // leads to another file.
     fs::write(path.join("precious"), format!("{}\n", std::process::id())).expect("the same");
     fs::remove_file(path.join("x.pid")).expect("it was written");
     symlink("precious", path.join("x.pid")).expect("the same");
