@@ -29,6 +29,14 @@ impl Planted {
              | 3 | `netio` |\n| check | `sim` |\n",
         );
         planted.write("docs/design/dependencies.md", "# D\n\n| Crate |\n|---|\n| `libc` |\n");
+        planted.write(
+            "crates/netio/tests/main.rs",
+            "//! Tests.\n\n#[test]\nfn nothing_is_written() {}\n",
+        );
+        planted.write(
+            "docs/book/security.md",
+            "# S\n\n| Number | Test |\n|---|---|\n| CVE-1 | `netio`: `nothing_is_written` |\n",
+        );
         planted
     }
 

@@ -172,7 +172,10 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("db dump", &["godwit db dump mysql -4 -u kea -p secret -n leases -o leases4.csv"]),
     ("db upload", &["godwit db upload pgsql -4 -u kea -p secret -n leases -i leases4.csv"]),
     ("kea-lfc", &["godwit kea-lfc -4 -p lfc.pid -x l.2 -i l.1 -o l.output -f l.completed"]),
-    ("kea-shell", &["echo '\"max-period\": 60' | godwit kea-shell --service dhcp4 dhcp-disable"]),
+    (
+        "kea-shell",
+        &["godwit kea-shell --service dhcp4 dhcp-disable # then \"max-period\": 60 and Ctrl-D"],
+    ),
     ("keactrl", &["godwit keactrl status", "godwit keactrl start -s dhcp4"]),
     ("advise", &["godwit advise /etc/kea/kea-dhcp4.conf --leases /var/lib/kea/kea-leases4.csv"]),
     ("ubench", &["godwit ubench memfile sqlite --records 1000"]),

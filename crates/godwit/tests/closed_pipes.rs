@@ -50,7 +50,10 @@ const ROWS: &[(Ends, &str)] = &[
     (ByItself, "db version sqlite -n FOLDER/none"),
     (ByItself, "db dump sqlite -4 -n FOLDER/none -o FOLDER/leases"),
     (ByItself, "db upload sqlite -4 -n FOLDER/none -i FOLDER/leases"),
+    (ByItself, "db recount sqlite -n FOLDER/none"),
     (ByItself, "kea-lfc -v"),
+    // Nobody listens at the port; its standard input is empty.
+    (ByItself, "kea-shell --host 127.0.0.1 --port 9 --timeout 5 list-commands"),
     (ByItself, "kea-lfc -4 -d -p FOLDER/pid -x FOLDER/2 -i FOLDER/1 -o FOLDER/o -f FOLDER/f"),
     (ByItself, "keactrl status -c WRONG"),
     (ByItself, "keactrl -v"),
