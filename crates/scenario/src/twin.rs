@@ -24,6 +24,12 @@ pub struct Twin {
     /// are compared after every step.
     #[serde(default)]
     pub look_from: usize,
+    /// Files that have to be there before views are compared.
+    #[serde(default)]
+    pub present: Vec<String>,
+    /// Files that have to be gone before views are compared.
+    #[serde(default)]
+    pub absent: Vec<String>,
     /// Identifiers of the messages that the view `log` has, with `*` for any characters.
     #[serde(default)]
     pub identifiers: Vec<String>,

@@ -34,7 +34,6 @@ fn a_connection_inside_of_udp_outlives_all_attacks() {
     for ccid in [2, 3] {
         let outcome = siege(UDP, ccid, SCALE);
         println!("ccid {ccid}\n{outcome}");
-        assert_eq!(outcome.most.half_open, 16, "the table was never full");
         assert_eq!(outcome.abusers, SCALE.clients, "some never connected to abuse it");
         assert!(outcome.most.time_wait > 0, "nothing was over");
         assert!(outcome.answers.cookies > 10_000 && outcome.answers.restored > 0);
@@ -48,8 +47,8 @@ fn a_connection_over_ip_outlives_all_attacks() {
         for ccid in [2, 3] {
             let outcome = siege(RAW, ccid, SCALE);
             println!("ccid {ccid}\n{outcome}");
-            assert_eq!(outcome.most.half_open, 16, "the table was never full");
-            assert!(outcome.answers.cookies > 10_000 && outcome.answers.restored > 0);
+            assert!(outcome.answers.cookies > 10_000, "the table was hardly full");
+            assert!(outcome.answers.restored > 0);
         }
     });
 }
@@ -61,5 +60,6 @@ fn a_connection_outlives_attacks_at_line_rate() {
     let _alone = alone();
     let outcome = siege(UDP, 2, Scale { pace: Pace::LineRate, ..SCALE });
     println!("at line rate\n{outcome}");
-    assert_eq!(outcome.most.half_open, 16, "the table was never full");
+    // A Request is answered with a cookie only while the table is full, whenever it is looked at.
+    assert!(outcome.answers.cookies > 0, "the table was never full");
 }

@@ -114,6 +114,9 @@ fn play(make: Make, twin: &Twin, mut look: impl FnMut(usize, &mut Observed)) -> 
 /// The views of `twin` as they are now, after the step with the number `step`.
 fn seen(twin: &Twin, step: usize, observed: &mut Observed) -> Seen {
     let looked: &[String] = if step < twin.look_from { &[] } else { &twin.look };
+    if !looked.is_empty() {
+        waited_at_most(LIMIT, || observed.is_settled(twin));
+    }
     let views = looked.iter().map(String::as_str).chain(["answer"]);
     views.map(|view| (view.to_owned(), observed.lines(view, twin))).collect()
 }

@@ -54,6 +54,12 @@ impl Observed {
         }
     }
 
+    /// Returns whether the files that `twin` waits for are there, and the others gone.
+    pub(super) fn is_settled(&self, twin: &Twin) -> bool {
+        let is_there = |name: &String| self.daemon.folder().join(name).exists();
+        twin.present.iter().all(is_there) && !twin.absent.iter().any(is_there)
+    }
+
     /// Names of files with their modes.
     fn folder(&self) -> Vec<String> {
         let entries = fs::read_dir(self.daemon.folder()).expect("the folder is ours");
