@@ -71,7 +71,7 @@ enum Labels {
     Operation,
     /// `subnet`, `subnet_id`.
     Subnet,
-    /// The same and `pool`, empty for the whole subnet.
+    /// `subnet`, `subnet_id` and `pool`, which is empty for the whole subnet.
     Pool,
     /// `subnet`, `subnet_id`, `context`.
     Context,
@@ -144,7 +144,7 @@ const TYPES_6: (&[&str], &[&str]) = (
 /// Reasons of failed allocations that it knows, behind `v4-allocation-fail-`.
 const CONTEXTS: [&str; 4] = ["shared-network", "subnet", "no-pools", "classes"];
 
-/// What is counted of subnets and pools, with the metric that shows it.
+/// Statistics of subnets and pools, each with the metric that shows it.
 const OF_LEASES_4: [(&str, &str); 7] = [
     ("assigned-addresses", "addresses_assigned_total"),
     ("declined-addresses", "addresses_declined_total"),

@@ -109,7 +109,7 @@ async fn exchange(request: &CommandRequest) -> Result<CommandResponse, String> {
     sent(stream, request).await
 }
 
-/// What TLS believes and shows.
+/// Returns the settings of TLS: authorities that are believed, and the own certificate.
 fn client_config(tls: &ClientTls) -> Result<ClientConfig, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider)

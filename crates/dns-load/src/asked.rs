@@ -65,7 +65,7 @@ impl Asking {
         self.edns.cookie
     }
 
-    /// What is asked of a server at `port`, with `cookie` among the options of EDNS.
+    /// Returns the queries to a server at `port`, with `cookie` among the options of EDNS.
     pub(crate) fn asked(&self, port: u16, cookie: Option<EdnsOption>) -> Result<Asked, Failure> {
         if self.zone_like.is_none() && self.size.is_given() {
             return Err(("--names and --zone take --zone-like".into(), 2));

@@ -27,7 +27,7 @@ pub(crate) struct Captured {
     pub(crate) workload: Workload,
     /// When each was caught, nanoseconds since 1970.
     pub(crate) times_ns: Vec<u64>,
-    /// What became of the packets: those with other messages than queries of one question, or longer
+    /// Counts of the packets: those with other messages than queries of one question, or longer
     /// ones, are unwanted.
     pub(crate) packets: PacketCounts,
     /// The largest answer that a query offers to take, octets.

@@ -14,7 +14,7 @@ use crate::edns::{COOKIE, EdnsOption, PLAIN_BYTES};
 /// Octets of the client's part, and of the server's part at least and at most.
 const CLIENT_BYTES: usize = 8;
 const SERVER_BYTES: std::ops::RangeInclusive<usize> = 8..=32;
-/// How often the server is asked, and for how long each answer is awaited.
+/// The server is asked so often at most, and each answer is awaited for so long.
 const ATTEMPTS: u16 = 3;
 const PATIENCE: Duration = Duration::from_secs(1);
 

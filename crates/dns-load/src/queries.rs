@@ -1,4 +1,4 @@
-//! What is asked: queries made once before a run, from a file of queries, a zone or a capture.
+//! Queries, made once before a run from a file of queries, a zone or a capture.
 
 use dns_wire::header::HEADER_BYTES;
 use dns_wire::{Kind, Message, Query};

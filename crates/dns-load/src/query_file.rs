@@ -15,10 +15,10 @@ use crate::queries::Workload;
 const PROBLEMS_MAX: usize = 10;
 /// The EDNS payload of a query whose flags ask for EDNS while no other one is set.
 pub(crate) const EDNS_BYTES: u16 = 4_096;
-/// How a text in UTF-8 may begin without meaning anything by it.
+/// Octets with which a text in UTF-8 may begin without a meaning.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// What is done with lines that are no queries.
+/// The way in which lines are taken that are no queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BadLines {
     /// The file is refused.
@@ -27,7 +27,7 @@ pub(crate) enum BadLines {
     Skip,
 }
 
-/// What a file of queries holds.
+/// The contents of a file of queries.
 #[derive(Debug)]
 pub(crate) struct QueryFile {
     /// The queries.
@@ -54,7 +54,7 @@ struct Word<'t> {
     text: &'t [u8],
 }
 
-/// What is wrong with a line: the column, from 1, and why.
+/// A fault of a line: the column, from 1, and the reason.
 struct Problem {
     column: usize,
     why: String,

@@ -19,7 +19,7 @@ pub struct Query<'a> {
     pub recursion_desired: bool,
     /// Add an OPT record.
     pub edns: Option<Edns>,
-    /// What the OPT record holds.
+    /// Options of the OPT record.
     pub options: EdnsOptions<'a>,
 }
 

@@ -64,7 +64,7 @@ fn record(socket: &UdpSocket, is_over: &AtomicBool) -> Vec<Vec<u8>> {
     }
 }
 
-/// What `command` asks a server of when it is told the server's port by `words`.
+/// Returns the queries of `command`, which is told the server's port by `words`.
 fn asked(command: &mut Command, words: impl FnOnce(SocketAddr) -> Vec<String>) -> Vec<Vec<u8>> {
     let recorder = Recorder::start();
     command.args(words(recorder.address)).stdin(Stdio::null());

@@ -9,7 +9,7 @@ use std::path::Path;
 use measure::plan::{Durability, Headline, Protocol};
 use measure::record::{FlushCost, Run, Trial};
 use measure::report::format;
-use measure::report::headline::{self, Shown};
+use measure::report::headline::{self, HeadlineText};
 use measure::summary::{self, RestartResult, ServerResult, Summary};
 
 use crate::bench::grouped;
@@ -109,7 +109,7 @@ fn headlines(summary: &Summary) -> String {
     for result in &summary.results {
         let shown = headline::shown(summary, result);
         let figure = match &shown {
-            Some(Shown { figure, unit, of }) => format!("{figure}{unit}  {of}"),
+            Some(HeadlineText { figure, unit, of }) => format!("{figure}{unit}  {of}"),
             None => "not measured".to_owned(),
         };
         let cells = format!("  {}", figure.trim_end());

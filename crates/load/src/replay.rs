@@ -12,7 +12,7 @@ use packet_wire::pcap::{PcapError, Reader};
 pub struct Recording {
     /// Nanoseconds since 1970, ascending; at least one.
     pub times_ns: Vec<u64>,
-    /// What became of the packets; `None` for a lease file.
+    /// Counts of the packets; `None` for a lease file.
     pub packets: Option<PacketCounts>,
 }
 
@@ -25,12 +25,12 @@ impl Recording {
     }
 }
 
-/// How many packets a capture has, and what became of each.
+/// Counts of the packets of a capture by what became of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketCounts {
     /// All of them.
     pub read: u64,
-    /// Those that are used.
+    /// Packets that are used.
     pub used: u64,
     /// Datagrams to other ports.
     pub other_ports: u64,

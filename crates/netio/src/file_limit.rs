@@ -1,4 +1,4 @@
-//! How many files, sockets among them, a process may have open (`RLIMIT_NOFILE`, getrlimit(2)).
+//! The limit of open files of a process, sockets among them (`RLIMIT_NOFILE`, getrlimit(2)).
 #![allow(unsafe_code, reason = "getrlimit, setrlimit")]
 
 use std::io;

@@ -15,13 +15,13 @@ pub struct ScopedAddress {
     pub scope: u32,
 }
 
-/// Whether an address is one of a single link, which leads somewhere only together with an interface.
+/// Returns whether an address is one of a single link, which needs an interface to lead anywhere.
 #[must_use]
 pub const fn is_link_local(address: IpAddr) -> bool {
     matches!(address, IpAddr::V6(address) if address.is_unicast_link_local())
 }
 
-/// Whether an address may be said together with an interface: one of a link, or a group.
+/// Returns whether an address may stand together with an interface: one of a link, or a group.
 const fn takes_scope(address: IpAddr) -> bool {
     matches!(address, IpAddr::V6(v6) if v6.is_multicast()) || is_link_local(address)
 }

@@ -11,7 +11,7 @@ use crate::pace::Schedule;
 use crate::packet::Packet;
 use crate::random::LibcRandom;
 
-/// Where the files of netsniff-ng are that `#include <NAME>` finds.
+/// The folder of netsniff-ng, in which `#include <NAME>` finds files.
 const SYSTEM_FOLDER: &str = "/etc/netsniff-ng";
 
 /// Where packets come from.

@@ -10,7 +10,7 @@ use packet_gen::language::{self, Settings};
 
 use crate::reference::{FRAMES, hex, theirs, trafgen};
 
-/// What trafgen does with a file that it does not read as godwit does.
+/// Behaviour of trafgen with a file that it does not read as godwit does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Deviation {
     Quirk,

@@ -24,7 +24,7 @@ pub struct CapturedDatagram<'a> {
     pub source: SocketAddr,
     /// Address and port of the receiver.
     pub destination: SocketAddr,
-    /// What it carries.
+    /// The payload.
     pub payload: &'a [u8],
 }
 
@@ -92,9 +92,9 @@ pub fn datagram<'a>(record: &Record<'a>) -> Result<CapturedDatagram<'a>, SkipRea
 }
 
 /// A datagram, the reason why there is none, or `None` for a packet that ends too early.
-type Found<'a> = Result<CapturedDatagram<'a>, Option<SkipReason>>;
+type DatagramResult<'a> = Result<CapturedDatagram<'a>, Option<SkipReason>>;
 
-fn ipv4(packet: &[u8]) -> Found<'_> {
+fn ipv4(packet: &[u8]) -> DatagramResult<'_> {
     let head = packet.first_chunk::<20>().ok_or(None)?;
     let header_len = usize::from(head[0] & 0xf) * 4;
     let total_len = usize::from(u16::from_be_bytes([head[2], head[3]]));
@@ -116,7 +116,7 @@ fn ipv4(packet: &[u8]) -> Found<'_> {
     udp(address(12), address(16), segment)
 }
 
-fn ipv6(packet: &[u8]) -> Found<'_> {
+fn ipv6(packet: &[u8]) -> DatagramResult<'_> {
     let (head, mut rest) = packet.split_first_chunk::<40>().ok_or(None)?;
     let payload_len = usize::from(u16::from_be_bytes([head[4], head[5]]));
     if payload_len != 0 {
@@ -150,7 +150,7 @@ fn ipv6(packet: &[u8]) -> Found<'_> {
     udp(address(8), address(24), rest)
 }
 
-fn udp(source: IpAddr, destination: IpAddr, segment: &[u8]) -> Found<'_> {
+fn udp(source: IpAddr, destination: IpAddr, segment: &[u8]) -> DatagramResult<'_> {
     let (head, rest) = segment.split_first_chunk::<8>().ok_or(None)?;
     let port = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
     let payload_len = match usize::from(port(4)) {

@@ -32,7 +32,7 @@ const SWITCH_BROADCOM_FIRST: u32 = 282;
 const SWITCH_MARVELL: u32 = 283;
 const SWITCH_MARVELL_TYPED: u32 = 284;
 
-/// What follows a link header, by EtherType.
+/// EtherTypes of packets behind a link header.
 const TYPE_IPV4: u16 = 0x0800;
 const TYPE_IPV6: u16 = 0x86dd;
 /// VLAN tags of any kind: 802.1Q, 802.1ad and what was written before that.
@@ -41,7 +41,7 @@ const TYPES_MPLS: [u16; 2] = [0x8847, 0x8848];
 const TYPE_PPPOE: u16 = 0x8864;
 /// Numbers from here on are EtherTypes; those below are lengths (IEEE 802.3).
 const TYPE_MIN: u16 = 0x0600;
-/// What follows PPP.
+/// Protocol numbers of PPP.
 const PPP_IPV4: u16 = 0x0021;
 const PPP_IPV6: u16 = 0x0057;
 /// Link headers inside one another, and tags in a row, at most.
@@ -137,7 +137,7 @@ fn ethernet(frame: &[u8], type_at: usize) -> Result<&[u8], LinkError> {
     if ether_type < TYPE_MIN { llc(payload) } else { typed(ether_type, payload) }
 }
 
-/// What an EtherType names, through VLAN tags, labels of MPLS and sessions of PPPoE.
+/// Returns the packet that an EtherType names, through VLAN tags, MPLS labels and PPPoE.
 fn typed(ether_type: u16, payload: &[u8]) -> Result<&[u8], LinkError> {
     let (mut ether_type, mut payload) = (ether_type, payload);
     for _ in 0..DEPTH_MAX {
@@ -214,7 +214,7 @@ fn wireless(frame: &[u8]) -> Result<&[u8], LinkError> {
     llc(behind(frame, len)?)
 }
 
-/// What stands behind the header of a packet tap.
+/// Returns the frame behind the header of a packet tap.
 fn tapped(frame: &[u8]) -> Result<&[u8], LinkError> {
     behind(frame, usize::try_from(word_little(frame, 0)?).map_err(|_| LinkError::Header)?)
 }

@@ -10,9 +10,9 @@ use crate::format::{Family, Scenario, Step, Verdict, check};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Twin {
-    /// What the twin compares, one sentence.
+    /// The subject of the comparison, one sentence.
     pub title: String,
-    /// Which protocol.
+    /// The protocol.
     pub family: Family,
     /// Rows of the manual's tables that the twin compares: keys and commands by their names.
     #[serde(default)]
@@ -61,13 +61,13 @@ pub struct Difference {
     pub kea: Option<String>,
     /// Rows of the manual that the difference is about; all rows of the twin where it is left out.
     pub rows: Option<Vec<String>>,
-    /// Who is right.
+    /// The judgement: which server is right.
     pub verdict: Verdict,
-    /// What differs and why.
+    /// The difference and its reason.
     pub note: String,
 }
 
-/// Which of the two servers a line is of.
+/// The server that a line is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Maker {
     /// This project's server.

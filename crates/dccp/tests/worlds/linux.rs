@@ -12,7 +12,7 @@ use crate::worlds::world::SECOND;
 /// Changes in each Request and Response: no short numbers, no ECN. Both are Mandatory.
 const CHANGES: [u8; 10] =
     [1, 32, 4, number::ALLOW_SHORT_SEQNOS, 0, 1, 32, 4, number::ECN_INCAPABLE, 1];
-/// What an end with CCID 3 alone insists on in each Request and Response: feature 192 both ways,
+/// Features that an end with CCID 3 alone insists on in each Request and Response: 192 both ways,
 /// which only CCID 3 has.
 const INSISTS: [u8; 10] =
     [1, 32, 4, number::SEND_LOSS_EVENT_RATE, 1, 1, 34, 4, number::SEND_LOSS_EVENT_RATE, 1];

@@ -55,7 +55,7 @@ pub trait Vocabulary {
     /// Compiles a regular expression of `match`.
     ///
     /// # Errors
-    /// What is wrong with it, as a phrase for the operator.
+    /// The fault, as a phrase for the operator.
     fn pattern(&mut self, source: &str) -> Result<Pattern, String> {
         Pattern::new(source)
     }

@@ -248,7 +248,7 @@ pub struct GodwitSettings {
     pub shards: Shards,
     /// How long an offered address is held for the client. Default 10000 ms.
     pub hold_time_ms: u32,
-    /// Whether metrics have the names of kea-exporter, too. Default false.
+    /// Metrics have the names of kea-exporter, too. Default false.
     pub kea_exporter_metrics: bool,
     /// Whether joined datagrams are taken in one piece and replies leave with UDP segmentation
     /// offload. Default false.

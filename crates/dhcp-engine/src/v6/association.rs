@@ -190,7 +190,7 @@ impl<'m> Associations<'m> {
         self.count == 0
     }
 
-    /// Those that are leased to, in the order of the message, addresses before prefixes.
+    /// Returns the associations that are leased to, in the order of the message, addresses first.
     pub fn iter(&self) -> impl Iterator<Item = &Association<'m>> {
         self.leased[..self.count].iter().flatten()
     }

@@ -109,7 +109,7 @@ impl Planted {
         }
     }
 
-    /// What the unix socket answers to `command`; empty when the connection ends without an answer.
+    /// Returns the answer of the unix socket to `command`; empty when the connection ends without.
     fn unix(&self, command: &Value) -> String {
         let stream = UnixStream::connect(self.folder.join("ctl")).unwrap();
         told(stream, &command.to_string())

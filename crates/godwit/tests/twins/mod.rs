@@ -55,7 +55,7 @@ fn all() -> Vec<NamedTwin> {
 }
 
 /// Views after one step: each with its name.
-type Seen = Vec<(String, Vec<String>)>;
+type StepViews = Vec<(String, Vec<String>)>;
 
 /// A line that one of the servers alone has after a step.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -112,7 +112,7 @@ fn play(make: Make, twin: &Twin, mut look: impl FnMut(usize, &mut Observed)) -> 
 }
 
 /// The views of `twin` as they are now, after the step with the number `step`.
-fn seen(twin: &Twin, step: usize, observed: &mut Observed) -> Seen {
+fn seen(twin: &Twin, step: usize, observed: &mut Observed) -> StepViews {
     let looked: &[String] = if step < twin.look_from { &[] } else { &twin.look };
     if !looked.is_empty() {
         waited_at_most(LIMIT, || observed.is_settled(twin));
@@ -149,7 +149,12 @@ fn lone_lines(view: &str, ours: &[String], keas: &[String]) -> Vec<Lone> {
 
 /// Differences without a verdict after a step; the numbers of verdicts that there were are added
 /// to `used`.
-fn unexplained(twin: &Twin, ours: &Seen, keas: &Seen, used: &mut BTreeSet<usize>) -> Vec<Lone> {
+fn unexplained(
+    twin: &Twin,
+    ours: &StepViews,
+    keas: &StepViews,
+    used: &mut BTreeSet<usize>,
+) -> Vec<Lone> {
     let mut faults = Vec::new();
     for ((view, own), (_, kea)) in ours.iter().zip(keas) {
         for lone in lone_lines(view, own, kea) {
@@ -163,7 +168,7 @@ fn unexplained(twin: &Twin, ours: &Seen, keas: &Seen, used: &mut BTreeSet<usize>
     faults
 }
 
-/// What is wrong with a twin: differences without a verdict, and verdicts without a difference.
+/// Returns the faults of a twin: differences without a verdict, verdicts without a difference.
 fn faults(named: &NamedTwin) -> Vec<String> {
     let twin = &named.twin;
     let mut keas = Vec::new();

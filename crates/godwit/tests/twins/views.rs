@@ -113,7 +113,7 @@ impl Observed {
         serde_json::from_str(&text).expect("an answer is JSON")
     }
 
-    /// How many messages it has received.
+    /// Returns the number of messages that it has received.
     pub(super) fn received(&mut self, family: Family) -> u64 {
         let name = if family == Family::V4 { "pkt4-received" } else { "pkt6-received" };
         let arguments = json!({ "name": name });

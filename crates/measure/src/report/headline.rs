@@ -7,7 +7,7 @@ use crate::summary::{CurvePoint, LongTrial, RestartResult, ServerResult, Summary
 
 /// A figure as people read it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Shown {
+pub struct HeadlineText {
     /// The number, with its sign where it is a bound.
     pub figure: String,
     /// Its unit; empty where the number has it.
@@ -16,7 +16,7 @@ pub struct Shown {
     pub of: String,
 }
 
-impl Shown {
+impl HeadlineText {
     fn new(figure: String, unit: &str, of: String) -> Self {
         Self { figure, unit: unit.to_owned(), of }
     }
@@ -24,58 +24,58 @@ impl Shown {
 
 /// The headline figure of `result`; `None` when it was not measured.
 #[must_use]
-pub fn shown(summary: &Summary, result: &ServerResult) -> Option<Shown> {
+pub fn shown(summary: &Summary, result: &ServerResult) -> Option<HeadlineText> {
     match summary.plan.headline {
         Headline::HighestRate => {
             let sign = if result.is_at_least { "≥ " } else { "" };
             let figure = format!("{sign}{}", format::rate(result.leases_per_s?));
             let unit = format!("{}/s", summary.plan.protocol.yields());
-            Some(Shown::new(figure, &unit, String::new()))
+            Some(HeadlineText::new(figure, &unit, String::new()))
         }
         Headline::StartUp => {
             let start = start(summary, result)?;
-            Some(Shown::new(format::seconds(start.took_s), "", String::new()))
+            Some(HeadlineText::new(format::seconds(start.took_s), "", String::new()))
         }
         Headline::StartMemory => {
             let start = start(summary, result).filter(|start| start.rss_bytes > 0)?;
-            Some(Shown::new(format::bytes(start.rss_bytes), "", String::new()))
+            Some(HeadlineText::new(format::bytes(start.rss_bytes), "", String::new()))
         }
         Headline::Avalanche => {
             let all = result.avalanche?;
             let of = format!("{} clients", format::rate(all.clients as f64));
-            Some(Shown::new(format::seconds(all.took_s), "", of))
+            Some(HeadlineText::new(format::seconds(all.took_s), "", of))
         }
         Headline::Goodput => {
             let (highest, point) = (result.leases_per_s?, last_point(result)?);
             let of = format!("of {}/s, offered {}/s", format::rate(highest), {
                 format::rate(point.offered_per_s)
             });
-            Some(Shown::new(format::percent(point.achieved_per_s / highest), "", of))
+            Some(HeadlineText::new(format::percent(point.achieved_per_s / highest), "", of))
         }
         Headline::LatencyAtHalf => {
             let at = result.latency_half.filter(|at| at.latency.p99_us.is_some())?;
             let of = format!("at {}/s", format::rate(at.offered_per_s));
-            Some(Shown::new(format::percentile_us(at.latency.p99_us), "", of))
+            Some(HeadlineText::new(format::percentile_us(at.latency.p99_us), "", of))
         }
         Headline::ExchangesPerGeneratorCpuSecond => {
             let rates = result.rounds.iter().filter_map(|of| of.exchanges_per_generator_cpu_s);
             let mut rates: Vec<f64> = rates.collect();
             rates.sort_by(f64::total_cmp);
             let figure = rates.get(rates.len().saturating_sub(1) / 2)?;
-            Some(Shown::new(format::rate(*figure), "/CPU-s", String::new()))
+            Some(HeadlineText::new(format::rate(*figure), "/CPU-s", String::new()))
         }
         Headline::DatabaseRestart => {
             let restart = longest_restart(summary, result)?;
             let first = restart.first_lease_s.map_or_else(|| "never".to_owned(), format::seconds);
             let of = format!("database away {}", format::seconds(restart.away_s()));
-            Some(Shown::new(first, "", of))
+            Some(HeadlineText::new(first, "", of))
         }
         Headline::PoolUsed => {
             let trial = exhausted(summary, result)?;
             let given: u64 = trial.points.iter().map(|point| point.completed).sum();
             let size = f64::from(trial.pool_size?.max(1));
             let of = format!("{} of {}", format::rate(given as f64), format::rate(size));
-            Some(Shown::new(format::percent(given as f64 / size), "", of))
+            Some(HeadlineText::new(format::percent(given as f64 / size), "", of))
         }
     }
 }

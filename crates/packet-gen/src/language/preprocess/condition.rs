@@ -70,7 +70,7 @@ fn word_len(text: &str) -> usize {
     text.bytes().take_while(|octet| octet.is_ascii_alphanumeric() || *octet == b'_').count()
 }
 
-/// What is left of an expression.
+/// The rest of an expression.
 struct Reader<'t> {
     rest: &'t str,
     depth: usize,

@@ -13,7 +13,7 @@ const REPLACEMENTS_MAX: usize = 1 << 16;
 /// Arguments inside one another.
 const DEPTH_MAX: usize = 32;
 
-/// What a name stands for.
+/// The replacement of a name.
 #[derive(Clone, Debug)]
 pub(super) struct Macro {
     /// Names of its arguments; `None` when it has no parentheses.
@@ -21,7 +21,7 @@ pub(super) struct Macro {
     body: Vec<Token>,
 }
 
-/// What all names stand for.
+/// The replacements of all names.
 pub(super) type Macros = BTreeMap<String, Macro>;
 
 /// A text that makes no end, or an invocation that cannot be.
@@ -64,7 +64,7 @@ impl Macro {
     }
 }
 
-/// Where pieces come from behind those that wait.
+/// A source of pieces behind those that wait.
 pub(super) trait TokenSource {
     /// The next piece; `None` at the end, or where a directive stands.
     fn next_token(&mut self) -> Option<Token>;

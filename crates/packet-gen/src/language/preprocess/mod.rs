@@ -22,7 +22,7 @@ const TEXT_BYTES_MAX: usize = 16 << 20;
 /// The file that is built in.
 const STDDEF: &str = "stddef.h";
 
-/// What `#include` asks for.
+/// A request of `#include` for a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Include<'n> {
     /// The name in quotes or angle brackets.
@@ -38,7 +38,7 @@ pub struct Include<'n> {
 pub struct Included {
     /// Its path.
     pub path: String,
-    /// What it holds.
+    /// The contents of the file.
     pub octets: Vec<u8>,
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct Preprocessed {
 struct Condition {
     /// The origin of its `#`.
     origin: usize,
-    /// What follows counts.
+    /// The lines that follow count.
     is_active: bool,
     /// A branch of it was taken, so that no other one is.
     was_taken: bool,
@@ -107,7 +107,7 @@ pub(crate) fn run(
 }
 
 impl Lines {
-    /// Where the `#` of a directive is, when the next line is one.
+    /// Returns the place of the `#` of a directive, when the next line is one.
     fn directive(&self) -> Option<usize> {
         let rest = &self.octets[self.at..];
         let blanks = rest.iter().take_while(|octet| matches!(octet, b' ' | b'\t')).count();

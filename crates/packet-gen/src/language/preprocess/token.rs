@@ -8,7 +8,7 @@ use super::super::source::is_word;
 /// Names of macros whose bodies a piece came from, so that no macro is replaced inside of itself.
 pub(super) type Hidden = Rc<BTreeSet<Rc<str>>>;
 
-/// What a piece is.
+/// Kinds of pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TokenKind {
     /// Letters, digits and `_`.
@@ -30,7 +30,7 @@ pub(super) enum TokenKind {
 pub(super) struct Token {
     pub(super) kind: TokenKind,
     pub(super) octets: Rc<[u8]>,
-    /// Where its first octet comes from.
+    /// Origin of its first octet.
     pub(super) origin: usize,
     /// It stands in a file as it is; otherwise all of its octets come from the first one's origin.
     pub(super) is_verbatim: bool,
