@@ -5,6 +5,7 @@
 mod test;
 mod tidy;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -56,12 +57,7 @@ usage: cargo xtask tidy [--fast] [--root FOLDER]
            is cut off, empty, out of place or no number";
 
 fn main() -> ExitCode {
-    let mut given = std::env::args_os().skip(1);
-    if given.next().is_some_and(|word| word == test::BUSY_WORD) {
-        let path = given.next().map(PathBuf::from);
-        if let Err(reason) = test::keep_busy(path.as_deref()) {
-            eprintln!("xtask: {reason}");
-        }
+    if ran_as_process_beside(std::env::args_os().skip(1)) {
         return ExitCode::SUCCESS;
     }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -95,6 +91,26 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Does the work of a process that a run of the tests starts beside itself; false when the
+/// arguments are those of a command.
+fn ran_as_process_beside(mut given: impl Iterator<Item = OsString>) -> bool {
+    let Some(word) = given.next() else { return false };
+    if word == test::BUSY_WORD {
+        let path = given.next().map(PathBuf::from);
+        if let Err(reason) = test::keep_busy(path.as_deref()) {
+            eprintln!("xtask: {reason}");
+        }
+        return true;
+    }
+    if word == test::CLEAN_UP_WORD {
+        let marker = given.next().unwrap_or_default();
+        let temporary = given.next().map(PathBuf::from).unwrap_or_default();
+        test::clean_up_after(std::io::stdin(), &marker.to_string_lossy(), &temporary);
+        return true;
+    }
+    false
 }
 
 /// Why a command did not come to a verdict.

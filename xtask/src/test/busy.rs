@@ -89,5 +89,7 @@ fn write(path: &Path, is_over: &AtomicBool) -> std::io::Result<()> {
         file.seek(SeekFrom::Start(0))?;
     }
     drop(file);
-    std::fs::remove_file(path)
+    // Where the run was ended by a signal, its folder may be gone already.
+    drop(std::fs::remove_file(path));
+    Ok(())
 }

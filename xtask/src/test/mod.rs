@@ -7,6 +7,7 @@
 mod busy;
 mod changed;
 mod child;
+mod clean_up;
 mod clients;
 pub(crate) mod crash;
 pub(crate) mod dccp_linux;
@@ -39,6 +40,8 @@ use std::time::Instant;
 use crate::tidy::{self, CrateSuite, Extent};
 use busy::BusyMachine;
 pub(crate) use busy::{WORD as BUSY_WORD, keep_busy};
+use clean_up::CleanUp;
+pub(crate) use clean_up::{WORD as CLEAN_UP_WORD, clean_up_after};
 use job::JobResult;
 use lints::RunningLints;
 use main_job::As;
@@ -87,6 +90,8 @@ pub(crate) struct Session {
     privilege: Privilege,
     /// Whether a test whose tool or privilege is missing must fail.
     requires_tools: bool,
+    /// Ends what is left of the run and removes its temporary files, also when a signal ends it.
+    _clean_up: CleanUp,
 }
 
 impl Session {
@@ -101,7 +106,16 @@ impl Session {
         open_to_all(&temporary)?;
         let privilege = Privilege::detect();
         let root = root.to_owned();
-        Ok(Self { root, logs, temporary, marker, privilege, requires_tools: false })
+        let clean_up = CleanUp::start(&marker, &temporary)?;
+        Ok(Self {
+            root,
+            logs,
+            temporary,
+            marker,
+            privilege,
+            requires_tools: false,
+            _clean_up: clean_up,
+        })
     }
 
     /// Returns the log of a suite.
@@ -143,14 +157,6 @@ impl Session {
         let build = build_folder(&self.root);
         let checkout = self.root.clone();
         Ok(Sandbox { checkout, build, temporary, is_in_memory: true, report })
-    }
-}
-
-impl Drop for Session {
-    fn drop(&mut self) {
-        child::end_all(&child::marked(&self.marker));
-        let script = format!("rm -rf '{}'", self.temporary.display());
-        drop(self.privilege.shell(&script).status());
     }
 }
 

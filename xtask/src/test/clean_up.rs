@@ -1,0 +1,100 @@
+//! The process that cleans up after a run, however that ends: by itself, or by a signal that it
+//! cannot handle.
+//!
+//! It is this program itself, started with a word of its own. Its standard input is a pipe whose
+//! other end only the run has, so it reads the end of the file when the run is gone. It is in a
+//! process group of its own, since Ctrl-C in a terminal goes to all of the foreground group.
+
+use std::fs;
+use std::io::Read;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use super::child;
+use super::privilege::Privilege;
+
+/// First argument of a process that cleans up.
+pub(crate) const WORD: &str = "clean-up-after";
+/// Number of looks for processes of the run: a process may start another while it is ended.
+const LOOKS: u32 = 40;
+/// Pause between two of them.
+const LOOK_PAUSE: Duration = Duration::from_millis(50);
+
+/// The process that waits for the end of a run; dropping it lets it clean up and waits for it.
+#[derive(Debug)]
+pub(crate) struct CleanUp {
+    process: Child,
+}
+
+impl CleanUp {
+    /// Starts the process for the run with this marker and this folder of temporary files.
+    pub(crate) fn start(marker: &str, temporary: &Path) -> Result<Self, String> {
+        // The file itself may have been replaced by the build.
+        let mut command = Command::new("/proc/self/exe");
+        command.arg(WORD).arg(marker).arg(temporary).stdin(Stdio::piped()).process_group(0);
+        let process = command.spawn();
+        let process = process.map_err(|e| format!("cannot start the process that cleans up: {e}"));
+        Ok(Self { process: process? })
+    }
+}
+
+impl Drop for CleanUp {
+    fn drop(&mut self) {
+        drop(self.process.stdin.take());
+        drop(self.process.wait());
+    }
+}
+
+/// Waits for the end of `input`, then ends all processes that carry `marker` and removes the folder
+/// `temporary`.
+pub(crate) fn clean_up_after(mut input: impl Read, marker: &str, temporary: &Path) {
+    let mut rest = Vec::new();
+    drop(input.read_to_end(&mut rest));
+    for _ in 0..LOOKS {
+        let found = child::marked(marker);
+        child::end_all(&found);
+        if found.is_empty() {
+            break;
+        }
+        thread::sleep(LOOK_PAUSE);
+    }
+    if fs::symlink_metadata(temporary).is_ok() {
+        // A server of a database that gave up its privileges left files of another user here.
+        let mut command = Privilege::detect().command("rm", &[]);
+        drop(command.arg("-rf").arg(temporary).stdin(Stdio::null()).status());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_the_end_of_a_run_its_processes_and_files_are_gone() {
+        let marker = format!("clean-up-{}", std::process::id());
+        let temporary = std::env::temp_dir().join(format!("godwit-{marker}"));
+        fs::create_dir_all(&temporary).unwrap();
+        let ready = temporary.join("ready");
+        let script = format!("sleep 1000 & touch '{}'; wait", ready.display());
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &script]).env(child::MARKER, &marker).stdin(Stdio::null());
+        let mut shell = shell.spawn().unwrap();
+        while !ready.exists() {
+            thread::yield_now();
+        }
+        assert_eq!(child::marked(&marker).len(), 2);
+        let (input, output) = std::io::pipe().unwrap();
+        let (of_run, folder) = (marker.clone(), temporary.clone());
+        let cleaner = thread::spawn(move || clean_up_after(input, &of_run, &folder));
+        // The run goes on while the pipe has another end.
+        assert!(shell.try_wait().unwrap().is_none() && temporary.exists());
+        drop(output);
+        assert!(!shell.wait().unwrap().success());
+        cleaner.join().unwrap();
+        assert_eq!(child::lasting(child::MARKER, &marker), []);
+        assert!(!temporary.exists());
+    }
+}
