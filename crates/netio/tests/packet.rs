@@ -351,47 +351,51 @@ fn without_packet_sockets_each_broadcast_reaches_one_shard() {
 
 #[test]
 fn the_frame_decides_nothing_but_the_ip_destination_does() {
-    on_a_link(|| {
-        let near = interface::named(NEAR).unwrap().mac.unwrap();
-        let mut sender = Sender::new();
-        let frames = [near, EVERYONE, [1, 0, 0x5e, 0, 0, 1]];
-        for are_left in [false, true] {
-            // The third of three sockets of two has a number that no datagram for all has.
-            let count = 2;
-            let sockets = udp_sockets(count + 1, are_left);
-            for (index, socket) in (0..).zip(&sockets) {
-                let share = Some(Share { payload_offset: OFFSET, index, of: count });
-                set_broadcasts(socket, Broadcasts { are_left, unicast_left: None, share }).unwrap();
-            }
-            let direct = are_left.then(|| packet_sockets(NEAR, 1).remove(0));
-            let (mut unicast, mut to_all, mut to_group) = (Vec::new(), Vec::new(), Vec::new());
-            for client in 0..60_u32 {
-                let mac = frames[client as usize % 3];
-                let mut payload = vec![0; OFFSET as usize];
-                payload.extend(client.to_be_bytes());
-                for (to, sent) in [
-                    (OURS, &mut unicast),
-                    (Ipv4Addr::BROADCAST, &mut to_all),
-                    (Ipv4Addr::new(224, 0, 0, 1), &mut to_group),
-                ] {
-                    payload.truncate(OFFSET as usize + 4);
-                    payload.extend(to.octets());
-                    sender.send(mac, (to, PORT), &payload);
-                    sent.push(payload.clone());
-                }
-            }
-            let mut expected = [unicast, to_group].concat();
-            if let Some(direct) = &direct {
-                assert_eq!(packets(direct, to_all.len()), to_all);
-            } else {
-                expected.extend(to_all);
-            }
-            let mut seen = shared(&sockets, expected.len()).concat();
-            seen.sort();
-            expected.sort();
-            assert_eq!(seen, expected, "each once, {are_left}");
+    // Each has a link of its own: a program that another test starts has a copy of each socket
+    // until it runs, and until then the port has a further socket.
+    for are_left in [false, true] {
+        on_a_link(|| each_datagram_reaches_one_socket(are_left));
+    }
+}
+
+fn each_datagram_reaches_one_socket(are_left: bool) {
+    let near = interface::named(NEAR).unwrap().mac.unwrap();
+    let mut sender = Sender::new();
+    let frames = [near, EVERYONE, [1, 0, 0x5e, 0, 0, 1]];
+    // The third of three sockets of two has a number that no datagram for all has.
+    let count = 2;
+    let sockets = udp_sockets(count + 1, are_left);
+    for (index, socket) in (0..).zip(&sockets) {
+        let share = Some(Share { payload_offset: OFFSET, index, of: count });
+        set_broadcasts(socket, Broadcasts { are_left, unicast_left: None, share }).unwrap();
+    }
+    let direct = are_left.then(|| packet_sockets(NEAR, 1).remove(0));
+    let (mut unicast, mut to_all, mut to_group) = (Vec::new(), Vec::new(), Vec::new());
+    for client in 0..60_u32 {
+        let mac = frames[client as usize % 3];
+        let mut payload = vec![0; OFFSET as usize];
+        payload.extend(client.to_be_bytes());
+        for (to, sent) in [
+            (OURS, &mut unicast),
+            (Ipv4Addr::BROADCAST, &mut to_all),
+            (Ipv4Addr::new(224, 0, 0, 1), &mut to_group),
+        ] {
+            payload.truncate(OFFSET as usize + 4);
+            payload.extend(to.octets());
+            sender.send(mac, (to, PORT), &payload);
+            sent.push(payload.clone());
         }
-    });
+    }
+    let mut expected = [unicast, to_group].concat();
+    if let Some(direct) = &direct {
+        assert_eq!(packets(direct, to_all.len()), to_all);
+    } else {
+        expected.extend(to_all);
+    }
+    let mut seen = shared(&sockets, expected.len()).concat();
+    seen.sort();
+    expected.sort();
+    assert_eq!(seen, expected, "each once, {are_left}");
 }
 
 /// Where messages of relay agents have something other than zeros.
@@ -493,34 +497,36 @@ impl UnicastCase {
 
 #[test]
 fn as_many_addresses_as_a_filter_has_room_for_are_told_apart() {
-    on_a_link(|| {
-        let others =
-            (0..1_000).map(|n| Ipv4Addr::from_bits(Ipv4Addr::new(10, 8, 0, 0).to_bits() + n));
-        let many = Unicast::ADDRESSES_MAX;
-        for at in [0, many - 1, many] {
-            let mut addresses: Vec<_> = others.clone().collect();
-            addresses[at] = OURS;
-            let unicast = Unicast { addresses: &addresses, zero_offset: ZERO_OFFSET as u32 };
-            let direct = packet_socket_for(unicast);
-            let routed = udp_sockets(1, true).remove(0);
-            let share = Some(Share { payload_offset: OFFSET, index: 0, of: 1 });
-            let broadcasts = Broadcasts { are_left: true, unicast_left: Some(unicast), share };
-            // Another program takes the place of the one before.
-            for _ in 0..2 {
-                set_unicast(&direct, PORT, unicast).unwrap();
-                set_broadcasts(&routed, broadcasts).unwrap();
-            }
-            let mac = interface::named(NEAR).unwrap().mac.unwrap();
-            Sender::new().send(mac, (OURS, PORT), &[0; 40]);
-            if at < many {
-                assert_eq!(packets(&direct, 1).len(), 1);
-                assert!(datagrams(&routed, 0).is_empty());
-            } else {
-                assert_eq!(datagrams(&routed, 1).len(), 1);
-                assert!(packets(&direct, 0).is_empty());
-            }
-        }
-    });
+    let many = Unicast::ADDRESSES_MAX;
+    for at in [0, many - 1, many] {
+        on_a_link(|| the_address_at_is_told_apart(at));
+    }
+}
+
+/// Asks the filters for a thousand addresses and ours at one place among them.
+fn the_address_at_is_told_apart(at: usize) {
+    let first = Ipv4Addr::new(10, 8, 0, 0).to_bits();
+    let mut addresses: Vec<_> = (0..1_000).map(|n| Ipv4Addr::from_bits(first + n)).collect();
+    addresses[at] = OURS;
+    let unicast = Unicast { addresses: &addresses, zero_offset: ZERO_OFFSET as u32 };
+    let direct = packet_socket_for(unicast);
+    let routed = udp_sockets(1, true).remove(0);
+    let share = Some(Share { payload_offset: OFFSET, index: 0, of: 1 });
+    let broadcasts = Broadcasts { are_left: true, unicast_left: Some(unicast), share };
+    // Another program takes the place of the one before.
+    for _ in 0..2 {
+        set_unicast(&direct, PORT, unicast).unwrap();
+        set_broadcasts(&routed, broadcasts).unwrap();
+    }
+    let mac = interface::named(NEAR).unwrap().mac.unwrap();
+    Sender::new().send(mac, (OURS, PORT), &[0; 40]);
+    if at < Unicast::ADDRESSES_MAX {
+        assert_eq!(packets(&direct, 1).len(), 1);
+        assert!(datagrams(&routed, 0).is_empty());
+    } else {
+        assert_eq!(datagrams(&routed, 1).len(), 1);
+        assert!(packets(&direct, 0).is_empty());
+    }
 }
 
 #[test]

@@ -24,7 +24,7 @@ const LOAD_WINDOW: Duration = Duration::from_millis(250);
 /// Share of the processors' time that must be idle before a job is added to the usual number.
 const IDLE_SHARE: f64 = 0.08;
 /// Jobs that run at a time for each processor, however busy the machine is.
-const LEAST_PER_PROCESSOR: usize = 1;
+const LEAST_PER_PROCESSOR: usize = 2;
 /// Jobs that run at a time for each processor at most.
 const MOST_PER_PROCESSOR: usize = 8;
 /// Assumed duration of a job that has not run here before, in seconds.
