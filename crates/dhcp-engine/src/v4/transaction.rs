@@ -60,16 +60,21 @@ pub enum Input<'f> {
 
 /// The changes of one message: one, or one and the end of the client's other lease.
 #[derive(Clone, Copy, Debug)]
-pub struct Changes<'t> {
-    items: [Change<'t>; 2],
-    len: usize,
+pub enum Changes<'t> {
+    /// The change of the message's own lease.
+    One(Change<'t>),
+    /// That, and the end of the other lease.
+    Two([Change<'t>; 2]),
 }
 
 impl<'t> Changes<'t> {
     /// All of them.
     #[must_use]
-    pub fn as_slice(&self) -> &[Change<'t>] {
-        &self.items[..self.len]
+    pub const fn as_slice(&self) -> &[Change<'t>] {
+        match self {
+            Self::One(change) => core::slice::from_ref(change),
+            Self::Two(changes) => changes,
+        }
     }
 }
 
@@ -328,13 +333,12 @@ impl<'m> Transaction<'m> {
     }
 
     fn fetch(&self) -> Step<'_> {
-        let mut addresses = [None; ASKED_MAX];
-        let further = (self.wish == Wish::Reserved).then(|| self.further_reserved());
-        let wanted = self.intent.address().into_iter().chain(further.into_iter().flatten());
-        let wanted = wanted.chain(self.possible_claims());
-        for (place, address) in addresses.iter_mut().zip(wanted) {
-            *place = Some(address);
-        }
+        let addresses = if self.known.hosts.is_empty() {
+            let mut asked = self.intent.address().into_iter();
+            core::array::from_fn(|_| asked.next())
+        } else {
+            self.asked_and_reserved()
+        };
         Step::Fetch(FetchKeys {
             identity: self.identity,
             addresses,
@@ -345,6 +349,14 @@ impl<'m> Transaction<'m> {
             },
             is_candidate_spare: self.wish == Wish::SpareCandidate,
         })
+    }
+
+    /// The address that the client asks for, then those that are reserved for it.
+    fn asked_and_reserved(&self) -> [Option<Ipv4Addr>; ASKED_MAX] {
+        let further = (self.wish == Wish::Reserved).then(|| self.further_reserved());
+        let wanted = self.intent.address().into_iter().chain(further.into_iter().flatten());
+        let mut wanted = wanted.chain(self.possible_claims());
+        core::array::from_fn(|_| wanted.next())
     }
 
     fn decide(&mut self, now: Now, facts: &Facts) -> Step<'_> {
@@ -454,8 +466,8 @@ impl<'m> Transaction<'m> {
         let first = change(slot, proposed.identity(self), proposed.with_texts(self));
         let release = |other| change(other, self.identity, Action::Release);
         match gives_up {
-            Some(other) => Changes { items: [first, release(other)], len: 2 },
-            None => Changes { items: [first, first], len: 1 },
+            Some(other) => Changes::Two([first, release(other)]),
+            None => Changes::One(first),
         }
     }
 
@@ -510,8 +522,8 @@ pub fn drive(
     store: &mut impl LeaseStore<V4>,
     facts: &mut Facts,
 ) -> Outcome {
-    for address in transaction.found_claims() {
-        store.set_aside(address);
+    if transaction.hosts.looks_up() {
+        transaction.found_claims().for_each(|address| store.set_aside(address));
     }
     let mut input_is_facts = false;
     let mut committed = None;

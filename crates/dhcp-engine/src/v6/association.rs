@@ -146,7 +146,10 @@ impl<'m> Associations<'m> {
         for at in 0..self.count {
             let is_address = self.get(at).is_some_and(|one| one.kind == IaKind::Address);
             if is_address {
-                if let Some(behind) = self.leased.get_mut(prefixes_from..=at) {
+                // Most messages have addresses alone, which stay where they are.
+                if prefixes_from < at
+                    && let Some(behind) = self.leased.get_mut(prefixes_from..=at)
+                {
                     behind.rotate_right(1);
                 }
                 prefixes_from += 1;

@@ -6,7 +6,7 @@ use dhcp_lease::contract::text_hash;
 use dhcp_lease::v6::{Action, Change, Facts, IaKind, LeaseTerms, Occupancy, Owner, SlotView};
 use dhcp_wire::v6::StatusCode;
 
-use super::association::{AssociationResult, Grant, Place};
+use super::association::{Association, AssociationResult, Grant, Place};
 use super::changes::{Planned, PlannedAction};
 use super::lifetimes::{Lifetimes, Limits};
 use super::{Intent, Transaction, name};
@@ -97,9 +97,11 @@ impl<'m> Transaction<'m> {
     /// Lifetimes of the first class that has any, else of the subnet.
     fn limits(&self, subnet: SubnetIndex) -> Limits {
         let subnet = self.snapshot.subnet(subnet);
-        let classes = || self.buffers.classes.iter().filter_map(|class| self.snapshot.class(class));
-        let preferred = classes().find_map(|class| class.preferred_lifetime);
-        let valid = classes().find_map(|class| class.valid_lifetime);
+        let (mut preferred, mut valid) = (None, None);
+        for class in self.buffers.classes.iter().filter_map(|class| self.snapshot.class(class)) {
+            preferred = preferred.or(class.preferred_lifetime);
+            valid = valid.or(class.valid_lifetime);
+        }
         Limits {
             preferred: preferred.unwrap_or(subnet.preferred_lifetime),
             valid: valid.unwrap_or(subnet.valid_lifetime),
@@ -159,8 +161,8 @@ impl<'m> Transaction<'m> {
     /// granted. What does not fit into one commit is left to run out.
     fn take_back(&mut self, now: Now, at: usize, facts: &Facts) {
         let Some(selected) = self.client.subnet else { return };
-        let Some(association) = self.associations.get(at).copied() else { return };
-        let granted = association.grant().map(|grant| grant.resource);
+        let granted = self.associations.get(at).and_then(Association::grant);
+        let granted = granted.map(|grant| grant.resource);
         let snapshot = self.snapshot;
         let is_here = |slot: &&SlotView| {
             let mut link = snapshot.link(selected).iter();

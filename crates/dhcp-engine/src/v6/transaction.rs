@@ -213,6 +213,9 @@ impl<'m> Transaction<'m> {
 
     /// The host that counts, with what it has beside addresses.
     pub(super) fn host_terms(&self) -> Option<&'m HostTerms<V6>> {
+        if self.client.hosts.is_empty() {
+            return None;
+        }
         let snapshot = self.snapshot;
         let host = self.client.host(snapshot, self.host_subnet()?);
         self.client.book.terms(host)
@@ -240,6 +243,9 @@ impl<'m> Transaction<'m> {
 
     /// What is reserved is looked at before anything free is asked for.
     fn prefer_reserved(&mut self) {
+        if self.client.hosts.is_empty() {
+            return;
+        }
         for kind in [IaKind::Address, IaKind::Prefix] {
             if self.reserved().any(|resource| resource.kind == kind) {
                 let associations = self.associations.iter_mut();
@@ -390,6 +396,10 @@ impl<'m> Transaction<'m> {
     /// What to look at for an association: what is reserved, then what the client names.
     fn asked(&self, at: usize) -> [Option<Resource>; ASKED_MAX] {
         let Some(association) = self.associations.get(at) else { return [None; ASKED_MAX] };
+        if self.client.hosts.is_empty() {
+            let mut hints = association.hints.into_iter().flatten();
+            return core::array::from_fn(|_| hints.next());
+        }
         let before = self.associations.iter().take(at);
         let before = before.filter(|other| other.kind == association.kind).count();
         let reserved = || self.reserved().filter(|resource| resource.kind == association.kind);
@@ -505,8 +515,8 @@ pub fn drive(
     for facts in &mut facts[..transaction.associations.len()] {
         facts.candidate = None;
     }
-    for resource in transaction.found_claims() {
-        store.set_aside(resource);
+    if transaction.client.book.looks_up() {
+        transaction.found_claims().for_each(|resource| store.set_aside(resource));
     }
     let mut committed = None;
     let mut has_facts = false;

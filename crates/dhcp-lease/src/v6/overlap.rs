@@ -193,6 +193,12 @@ impl Dictionary {
         self.single_places(|resource| !directory.is_pooled(resource))
     }
 
+    /// Returns whether uses of `resource`, which is at `place`, are compared at this level.
+    fn is_guarded_at(&self, level: u8, place: u32, resource: Resource) -> bool {
+        let is_outside = place & SINGLE != 0 && !self.directory.get().is_pooled(resource);
+        is_outside || (level == GUARDED_POOLS && self.comparison.is_in_guarded_pool(resource))
+    }
+
     /// Places of the resources of `pools`.
     fn places_of_pools(&self, pools: &[(Resource, Resource)]) -> Vec<(u32, u32)> {
         if pools.is_empty() {
@@ -207,13 +213,10 @@ impl Dictionary {
 }
 
 impl Overlaps<V6> for Dictionary {
+    #[inline]
     fn is_guarded(&self, place: u32, resource: Resource) -> bool {
         let level = self.comparison.level.load(Ordering::Acquire);
-        if level == NO_PREFIXES {
-            return false;
-        }
-        let is_outside = place & SINGLE != 0 && !self.directory.get().is_pooled(resource);
-        is_outside || (level == GUARDED_POOLS && self.comparison.is_in_guarded_pool(resource))
+        level != NO_PREFIXES && self.is_guarded_at(level, place, resource)
     }
 
     fn is_overlapped(&self, now: Now, resource: Resource) -> bool {

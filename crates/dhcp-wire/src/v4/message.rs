@@ -350,11 +350,20 @@ impl<'a> Message<'a> {
     /// The value of an option, all its pieces joined (RFC 3396). One number, address or truth value that
     /// is said again counts once.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn option(&self, code: u8) -> Option<OptionValue<'a>> {
-        if self.present[usize::from(code >> 6)] & (1 << (code & 63)) == 0 {
-            return None;
-        }
+        if self.has(code) { self.value_of(code) } else { None }
+    }
+
+    /// Whether the option with this code occurs. Most of those that are looked for do not, so this
+    /// is the part that callers have inline: with a constant code a test of one bit.
+    #[inline(always)]
+    const fn has(&self, code: u8) -> bool {
+        self.present[(code >> 6) as usize] & (1 << (code & 63)) != 0
+    }
+
+    /// The value of an option that occurs.
+    fn value_of(&self, code: u8) -> Option<OptionValue<'a>> {
         let slot = usize::from(SLOTS[usize::from(code)]);
         if slot != OTHER_SLOT {
             return Some(self.value_at(code, usize::from(self.noted[slot])));
