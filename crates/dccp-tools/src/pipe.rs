@@ -24,11 +24,12 @@ pub struct SendArgs {
     host: String,
     /// What to send [default: the standard input]
     file: Option<PathBuf>,
-    #[command(flatten)]
-    link: LinkArgs,
     /// Octets of a datagram [default: what the path takes]
     #[arg(short = 'l', long, value_name = "OCTETS", value_parser = clap::value_parser!(u16).range(1..))]
     len: Option<u16>,
+    // Last, since its heading is that of all that follows.
+    #[command(flatten)]
+    link: LinkArgs,
 }
 
 /// Receive what `godwit dccp send` sends, into a file or to the standard output

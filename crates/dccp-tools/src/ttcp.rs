@@ -24,8 +24,6 @@ pub struct Args {
     /// Receive
     #[arg(short = 'r', long)]
     receive: bool,
-    #[command(flatten)]
-    link: LinkArgs,
     /// Octets of a datagram; made shorter, and said so, when the path takes less [default: 8192]
     #[arg(short = 'l', long, value_name = "OCTETS", value_parser = clap::value_parser!(u16).range(1..))]
     len: Option<u16>,
@@ -38,6 +36,9 @@ pub struct Args {
     /// Use DCCP, which is always so here; for command lines of ttcp with DCCP
     #[arg(short = 'c', long = "dccp")]
     _dccp: bool,
+    // Last, since its heading is that of all that follows.
+    #[command(flatten)]
+    link: LinkArgs,
 }
 
 /// Does what the flags ask for.

@@ -129,6 +129,24 @@ const HEADINGS: &[(&str, &str, &[&str])] = &[
     ),
     ("dns load", "Output", &["timeline_s", "max_loss", "json", "metrics"]),
     ("lab run", "A server that runs already", &["target", "relay", "pool_size"]),
+    (
+        "dccp perf",
+        "Load",
+        &[
+            "time",
+            "octets",
+            "len",
+            "bandwidth",
+            "parallel",
+            "reverse",
+            "bidir",
+            "udp",
+            "search",
+            "loss",
+            "plain",
+        ],
+    ),
+    ("dccp perf", "Output", &["format", "interval", "probe", "probe_interval", "json"]),
 ];
 
 /// Examples of each command that people call, a line each.
@@ -343,6 +361,23 @@ mod tests {
             wrong.extend(parsed.err().map(|error| format!("{line}: {error}")));
         }
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    #[test]
+    fn flags_of_the_connection_are_the_same_in_all_commands_of_dccp() {
+        let mut by_command = Vec::new();
+        leaves(&command(), "", &mut |words, command| {
+            let of_connection =
+                command.get_arguments().filter(|arg| arg.get_help_heading() == Some("Connection"));
+            let flags: Vec<String> = of_connection.map(|arg| arg.get_id().to_string()).collect();
+            if words.starts_with("dccp ") && !flags.is_empty() {
+                by_command.push((words.to_owned(), flags));
+            }
+        });
+        assert_eq!(by_command.len(), 7);
+        for (words, flags) in &by_command[1..] {
+            assert_eq!(*flags, by_command[0].1, "{words} and {}", by_command[0].0);
+        }
     }
 
     #[test]

@@ -57,8 +57,6 @@ pub struct Args {
     /// List the cases
     #[arg(long)]
     list: bool,
-    #[command(flatten)]
-    link: LinkArgs,
     /// Only this case, or the cases of this group; may be repeated
     #[arg(long, value_name = "CASE")]
     only: Vec<String>,
@@ -74,6 +72,9 @@ pub struct Args {
     /// With --listen: keep nothing of a client until its Init Cookie comes back
     #[arg(long)]
     init_cookies: bool,
+    // Last, since its heading is that of all that follows.
+    #[command(flatten)]
+    link: LinkArgs,
 }
 
 /// Does what the flags ask for.

@@ -52,11 +52,12 @@ pub struct Args {
     /// What the link does each way, in the words of `godwit netem`
     #[arg(long, value_name = "WORDS", default_value = "delay 20ms rate 20mbit limit 100")]
     link: String,
-    #[command(flatten)]
-    connection: LinkArgs,
     /// Print one JSON document at the end instead of lines
     #[arg(long)]
     json: bool,
+    // Last, since its heading is that of all that follows.
+    #[command(flatten)]
+    connection: LinkArgs,
 }
 
 /// What the flows of one run got, in bits of data in a second.

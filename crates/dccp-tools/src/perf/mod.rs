@@ -61,8 +61,6 @@ pub struct Args {
     /// Be a client of this server
     #[arg(short = 'c', long, value_name = "HOST")]
     client: Option<String>,
-    #[command(flatten)]
-    link: LinkArgs,
     /// Seconds to send
     #[arg(short = 't', long, value_name = "S", default_value = "10", value_parser = parse_seconds)]
     time: Duration,
@@ -127,6 +125,9 @@ pub struct Args {
     /// Print one JSON document at the end, of a server one for each time that all connections have ended
     #[arg(long)]
     json: bool,
+    // Last, since its heading is that of all that follows.
+    #[command(flatten)]
+    link: LinkArgs,
 }
 
 fn parse_interval(text: &str) -> Result<Duration, String> {

@@ -63,14 +63,15 @@ pub struct Args {
     /// By which clock
     #[arg(long, value_enum, value_name = "CLOCK", default_value = "real")]
     clock: ClockName,
-    #[command(flatten)]
-    connection: LinkArgs,
     /// Write a page that needs nothing but itself: all runs against what was desired, and what Linux reached
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Write one JSON document, to a file or, without one, to the standard output instead of lines
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = STDOUT)]
     json: Option<PathBuf>,
+    // Last, since its heading is that of all that follows.
+    #[command(flatten)]
+    connection: LinkArgs,
 }
 
 /// By which clock runs last as long as they do.
