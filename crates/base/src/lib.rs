@@ -34,3 +34,6 @@ pub use prefetch::Prefetch;
 pub use random::Random;
 pub use suggest::nearest;
 pub use time::Now;
+
+/// Name of the Cargo profile that Godwit was built with: `release`, `dist`, `dev`.
+pub const BUILD_PROFILE: &str = env!("GODWIT_BUILD_PROFILE");

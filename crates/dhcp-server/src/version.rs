@@ -27,12 +27,12 @@ pub fn extended_version(family: IpVersion) -> String {
 /// Returns how the server was built, in several lines.
 #[must_use]
 pub fn build_report() -> String {
-    let profile = if cfg!(debug_assertions) { "with assertions" } else { "optimized" };
     format!(
-        "godwit {OWN}\ncompatible with: Kea {KEA_LEVEL}\ntarget: {} {}\nbuild: {profile}\n\
+        "godwit {OWN}\ncompatible with: Kea {KEA_LEVEL}\ntarget: {} {}\nbuild: profile {}\n\
          leases: memfile, mysql, postgresql, sqlite\n\
          control sockets: unix, http, https (rustls with ring)\n",
         std::env::consts::ARCH,
-        std::env::consts::OS
+        std::env::consts::OS,
+        base::BUILD_PROFILE
     )
 }

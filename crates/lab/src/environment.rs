@@ -44,6 +44,7 @@ pub(crate) fn gather(topology: &str, servers: BTreeMap<String, String>) -> Envir
         topology: topology.to_owned(),
         godwit: env!("CARGO_PKG_VERSION").to_owned(),
         commit: commit(),
+        profile: base::BUILD_PROFILE.to_owned(),
         servers,
         settings,
     }
@@ -103,6 +104,7 @@ mod tests {
         let environment = gather("veth", BTreeMap::new());
         assert!(environment.cpus > 0 && environment.memory_bytes > 1 << 20);
         assert!(!environment.kernel.is_empty() && environment.topology == "veth");
+        assert!(!environment.profile.is_empty());
         assert!(environment.settings.contains_key("net.core.rmem_max"), "{environment:?}");
     }
 

@@ -59,6 +59,9 @@ pub struct StoredRun {
     pub duration_s: f64,
     /// The commit that Godwit was built from; empty when unknown.
     pub commit: String,
+    /// Cargo profile that Godwit was built with; empty when unknown.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub profile: String,
     /// Godwit's version.
     pub godwit: String,
     /// The machine in words: processors, kernel, topology.
@@ -205,6 +208,7 @@ impl Head {
             limit_per_s: self.limit.map(|limit| limit.leases_per_s),
             plan: self.plan.name,
             commit: self.environment.commit,
+            profile: self.environment.profile,
             godwit: self.environment.godwit,
             ..StoredRun::default()
         }
@@ -237,13 +241,13 @@ impl StoredRun {
         self.servers.iter().find(|figure| figure.server == server)
     }
 
-    /// Returns true when a line of a trend may join what both found of `server`: plan, machine and
-    /// variant are the same.
+    /// Returns true when a line of a trend may join what both found of `server`: plan, machine,
+    /// build profile and variant are the same.
     #[must_use]
     pub fn is_like(&self, other: &Self, server: &str) -> bool {
         let of = |run: &Self| {
             let variant = run.figure(server).map(|figure| figure.variant.clone());
-            (run.plan_hash.clone(), run.machine.clone(), variant)
+            (run.plan_hash.clone(), run.machine.clone(), run.profile.clone(), variant)
         };
         of(self) == of(other)
     }

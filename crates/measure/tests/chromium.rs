@@ -175,7 +175,8 @@ fn the_trend_works_in_a_browser() {
     assert!(marks.len() >= 4 && marks["trend-rate-godwit-none"] == 3, "{marks:?}");
     let page = render_trend(&trend);
     assert!(
-        page.contains("1 of 3 runs had another plan, machine or variant") && !page.contains("NaN")
+        page.contains("1 of 3 runs had another plan, machine, profile or variant")
+            && !page.contains("NaN")
     );
     let (seen, console) = browse(&browser, "trend", &page);
     assert_eq!(console, "", "the console should be silent");

@@ -175,7 +175,7 @@ fn other_machines_are_refused() {
 }
 
 #[test]
-fn tools_and_durabilities_are_refused_and_servers_versions_are_told() {
+fn tools_and_durabilities_are_refused_and_versions_and_profiles_are_notes() {
     refused(ReasonKind::Tool, "0.1.0 (0123abc) in A, 0.2.0 in B", |b| {
         b.environment.godwit = "0.2.0".to_owned();
     });
@@ -185,11 +185,15 @@ fn tools_and_durabilities_are_refused_and_servers_versions_are_told() {
     let mut b = B.clone();
     b.environment.servers.insert("kea".to_owned(), "3.0.0".to_owned());
     b.results[1].variant = "single-threaded".to_owned();
+    b.environment.profile = "dist".to_owned();
     let comparison = side_by_side(&A, &b);
     assert!(comparison.is_comparable);
-    let told =
-        ["kea is 2.2.0 in A, 3.0.0 in B", "the better variant differs: kea is multi-threaded"];
-    for words in told {
+    let notes = [
+        "kea is 2.2.0 in A, 3.0.0 in B",
+        "the better variant differs: kea is multi-threaded",
+        "Godwit is built with profile release in A, with profile dist in B",
+    ];
+    for words in notes {
         assert!(comparison.notes.iter().any(|note| note.contains(words)), "{:?}", comparison.notes);
     }
 }

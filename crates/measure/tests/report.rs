@@ -203,12 +203,14 @@ fn what_the_limit_or_the_generator_bound_is_not_measured() {
 }
 
 #[test]
-fn the_line_of_a_trend_breaks_where_variant_or_machine_change() {
+fn the_line_of_a_trend_breaks_where_variant_machine_or_profile_change() {
+    // The profile is part of the text for the machine here, after a slash.
     let run = |number: usize, machine: &str, variant: &str| StoredRun {
         id: format!("r{number}"),
         plan: "p".to_owned(),
         started: format!("2026-01-0{}T00:00:00Z", number + 1),
-        machine: machine.to_owned(),
+        machine: machine.split('/').next().unwrap_or_default().to_owned(),
+        profile: machine.split('/').nth(1).unwrap_or_default().to_owned(),
         servers: vec![StoredFigure {
             server: "godwit".to_owned(),
             variant: variant.to_owned(),
@@ -233,4 +235,6 @@ fn the_line_of_a_trend_breaks_where_variant_or_machine_change() {
     assert_eq!(lines(&[("m", none), ("m", none), ("m", always), ("m", always)]), (2, 2));
     assert_eq!(lines(&[("m", none), ("x", none), ("m", none), ("m", none)]), (1, 1));
     assert_eq!(lines(&[("m", none), ("m", always), ("m", none)]), (0, 1));
+    let (dist, release) = (("m/dist", none), ("m/release", none));
+    assert_eq!(lines(&[dist, dist, release, release]), (2, 2));
 }

@@ -117,6 +117,7 @@ fn read(path: &Path, id: &str) -> Result<Option<StoredRun>, LabError> {
             started: head.started,
             duration_s: head.duration_s,
             commit: head.environment.commit,
+            profile: head.environment.profile,
             godwit: head.environment.godwit,
             ..unfinished(id)
         }));
@@ -136,6 +137,7 @@ fn without_report(path: &Path, id: &str) -> StoredRun {
         title: told.run.plan.title,
         started: told.run.started,
         commit: told.run.environment.commit,
+        profile: told.run.environment.profile,
         godwit: told.run.environment.godwit,
         ..line
     }

@@ -63,7 +63,8 @@ pub fn trend_lines(trend: &Trend) -> String {
         let _ = writeln!(text, "{}{between}{commit}", run.id);
         for figure in &run.servers {
             let is_like = trend.is_like_last(run, &figure.server);
-            let other = if is_like { "" } else { "      (another plan, machine or variant)\n" };
+            let others = "      (another plan, machine, profile or variant)\n";
+            let other = if is_like { "" } else { others };
             let _ = write!(text, "{}\n{other}", line(figure, &run.yields));
         }
     }

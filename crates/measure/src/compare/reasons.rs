@@ -203,6 +203,11 @@ fn servers(found: &mut Found, a: &Summary, b: &Summary) {
         let (a, b) = (commit(of_a), commit(of_b));
         found.notes.push(format!("Godwit is of {a} in A, of {b} in B"));
     }
+    let (of_a, of_b) = (&a.environment.profile, &b.environment.profile);
+    if of_a != of_b {
+        let (a, b) = (profile(of_a), profile(of_b));
+        found.notes.push(format!("Godwit is built with {a} in A, with {b} in B"));
+    }
     for (name, version) in &a.environment.servers {
         if let Some(other) = b.environment.servers.get(name).filter(|other| *other != version) {
             found.notes.push(format!("{name} is {version} in A, {other} in B"));
@@ -250,6 +255,10 @@ fn server(found: &mut Found, a: &ServerResult, b: &ServerResult) {
 
 fn commit(name: &str) -> String {
     if name.is_empty() { "an unknown commit".to_owned() } else { format!("commit {name}") }
+}
+
+fn profile(name: &str) -> String {
+    if name.is_empty() { "an unknown profile".to_owned() } else { format!("profile {name}") }
 }
 
 fn shown(variant: &str) -> &str {

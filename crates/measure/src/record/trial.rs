@@ -305,6 +305,9 @@ pub struct Environment {
     /// The commit that Godwit was built from; empty when the build did not know.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub commit: String,
+    /// Name of the Cargo profile that Godwit was built with; empty where a run does not tell it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub profile: String,
     /// Versions of the servers measured, name to what they say of themselves.
     pub servers: BTreeMap<String, String>,
     /// Kernel settings that matter, name to value, e.g. `net.core.rmem_max`.

@@ -297,6 +297,7 @@ fn sides(comparison: &Comparison) -> Markup {
             ("took", format::seconds(side.duration_s), false),
             ("Godwit", environment.godwit.clone(), true),
             ("commit", environment.commit.clone(), false),
+            ("profile", environment.profile.clone(), true),
             ("processors", format!("{} × {}", environment.cpus, environment.cpu_model), true),
             ("memory", format::bytes(environment.memory_bytes), true),
             ("kernel", environment.kernel.clone(), true),

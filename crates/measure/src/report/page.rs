@@ -284,7 +284,11 @@ pub(super) fn foot(summary: &Summary) -> Markup {
     html! {
         footer {
             p {
-                "godwit " (summary.environment.godwit) " · " (summary.schema)
+                "godwit " (summary.environment.godwit)
+                @if !summary.environment.profile.is_empty() {
+                    ", profile " (summary.environment.profile)
+                }
+                " · " (summary.schema)
                 " · raw records beside this page"
             }
             @if !summary.files.is_empty() {

@@ -160,6 +160,7 @@ pub(super) fn environment(summary: &Summary) -> Markup {
     let rows = [
         ("Godwit", environment.godwit.clone()),
         ("commit", environment.commit.clone()),
+        ("profile", environment.profile.clone()),
         ("system", environment.os.clone()),
         ("kernel", environment.kernel.clone()),
         ("processors", processors),

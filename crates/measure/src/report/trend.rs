@@ -60,7 +60,7 @@ fn caveats(trend: &Trend) -> Markup {
                 }
                 @if others > 0 {
                     li {
-                        (others) " of " (trend.runs.len()) " runs had another plan, machine or variant "
+                        (others) " of " (trend.runs.len()) " runs had another plan, machine, profile or variant "
                         "than the last one. Their marks are hollow, and lines break there."
                     }
                 }
@@ -183,7 +183,7 @@ fn drawing(
     };
     let class = plot::series_class(series);
     let at = |point: &Point<'_>| (frame.at_x(point.index as f64 + 0.5), frame.at_y(point.value));
-    // A line ends where plan, machine or variant change.
+    // A line ends where plan, machine, profile or variant change.
     let is_joined = |a: &Point<'_>, b: &Point<'_>| a.run.is_like(b.run, &a.figure.server);
     let lines = points.chunk_by(is_joined).filter(|points| points.len() > 1);
     let lines = lines.map(|points| points.iter().map(at).collect::<Vec<_>>());
@@ -309,7 +309,7 @@ fn table(trend: &Trend, points: &[Point<'_>]) -> Markup {
                         td.n { (format::known(point.ends, |ends| format::whole(ends.1))) }
                         td {
                             @if point.run.is_baseline { "baseline " }
-                            @if !point.is_like_last { "other plan, machine or variant" }
+                            @if !point.is_like_last { "other plan, machine, profile or variant" }
                         }
                     }
                 }

@@ -357,6 +357,7 @@ impl Lab {
                 topology: "veth".to_owned(),
                 godwit: "0.1.0 (0123abc)".to_owned(),
                 commit: String::new(),
+                profile: "release".to_owned(),
                 servers: pairs(&[("godwit", "0.1.0"), ("kea", "2.2.0")]),
                 settings: pairs(&[
                     ("net.core.netdev_max_backlog", "100000"),
