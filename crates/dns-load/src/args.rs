@@ -63,6 +63,10 @@ pub struct Args {
     /// same
     #[arg(long, short = 'c', value_name = "N", default_value_t = 16)]
     ports: u32,
+    /// Queries that each connection carries before another one takes its place, as with dnsperf's
+    /// `-O num-queries-per-conn=N`; it is closed when its answers are in or given up
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    queries_per_connection: Option<u32>,
     /// The own address that queries leave from
     #[arg(long, short = 'a', value_name = "ADDRESS")]
     local: Option<ScopedAddress>,
@@ -227,6 +231,7 @@ impl Args {
             seed: self.seed,
             threads: self.threads,
             ports: self.ports,
+            queries_per_connection: self.queries_per_connection,
             cpus: self.cpus.clone(),
             segmentation: self.segmentation,
             frames: self.frames(server)?,

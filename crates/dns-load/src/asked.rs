@@ -4,11 +4,11 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use dns_wire::{EdnsOptions, Query};
+use dns_wire::{EdnsOptions, Query, stream};
 
 use crate::args::Failure;
 use crate::capture::{self, DNS_PORT};
-use crate::edns::{EdnsArgs, EdnsOption, PLAIN_BYTES};
+use crate::edns::{EDNS_BYTES, EdnsArgs, EdnsOption, PLAIN_BYTES};
 use crate::queries::Workload;
 use crate::query_file::{self, BadLines, QueryFile};
 use crate::zone::{Size, Zone, ZoneLike};
@@ -144,6 +144,36 @@ impl Asking {
             answer_bytes: captured.answer_bytes.max(PLAIN_BYTES),
         })
     }
+}
+
+/// Returns the queries of a file of messages, each behind its length in two octets, as they are but for
+/// their identifiers; other messages are left out and counted.
+pub(crate) fn messages_of(path: &Path) -> Result<Asked, Failure> {
+    let name = path.display().to_string();
+    let octets = read(path).map_err(|error| (format!("cannot read {name}: {error}"), 2))?;
+    let (mut workload, mut others, mut rest) = (Workload::default(), 0_u64, &octets[..]);
+    while let Some((message, behind)) = stream::split(rest) {
+        rest = behind;
+        if capture::is_query(message) {
+            workload.add_as_it_is(message).map_err(|why| (format!("{name} holds {why}"), 2))?;
+        } else {
+            others += 1;
+        }
+    }
+    if workload.is_empty() {
+        return Err((
+            format!("{name} has no message of DNS that is a query, behind its length"),
+            2,
+        ));
+    }
+    if others > 0 || !rest.is_empty() {
+        let end = if rest.is_empty() { "" } else { ", and a last message that is cut" };
+        netio::stderr::print_line(format_args!(
+            "dns load: {name}: left out: {others} messages that are no queries{end}"
+        ));
+    }
+    // Each query says how large its answer may be.
+    Ok(Asked { workload, zone_like: None, times: None, answer_bytes: EDNS_BYTES })
 }
 
 /// Prints the lines of a file that are left out, and how many have words that are not read.

@@ -18,7 +18,7 @@ use netio::signal::Signals;
 use netio::{ScopedAddress, resolve, scoped, stdout};
 
 use crate::args::{Failure, Mode, UNLIMITED_NS, failure, parse_rate, parse_seconds};
-use crate::asked::Asking;
+use crate::asked::{self, Asking};
 use crate::capture::DNS_PORT;
 use crate::edns::{EdnsArgs, EdnsOption, parse_option};
 use crate::exchanges::Limits;
@@ -89,12 +89,42 @@ pub struct Args {
     /// Print queries per second every N seconds
     #[arg(short = 'S', value_name = "N", value_parser = parse_seconds)]
     interval: Option<u64>,
+    /// Queries that a connection carries before another one takes its place, as
+    /// num-queries-per-conn=N; suppress=... is accepted
+    #[arg(short = 'O', value_name = "NAME=VALUE", value_parser = parse_long)]
+    long: Vec<LongOption>,
+    /// The file has messages of DNS, each behind its length in two octets, which are asked as they are
+    #[arg(short = 'B', conflicts_with_all = ["edns", "edns_options", "dnssec"])]
+    is_binary: bool,
     /// Accepted
     #[arg(short = 'v')]
     verbose: bool,
     /// Accepted
     #[arg(short = 'W')]
     to_stdout: bool,
+}
+
+/// `-O`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LongOption {
+    QueriesPerConnection(u32),
+    /// Messages that dnsperf is not to print; the run has none of them.
+    Suppress,
+}
+
+fn parse_long(text: &str) -> Result<LongOption, String> {
+    match text.split_once('=') {
+        Some(("num-queries-per-conn", count)) => {
+            let count = count.parse().ok().filter(|&count| count > 0);
+            let count = count.ok_or("num-queries-per-conn is a whole number from 1 on")?;
+            Ok(LongOption::QueriesPerConnection(count))
+        }
+        Some(("suppress", _)) => Ok(LongOption::Suppress),
+        Some(("doh-uri" | "doh-method", _)) => {
+            Err("queries are not sent over HTTPS: write -m tcp or -m udp".into())
+        }
+        _ => Err("num-queries-per-conn=N and suppress=... are taken".into()),
+    }
 }
 
 impl Args {
@@ -146,7 +176,15 @@ impl Args {
     fn settings(&self) -> Result<Settings, Failure> {
         let server = self.server()?;
         let edns = EdnsArgs::of_dnsperf(self.edns, self.dnssec, &self.edns_options);
-        let asked = Asking::of_file(&self.queries, edns).asked(server.port(), None)?;
+        let asked = if self.is_binary {
+            asked::messages_of(&self.queries)?
+        } else {
+            Asking::of_file(&self.queries, edns).asked(server.port(), None)?
+        };
+        let per_connection = self.long.iter().rev().find_map(|option| match option {
+            LongOption::QueriesPerConnection(count) => Some(*count),
+            LongOption::Suppress => None,
+        });
         let runs = self.runs.or_else(|| self.duration.is_none().then_some(1));
         let rate = self.rate.or_else(|| Rate::per_second(1_000.0));
         let rate = rate.ok_or_else(|| ("-Q: no rate".to_owned(), 2))?;
@@ -162,6 +200,8 @@ impl Args {
             duration_ns: self.duration.unwrap_or(UNLIMITED_NS),
             limits: Limits { deadline_ns: self.timeout, grace_ns: 0 },
             threads: self.threads,
+            // Over UDP dnsperf takes no notice of it.
+            queries_per_connection: per_connection.filter(|_| self.mode == Mode::Tcp),
             ports: self.clients.unwrap_or_else(|| self.default_ports()),
             answered: self.interval.map(|_| Arc::default()),
             ..Settings::new(server, asked.workload, rate)

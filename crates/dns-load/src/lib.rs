@@ -26,6 +26,7 @@ mod pace;
 mod queries;
 mod query_file;
 mod record;
+mod resperf;
 mod run;
 mod search;
 mod settings;
@@ -71,6 +72,11 @@ pub enum Command {
     /// was lost.
     #[command(hide = true)]
     Dnsperf(dnsperf::Args),
+    /// Say how to load a DNS server as a command line of resperf asks for
+    ///
+    /// Exit codes: 2 always.
+    #[command(hide = true)]
+    Resperf(resperf::Args),
     /// Answer every DNS query with itself, to find the limit of kernel and generator
     ///
     /// It sends the query back with QR set, until SIGINT or SIGTERM; then it says what it did. With faults,
@@ -95,6 +101,7 @@ impl Command {
         match self {
             Self::Load(args) => args.run(),
             Self::Dnsperf(args) => args.run(),
+            Self::Resperf(args) => args.run(),
             Self::Echo(args) => args.run(),
             Self::Zone(args) => args.run(),
         }

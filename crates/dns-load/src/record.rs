@@ -224,6 +224,7 @@ fn settings_map(settings: &Settings) -> BTreeMap<String, Value> {
         ("queries", json!(settings.workload.len())),
         ("zone_like", zone_like(settings)),
         ("transport", json!(settings.transport.name())),
+        ("queries_per_connection", json!(settings.queries_per_connection)),
         ("rate", json!(settings.window.is_none().then(|| settings.rate.as_per_second()))),
         ("window", json!(settings.window)),
         ("count", json!(settings.count)),
@@ -271,12 +272,14 @@ impl Report {
         let Some(tcp) = &self.connections else { return Ok(()) };
         writeln!(
             f,
-            "tcp        asked again {}, opened {}, reopened {}, failed {}, ended {}, cut off {}, unsent {}",
+            "tcp        asked again {}, opened {}, reopened {}, failed {}, ended {}, retired {}, \
+             cut off {}, unsent {}",
             self.answers.asked_again,
             tcp.opened,
             tcp.reopened,
             tcp.failed,
             tcp.ended,
+            tcp.retired,
             tcp.cut_off,
             tcp.unsent
         )

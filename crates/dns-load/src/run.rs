@@ -20,7 +20,7 @@ use crate::input::Input;
 use crate::pace::Pace;
 use crate::record::Report;
 use crate::settings::{Settings, Transport};
-use crate::tcp::{Connections, TcpLane};
+use crate::tcp::{Connections, Retirement, TcpLane};
 
 /// Socket buffers that are asked for over all ports, octets of kernel memory.
 const BUFFER_BYTES: usize = 64 << 20;
@@ -71,7 +71,10 @@ pub fn run(settings: &Settings, stop: &AtomicBool) -> Result<Report, LoadError> 
     }
     let follows = settings.transport == Transport::Udp { tc_fallback: true };
     let sockets = u64::from(settings.ports) * if follows { 2 } else { 1 };
-    file_limit::need(sockets).map_err(LoadError::Limit)?;
+    // Connections that wait for their last answers come on top, as many as the limit allows.
+    if file_limit::need(sockets.saturating_add(settings.retiring())).is_err() {
+        file_limit::need(sockets).map_err(LoadError::Limit)?;
+    }
     match settings.transport {
         Transport::Udp { .. } => over_udp(settings, stop),
         Transport::Tcp => over_tcp(settings, stop),
@@ -147,7 +150,10 @@ fn over_tcp(settings: &Settings, stop: &AtomicBool) -> Result<Report, LoadError>
 fn connections(settings: &Settings) -> Result<(ReadyList, Connections), NetError> {
     let list = ReadyList::new().map_err(NetError::on("make", "a list of connections"))?;
     let count = settings.ports_per_thread();
-    Ok((list, Connections::new(settings.server, settings.local, count)))
+    let watched_ns = settings.limits.watched_ns();
+    let queries = settings.queries_per_connection.map(u64::from);
+    let retirement = queries.map(|queries| Retirement { queries, watched_ns });
+    Ok((list, Connections::new(settings.server, settings.local, count, retirement)))
 }
 
 fn fallback(settings: &Settings) -> Result<Option<(ReadyList, Fallback)>, NetError> {

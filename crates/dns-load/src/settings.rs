@@ -79,6 +79,8 @@ pub struct Settings {
     pub transport: Transport,
     /// Ports that queries leave from, or connections, all threads together.
     pub ports: u32,
+    /// Queries that each connection carries before another one takes its place; `None` for any number.
+    pub queries_per_connection: Option<u32>,
     /// Processors to bind the threads to, in turn; empty binds none.
     pub cpus: Vec<usize>,
     /// Equal-sized queries leave in groups (`UDP_SEGMENT`).
@@ -114,6 +116,7 @@ impl Settings {
             threads: 1,
             transport: Transport::Udp { tc_fallback: false },
             ports: 16,
+            queries_per_connection: None,
             cpus: Vec::new(),
             segmentation: false,
             frames: None,
@@ -136,6 +139,13 @@ impl Settings {
             Some(_) => most,
             None => self.shape.most_in(self.rate, self.limits.watched_ns()),
         }
+    }
+
+    /// Connections that may wait for their last answers at a time, when they carry so many queries
+    /// each.
+    pub(crate) fn retiring(&self) -> u64 {
+        let unanswered = self.window.unwrap_or_else(|| self.watched());
+        self.queries_per_connection.map_or(0, |queries| unanswered.div_ceil(queries.into()))
     }
 
     /// Everything that cannot work, in words; empty when the run can begin.
@@ -175,6 +185,11 @@ impl Settings {
         wrong(
             self.window.is_some_and(|most| most < u64::from(self.threads)),
             "-q: must be as many as there are threads, at least".into(),
+        );
+        let has_connections = self.transport != (Transport::Udp { tc_fallback: false });
+        wrong(
+            self.queries_per_connection.is_some() && !has_connections,
+            "--queries-per-connection: takes --tcp or --tc-fallback".into(),
         );
         let watched = self.watched();
         wrong(

@@ -191,6 +191,78 @@ fn what_a_closed_connection_takes_along_is_lost_and_counted() {
     assert!(queries.on_time <= answered && queries.on_time > 0, "{load} {answered}");
 }
 
+/// Answers the queries of every connection until the client closes it; returns how many each carried. Ends
+/// when `stop` is set and one more connection comes.
+fn counting_server(listener: &TcpListener, stop: &AtomicBool) -> Vec<u64> {
+    thread::scope(|scope| {
+        let mut clients = Vec::new();
+        for socket in listener.incoming() {
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
+            let mut socket: TcpStream = socket.unwrap();
+            clients.push(scope.spawn(move || {
+                let mut count = 0;
+                let mut length = [0; 2];
+                while socket.read_exact(&mut length).is_ok() {
+                    let mut message = vec![0; u16::from_be_bytes(length).into()];
+                    socket.read_exact(&mut message).unwrap();
+                    message[2] |= 0x80;
+                    socket.write_all(&[&length[..], &message].concat()).unwrap();
+                    count += 1;
+                }
+                count
+            }));
+        }
+        clients.into_iter().map(|client| client.join().unwrap()).collect()
+    })
+}
+
+#[test]
+fn a_connection_carries_as_many_queries_as_it_may_and_none_is_lost_with_it() {
+    const EACH: u32 = 7;
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    for window in [None, Some(20)] {
+        let stop = AtomicBool::new(false);
+        let (load, carried) = thread::scope(|scope| {
+            let server = scope.spawn(|| counting_server(&listener, &stop));
+            let settings = Settings {
+                queries_per_connection: Some(EACH),
+                window,
+                count: Some(QUERIES),
+                duration_ns: 600 * NS_PER_S,
+                ..settings(address, Transport::Tcp, ANSWERED)
+            };
+            let load = load(&settings);
+            stop.store(true, Ordering::Relaxed);
+            drop(TcpStream::connect(address).unwrap());
+            (load, server.join().unwrap())
+        });
+        let (queries, connections) = (load.load.exchanges, load.connections.unwrap());
+        assert_eq!((queries.on_time, connections.sent), (QUERIES, QUERIES), "{load}");
+        assert_eq!(
+            (connections.ended, connections.cut_off, connections.unsent),
+            (0, 0, 0),
+            "{load}"
+        );
+        assert_eq!(carried.iter().sum::<u64>(), QUERIES);
+        assert_eq!(carried.len() as u64, connections.opened, "{load}");
+        let whole = carried.iter().filter(|&&count| count == u64::from(EACH)).count();
+        assert_eq!(whole as u64, connections.retired, "{carried:?}");
+        // The last one of each place need not be full.
+        assert!(
+            carried.len() - whole <= 6 && carried.iter().all(|&count| count <= 7),
+            "{carried:?}"
+        );
+        assert_eq!(load.load.settings["queries_per_connection"], EACH);
+    }
+    let udp = Transport::Udp { tc_fallback: false };
+    let settings = settings(address, udp, ANSWERED);
+    let settings = Settings { queries_per_connection: Some(EACH), ..settings };
+    assert!(settings.problems()[0].starts_with("--queries-per-connection"));
+}
+
 #[test]
 fn a_server_without_tcp_is_told() {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();

@@ -3,8 +3,9 @@
 //! Budget: per turn one `epoll_wait`, and for each connection with something to do a write and a read,
 //! whatever number of messages those carry.
 
+use std::collections::VecDeque;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 
 use base::time::{NS_PER_MS, NS_PER_S};
 use netio::{Clock, NetError, ReadyList, tcp};
@@ -30,6 +31,8 @@ pub struct ConnectionCounts {
     pub failed: u64,
     /// Connections that ended, by the server or by an error, while the run went on.
     pub ended: u64,
+    /// Connections that were closed because they had carried as many queries as each may.
+    pub retired: u64,
     /// Queries that the kernel took whole.
     pub sent: u64,
     /// Queries that it did not, because the connection could not be opened, ended, or took no more. They are
@@ -51,6 +54,7 @@ impl ConnectionCounts {
         self.reopened += other.reopened;
         self.failed += other.failed;
         self.ended += other.ended;
+        self.retired += other.retired;
         self.sent += other.sent;
         self.unsent += other.unsent;
         self.received += other.received;
@@ -59,18 +63,58 @@ impl ConnectionCounts {
     }
 }
 
-/// What stands in the place of a port.
-#[derive(Default)]
-struct Place {
-    stream: Option<Stream>,
+/// When a connection has carried enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Retirement {
+    /// Queries that each connection carries; the next one opens another.
+    pub(crate) queries: u64,
+    /// Nanoseconds after its last query until no answer is awaited any more.
+    pub(crate) watched_ns: u64,
+}
+
+/// A connection, open or being opened.
+struct Connection {
+    port: u32,
+    stream: Stream,
     is_opening: bool,
-    was_opened: bool,
     /// It waits for room.
     is_stalled: bool,
-    /// It is among the places that have something to be written.
+    /// It is among those that have something to be written.
     is_listed: bool,
-    /// Queries handed to it that no answer has ended.
+    /// Queries handed to it.
+    handed: u64,
+    /// Of them, those that no answer has ended.
     open: u64,
+    /// When it is closed at the latest, once it has carried as many queries as it may.
+    closes_at_ns: Option<u64>,
+}
+
+impl Connection {
+    fn new(port: u32, socket: TcpStream, is_opening: bool) -> Self {
+        Self {
+            port,
+            stream: Stream::new(socket),
+            is_opening,
+            is_stalled: false,
+            is_listed: false,
+            handed: 0,
+            open: 0,
+            closes_at_ns: None,
+        }
+    }
+
+    /// Returns true when it has carried as many queries as it may and no answer is awaited.
+    const fn is_done(&self) -> bool {
+        self.closes_at_ns.is_some() && self.open == 0
+    }
+}
+
+/// What stands for a port: the connection that takes its queries now. Connections before it that wait for
+/// their last answers are in no place.
+#[derive(Default)]
+struct Place {
+    current: Option<u32>,
+    was_opened: bool,
     /// No opening is tried before.
     closed_until_ns: u64,
 }
@@ -79,7 +123,14 @@ struct Place {
 pub(crate) struct Connections {
     server: SocketAddr,
     local: Option<IpAddr>,
+    retirement: Option<Retirement>,
     places: Vec<Place>,
+    /// All connections by their numbers, in which the list of those that are ready knows them.
+    connections: Vec<Option<Connection>>,
+    /// Numbers without a connection.
+    free: Vec<u32>,
+    /// Connections that have carried enough, by the time when each is closed at the latest.
+    closing: VecDeque<(u64, u32)>,
     to_write: Vec<u32>,
     ready: Vec<u32>,
     counts: ConnectionCounts,
@@ -87,30 +138,41 @@ pub(crate) struct Connections {
 
 impl Connections {
     /// Places for `count` connections from `local` to `server`, none open.
-    pub(crate) fn new(server: SocketAddr, local: Option<IpAddr>, count: u64) -> Self {
+    pub(crate) fn new(
+        server: SocketAddr,
+        local: Option<IpAddr>,
+        count: u64,
+        retirement: Option<Retirement>,
+    ) -> Self {
         Self {
             server,
             local,
+            retirement,
             places: (0..count).map(|_| Place::default()).collect(),
+            connections: Vec::new(),
+            free: Vec::new(),
+            closing: VecDeque::new(),
             to_write: Vec::new(),
             ready: Vec::new(),
             counts: ConnectionCounts::default(),
         }
     }
 
-    /// Opens all of them and waits for it, before a run.
+    /// Opens a connection for each place and waits for it, before a run.
     ///
     /// # Errors
     ///
     /// When the server or the kernel refuses one.
     pub(crate) fn open_all(&mut self, list: &ReadyList) -> Result<(), NetError> {
-        for (place, number) in self.places.iter_mut().zip(0..) {
+        for port in 0..self.places.len() as u32 {
             let socket = tcp::connect(self.server, self.local)?;
-            let on = |error| NetError::new("connect over TCP to", self.server.to_string(), error);
+            let server = self.server;
+            let on = |error| NetError::new("connect over TCP to", server.to_string(), error);
             tcp::wait_open(&socket, OPENING_NS).map_err(on)?;
+            let number = self.next_number();
             list.add(&socket, number).map_err(on)?;
-            place.stream = Some(Stream::new(socket));
-            place.was_opened = true;
+            self.keep(number, Connection::new(port, socket, false));
+            self.places[port as usize].was_opened = true;
             self.counts.opened += 1;
         }
         Ok(())
@@ -128,63 +190,106 @@ impl Connections {
         now_ns: u64,
         query: &[u8],
     ) -> io::Result<()> {
-        let place = &mut self.places[port];
-        if place.stream.is_none() && now_ns >= place.closed_until_ns {
-            if let Ok(socket) = tcp::connect(self.server, self.local) {
-                list.add(&socket, port as u32)?;
-                list.set_wants_room(&socket, port as u32, true)?;
-                place.stream = Some(Stream::new(socket));
-                place.is_opening = true;
-            } else {
-                self.counts.failed += 1;
-                place.closed_until_ns = now_ns + BACK_OFF_NS;
-            }
-        }
-        let stream = place.stream.as_mut();
-        if !stream
-            .is_some_and(|stream| stream.queue(query.len(), |room| room.copy_from_slice(query)))
-        {
+        let number = match self.places[port].current {
+            Some(number) => Some(number),
+            None => self.start(list, port as u32, now_ns)?,
+        };
+        let taken = number.and_then(|number| {
+            let connection = self.connections[number as usize].as_mut()?;
+            let write = |room: &mut [u8]| room.copy_from_slice(query);
+            connection.stream.queue(query.len(), write).then_some((number, connection))
+        });
+        let Some((number, connection)) = taken else {
             self.counts.unsent += 1;
             self.counts.cut_off += 1;
             return Ok(());
+        };
+        connection.handed += 1;
+        connection.open += 1;
+        if !connection.is_listed {
+            connection.is_listed = true;
+            self.to_write.push(number);
         }
-        place.open += 1;
-        if !place.is_listed {
-            place.is_listed = true;
-            self.to_write.push(port as u32);
+        if let Some(retirement) = self.retirement
+            && connection.handed >= retirement.queries
+        {
+            let closes_at_ns = now_ns + retirement.watched_ns;
+            connection.closes_at_ns = Some(closes_at_ns);
+            self.closing.push_back((closes_at_ns, number));
+            self.places[port].current = None;
         }
         Ok(())
     }
 
-    /// Writes what was handed over since the last time.
+    /// Begins to open a connection in place of `port`; `None` when it is not to be tried yet, or fails.
+    fn start(&mut self, list: &ReadyList, port: u32, now_ns: u64) -> io::Result<Option<u32>> {
+        let place = &mut self.places[port as usize];
+        if now_ns < place.closed_until_ns {
+            return Ok(None);
+        }
+        let Ok(socket) = tcp::connect(self.server, self.local) else {
+            self.counts.failed += 1;
+            place.closed_until_ns = now_ns + BACK_OFF_NS;
+            return Ok(None);
+        };
+        let number = self.next_number();
+        list.add(&socket, number)?;
+        list.set_wants_room(&socket, number, true)?;
+        self.keep(number, Connection::new(port, socket, true));
+        Ok(Some(number))
+    }
+
+    /// The number of the next connection.
+    fn next_number(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.connections.push(None);
+            self.connections.len() as u32 - 1
+        })
+    }
+
+    fn keep(&mut self, number: u32, connection: Connection) {
+        self.places[connection.port as usize].current = Some(number);
+        self.connections[number as usize] = Some(connection);
+    }
+
+    /// Writes what was handed over since the last time, and closes connections whose last answers are
+    /// awaited no longer.
     ///
     /// # Errors
     ///
     /// What `epoll_ctl(2)` reports.
     pub(crate) fn flush(&mut self, list: &ReadyList, now_ns: u64) -> io::Result<()> {
-        while let Some(port) = self.to_write.pop() {
-            let place = &mut self.places[port as usize];
-            place.is_listed = false;
-            if !place.is_opening && !place.is_stalled {
-                self.write(list, port, now_ns)?;
+        while let Some(number) = self.to_write.pop() {
+            let Some(connection) = &mut self.connections[number as usize] else { continue };
+            connection.is_listed = false;
+            if !connection.is_opening && !connection.is_stalled {
+                self.write(list, number, now_ns)?;
+            }
+        }
+        while let Some((closes_at_ns, number)) =
+            self.closing.pop_front_if(|&mut (closes_at_ns, _)| closes_at_ns <= now_ns)
+        {
+            // The number may be another connection's by now.
+            let closes = |connection: &Connection| connection.closes_at_ns == Some(closes_at_ns);
+            if self.connections[number as usize].as_ref().is_some_and(closes) {
+                self.retire(number);
             }
         }
         Ok(())
     }
 
-    fn write(&mut self, list: &ReadyList, port: u32, now_ns: u64) -> io::Result<()> {
-        let place = &mut self.places[port as usize];
-        let Some(stream) = &mut place.stream else { return Ok(()) };
-        match stream.flush() {
+    fn write(&mut self, list: &ReadyList, number: u32, now_ns: u64) -> io::Result<()> {
+        let Some(connection) = &mut self.connections[number as usize] else { return Ok(()) };
+        match connection.stream.flush() {
             Ok(flushed) => {
                 self.counts.sent += flushed.messages;
                 self.counts.stalls += u64::from(flushed.is_stalled);
-                if flushed.is_stalled != place.is_stalled {
-                    place.is_stalled = flushed.is_stalled;
-                    list.set_wants_room(stream.socket(), port, flushed.is_stalled)?;
+                if flushed.is_stalled != connection.is_stalled {
+                    connection.is_stalled = flushed.is_stalled;
+                    list.set_wants_room(connection.stream.socket(), number, flushed.is_stalled)?;
                 }
             }
-            Err(_) => self.end(port, now_ns),
+            Err(_) => self.end(number, now_ns),
         }
         Ok(())
     }
@@ -201,11 +306,11 @@ impl Connections {
     ) -> io::Result<()> {
         let mut ready = std::mem::take(&mut self.ready);
         list.look(&mut ready)?;
-        for &port in &ready {
+        for &number in &ready {
             let now_ns = Clock::mono_ns();
-            if self.is_opened(list, port, now_ns)? {
-                self.write(list, port, now_ns)?;
-                self.read(port, exchanges);
+            if self.is_opened(list, number, now_ns)? {
+                self.write(list, number, now_ns)?;
+                self.read(number, exchanges);
             }
         }
         self.ready = ready;
@@ -213,74 +318,120 @@ impl Connections {
     }
 
     /// False while the connection is being opened, and when it could not be.
-    fn is_opened(&mut self, list: &ReadyList, port: u32, now_ns: u64) -> io::Result<bool> {
-        let place = &mut self.places[port as usize];
-        let Some(stream) = &place.stream else { return Ok(false) };
-        if !place.is_opening {
+    fn is_opened(&mut self, list: &ReadyList, number: u32, now_ns: u64) -> io::Result<bool> {
+        let Some(connection) = &mut self.connections[number as usize] else { return Ok(false) };
+        if !connection.is_opening {
             return Ok(true);
         }
-        let has_failed = !matches!(stream.socket().take_error(), Ok(None));
-        if !has_failed && stream.socket().peer_addr().is_err() {
+        let socket = connection.stream.socket();
+        let has_failed = !matches!(socket.take_error(), Ok(None));
+        if !has_failed && socket.peer_addr().is_err() {
             return Ok(false);
         }
-        place.is_opening = false;
         if has_failed {
             self.counts.failed += 1;
-            self.give_up(port, now_ns + BACK_OFF_NS);
+            self.give_up(number, now_ns + BACK_OFF_NS);
             return Ok(false);
         }
-        list.set_wants_room(stream.socket(), port, false)?;
+        connection.is_opening = false;
+        list.set_wants_room(socket, number, false)?;
+        let place = &mut self.places[connection.port as usize];
         self.counts.opened += 1;
         self.counts.reopened += u64::from(place.was_opened);
         place.was_opened = true;
         Ok(true)
     }
 
-    fn read(&mut self, port: u32, exchanges: &mut Exchanges<'_>) {
+    fn read(&mut self, number: u32, exchanges: &mut Exchanges<'_>) {
         for _ in 0..READS_PER_TURN {
-            let place = &mut self.places[port as usize];
-            let Some(stream) = &mut place.stream else { return };
-            match stream.fill() {
+            let Some(connection) = &mut self.connections[number as usize] else { return };
+            match connection.stream.fill() {
                 Ok(Filled::Some) => {}
                 Ok(Filled::Nothing) => return,
                 Ok(Filled::End) | Err(_) => {
-                    self.end(port, Clock::mono_ns());
+                    self.end(number, Clock::mono_ns());
                     return;
                 }
             }
             let now_ns = Clock::mono_ns();
-            while let Some(message) = stream.take() {
+            while let Some(message) = connection.stream.take() {
                 self.counts.received += 1;
                 let before = exchanges.unsettled();
-                exchanges.answer_over_tcp(now_ns, port as usize, message);
-                place.open = place.open.saturating_sub(before - exchanges.unsettled());
+                exchanges.answer_over_tcp(now_ns, connection.port as usize, message);
+                let answered = before - exchanges.unsettled();
+                connection.open = connection.open.saturating_sub(answered);
+            }
+            if connection.is_done() {
+                self.retire(number);
+                return;
             }
         }
     }
 
-    /// Notes that a connection has ended; the next query opens another one.
-    fn end(&mut self, port: u32, now_ns: u64) {
-        self.counts.ended += 1;
-        self.give_up(port, now_ns);
+    /// Closes a connection that has carried enough: its queries are answered or given up.
+    fn retire(&mut self, number: u32) {
+        self.counts.retired += 1;
+        if let Some(connection) = self.take(number) {
+            self.counts.unsent += connection.stream.waiting();
+        }
     }
 
-    fn give_up(&mut self, port: u32, closed_until_ns: u64) {
-        let place = &mut self.places[port as usize];
-        let stream = place.stream.take();
-        self.counts.unsent += stream.map_or(0, |stream| stream.waiting());
-        self.counts.cut_off += place.open;
-        place.open = 0;
-        place.is_opening = false;
-        place.is_stalled = false;
-        place.closed_until_ns = closed_until_ns;
+    /// Notes that a connection has ended; the next query opens another one.
+    fn end(&mut self, number: u32, now_ns: u64) {
+        self.counts.ended += 1;
+        self.give_up(number, now_ns);
+    }
+
+    fn give_up(&mut self, number: u32, closed_until_ns: u64) {
+        let Some(connection) = self.take(number) else { return };
+        self.counts.unsent += connection.stream.waiting();
+        self.counts.cut_off += connection.open;
+        self.places[connection.port as usize].closed_until_ns = closed_until_ns;
+    }
+
+    /// Takes the connection out of its place.
+    fn take(&mut self, number: u32) -> Option<Connection> {
+        let connection = self.connections[number as usize].take()?;
+        self.free.push(number);
+        let place = &mut self.places[connection.port as usize];
+        place.current = place.current.filter(|&current| current != number);
+        Some(connection)
     }
 
     /// Counts what waits to be written at the end of a run.
-    pub(crate) fn finish(mut self) -> ConnectionCounts {
-        for port in 0..self.places.len() as u32 {
-            let stream = self.places[port as usize].stream.take();
-            self.counts.unsent += stream.map_or(0, |stream| stream.waiting());
+    pub(crate) fn finish(self) -> ConnectionCounts {
+        let waiting =
+            self.connections.iter().flatten().map(|connection| connection.stream.waiting());
+        let unsent = self.counts.unsent + waiting.sum::<u64>();
+        ConnectionCounts { unsent, ..self.counts }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_connection_that_carried_enough_is_closed_when_its_answers_are_given_up() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let server = listener.local_addr().unwrap();
+        let retirement = Retirement { queries: 2, watched_ns: 1_000 };
+        let list = ReadyList::new().unwrap();
+        let mut connections = Connections::new(server, None, 1, Some(retirement));
+        connections.open_all(&list).unwrap();
+        for now_ns in [100, 200, 300] {
+            connections.send(&list, 0, now_ns, b"a query of no meaning").unwrap();
         }
-        self.counts
+        connections.flush(&list, 1_199).unwrap();
+        let counts = connections.counts;
+        assert_eq!((counts.sent, counts.retired), (2, 0), "the third opens another one");
+        assert_eq!(connections.connections.len(), 2);
+        connections.flush(&list, 1_200).unwrap();
+        assert_eq!(connections.counts.retired, 1, "the second left at 200");
+        assert_eq!(connections.free.len(), 1, "the other one is kept");
+        let counts = connections.finish();
+        assert_eq!((counts.ended, counts.cut_off, counts.unsent), (0, 0, 1));
     }
 }

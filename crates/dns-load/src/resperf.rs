@@ -1,0 +1,126 @@
+//! `resperf`, for links to this program that are called so: what to write in the place of a command
+//! line of resperf.
+
+use std::process::ExitCode;
+
+use crate::failed;
+
+/// Switches of resperf that have a value and are not carried over.
+const LEFT_OUT: &str = "-f -a -x -t -b -y -i -P -c -L -q -F -O";
+
+/// The switches, all of which have one letter.
+#[derive(Debug, clap::Args)]
+#[command(disable_version_flag = true)]
+pub struct Args {
+    /// The command line of resperf
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<String>,
+}
+
+/// What of the command line matters.
+#[derive(Debug, PartialEq, Eq)]
+struct Wish {
+    server: String,
+    port: Option<String>,
+    file: String,
+    is_over_tcp: bool,
+    most: String,
+    ramp_s: String,
+    clients: Option<String>,
+    is_dnssec: bool,
+}
+
+impl Args {
+    pub(crate) fn run(&self) -> ExitCode {
+        failed(&self.wish().message(), 2)
+    }
+
+    fn wish(&self) -> Wish {
+        let mut wish = Wish {
+            server: "127.0.0.1".into(),
+            port: None,
+            file: "-".into(),
+            is_over_tcp: false,
+            most: "100000".into(),
+            ramp_s: "60".into(),
+            clients: None,
+            is_dnssec: false,
+        };
+        let mut words = self.words.iter();
+        while let Some(word) = words.next() {
+            let Some(letter) = word.get(..2).filter(|switch| switch.starts_with('-')) else {
+                continue;
+            };
+            wish.is_dnssec |= letter == "-D";
+            let takes_value = "-s -p -d -M -m -r -C".contains(letter) || LEFT_OUT.contains(letter);
+            if !takes_value {
+                continue;
+            }
+            let attached = word.get(2..).filter(|value| !value.is_empty());
+            let value = attached.map(ToOwned::to_owned).or_else(|| words.next().cloned());
+            let value = value.unwrap_or_default();
+            match letter {
+                "-s" => wish.server = value,
+                "-p" => wish.port = Some(value),
+                "-d" => wish.file = value,
+                "-M" => wish.is_over_tcp = value != "udp",
+                "-m" => wish.most = value,
+                "-r" => wish.ramp_s = value,
+                "-C" => wish.clients = Some(value),
+                _ => {}
+            }
+        }
+        wish
+    }
+}
+
+impl Wish {
+    /// The command line of `godwit dns load` with `more` behind it.
+    fn line(&self, more: &str) -> String {
+        let option = |letter: &str, value: &Option<String>| {
+            value.as_ref().map_or_else(String::new, |value| format!(" {letter} {value}"))
+        };
+        format!(
+            "godwit dns load -s {}{} -d {}{}{}{}{more}",
+            self.server,
+            option("-p", &self.port),
+            self.file,
+            if self.is_over_tcp { " -m tcp" } else { "" },
+            option("-c", &self.clients),
+            if self.is_dnssec { " --dnssec" } else { "" },
+        )
+    }
+
+    fn message(&self) -> String {
+        let ramp = format!(" -Q {} -l {} --shape ramp:0%..100%", self.most, self.ramp_s);
+        let ramp = format!("{ramp} --timeline-s 0.5 --json FILE");
+        format!(
+            "resperf: write `{}` to search for the highest rate that the server answers\n\
+             resperf: write `{}` for a ramp as resperf's, with counts for each half second",
+            self.line(""),
+            self.line(&ramp)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(line: &str) -> String {
+        Args { words: line.split_whitespace().map(ToOwned::to_owned).collect() }.wish().message()
+    }
+
+    #[test]
+    fn the_lines_that_are_named_ask_what_was_asked() {
+        let said =
+            message("-f inet -M tcp -L 10 -C 10 -P /tmp/x -d oarc_set -s 192.0.2.1 -p54 -D -R");
+        let head = "godwit dns load -s 192.0.2.1 -p 54 -d oarc_set -m tcp -c 10 --dnssec";
+        assert!(said.starts_with(&format!("resperf: write `{head}` to search")), "{said}");
+        let ramp = "-Q 100000 -l 60 --shape ramp:0%..100% --timeline-s 0.5 --json FILE";
+        assert!(said.contains(&format!("write `{head} {ramp}` for a ramp")), "{said}");
+        assert!(message("-m 500 -r 5").contains("-s 127.0.0.1 -d - -Q 500 -l 5 "));
+        message("-s");
+        message("-\u{e4} x");
+    }
+}
