@@ -113,7 +113,7 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let after_command: Vec<String> =
         words.iter().skip(2).map(|word| word.to_string_lossy().into_owned()).collect();
     let parsed =
-        command().try_get_matches_from(words).and_then(|matches| Cli::from_arg_matches(&matches));
+        command().try_get_matches_from(&words).and_then(|matches| Cli::from_arg_matches(&matches));
     match parsed {
         Ok(Cli { command: Command::Lab(args) }) => lab::run(&args),
         Ok(Cli { command: Command::Dhcp4(args) }) => dhcp::run(Server::Dhcp4, &args),
@@ -138,7 +138,7 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         },
         Err(error) => {
             // Help and version come this way too, with 0.
-            help::print(&error);
+            help::print(&words, &error);
             ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
         }
     }
@@ -164,9 +164,13 @@ fn as_called(mut words: Vec<OsString>) -> Vec<OsString> {
             words.insert(1, "--compat".into());
             "perfdhcp"
         }
-        Some("dnsperf") => {
-            words.insert(1, "dnsperf".into());
+        Some(name @ ("dnsperf" | "resperf")) => {
+            words.insert(1, name.into());
             "dns"
+        }
+        Some("iperf") => {
+            words.insert(1, "perf".into());
+            "dccp"
         }
         _ => return words,
     };

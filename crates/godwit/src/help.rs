@@ -1,9 +1,12 @@
 //! Parts of help texts beside the flags: headings over groups of flags, and examples; and errors of
 //! command lines in words that say what was expected.
 
+use std::ffi::OsString;
 use std::io::{IsTerminal, stderr, stdout};
 
 use clap::Command;
+
+use crate::instead;
 
 /// Flags of a command under headings: the command's words, a heading, and the flags.
 const HEADINGS: &[(&str, &str, &[&str])] = &[
@@ -297,8 +300,13 @@ const PHRASES: [(&str, &str); 9] = [
     ("invalid IP address syntax", "an address is expected"),
 ];
 
-/// Prints what `error` says; help and the version go to the standard output.
-pub(crate) fn print(error: &clap::Error) {
+/// Prints what `error` says of the command line `words`; help and the version go to the standard
+/// output.
+pub(crate) fn print(words: &[OsString], error: &clap::Error) {
+    if let Some(message) = instead::message(words, error) {
+        netio::stderr::print(message);
+        return;
+    }
     let to_stderr = error.use_stderr();
     let is_terminal = if to_stderr { stderr().is_terminal() } else { stdout().is_terminal() };
     let text = error.render();

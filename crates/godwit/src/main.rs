@@ -7,6 +7,7 @@ mod db;
 mod dhcp;
 mod dhcp_check;
 mod help;
+mod instead;
 mod kea_admin;
 mod kea_lfc;
 mod kea_shell;

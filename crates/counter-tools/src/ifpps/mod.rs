@@ -35,7 +35,7 @@ pub struct Args {
     #[arg(short = 'd', long = "dev", value_name = "INTERFACE", conflicts_with = "name")]
     device: Option<String>,
     /// Interface, as with -d
-    #[arg(value_name = "INTERFACE", required_unless_present = "device")]
+    #[arg(value_name = "INTERFACE", required_unless_present_any = ["device", "version"])]
     name: Option<String>,
     /// Processors that are shown at most, the busiest ones
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 10)]
@@ -71,7 +71,13 @@ pub struct Args {
     /// No warnings
     #[arg(short = 'W', long)]
     no_warn: bool,
+    /// Print the version
+    #[arg(short = 'v', long, exclusive = true)]
+    version: bool,
 }
+
+/// The version of netsniff-ng whose command lines are taken.
+const REFERENCE: &str = "0.6.8";
 
 /// How steps are shown.
 enum Form {
@@ -82,6 +88,10 @@ enum Form {
 
 /// Shows what the flags ask for until it is enough.
 pub(crate) fn run(args: &Args) -> Result<(), CounterError> {
+    if args.version {
+        let version = env!("CARGO_PKG_VERSION");
+        return print(&format!("ifpps of godwit {version}, in the place of ifpps {REFERENCE}\n"));
+    }
     let name = args.device.as_ref().or(args.name.as_ref()).expect("one of both is required");
     let device = Device::named(name);
     let Some((mut at, mut before)) = Look::take(&device) else { return Err(unknown(name)) };

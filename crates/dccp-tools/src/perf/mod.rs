@@ -77,7 +77,7 @@ pub struct Args {
     #[arg(short = 'f', long, value_name = "LETTER", default_value = "a")]
     format: Format,
     /// Constant bit rate, like 12m; as fast as it goes without
-    #[arg(short = 'b', long, value_name = "RATE", value_parser = parse_rate)]
+    #[arg(short = 'b', long, alias = "bitrate", value_name = "RATE", value_parser = parse_rate)]
     bandwidth: Option<u64>,
     /// Seconds between lines; 0 for none
     #[arg(short = 'i', long, value_name = "S", default_value = "1", value_parser = parse_interval)]
@@ -97,7 +97,7 @@ pub struct Args {
     /// Send plain UDP instead, in the same batches, as fast as it goes: what DCCP's figures are a
     /// share of. Both sides need it
     #[arg(short = 'u', long, conflicts_with_all = [
-        "bandwidth", "parallel", "reverse", "bidir", "ccid", "tx_ccid", "rx_ccid", "service_code",
+        "ccid", "tx_ccid", "rx_ccid", "service_code",
         "cscov", "connect_timeout", "parameters", "carrier", "_dccp", "probe", "debug",
     ])]
     udp: bool,
@@ -123,8 +123,20 @@ pub struct Args {
     #[arg(long, value_name = "S", default_value = "0.01", requires = "probe", value_parser = parse_sample_interval)]
     probe_interval: Duration,
     /// Print one JSON document at the end, of a server one for each time that all connections have ended
-    #[arg(long)]
+    #[arg(long, short_alias = 'J')]
     json: bool,
+    /// Nothing: both families and all figures are there without it (iperf's -V)
+    #[arg(short = 'V', hide = true)]
+    _verbose: bool,
+    /// Nothing: lines have all figures (iperf's -e)
+    #[arg(short = 'e', long = "enhanced", hide = true)]
+    _enhanced: bool,
+    /// Nothing: both sides are shown (iperf's)
+    #[arg(long = "get-server-output", hide = true)]
+    _both_sides: bool,
+    /// Nothing: each line is written at once (iperf's)
+    #[arg(long = "forceflush", hide = true)]
+    _flushes: bool,
     // Last, since its heading is that of all that follows.
     #[command(flatten)]
     link: LinkArgs,
@@ -146,6 +158,7 @@ fn parse_percent(text: &str) -> Result<f64, String> {
 /// What made it impossible.
 pub fn run(args: &Args) -> Result<Outcome, ToolError> {
     if args.udp {
+        args.check_udp()?;
         return match &args.client {
             Some(host) => udp::send(args, host),
             None => udp::serve(args),
@@ -170,6 +183,23 @@ pub fn run(args: &Args) -> Result<Outcome, ToolError> {
 }
 
 impl Args {
+    /// Names what to write in the place of -u together with what it does not do.
+    fn check_udp(&self) -> Result<(), ToolError> {
+        let instead = if self.bandwidth.is_some() {
+            "-u with -b: plain UDP is sent as fast as it goes; leave -u out, and DCCP sends at this \
+             rate, or leave -b out"
+        } else if self.reverse || self.bidir {
+            "-u with -R or --bidir: plain UDP is sent one way; leave -u out, or run it twice with the \
+             sides changed"
+        } else if self.parallel > 1 {
+            "-u with -P: plain UDP has one flow; leave -P out, or start it several times with ports of \
+             their own (--udp-port)"
+        } else {
+            return Ok(());
+        };
+        Err(ToolError::Usage(instead.to_owned()))
+    }
+
     fn output(&self, role: &'static str) -> Output {
         let carrier = match self.udp {
             true => "none, plain UDP".to_owned(),

@@ -1,0 +1,348 @@
+//! Command lines as people publish them for dnsperf, resperf, perfdhcp, trafgen, ifpps and iperf
+//! (`command_lines/lines.toml`): by the name of the tool and as a subcommand each runs unchanged, or is
+//! refused by a message that says what to write. A line that would run for long is interrupted as soon
+//! as it has sent or printed something.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::common::link::{inside, ip, within};
+use crate::common::namespaces::Namespaces;
+use crate::common::{PATIENCE, TempFolder, is_root, require};
+
+const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
+/// Time between two looks at what a line has done.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+#[derive(serde::Deserialize)]
+struct Line {
+    line: String,
+    #[serde(rename = "from")]
+    _from: String,
+    /// Words of the message by which it is refused.
+    refused: Option<String>,
+}
+
+#[derive(serde::Deserialize)]
+struct Table {
+    addresses: Vec<String>,
+    interfaces: Vec<String>,
+    files: BTreeMap<String, Vec<String>>,
+    #[serde(flatten)]
+    lines: BTreeMap<String, Vec<Line>>,
+}
+
+fn table() -> Table {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/command_lines/lines.toml");
+    toml::from_str(&fs::read_to_string(path).expect("it can be read")).expect("a table of lines")
+}
+
+/// The words of `line`, as a shell divides them: at blanks that are not in single quotes.
+fn words(line: &str) -> Vec<String> {
+    let quoted = line.split('\'').enumerate();
+    let parts = quoted.flat_map(|(at, part)| match at % 2 {
+        0 => part.split_whitespace().map(ToOwned::to_owned).collect::<Vec<_>>(),
+        _ => vec![part.to_owned()],
+    });
+    parts.collect()
+}
+
+/// A namespace with the addresses, interfaces and files that lines name, in a folder of its own.
+struct Stage {
+    namespace: Namespaces<1>,
+    folder: TempFolder,
+    lines: Vec<Line>,
+}
+
+impl Stage {
+    /// The stage of the lines of `tools`, with the interfaces that they name.
+    fn new(tools: &[&str]) -> Option<Self> {
+        if !require(&["ip"]) || !is_root() {
+            return None;
+        }
+        let Table { addresses, interfaces, files, mut lines } = table();
+        let lines = tools.iter().filter_map(|tool| lines.remove(*tool)).flatten().collect();
+        let stage = Self { namespace: Namespaces::make(), folder: TempFolder::new("lines"), lines };
+        let mut batch = "link set lo up\n".to_owned();
+        for address in addresses {
+            let (bits, ending) = if address.contains(':') { (128, " nodad") } else { (32, "") };
+            let _ = writeln!(batch, "addr add {address}/{bits} dev lo{ending}");
+        }
+        let is_named = |name: &&String| stage.lines.iter().any(|line| line.line.contains(&**name));
+        for name in interfaces.iter().filter(is_named) {
+            let _ = writeln!(batch, "link add {name} type veth peer name {name}-peer");
+            for end in [name.clone(), format!("{name}-peer")] {
+                let _ = writeln!(batch, "link set {end} addrgenmode none up");
+            }
+            if name == "eth0" {
+                batch += "addr add 198.51.100.1/24 dev eth0\naddr add fe80::1/64 dev eth0 nodad\n";
+            }
+        }
+        stage.ip_batch(&batch);
+        for (kind, names) in files {
+            for name in names {
+                fs::write(stage.path(&name), content(&kind)).expect("the folder can be written");
+            }
+        }
+        Some(stage)
+    }
+
+    /// Does what each line of `batch` asks `ip` for.
+    fn ip_batch(&self, batch: &str) {
+        let file = self.path("batch");
+        fs::write(&file, batch).expect("the folder can be written");
+        ip(&format!("-n {} -batch {}", self.namespace[0], file.display()));
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// `program` in the namespace, its output in the files `out` and `err` of the folder.
+    fn command(&self, program: &Path, words: &[String], outputs: &str) -> Command {
+        let mut command = inside(&self.namespace[0]);
+        command.arg(program).args(words).current_dir(self.folder.path());
+        let output = |name: &str| {
+            File::create(self.path(&format!("{outputs}.{name}"))).expect("it can be written")
+        };
+        command.stdin(Stdio::null()).stdout(output("out")).stderr(output("err"));
+        command
+    }
+
+    fn output(&self, name: &str) -> String {
+        let octets = fs::read(self.path(name)).expect("it was created");
+        String::from_utf8_lossy(&octets).into_owned()
+    }
+
+    /// Starts `godwit` with `words` to serve the lines, and waits until it has said something.
+    fn serve(&self, words: &str, number: usize) -> Server {
+        let words: Vec<String> = words.split(' ').map(ToOwned::to_owned).collect();
+        let name = format!("server{number}");
+        let server =
+            Server(self.command(Path::new(GODWIT), &words, &name).spawn().expect("it starts"));
+        let began = Instant::now();
+        while self.output(&format!("{name}.out")).is_empty()
+            && self.output(&format!("{name}.err")).is_empty()
+        {
+            assert!(began.elapsed() < PATIENCE, "{words:?} says nothing");
+            std::thread::sleep(LOOK_EVERY);
+        }
+        server
+    }
+
+    /// What the namespace has sent: datagrams, segments of TCP, or frames by interfaces.
+    fn sent(&self, by_frames: bool) -> u64 {
+        // /proc/thread-self/net is that of the thread's namespace.
+        within(&self.namespace[0], || {
+            let read = |name: &str| {
+                fs::read_to_string(format!("/proc/thread-self/net/{name}"))
+                    .expect("procfs is there")
+            };
+            if by_frames {
+                let numbers = read("dev");
+                let of_line = |line: &str| line.split_whitespace().nth(10)?.parse::<u64>().ok();
+                return numbers.lines().filter_map(of_line).sum();
+            }
+            counter(&read("snmp"), "Udp:", "OutDatagrams")
+                + counter(&read("snmp"), "Tcp:", "OutSegs")
+                + read("snmp6")
+                    .lines()
+                    .filter_map(|line| line.strip_prefix("Udp6OutDatagrams"))
+                    .filter_map(|number| number.trim().parse::<u64>().ok())
+                    .sum::<u64>()
+        })
+    }
+}
+
+/// The number below `name` in the lines of `/proc/net/snmp` that begin with `group`.
+fn counter(text: &str, group: &str, name: &str) -> u64 {
+    let mut lines = text.lines().filter(|line| line.starts_with(group));
+    let (names, numbers) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+    let at = names.split_whitespace().position(|found| found == name).expect("it is counted");
+    numbers.split_whitespace().nth(at).and_then(|number| number.parse().ok()).expect("a number")
+}
+
+fn content(kind: &str) -> Vec<u8> {
+    match kind {
+        "queries" => b"www.example.com A\nexample.net MX\n".to_vec(),
+        "messages" => {
+            let message = b"\0\0\x01\0\0\x01\0\0\0\0\0\0\x07example\0\0\x01\0\x01";
+            [&(message.len() as u16).to_be_bytes()[..], message].concat()
+        }
+        "macs" => b"00:0c:01:02:03:04\n00:0c:01:02:03:05\n".to_vec(),
+        _ => b"{ eth(da=00:11:22:33:44:55), ipv4(da=192.0.2.7, ttl=64), udp(dp=9), \"text\" }\n"
+            .to_vec(),
+    }
+}
+
+/// A process that is killed with the value.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+/// What came of a line.
+struct Done {
+    status: ExitStatus,
+    out: String,
+    err: String,
+}
+
+/// When a line has shown that it runs, and is interrupted.
+#[derive(Clone, Copy)]
+enum Sign {
+    /// It and its server have sent so many datagrams or segments.
+    Datagrams(u64),
+    /// It has sent so many frames.
+    Frames(u64),
+    /// It has printed something.
+    Output,
+}
+
+impl Stage {
+    /// Runs `program` with `words`, by SIGINT until it has given the sign, and returns its output.
+    fn run(&self, program: &Path, words: &[String], stdin: &str, sign: Sign) -> Done {
+        let mut command = self.command(program, words, "line");
+        let mut child = command.stdin(Stdio::piped()).spawn().expect("it starts");
+        // What reads no input closes it.
+        let _ = child.stdin.take().expect("it is piped").write_all(stdin.as_bytes());
+        let by_frames = matches!(sign, Sign::Frames(_));
+        let (before, began) = (self.sent(by_frames), Instant::now());
+        let mut is_interrupted = false;
+        let status = loop {
+            if let Some(status) = child.try_wait().expect("it is ours") {
+                break status;
+            }
+            assert!(began.elapsed() < PATIENCE, "{words:?} goes on and on");
+            let has_given_sign = match sign {
+                Sign::Output => !self.output("line.out").is_empty(),
+                Sign::Datagrams(count) => self.sent(false) >= before + count,
+                Sign::Frames(count) => self.sent(true) >= before + count,
+            };
+            if has_given_sign && !is_interrupted {
+                let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+                assert!(kill.expect("kill starts").success());
+                is_interrupted = true;
+            }
+            std::thread::sleep(LOOK_EVERY);
+        };
+        Done { status, out: self.output("line.out"), err: self.output("line.err") }
+    }
+
+    /// Runs each line by the name of its tool and as a subcommand; `has_run` tells by its output that one
+    /// has run.
+    fn check(&self, stdin: &str, sign: Sign, serve: Serve, has_run: fn(&str) -> bool) {
+        let mut wrong = Vec::new();
+        for (number, line) in self.lines.iter().enumerate() {
+            let mut words = words(&line.line);
+            let tool = words.remove(0);
+            let link = self.path(&tool);
+            if !link.exists() {
+                std::os::unix::fs::symlink(GODWIT, &link).expect("the folder can be written");
+            }
+            let command = subcommand(&tool).iter().map(|&word| word.to_owned());
+            let as_subcommand: Vec<String> = command.chain(words.iter().cloned()).collect();
+            for (program, words) in [(&link, &words), (&PathBuf::from(GODWIT), &as_subcommand)] {
+                let server = serve(&line.line).map(|words| self.serve(&words, number));
+                let sign = if server.is_some() { Sign::Datagrams(100) } else { sign };
+                let Done { status, out, err } = self.run(program, words, stdin, sign);
+                let is_right = match &line.refused {
+                    Some(refused) => status.code() == Some(2) && err.contains(&**refused),
+                    None => [Some(0), Some(3), Some(130)].contains(&status.code()) && has_run(&out),
+                };
+                if !is_right {
+                    let program = program.display();
+                    wrong.push(format!("{program} {words:?}: {status}\n{out}\n{err}"));
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+}
+
+/// What is to be started before a line, if anything.
+type Serve = fn(&str) -> Option<String>;
+
+fn subcommand(tool: &str) -> &'static [&'static str] {
+    match tool {
+        "dnsperf" => &["dns", "dnsperf"],
+        "resperf" => &["dns", "resperf"],
+        "perfdhcp" => &["perfdhcp"],
+        "trafgen" => &["trafgen"],
+        "ifpps" => &["ifpps"],
+        "iperf" => &["dccp", "perf"],
+        other => panic!("{other} has no subcommand"),
+    }
+}
+
+#[test]
+fn there_are_lines_of_every_tool() {
+    let lines = table().lines;
+    let refused = lines.values().flatten().filter(|line| line.refused.is_some()).count();
+    let count = lines.values().map(Vec::len).sum::<usize>();
+    assert!(count - refused >= 40, "{count} lines, {refused} are refused");
+    for tool in ["dnsperf", "resperf", "perfdhcp", "trafgen", "ifpps", "iperf"] {
+        assert!(lines[tool].len() >= 3, "{tool}");
+    }
+    assert_eq!(words("a 'b c' d"), ["a", "b c", "d"]);
+}
+
+#[test]
+fn lines_of_dnsperf_and_resperf_run_or_name_what_to_write() {
+    let Some(stage) = Stage::new(&["dnsperf", "resperf"]) else { return };
+    let _servers = [53, 5353].map(|port| stage.serve(&format!("dns echo -l 0.0.0.0:{port}"), port));
+    let has_run = |out: &str| {
+        let completed = out.split("Queries completed:").nth(1).unwrap_or_default();
+        completed.split_whitespace().next().is_some_and(|count| count != "0")
+    };
+    stage.check("example.com A\n", Sign::Datagrams(10), |_| None, has_run);
+}
+
+#[test]
+fn lines_of_perfdhcp_run_or_name_what_to_write() {
+    let Some(stage) = Stage::new(&["perfdhcp"]) else { return };
+    let has_run = |out: &str| {
+        let sent = out.lines().filter_map(|line| line.trim().strip_prefix("sent packets:"));
+        sent.filter_map(|count| count.trim().parse::<u64>().ok()).sum::<u64>() > 0
+    };
+    stage.check("", Sign::Datagrams(1), |_| None, has_run);
+}
+
+#[test]
+fn lines_of_trafgen_run_or_name_what_to_write() {
+    let Some(stage) = Stage::new(&["trafgen"]) else { return };
+    let has_run = |out: &str| {
+        let before = out.split(" packets outgoing").next().unwrap_or_default();
+        before.split_whitespace().last().is_some_and(|count| count != "0" && out != before)
+    };
+    stage.check("{ 1, 2, 3, fill(0x55, 60) }\n", Sign::Frames(10), |_| None, has_run);
+}
+
+#[test]
+fn lines_of_ifpps_run_or_name_what_to_write() {
+    let Some(stage) = Stage::new(&["ifpps"]) else { return };
+    stage.check("", Sign::Output, |_| None, |out| !out.is_empty());
+}
+
+#[test]
+fn lines_of_iperf_run_or_name_what_to_write() {
+    let Some(stage) = Stage::new(&["iperf"]) else { return };
+    // A client needs a server at its port.
+    let serve = |line: &str| {
+        let port = if line.contains("-p 5010") { " -p 5010" } else { "" };
+        line.contains("-c ").then(|| format!("dccp perf -s{port}"))
+    };
+    let has_run = |out: &str| {
+        out.starts_with("Server listening") || out.contains("sender") || out.starts_with('{')
+    };
+    stage.check("", Sign::Output, serve, has_run);
+}
