@@ -33,6 +33,8 @@ pub struct Limits {
     pub counts: [Option<u64>; 2],
     /// Nanoseconds from the start.
     pub period_ns: Option<u64>,
+    /// The period ends a run only when all first requests of its schedule were sent, late ones too.
+    pub sends_all: bool,
     /// Overdue requests, first and second.
     pub overdue: [Option<u64>; 2],
     /// Overdue requests per cent of those sent, once more than ten were, first and second.
@@ -219,7 +221,11 @@ impl<D: Dialect> Run<D> {
     fn reason(&self, now_ns: u64) -> Option<Reason> {
         let (limits, accounts) = (&self.limits, &self.traffic.accounts);
         let since_ns = now_ns.saturating_sub(self.start_ns);
-        if limits.period_ns.is_some_and(|period_ns| since_ns >= period_ns) {
+        let has_more =
+            matches!(&self.pace, Pace::Scheduled(first) if first.next_due_ns().is_some());
+        if limits.period_ns.is_some_and(|period_ns| since_ns >= period_ns)
+            && !(limits.sends_all && has_more)
+        {
             return Some(Reason::Period);
         }
         for (index, account) in accounts[..2].iter().enumerate() {

@@ -324,6 +324,8 @@ pub(crate) fn limits(args: &Args, shape: Option<&(Shape, Rate)>) -> Limits {
     Limits {
         counts: [count(args, 0), count(args, 1)],
         period_ns: period_ns(args, shape),
+        // Without -p the period is the length of a replay, which may be nothing at all.
+        sends_all: args.period_s.is_none(),
         overdue,
         overdue_percent: percent,
         wait_ns: args.wait_us.map(|us| us.saturating_mul(1_000)),
