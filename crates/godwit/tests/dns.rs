@@ -118,28 +118,88 @@ impl Dnsmasq {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         let child = command.spawn().expect("dnsmasq starts");
         let dnsmasq = Self { child, address: format!("127.0.0.1:{port}") };
-        dnsmasq.wait();
+        wait_for(&dnsmasq.address);
         dnsmasq
     }
+}
 
-    /// Asks until it answers.
-    fn wait(&self) {
-        let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback is there");
-        socket.connect(&self.address).expect("loopback is there");
-        socket.set_read_timeout(Some(Duration::from_millis(100))).expect("a plain timeout");
-        let query = b"\x12\x34\x01\0\0\x01\0\0\0\0\0\0\x01a\x07example\x03org\0\0\x01\0\x01";
-        let answers = waited_until(|| {
-            socket.send(query).ok();
-            socket.recv(&mut [0; 512]).is_ok()
-        });
-        assert!(answers, "dnsmasq does not answer at {}", self.address);
-    }
+/// Asks the server at `address` for `a.example.org A` until it answers.
+fn wait_for(address: &str) {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback is there");
+    socket.connect(address).expect("loopback is there");
+    socket.set_read_timeout(Some(Duration::from_millis(100))).expect("a plain timeout");
+    let query = b"\x12\x34\x01\0\0\x01\0\0\0\0\0\0\x01a\x07example\x03org\0\0\x01\0\x01";
+    let answers = waited_until(|| {
+        socket.send(query).ok();
+        socket.recv(&mut [0; 512]).is_ok()
+    });
+    assert!(answers, "no server answers at {address}");
 }
 
 impl Drop for Dnsmasq {
     fn drop(&mut self) {
         self.child.kill().ok();
         self.child.wait().ok();
+    }
+}
+
+/// A private named of BIND that answers no query with a client's part of a cookie alone.
+struct Named {
+    child: Child,
+    address: String,
+}
+
+impl Named {
+    fn start(folder: &Path) -> Self {
+        let (port, place) = (common::free_port(), folder.display());
+        let config = format!(
+            "options {{ directory \"{place}\"; listen-on port {port} {{ 127.0.0.1; }};
+             listen-on-v6 {{ none; }}; pid-file none; session-keyfile none; recursion no;
+             dnssec-validation no; require-server-cookie yes; }};
+             controls {{ }};
+             zone \"example.org\" {{ type primary; file \"zone\"; notify no; }};\n"
+        );
+        let zone = "@ 60 SOA ns a 1 2 3 4 5\n@ 60 NS ns\nns 60 A 127.0.0.1\na 60 A 192.0.2.7\n";
+        fs::write(folder.join("zone"), zone).expect("the folder can be written");
+        fs::write(folder.join("named.conf"), config).expect("the folder can be written");
+        let log = fs::File::create(folder.join("named.log")).expect("the folder can be written");
+        let mut command = Command::new("named");
+        command.arg("-g").arg("-c").arg(folder.join("named.conf"));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        let child = command.spawn().expect("named starts");
+        let named = Self { child, address: format!("127.0.0.1:{port}") };
+        wait_for(&named.address);
+        named
+    }
+}
+
+impl Drop for Named {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+#[test]
+fn bind_takes_the_cookies_that_it_gave() {
+    if !require(&["named"]) {
+        return;
+    }
+    let folder = TempFolder::new("cookie");
+    let named = Named::start(folder.path());
+    let words = ["-s", &named.address, "--query", "a.example.org A", "--rate", "50"];
+    let more = ["--duration", "0.2", "--deadline-s", "120", "--json", "-"];
+    let rcodes = |option: &[&str]| {
+        let output = load(&[&words[..], &more, option].concat());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success() && said.is_empty(), "{said}");
+        record(&output)["answers"]["rcodes"].clone()
+    };
+    assert_eq!(rcodes(&["--cookie"]), serde_json::json!({ "NOERROR": 10 }));
+    assert_eq!(rcodes(&["--cookie", "--tcp"]), serde_json::json!({ "NOERROR": 10 }));
+    // A client's part alone, and a server's part of another server.
+    for cookie in ["10:0011223344556677", "10:00112233445566770011223344556677"] {
+        assert_eq!(rcodes(&["-E", cookie]), serde_json::json!({ "BADCOOKIE": 10 }));
     }
 }
 

@@ -3,12 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 mod advise;
+mod captures;
 mod check;
 mod chromium;
 mod clients;
 mod clients6;
 mod closed_pipes;
 mod coming_from_kea;
+mod command_lines;
 mod common;
 mod compare;
 mod control;

@@ -8,6 +8,7 @@ pub(crate) mod manual;
 pub(crate) mod namespaces;
 pub(crate) mod perfdhcp;
 pub(crate) mod ports;
+pub(crate) mod recorder;
 pub(crate) mod scene;
 pub(crate) mod small_disk;
 pub(crate) mod trace;

@@ -1,0 +1,191 @@
+//! Captures of every link type and every cut: the queries that `godwit dns load -d` asks and the DISCOVERs
+//! that `godwit perfdhcp --shape replay:` repeats against the messages that tshark finds, and each packet
+//! counted. `captures/differs.toml` states why some are not equal.
+
+mod corpus;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use crate::common::recorder::Recorder;
+use crate::common::{TempFolder, free_port, require};
+use corpus::Capture;
+
+const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
+
+/// The messages of a capture: the names of its queries in their order, and how many DISCOVERs it has.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Messages {
+    queries: Vec<String>,
+    discovers: u64,
+}
+
+/// The queries to port 53 and the DISCOVERs that tshark finds in `file`, by the capture that they name.
+fn found_by_tshark(file: &Path) -> BTreeMap<String, Messages> {
+    let output = Command::new("tshark")
+        .args(["-n", "-Q", "-r"])
+        .arg(file)
+        .args([
+            "-T",
+            "fields",
+            "-E",
+            "separator=;",
+            "-e",
+            "udp.dstport",
+            "-e",
+            "dns.flags.response",
+        ])
+        .args(["-e", "dns.qry.name", "-e", "dhcp.id", "-e", "dhcp.option.dhcp"])
+        .output()
+        .expect("tshark starts");
+    let mut found: BTreeMap<String, Messages> = BTreeMap::new();
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        let fields: Vec<&str> = line.split(';').collect();
+        match fields[..] {
+            ["53", "0" | "False", name, ..] if !name.is_empty() => {
+                let capture = name.split_once('.').map_or(name, |(_, capture)| capture);
+                found.entry(capture.to_owned()).or_default().queries.push(name.to_owned());
+            }
+            [_, _, _, id, "1"] => {
+                let id = u32::from_str_radix(id.trim_start_matches("0x"), 16).expect("a number");
+                let index = (id >> 8 & 0xff) as usize;
+                found.entry(format!("#{index}")).or_default().discovers += 1;
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The packets of each file of `folder`, as capinfos counts them.
+fn counted_by_capinfos(folder: &Path, captures: &[Capture]) -> BTreeMap<String, u64> {
+    let mut command = Command::new("capinfos");
+    command.args(["-T", "-r", "-m", "-M", "-c"]).current_dir(folder);
+    let output = command.args(captures.iter().map(|capture| &capture.name)).output();
+    let table = output.expect("capinfos starts").stdout;
+    let table = String::from_utf8_lossy(&table).replace('"', "");
+    let rows = table.lines().filter_map(|line| line.split_once(','));
+    let count = |cell: &str| cell.trim().parse::<u64>().ok();
+    rows.filter_map(|(name, cell)| Some((name.to_owned(), count(cell)?))).collect()
+}
+
+/// The name that a query without its identifier asks for.
+fn name_of(query: &[u8]) -> String {
+    let (mut name, mut rest) = (String::new(), query.get(10..).unwrap_or_default());
+    while let Some((&len, behind)) = rest.split_first()
+        && len > 0
+    {
+        let (label, behind) = behind.split_at(len.into());
+        let dot = if name.is_empty() { "" } else { "." };
+        let _ = write!(name, "{dot}{}", String::from_utf8_lossy(label));
+        rest = behind;
+    }
+    name
+}
+
+/// Returns what `dns load -d` asks of the capture and the sentence that counts its packets.
+fn asked(file: &Path) -> (Vec<String>, String) {
+    let recorder = Recorder::start();
+    let words = ["-s", &recorder.address.to_string(), "-q", "1", "-n", "1", "--linger-s", "0"];
+    let output = Command::new(GODWIT)
+        .args(["dns", "load", "--deadline-s", "60", "-d"])
+        .arg(file)
+        .args(words)
+        .stdin(Stdio::null())
+        .output()
+        .expect("the binary starts");
+    let queries = recorder.end();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let code = if queries.is_empty() { 2 } else { 0 };
+    assert_eq!(output.status.code(), Some(code), "{}: {said}", file.display());
+    (queries.iter().map(|query| name_of(query)).collect(), said)
+}
+
+/// Returns how many DISCOVERs `perfdhcp` sends when it repeats the capture.
+fn repeated(file: &Path) -> u64 {
+    let shape = format!("replay:{}", file.display());
+    let (own, servers) = (free_port().to_string(), free_port().to_string());
+    let Output { status, stdout, stderr } = Command::new(GODWIT)
+        .args(["perfdhcp", "-4", "-i", "-d", "0.01", "--shape", &shape, "-L", &own])
+        .args(["-N", &servers, "127.0.0.1"])
+        .stdin(Stdio::null())
+        .output()
+        .expect("the binary starts");
+    let (out, err) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    if err.contains("has nothing to be replayed") {
+        return 0;
+    }
+    let sent = out.lines().find_map(|line| line.strip_prefix("sent packets:"));
+    let sent = sent.and_then(|count| count.trim().parse().ok());
+    sent.unwrap_or_else(|| panic!("{}: {status}\n{out}\n{err}", file.display()))
+}
+
+/// The packets of a capture of which the sentence in `said` tells what became of them, and all of them.
+fn counted(said: &str) -> Option<(u64, u64)> {
+    let (before, behind) = said.split_once(" packets are used")?;
+    let (used, all) = before.rsplit(": ").next()?.split_once(" of ")?;
+    let left_out = behind.lines().next()?.split("; the file").next()?;
+    let parts = left_out.strip_prefix("; left out: ").unwrap_or_default().split(", ");
+    // The first word of each part is a number.
+    let first = |part: &str| part.split(' ').next()?.parse::<u64>().ok();
+    Some((used.parse::<u64>().ok()? + parts.filter_map(first).sum::<u64>(), all.parse().ok()?))
+}
+
+#[test]
+fn each_capture_is_read_as_tshark_reads_it_or_states_why_not() {
+    if !require(&["tshark", "mergecap", "capinfos"]) {
+        return;
+    }
+    let differs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures/differs.toml");
+    let differs = fs::read_to_string(differs).expect("it can be read");
+    let differs: BTreeMap<String, String> = toml::from_str(&differs).expect("names and reasons");
+    let captures = corpus::all();
+    assert!(captures.len() >= 25, "{} captures", captures.len());
+    let folder = TempFolder::new("captures");
+    for capture in &captures {
+        let path = folder.path().join(&capture.name);
+        fs::write(path, &capture.octets).expect("the folder can be written");
+    }
+    // One run of tshark for all files that it can take together, since it takes long to start.
+    let merged = folder.path().join("merged");
+    let mergeable =
+        captures.iter().filter(|capture| capture.is_mergeable).map(|capture| &capture.name);
+    let mut mergecap = Command::new("mergecap");
+    mergecap.arg("-a").arg("-w").arg(&merged).args(mergeable).current_dir(folder.path());
+    let output = mergecap.output().expect("mergecap starts");
+    assert!(output.status.success(), "{output:?}");
+    let mut theirs = found_by_tshark(&merged);
+    for capture in captures.iter().filter(|capture| !capture.is_mergeable) {
+        theirs.extend(found_by_tshark(&folder.path().join(&capture.name)));
+    }
+    let packets = counted_by_capinfos(folder.path(), &captures);
+    let (mut wrong, mut discovers) = (Vec::new(), 0);
+    for (index, capture) in captures.iter().enumerate() {
+        let (name, file) = (&capture.name, folder.path().join(&capture.name));
+        let (queries, said) = asked(&file);
+        // Nothing is said when all packets are used.
+        let used = queries.len() as u64;
+        let (counted, all) = counted(&said).unwrap_or((used, used));
+        let ours = Messages { queries, discovers: repeated(&file) };
+        discovers += ours.discovers;
+        let theirs = Messages {
+            queries: theirs.remove(name).unwrap_or_default().queries,
+            discovers: theirs.get(&format!("#{index}")).map_or(0, |found| found.discovers),
+        };
+        if (theirs == ours) == differs.contains_key(name) {
+            let stated = differs.get(name).map_or("no difference", String::as_str);
+            wrong.push(format!("{name}: {stated} is stated; tshark {theirs:?}, ours {ours:?}"));
+        }
+        // Capinfos counts none of a link that it does not know.
+        let expected =
+            packets.get(name).copied().or_else(|| differs.contains_key(name).then_some(all));
+        if counted != all || expected != Some(all) {
+            wrong.push(format!("{name}: capinfos counts {expected:?} packets, ours: {said}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(discovers > 25, "{discovers}");
+}
