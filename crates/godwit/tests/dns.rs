@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::time::Duration;
 
+use crate::common::link::{CLIENT_END, Link, SERVER_END};
 use crate::common::{PATIENCE, TempFolder, require, waited_until};
 use serde_json::Value;
 
@@ -177,6 +178,42 @@ impl Drop for Named {
     fn drop(&mut self) {
         self.child.kill().ok();
         self.child.wait().ok();
+    }
+}
+
+#[test]
+fn a_server_is_asked_at_the_address_of_its_link_whatever_names_the_interface() {
+    let Some(link) = Link::new() else { return };
+    link.join_by_ipv6(SERVER_END, CLIENT_END);
+    let mut command = link.at_server();
+    command.args([GODWIT, "dns", "echo", "--listen", &format!("[fe80::1%{SERVER_END}]:5300")]);
+    let mut child =
+        command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("it starts");
+    let mut said = BufReader::new(child.stderr.take().expect("it is piped"));
+    let mut line = String::new();
+    said.read_line(&mut line).expect("the responder speaks");
+    let _echo = Echo { child: Some(child), address: String::new(), said };
+    assert!(line.starts_with("dns echo: answering on [fe80::1%"), "{line}");
+    let index =
+        link.opened_at_client(|| netio::interface::named(CLIENT_END).expect("it is there").index);
+    let asked = |words: &str| {
+        let mut command = link.at_client();
+        command.args([GODWIT, "dns", "load"]).args(words.split(' '));
+        command.args(["--rate", "50", "--duration", "0.1", "--deadline-s", "120", "--json", "-"]);
+        command.output().expect("the binary starts")
+    };
+    let output = asked("-s fe80::1 -p 5300");
+    assert_eq!(output.status.code(), Some(2), "no interface is named: {output:?}");
+    for words in [
+        format!("-s [fe80::1%{CLIENT_END}]:5300"),
+        format!("-s fe80::1%{CLIENT_END} -p 5300"),
+        format!("-s fe80::1%{index} -p 5300"),
+        format!("-s fe80::1%{CLIENT_END} -p 5300 --tcp"),
+        format!("-s fe80::1 -p 5300 -a fe80::2%{CLIENT_END}"),
+    ] {
+        let output = asked(&words);
+        let rcodes = &record(&output)["answers"]["rcodes"];
+        assert_eq!(rcodes, &serde_json::json!({ "NOERROR": 5 }), "{words}");
     }
 }
 
