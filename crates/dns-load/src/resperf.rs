@@ -19,7 +19,7 @@ pub struct Args {
 
 /// What of the command line matters.
 #[derive(Debug, PartialEq, Eq)]
-struct Wish {
+struct CommandLine {
     server: String,
     port: Option<String>,
     file: String,
@@ -32,11 +32,11 @@ struct Wish {
 
 impl Args {
     pub(crate) fn run(&self) -> ExitCode {
-        failed(&self.wish().message(), 2)
+        failed(&self.parsed().message(), 2)
     }
 
-    fn wish(&self) -> Wish {
-        let mut wish = Wish {
+    fn parsed(&self) -> CommandLine {
+        let mut line = CommandLine {
             server: "127.0.0.1".into(),
             port: None,
             file: "-".into(),
@@ -51,7 +51,7 @@ impl Args {
             let Some(letter) = word.get(..2).filter(|switch| switch.starts_with('-')) else {
                 continue;
             };
-            wish.is_dnssec |= letter == "-D";
+            line.is_dnssec |= letter == "-D";
             let takes_value = "-s -p -d -M -m -r -C".contains(letter) || LEFT_OUT.contains(letter);
             if !takes_value {
                 continue;
@@ -60,21 +60,21 @@ impl Args {
             let value = attached.map(ToOwned::to_owned).or_else(|| words.next().cloned());
             let value = value.unwrap_or_default();
             match letter {
-                "-s" => wish.server = value,
-                "-p" => wish.port = Some(value),
-                "-d" => wish.file = value,
-                "-M" => wish.is_over_tcp = value != "udp",
-                "-m" => wish.most = value,
-                "-r" => wish.ramp_s = value,
-                "-C" => wish.clients = Some(value),
+                "-s" => line.server = value,
+                "-p" => line.port = Some(value),
+                "-d" => line.file = value,
+                "-M" => line.is_over_tcp = value != "udp",
+                "-m" => line.most = value,
+                "-r" => line.ramp_s = value,
+                "-C" => line.clients = Some(value),
                 _ => {}
             }
         }
-        wish
+        line
     }
 }
 
-impl Wish {
+impl CommandLine {
     /// The command line of `godwit dns load` with `more` behind it.
     fn line(&self, more: &str) -> String {
         let option = |letter: &str, value: &Option<String>| {
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     fn message(line: &str) -> String {
-        Args { words: line.split_whitespace().map(ToOwned::to_owned).collect() }.wish().message()
+        Args { words: line.split_whitespace().map(ToOwned::to_owned).collect() }.parsed().message()
     }
 
     #[test]
