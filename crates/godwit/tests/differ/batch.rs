@@ -199,8 +199,9 @@ impl Comparison {
             holds.note_command(name);
             let counters = [ours, theirs].map(|played| played.counters.get(at));
             doubts.note(name, counters[1]);
+            let after = holds.end_of_last(rested);
             if let [Some(ours), Some(theirs)] = counters
-                && let Some(mut found) = self.counters_unlike(name, [ours, theirs], &doubts)
+                && let Some(mut found) = self.counters_unlike(name, [ours, theirs], &doubts, &after)
             {
                 found.text += &holds.end(sent, None, rested);
                 return Some(found);
@@ -230,7 +231,8 @@ impl Comparison {
             lifetimes.contains(&field) && value::are_close(ours, theirs, slack_s)
         });
         differing.retain(|field| {
-            !self.known.has_field(Differing { field, sent, reply: known_name, ours, theirs })
+            let reply = known_name;
+            !self.known.has_field(Differing { field, sent, reply, ours, theirs, after: "" })
         });
         // A time that is left out since it is not shorter than the next one may be so a second
         // later.
@@ -268,12 +270,14 @@ impl Comparison {
         commands::result(reply).unwrap_or_else(|| self.protocol.reply_gist(reply))
     }
 
-    /// Returns what is different in the statistics that Kea has after the message or command `name`.
+    /// Returns what is different in the statistics that Kea has after the message or command `name`,
+    /// where `after` tells what happened before.
     fn counters_unlike(
         &self,
         name: &str,
         [ours, theirs]: [&Fields; 2],
         doubts: &CounterDoubts,
+        after: &str,
     ) -> Option<Signature> {
         let mut differing = value::differing(ours, theirs, |_, _, theirs| theirs.is_none());
         differing.retain(|counter| {
@@ -291,6 +295,7 @@ impl Comparison {
                 reply: commands::COUNTERS,
                 ours: &ours,
                 theirs: &theirs,
+                after,
             };
             is_there
                 && !doubts.concern(&kind, [&ours, &theirs])

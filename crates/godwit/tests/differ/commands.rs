@@ -146,10 +146,11 @@ impl CounterDoubts {
         match kind.split_once(' ') {
             Some((_, kind)) if self.is_wiped => is_assigned(kind) || kind.starts_with("declined-"),
             Some((_, kind)) => self.was_below_zero && is_assigned(kind),
-            None if is_lower && self.may_end_uncounted => {
-                is_assigned(kind) && !kind.ends_with("addresses")
+            None => {
+                let is_uncounted =
+                    is_lower && self.may_end_uncounted && !kind.ends_with("addresses");
+                (is_uncounted || self.was_below_zero) && is_assigned(kind)
             }
-            None => self.was_below_zero && is_assigned(kind),
         }
     }
 }

@@ -111,7 +111,8 @@ impl Holds {
         odd.to_owned() + &self.end_of_last(rested)
     }
 
-    fn end_of_last(&self, rested: bool) -> String {
+    /// Returns how signatures end where a lease was left or released before.
+    pub(super) fn end_of_last(&self, rested: bool) -> String {
         let left = if self.has_left { LEFT } else { "" };
         let released = if self.has_release && !rested { RELEASED } else { "" };
         format!("{left}{released}")
@@ -127,15 +128,17 @@ pub(super) type PoolNumber = (usize, usize);
 pub(super) struct LastPool {
     /// By subnet.
     pools: BTreeMap<usize, usize>,
-    /// True when a lease has ended, which leaves its pool behind for Kea.
+    /// True when a lease has ended, or a client may have taken another server's offer, which leaves a
+    /// pool behind for Kea.
     has_ended: bool,
 }
 
 impl LastPool {
     /// Takes note of the message or command `name` and of the pool of what Kea gave.
     pub(super) fn note(&mut self, name: &str, pool: Option<PoolNumber>) {
-        let ends = ["RELEASE", "lease4-del", "lease4-wipe"];
-        self.has_ended |= ends.iter().any(|begin| name.starts_with(begin));
+        let enders = ["RELEASE", "lease4-del", "lease4-wipe"];
+        self.has_ended |= enders.iter().any(|begin| name.starts_with(begin));
+        self.has_ended |= name.starts_with("REQUEST") && pool.is_none();
         self.pools.extend(pool);
     }
 

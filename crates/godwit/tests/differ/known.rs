@@ -19,7 +19,7 @@ struct Entry {
     signature: Option<String>,
     /// The type of the replies, with `field`; `lease` for a field of leases.
     reply: Option<String>,
-    /// The field that differs.
+    /// The field that differs; a `*` stands for any text.
     field: Option<String>,
     /// The beginning of the name of the message that the reply answers, with `reply`.
     sent: Option<String>,
@@ -33,6 +33,11 @@ struct Entry {
     /// other characters.
     #[serde(default)]
     kea_has: BTreeMap<String, String>,
+    /// How the signature of the difference would end, with `reply`: what happened before it.
+    after: Option<String>,
+    /// True where Kea's number is lower than Godwit's, or is none.
+    #[serde(default)]
+    kea_is_lower: bool,
     /// Which versions of Kea: `2.2`, `3.0`.
     kea: Vec<String>,
     /// Who is right.
@@ -63,6 +68,16 @@ pub(super) struct Differing<'a> {
     pub(super) ours: &'a Fields,
     /// Kea's.
     pub(super) theirs: &'a Fields,
+    /// What happened before, as the ends of signatures tell it.
+    pub(super) after: &'a str,
+}
+
+impl Differing<'_> {
+    /// Returns whether Kea's number is lower, or is none.
+    fn is_lower(&self) -> bool {
+        let number = |fields: &Fields| fields.get(self.field)?.parse::<i128>().ok();
+        number(self.theirs) < number(self.ours)
+    }
 }
 
 impl Entry {
@@ -71,7 +86,8 @@ impl Entry {
     fn is_sound(&self, manual: &str) -> bool {
         let is_one = self.signature.is_some() != self.field.is_some();
         let has_reply = self.reply.is_some() == self.field.is_some();
-        let has_terms = self.field.is_some() || self.sent.is_none();
+        let has_terms = self.field.is_some()
+            || (self.sent.is_none() && self.after.is_none() && !self.kea_is_lower);
         let told = self.manual.as_deref().filter(|words| manual.contains(*words));
         let is_told = match self.verdict {
             Verdict::Newer => self.manual.is_none() && self.kea == ["2.2"],
@@ -109,15 +125,17 @@ impl Known {
 
     /// Returns whether a difference in a field has one.
     pub(super) fn has_field(&self, differing: Differing<'_>) -> bool {
-        let Differing { field, sent, reply, ours, theirs } = differing;
+        let Differing { field, sent, reply, ours, theirs, after } = differing;
         self.0.iter().any(|entry| {
             let holds = |(name, digits): (&String, &String)| match ours.get(name) {
                 Some(value) => value.contains(digits.as_str()),
                 None => digits == "none",
             };
-            entry.field.as_deref() == Some(field)
+            entry.field.as_deref().is_some_and(|pattern| is_like(field, pattern))
                 && entry.reply.as_deref() == Some(reply)
                 && entry.sent.as_deref().is_none_or(|begin| sent.starts_with(begin))
+                && entry.after.as_deref().is_none_or(|wanted| after.contains(wanted))
+                && (!entry.kea_is_lower || differing.is_lower())
                 && entry.holds.iter().all(holds)
                 && entry.kea_has.iter().all(|(name, value)| match theirs.get(name) {
                     Some(theirs) => is_found(value, theirs),

@@ -54,7 +54,8 @@ pub(super) fn signature(known: &Known, ours: &[Fields], theirs: &[Fields]) -> Op
         let Some(ours) = ours.get(address) else { return of_state("Kea", theirs) };
         let mut names = value::differing(ours, theirs, |_, _, _| false);
         names.retain(|field| {
-            !known.has_field(Differing { field, sent: "", reply: "lease", ours, theirs })
+            let reply = "lease";
+            !known.has_field(Differing { field, sent: "", reply, ours, theirs, after: "" })
         });
         if !names.is_empty() {
             let values = value::values(ours, theirs, &names);
