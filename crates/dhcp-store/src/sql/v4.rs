@@ -18,8 +18,14 @@ const fn column(name: &'static str, kind: Kind) -> Column {
     Column { name, kind }
 }
 
-/// The newest column last: Kea 2.2 is without it.
-const COLUMNS: [Column; 12] = [
+/// Columns that Kea 2.2 is without.
+const NEW_COLUMNS: usize = 3;
+
+/// Octets of an identifier of a relay agent, at most.
+const RELAY_ID_MAX: usize = 255;
+
+/// The newest columns last.
+const COLUMNS: [Column; 14] = [
     column("address", Kind::Number),
     column("hwaddr", Kind::Octets),
     column("client_id", Kind::Octets),
@@ -31,13 +37,38 @@ const COLUMNS: [Column; 12] = [
     column("hostname", Kind::Text),
     column("state", Kind::Number),
     column("user_context", Kind::Text),
+    column("relay_id", Kind::Octets),
+    column("remote_id", Kind::Octets),
     column("pool_id", Kind::Number),
 ];
+
+/// Returns the relay agent's identifier and its remote identifier, which `context` has of option 82,
+/// as Kea's bulk leasequery looks for them.
+fn relay_identifiers(context: &str) -> [Value; 2] {
+    const KEYS: [&str; 2] = ["relay-id", "remote-id"];
+    if !KEYS.iter().any(|key| context.contains(key)) {
+        return [Value::Null, Value::Null];
+    }
+    let context: serde_json::Value = serde_json::from_str(context).unwrap_or_default();
+    let info = &context["ISC"]["relay-agent-info"];
+    KEYS.map(|key| {
+        let octets = info[key].as_str().and_then(octets_of);
+        let octets = octets.filter(|octets| (1..=RELAY_ID_MAX).contains(&octets.len()));
+        octets.map_or(Value::Null, Value::Octets)
+    })
+}
+
+/// Returns the octets of hexadecimal `digits`; `None` where these are no pairs of digits.
+fn octets_of(digits: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<u32>> = digits.chars().map(|digit| digit.to_digit(16)).collect();
+    let (pairs, rest) = digits.as_deref()?.as_chunks::<2>();
+    rest.is_empty().then(|| pairs.iter().map(|[high, low]| (high << 4 | low) as u8).collect())
+}
 
 impl Stored for V4 {
     fn table(layout: Layout) -> Table {
         let columns = match layout.schema {
-            Schema::Kea22 => &COLUMNS[..COLUMNS.len() - 1],
+            Schema::Kea22 => &COLUMNS[..COLUMNS.len() - NEW_COLUMNS],
             Schema::Current => &COLUMNS[..],
         };
         Table { name: "lease4", columns }
@@ -58,6 +89,7 @@ impl Stored for V4 {
             context(&lease.user_context, layout),
         ]);
         if layout.schema == Schema::Current {
+            values.extend(relay_identifiers(&lease.user_context));
             values.push(Value::Integer(i64::from(lease.pool_id)));
         }
     }
@@ -90,7 +122,13 @@ impl Stored for V4 {
         let state = reader.state()?;
         let valid_lifetime_s = lifetime_s(valid_lifetime_s, expire_s, state);
         let user_context = reader.text()?;
-        let pool_id = if layout.schema == Schema::Current { reader.number_or(0)? } else { 0 };
+        let mut pool_id = 0;
+        if layout.schema == Schema::Current {
+            // The context has both identifiers of the relay agent, too.
+            reader.octets()?;
+            reader.octets()?;
+            pool_id = reader.number_or(0)?;
+        }
         if hardware.is_empty() && client_id.is_empty() && state != LeaseState::Declined {
             return Err(RowFault::NoClient);
         }
@@ -112,5 +150,55 @@ impl Stored for V4 {
             user_context: user_context.into_boxed_str(),
             pool_id,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dhcp_lease::sample::{Sample, SampleLease};
+
+    use super::*;
+    use crate::sql::Backend;
+
+    #[test]
+    fn identifiers_of_relay_agents_have_columns() {
+        let octets = |octets: &[u8]| Value::Octets(octets.to_owned());
+        let long = "AB".repeat(RELAY_ID_MAX + 1);
+        let long = format!(r#"{{ "ISC": {{ "relay-agent-info": {{ "relay-id": "{long}" }} }} }}"#);
+        let cases = [
+            ("", [Value::Null, Value::Null]),
+            ("{ \"relay-id\": \"0A\" }", [Value::Null, Value::Null]),
+            ("{ \"relay-id\"", [Value::Null, Value::Null]),
+            (long.as_str(), [Value::Null, Value::Null]),
+            (
+                r#"{ "ISC": { "relay-agent-info": { "remote-id": "0A0B", "sub-options": "" } } }"#,
+                [Value::Null, octets(&[0x0a, 0x0b])],
+            ),
+            (
+                r#"{ "ISC": { "relay-agent-info": { "relay-id": "01", "remote-id": "0g" } } }"#,
+                [octets(&[1]), Value::Null],
+            ),
+        ];
+        for (context, expected) in cases {
+            assert_eq!(relay_identifiers(context), expected, "{context}");
+        }
+        let lease = V4::lease(&SampleLease {
+            address: 10,
+            client: 1,
+            valid_lifetime_s: 60,
+            cltt_s: 1_000_000,
+            subnet_id: 7,
+            pool_id: 3,
+            hostname: "",
+            state: LeaseState::Assigned,
+            user_context: r#"{ "ISC": { "relay-agent-info": { "remote-id": "0A" } } }"#,
+        });
+        let layout = Layout { backend: Backend::Sqlite, schema: Schema::Current };
+        let mut values = Vec::new();
+        V4::encode(&lease, layout, &mut values);
+        let columns = V4::table(layout).columns;
+        let at = columns.iter().position(|column| column.name == "remote_id").unwrap();
+        assert_eq!(values[at], octets(&[10]));
+        assert_eq!(V4::decode(&values, layout), Ok(lease));
     }
 }
