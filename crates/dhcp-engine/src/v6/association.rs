@@ -10,6 +10,8 @@ use crate::prefixes::SubnetIndex;
 
 /// Associations of one message that are leased to. The rest are refused.
 pub const ASSOCIATIONS_MAX: usize = 8;
+/// Candidates that are claimed for an association one after another while those before take them.
+pub(super) const CLAIMS_MAX: u8 = ASSOCIATIONS_MAX as u8;
 /// Leases of an association that are taken back at once.
 pub(super) const TAKEN_BACK_MAX: usize = 2;
 /// Associations that are refused one by one. What is beyond has no answer.
@@ -32,6 +34,10 @@ pub struct Association<'m> {
     pub(super) wished: Lifetimes,
     pub(super) wish: Wish,
     pub(super) is_fetched: bool,
+    /// Candidates that it was claimed and could not have, since associations before take them.
+    pub(super) claims: u8,
+    /// Whether the candidate that it has now is such a one.
+    pub(super) is_claim_taken: bool,
     /// What it is to have.
     pub(super) chosen: Option<(SlotView, Place)>,
     /// Whether what it gets is repeated instead of renewed.
@@ -258,6 +264,8 @@ impl<'m> Association<'m> {
             wished,
             wish: if wants_lease && asks_for_any { Wish::SpareCandidate } else { Wish::Nothing },
             is_fetched: false,
+            claims: 0,
+            is_claim_taken: false,
             chosen: None,
             is_repeated: false,
             found_nothing: None,

@@ -19,17 +19,6 @@ pub(super) struct Choice<'c, 'm> {
 }
 
 impl Choice<'_, '_> {
-    /// Returns whether an association that was decided before has it, or something that overlaps
-    /// it.
-    fn is_taken(&self, slot: &SlotView) -> bool {
-        let mut before = self.transaction.associations.iter().take(self.at);
-        before.any(|other| {
-            other.chosen.is_some_and(|(taken, _)| {
-                taken.address == slot.address || taken.address.overlaps(slot.address)
-            })
-        })
-    }
-
     /// The epoch to wait for when something that the association could have is on its way back.
     pub(super) fn releasing(&self, facts: &Facts) -> Option<u64> {
         let mut mine = facts.mine();
@@ -46,7 +35,7 @@ impl Choice<'_, '_> {
         let mut best = None;
         let mut best_key = None;
         let mut consider = |slot: &'f SlotView, is_candidate| {
-            if slot.is_overlapped || self.is_taken(slot) {
+            if slot.is_overlapped || self.transaction.is_taken(self.at, slot.address) {
                 return None;
             }
             let place = self.transaction.place(slot.address)?;
@@ -113,6 +102,17 @@ impl Choice<'_, '_> {
 }
 
 impl Transaction<'_> {
+    /// Returns whether an association before `at` is to have `resource`, or something that overlaps
+    /// it.
+    pub(super) fn is_taken(&self, at: usize, resource: Resource) -> bool {
+        let mut before = self.associations.iter().take(at);
+        before.any(|other| {
+            other.chosen.is_some_and(|(taken, _)| {
+                taken.address == resource || taken.address.overlaps(resource)
+            })
+        })
+    }
+
     /// Where something lies that the client could have: reserved for it, or in a pool that is open
     /// to it and reserved for nobody.
     pub(super) fn place(&self, resource: Resource) -> Option<Place> {

@@ -16,7 +16,8 @@ use dhcp_lease::v6::{
 use dhcp_wire::v6::{Invalid, Message, MessageType, Packet, StatusCode, validity};
 
 use super::association::{
-    ASSOCIATIONS_MAX, Association, AssociationResult, Associations, Wish, none_available,
+    ASSOCIATIONS_MAX, Association, AssociationResult, Associations, CLAIMS_MAX, Wish,
+    none_available,
 };
 use super::changes::{PlannedAction, nothing};
 use super::client::{Arrival, Buffers, Client, Scratch};
@@ -39,6 +40,8 @@ const RESERVED_ASKED: usize = 2;
 pub enum Step<'t> {
     /// Fetch these into the facts at this position and step with [`Input::Facts`].
     Fetch(usize, FetchKeys<'t>),
+    /// The same; the candidate that was claimed before stays so, since another association takes it.
+    FetchAnother(usize, FetchKeys<'t>),
     /// Commit all of [`Transaction::changes`] and step with [`Input::Committed`].
     Commit,
     /// Have this set aside, which is reserved for somebody else, then as [`Step::Commit`].
@@ -371,6 +374,7 @@ impl<'m> Transaction<'m> {
         let (at, association) =
             self.associations.next_unfetched().expect("one is not fetched, as seen above");
         association.is_fetched = true;
+        let is_taken = core::mem::take(&mut association.is_claim_taken);
         let Association { kind, wish, wanted_len, iaid, .. } = *association;
         let addresses = self.asked(at);
         let candidate_pools = match (wish, self.client.subnet) {
@@ -390,7 +394,7 @@ impl<'m> Transaction<'m> {
             candidate_pools,
             is_candidate_spare: wish == Wish::SpareCandidate,
         };
-        Step::Fetch(at, keys)
+        if is_taken { Step::FetchAnother(at, keys) } else { Step::Fetch(at, keys) }
     }
 
     /// What to look at for an association: what is reserved, then what the client names.
@@ -453,6 +457,17 @@ impl<'m> Transaction<'m> {
     /// Nothing that the association has or asks for will do. True when that is the last word;
     /// otherwise a candidate is to be fetched for it.
     fn exhausted(&mut self, at: usize, facts: &Facts) -> bool {
+        let is_taken = |slot: &SlotView| self.is_taken(at, slot.address);
+        if facts.candidate.as_ref().is_some_and(is_taken)
+            && let Some(association) = self.associations.get_mut(at)
+            && association.claims < CLAIMS_MAX
+        {
+            // The client asked for it by an association before: the next one may be free.
+            association.claims += 1;
+            association.is_claim_taken = true;
+            association.is_fetched = false;
+            return false;
+        }
         let Some(association) = self.associations.get(at).copied() else { return true };
         let was_claimed = match association.wish {
             Wish::Nothing => false,
@@ -539,6 +554,12 @@ pub fn drive(
                     return Outcome::Wait(facts[at].unread_epoch);
                 }
                 has_facts = true;
+            }
+            Step::FetchAnother(at, keys) => {
+                store.fetch(now, &keys, &mut facts[at]);
+                if facts[at].unread_epoch > 0 {
+                    return Outcome::Wait(facts[at].unread_epoch);
+                }
             }
             Step::Commit => {
                 committed = Some(transaction.with_changes(|changes| store.commit(now, changes)));
