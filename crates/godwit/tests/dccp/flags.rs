@@ -77,7 +77,8 @@ fn debug_tells_what_a_connection_does() {
     let words = ["perf", "-c", "127.0.0.1", "-t", "0.2", "-b", "1m", "--ccid", "3"];
     let output = server.meet(&[&words[..], &["--debug", "connection,features,ccid"]].concat());
     let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{said}");
+    // A busy machine may send less than the rate.
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
     for words in
         ["connection] client: REQUEST", "to OPEN", "features] ccid: 3 here, 3 there", "ccid] x "]
     {

@@ -36,6 +36,18 @@ impl Process {
         Command::new("kill").args([&format!("-{name}"), &pid]).status().expect("kill runs");
     }
 
+    /// Stops the process. The signal may reach it after `kill` has ended.
+    fn stop(&self) {
+        self.signal("STOP");
+        let path = format!("/proc/{}/stat", self.0.id());
+        let deadline = Instant::now() + PATIENCE;
+        // The state follows the name in parentheses (proc(5)).
+        while !std::fs::read_to_string(&path).is_ok_and(|stat| stat.contains(") T ")) {
+            assert!(Instant::now() < deadline, "it does not stop");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     /// Reads the standard error up to a line with `word`.
     fn wait_for(&mut self, word: &str) {
         let errors = self.0.stderr.as_mut().expect("it is piped");
@@ -141,7 +153,7 @@ fn while_it_closes() {
         let words = ["send", "127.0.0.1", "--udp-port", &port, "--debug", "connection"];
         let mut client = Process::start(&words);
         client.wait_for("OPEN");
-        server.signal("STOP");
+        server.stop();
         // The end of its input: it closes, and nobody answers.
         drop(client.0.stdin.take());
         client.interrupt(signal, "send while it closes");

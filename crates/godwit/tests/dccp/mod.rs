@@ -87,9 +87,12 @@ fn number(value: &Value, pointer: &str) -> f64 {
 fn measured(words: &[&str]) -> [Value; 2] {
     let server = Listening::start(&["perf", "-s", "-1", "--json"], false);
     let client = server.meet(&[&["perf", "-c", "127.0.0.1", "--json"][..], words].concat());
-    assert_eq!(client.status.code(), Some(0), "{}{}", text(&client.stdout), text(&client.stderr));
+    // On a busy machine less than 95 % of a rate may arrive, which both ends say by 3.
+    let is_sound = |code| code == Some(0) || (code == Some(3) && words.contains(&"-b"));
+    let said = format!("{}{}", text(&client.stdout), text(&client.stderr));
+    assert!(is_sound(client.status.code()), "{:?}: {said}", client.status);
     let (code, output) = server.end();
-    assert_eq!(code, Some(0), "{}", text(&output));
+    assert!(is_sound(code), "{code:?}: {}", text(&output));
     [document(&client.stdout), document(&output)]
 }
 
