@@ -39,10 +39,16 @@ impl Process {
     /// Stops the process. The signal may reach it after `kill` has ended.
     fn stop(&self) {
         self.signal("STOP");
-        let path = format!("/proc/{}/stat", self.0.id());
-        let deadline = Instant::now() + PATIENCE;
+        let tasks = format!("/proc/{}/task", self.0.id());
         // The state follows the name in parentheses (proc(5)).
-        while !std::fs::read_to_string(&path).is_ok_and(|stat| stat.contains(") T ")) {
+        let are_stopped = || {
+            std::fs::read_dir(&tasks).expect("it runs").flatten().all(|task| {
+                let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+                stat.contains(") T ")
+            })
+        };
+        let deadline = Instant::now() + PATIENCE;
+        while !are_stopped() {
             assert!(Instant::now() < deadline, "it does not stop");
             std::thread::sleep(Duration::from_millis(1));
         }
