@@ -2,6 +2,7 @@
 
 use dccp::header::{PacketType, ResetCode};
 
+use super::sequences::SYNC_PERIOD;
 use super::{Case, outside};
 use crate::conformance::answer::Answer;
 use crate::conformance::bench::Bench;
@@ -169,6 +170,8 @@ fn forms(bench: &Bench) -> Judged {
         demand_form(&answer)?;
     }
     let invalid = peer.at(PacketType::Data, peer.sent.plus(1 << 30));
+    // A target that limits its Syncs may count from the beginning of a connection.
+    peer.collect(SYNC_PERIOD)?;
     peer.send(&invalid);
     demand_form(&peer.wait("a Sync for a number far ahead", |a| a.is(PacketType::Sync))?)?;
     let sync = peer.next(PacketType::Sync);

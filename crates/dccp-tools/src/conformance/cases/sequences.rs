@@ -100,7 +100,7 @@ const WIDTH: u64 = 100;
 const BELOW: u64 = WIDTH / 4 - 1;
 const ABOVE: u64 = WIDTH * 3 / 4;
 /// Longer than a target that sends eight Syncs in a second waits between two.
-const SYNC_PERIOD: Duration = Duration::from_millis(150);
+pub(super) const SYNC_PERIOD: Duration = Duration::from_millis(150);
 /// Packets after a burst of losses, in which the ends must find each other.
 const BURST_TRIES: usize = 10;
 const ALLOW_SHORT_SEQNOS: u8 = 2;
