@@ -146,8 +146,8 @@ impl Asking {
     }
 }
 
-/// Returns the queries of a file of messages, each behind its length in two octets, as they are but for
-/// their identifiers; other messages are left out and counted.
+/// Returns the queries of a file of messages, each behind its length in two octets, as they are but
+/// for their identifiers; other messages are left out and counted.
 pub(crate) fn messages_of(path: &Path) -> Result<Asked, Failure> {
     let name = path.display().to_string();
     let octets = read(path).map_err(|error| (format!("cannot read {name}: {error}"), 2))?;

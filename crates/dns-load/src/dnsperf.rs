@@ -93,7 +93,8 @@ pub struct Args {
     /// num-queries-per-conn=N; suppress=... is accepted
     #[arg(short = 'O', value_name = "NAME=VALUE", value_parser = parse_long)]
     long: Vec<LongOption>,
-    /// The file has messages of DNS, each behind its length in two octets, which are asked as they are
+    /// The file has messages of DNS, each behind its length in two octets, which are asked as they
+    /// are
     #[arg(short = 'B', conflicts_with_all = ["edns", "edns_options", "dnssec"])]
     is_binary: bool,
     /// Accepted

@@ -17,7 +17,7 @@ pub struct Args {
     words: Vec<String>,
 }
 
-/// What of the command line matters.
+/// Settings of the command line that `dns load` has too.
 #[derive(Debug, PartialEq, Eq)]
 struct CommandLine {
     server: String,

@@ -79,7 +79,8 @@ pub struct Settings {
     pub transport: Transport,
     /// Ports that queries leave from, or connections, all threads together.
     pub ports: u32,
-    /// Queries that each connection carries before another one takes its place; `None` for any number.
+    /// Queries that each connection carries before another one takes its place; `None` for any
+    /// number.
     pub queries_per_connection: Option<u32>,
     /// Processors to bind the threads to, in turn; empty binds none.
     pub cpus: Vec<usize>,

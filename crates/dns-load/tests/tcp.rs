@@ -191,8 +191,8 @@ fn what_a_closed_connection_takes_along_is_lost_and_counted() {
     assert!(queries.on_time <= answered && queries.on_time > 0, "{load} {answered}");
 }
 
-/// Answers the queries of every connection until the client closes it; returns how many each carried. Ends
-/// when `stop` is set and one more connection comes.
+/// Answers the queries of every connection until the client closes it; returns how many each
+/// carried. Ends when `stop` is set and one more connection comes.
 fn counting_server(listener: &TcpListener, stop: &AtomicBool) -> Vec<u64> {
     thread::scope(|scope| {
         let mut clients = Vec::new();

@@ -1,5 +1,5 @@
-//! What to write in the place of a switch that a stand-in does not have and the program that it stands
-//! in for has.
+//! Advice for switches that a stand-in lacks and the program that it stands in for has: what to
+//! write in their place.
 
 use std::ffi::OsString;
 
@@ -56,8 +56,8 @@ const IPERF: Switches = &[
     (&["-T", "--ttl", "--title"], "leave it out; `> FILE` gives the output a name"),
 ];
 
-/// Returns the message for a switch of `error` that the command of `words` does not have, where it is
-/// known what to write.
+/// Returns the message for a switch of `error` that the command of `words` does not have, where it
+/// is known what to write.
 pub(crate) fn message(words: &[OsString], error: &clap::Error) -> Option<String> {
     if error.kind() != ErrorKind::UnknownArgument {
         return None;

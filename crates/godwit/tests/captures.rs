@@ -1,6 +1,6 @@
-//! Captures of every link type and every cut: the queries that `godwit dns load -d` asks and the DISCOVERs
-//! that `godwit perfdhcp --shape replay:` repeats against the messages that tshark finds, and each packet
-//! counted. `captures/differs.toml` states why some are not equal.
+//! Captures of every link type and every cut: the queries that `godwit dns load -d` asks and the
+//! DISCOVERs that `godwit perfdhcp --shape replay:` repeats against the messages that tshark finds,
+//! and each packet counted. `captures/differs.toml` states why some are not equal.
 
 mod corpus;
 
@@ -16,14 +16,16 @@ use corpus::Capture;
 
 const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
 
-/// The messages of a capture: the names of its queries in their order, and how many DISCOVERs it has.
+/// The messages of a capture: the names of its queries in their order, and how many DISCOVERs it
+/// has.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Messages {
     queries: Vec<String>,
     discovers: u64,
 }
 
-/// The queries to port 53 and the DISCOVERs that tshark finds in `file`, by the capture that they name.
+/// The queries to port 53 and the DISCOVERs that tshark finds in `file`, by the capture that they
+/// name.
 fn found_by_tshark(file: &Path) -> BTreeMap<String, Messages> {
     let output = Command::new("tshark")
         .args(["-n", "-Q", "-r"])
@@ -123,7 +125,8 @@ fn repeated(file: &Path) -> u64 {
     sent.unwrap_or_else(|| panic!("{}: {status}\n{out}\n{err}", file.display()))
 }
 
-/// The packets of a capture of which the sentence in `said` tells what became of them, and all of them.
+/// The packets of a capture of which the sentence in `said` tells what became of them, and all of
+/// them.
 fn counted(said: &str) -> Option<(u64, u64)> {
     let (before, behind) = said.split_once(" packets are used")?;
     let (used, all) = before.rsplit(": ").next()?.split_once(" of ")?;

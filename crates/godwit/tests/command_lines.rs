@@ -1,7 +1,7 @@
 //! Command lines as people publish them for dnsperf, resperf, perfdhcp, trafgen, ifpps and iperf
-//! (`command_lines/lines.toml`): by the name of the tool and as a subcommand each runs unchanged, or is
-//! refused by a message that says what to write. A line that would run for long is interrupted as soon
-//! as it has sent or printed something.
+//! (`command_lines/lines.toml`): by the name of the tool and as a subcommand each runs unchanged,
+//! or is refused by a message that says what to write. A line that would run for long is
+//! interrupted as soon as it has sent or printed something.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -135,7 +135,8 @@ impl Stage {
         server
     }
 
-    /// What the namespace has sent: datagrams, segments of TCP, or frames by interfaces.
+    /// Returns how much the namespace has sent: datagrams, segments of TCP, or frames by
+    /// interfaces.
     fn sent(&self, by_frames: bool) -> u64 {
         // /proc/thread-self/net is that of the thread's namespace.
         within(&self.namespace[0], || {
@@ -190,7 +191,7 @@ impl Drop for Server {
     }
 }
 
-/// What came of a line.
+/// The result of a line.
 struct Done {
     status: ExitStatus,
     out: String,
@@ -238,8 +239,8 @@ impl Stage {
         Done { status, out: self.output("line.out"), err: self.output("line.err") }
     }
 
-    /// Runs each line by the name of its tool and as a subcommand; `has_run` tells by its output that one
-    /// has run.
+    /// Runs each line by the name of its tool and as a subcommand; `has_run` tells by its output
+    /// that one has run.
     fn check(&self, stdin: &str, sign: Sign, serve: Serve, has_run: fn(&str) -> bool) {
         let mut wrong = Vec::new();
         for (number, line) in self.lines.iter().enumerate() {
@@ -269,7 +270,7 @@ impl Stage {
     }
 }
 
-/// What is to be started before a line, if anything.
+/// Names the server that is to be started before a line, if any.
 type Serve = fn(&str) -> Option<String>;
 
 fn subcommand(tool: &str) -> &'static [&'static str] {

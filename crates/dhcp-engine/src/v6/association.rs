@@ -36,7 +36,7 @@ pub struct Association<'m> {
     pub(super) is_fetched: bool,
     /// Candidates that it was claimed and could not have, since associations before take them.
     pub(super) claims: u8,
-    /// Whether the candidate that it has now is such a one.
+    /// True while an association before takes the candidate that it has now.
     pub(super) is_claim_taken: bool,
     /// What it is to have.
     pub(super) chosen: Option<(SlotView, Place)>,

@@ -40,7 +40,8 @@ const RESERVED_ASKED: usize = 2;
 pub enum Step<'t> {
     /// Fetch these into the facts at this position and step with [`Input::Facts`].
     Fetch(usize, FetchKeys<'t>),
-    /// The same; the candidate that was claimed before stays so, since another association takes it.
+    /// Fetch these likewise. The candidate that was claimed before stays claimed, since another
+    /// association takes it.
     FetchAnother(usize, FetchKeys<'t>),
     /// Commit all of [`Transaction::changes`] and step with [`Input::Committed`].
     Commit,

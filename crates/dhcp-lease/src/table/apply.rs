@@ -284,7 +284,8 @@ impl Commit {
             stripe.count_ended(id, self.now.wall_s());
         }
         if !is_known {
-            // A lease that goes on keeps what relay agents said: this client may have come without one.
+            // A lease that goes on keeps what relay agents said: this client may have come without
+            // one.
             let extra = if is_renewed { stripe.slot_mut(id).extra.take() } else { None };
             stripe.change_client(id, identity);
             stripe.slot_mut(id).extra = extra;

@@ -42,8 +42,8 @@ const COLUMNS: [Column; 14] = [
     column("pool_id", Kind::Number),
 ];
 
-/// Returns the relay agent's identifier and its remote identifier, which `context` has of option 82,
-/// as Kea's bulk leasequery looks for them.
+/// Returns the relay agent's identifier and its remote identifier, which `context` has of option
+/// 82, as Kea's bulk leasequery looks for them.
 fn relay_identifiers(context: &str) -> [Value; 2] {
     const KEYS: [&str; 2] = ["relay-id", "remote-id"];
     if !KEYS.iter().any(|key| context.contains(key)) {

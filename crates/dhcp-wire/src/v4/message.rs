@@ -355,7 +355,7 @@ impl<'a> Message<'a> {
         if self.has(code) { self.value_of(code) } else { None }
     }
 
-    /// Whether the option with this code occurs. Most of those that are looked for do not, so this
+    /// Returns whether the option with this code occurs. Most that are looked for do not, so this
     /// is the part that callers have inline: with a constant code a test of one bit.
     #[inline(always)]
     const fn has(&self, code: u8) -> bool {

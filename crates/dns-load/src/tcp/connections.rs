@@ -83,7 +83,7 @@ struct Connection {
     is_listed: bool,
     /// Queries handed to it.
     handed: u64,
-    /// Of them, those that no answer has ended.
+    /// Number of these queries that no answer has ended.
     open: u64,
     /// When it is closed at the latest, once it has carried as many queries as it may.
     closes_at_ns: Option<u64>,
@@ -109,10 +109,10 @@ impl Connection {
     }
 }
 
-/// What stands for a port: the connection that takes its queries now. Connections before it that wait for
-/// their last answers are in no place.
+/// The connection that takes the queries of a port now. Connections before it that wait for their
+/// last answers are in none.
 #[derive(Default)]
-struct Place {
+struct PortConnection {
     current: Option<u32>,
     was_opened: bool,
     /// No opening is tried before.
@@ -124,7 +124,7 @@ pub(crate) struct Connections {
     server: SocketAddr,
     local: Option<IpAddr>,
     retirement: Option<Retirement>,
-    places: Vec<Place>,
+    places: Vec<PortConnection>,
     /// All connections by their numbers, in which the list of those that are ready knows them.
     connections: Vec<Option<Connection>>,
     /// Numbers without a connection.
@@ -148,7 +148,7 @@ impl Connections {
             server,
             local,
             retirement,
-            places: (0..count).map(|_| Place::default()).collect(),
+            places: (0..count).map(|_| PortConnection::default()).collect(),
             connections: Vec::new(),
             free: Vec::new(),
             closing: VecDeque::new(),
@@ -221,7 +221,8 @@ impl Connections {
         Ok(())
     }
 
-    /// Begins to open a connection in place of `port`; `None` when it is not to be tried yet, or fails.
+    /// Begins to open a connection in place of `port`; `None` when it is not to be tried yet, or
+    /// fails.
     fn start(&mut self, list: &ReadyList, port: u32, now_ns: u64) -> io::Result<Option<u32>> {
         let place = &mut self.places[port as usize];
         if now_ns < place.closed_until_ns {
@@ -252,8 +253,8 @@ impl Connections {
         self.connections[number as usize] = Some(connection);
     }
 
-    /// Writes what was handed over since the last time, and closes connections whose last answers are
-    /// awaited no longer.
+    /// Writes what was handed over since the last time, and closes connections whose last answers
+    /// are awaited no longer.
     ///
     /// # Errors
     ///

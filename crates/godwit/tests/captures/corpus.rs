@@ -4,8 +4,8 @@
 pub(crate) struct Capture {
     pub(crate) name: String,
     pub(crate) octets: Vec<u8>,
-    /// False where mergecap does not take the file: it ends inside of a packet, its link is unknown to
-    /// tshark, or sections have other links.
+    /// False where mergecap does not take the file: it ends inside of a packet, its link is unknown
+    /// to tshark, or sections have other links.
     pub(crate) is_mergeable: bool,
 }
 
@@ -378,7 +378,7 @@ pub(crate) fn all() -> Vec<Capture> {
     captures
 }
 
-/// What takes a capture: its name, whether mergecap takes it, and what makes it.
+/// The receiver of a capture: its name, whether mergecap takes it, and what makes it.
 type Add<'a> = dyn FnMut(&str, bool, &dyn Fn(&mut Messages) -> Vec<u8>) + 'a;
 
 /// Captures with other headers of IP, and of packets that carry something else.

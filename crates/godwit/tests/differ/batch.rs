@@ -270,8 +270,8 @@ impl Comparison {
         commands::result(reply).unwrap_or_else(|| self.protocol.reply_gist(reply))
     }
 
-    /// Returns what is different in the statistics that Kea has after the message or command `name`,
-    /// where `after` tells what happened before.
+    /// Returns what is different in the statistics that Kea has after the message or command
+    /// `name`, where `after` tells what happened before.
     fn counters_unlike(
         &self,
         name: &str,

@@ -128,8 +128,8 @@ pub(super) type PoolNumber = (usize, usize);
 pub(super) struct LastPool {
     /// By subnet.
     pools: BTreeMap<usize, usize>,
-    /// True when a lease has ended, or a client may have taken another server's offer, which leaves a
-    /// pool behind for Kea.
+    /// True when a lease has ended, or a client may have taken another server's offer, which leaves
+    /// a pool behind for Kea.
     has_ended: bool,
 }
 

@@ -68,7 +68,7 @@ pub(super) struct Differing<'a> {
     pub(super) ours: &'a Fields,
     /// Kea's.
     pub(super) theirs: &'a Fields,
-    /// What happened before, as the ends of signatures tell it.
+    /// Earlier events that matter, in the words of the ends of signatures.
     pub(super) after: &'a str,
 }
 

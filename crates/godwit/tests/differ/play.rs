@@ -70,7 +70,8 @@ impl Comparison {
         let library = |name: &&str| json!({ "library": format!("libdhcp_{name}.so") });
         config["hooks-libraries"] = libraries.iter().map(library).collect();
         config["statistic-default-sample-count"] = json!(1);
-        // Which of the two reclaims by its timer before a message would be chance on a busy machine.
+        // Which of the two reclaims by its timer before a message would be chance on a busy
+        // machine.
         config["expired-leases-processing"] = json!({ "reclaim-timer-wait-time": 3600 });
         if make == Make::Kea {
             // It repeats no leases unless it is told to, and refuses to be told not to.
