@@ -30,6 +30,9 @@ pub struct Twin {
     /// Files that have to be gone before views are compared.
     #[serde(default)]
     pub absent: Vec<String>,
+    /// Identifiers of messages that the log must have before views are compared.
+    #[serde(default)]
+    pub logged: Vec<String>,
     /// Identifiers of the messages that the view `log` has, with `*` for any characters.
     #[serde(default)]
     pub identifiers: Vec<String>,

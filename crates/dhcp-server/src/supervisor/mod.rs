@@ -7,6 +7,7 @@ mod apply;
 mod backend;
 mod checks;
 mod counts;
+mod exhaustion;
 mod files;
 mod hosts;
 mod in_use;

@@ -17,6 +17,7 @@ use dhcp_engine::contain::contained;
 use netio::Clock;
 
 use super::counts::Tally;
+use super::exhaustion::{self, ExhaustionLog};
 use crate::ServerError;
 use crate::control::Asked;
 use crate::log::{self, DAEMON};
@@ -95,16 +96,20 @@ fn tell<P: Service>(todo: &Receiver<Work>, mut tally: Tally<P>, mut statistics: 
     log::give_way("statistics");
     let mut due_ns = Clock::mono_ns();
     let mut has_warned = false;
+    let mut exhaustion = ExhaustionLog::default();
+    // Without a sample the history lacks one of its points.
+    let mut sample = |statistics: &mut Statistics, tally: &Tally<P>| {
+        contained(|| {
+            #[cfg(test)]
+            crate::panics::planted("sample");
+            let counts = tally.counts();
+            statistics.sample(Clock::now().wall_us, &counts);
+            let new = exhaustion.new_failures(&counts.subnets, &tally.outlines);
+            exhaustion::warn(P::VERSION, &new);
+        });
+    };
     loop {
         let left_ns = due_ns.saturating_sub(Clock::mono_ns());
-        // Without a sample the history lacks one of its points.
-        let sample = |statistics: &mut Statistics, tally: &Tally<P>| {
-            contained(|| {
-                #[cfg(test)]
-                crate::panics::planted("sample");
-                statistics.sample(Clock::now().wall_us, &tally.counts());
-            });
-        };
         match todo.recv_timeout(Duration::from_nanos(left_ns)) {
             Ok(Work::Command(command, asked)) => {
                 sample(&mut statistics, &tally);
@@ -140,7 +145,11 @@ fn tell<P: Service>(todo: &Receiver<Work>, mut tally: Tally<P>, mut statistics: 
                 }
                 due_ns = Clock::mono_ns() + SAMPLE_NS;
             }
-            Err(RecvTimeoutError::Disconnected) => return,
+            Err(RecvTimeoutError::Disconnected) => {
+                // The last failures before the end are logged, too.
+                sample(&mut statistics, &tally);
+                return;
+            }
         }
     }
 }

@@ -54,10 +54,16 @@ impl Observed {
         }
     }
 
-    /// Returns whether the files that `twin` waits for are there, and the others gone.
+    /// Returns whether the files and messages of the log that `twin` waits for are there, and the
+    /// other files gone.
     pub(super) fn is_settled(&self, twin: &Twin) -> bool {
         let is_there = |name: &String| self.daemon.folder().join(name).exists();
-        twin.present.iter().all(is_there) && !twin.absent.iter().any(is_there)
+        let log = fs::read(self.daemon.folder().join("kea.log")).unwrap_or_default();
+        let log = String::from_utf8_lossy(&log);
+        let is_logged = |identifier: &String| log.contains(&format!("] {identifier} "));
+        twin.present.iter().all(is_there)
+            && twin.logged.iter().all(is_logged)
+            && !twin.absent.iter().any(is_there)
     }
 
     /// Names of files with their modes.

@@ -1,0 +1,181 @@
+//! Warnings about clients that got nothing from the pools.
+//!
+//! Kea logs three lines for each such message, which fill a log when a pool is empty. Here a subnet
+//! has at most two lines a second, with Kea's identifiers and the number of messages; nothing is done
+//! for a message itself.
+
+use std::collections::HashMap;
+
+use dhcp_control::IpVersion;
+use dhcp_control::statistics::SubnetCounts;
+
+use crate::service::Outline;
+
+/// Subnets that are named in one second; of others the log says how many there are.
+const NAMED_MAX: usize = 10;
+
+/// Messages that led to no lease, of one subnet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Failures {
+    /// The pools had nothing.
+    searched: u64,
+    /// No pool was open to the client.
+    no_pools: u64,
+}
+
+impl Failures {
+    /// Reads them from the counts of a subnet.
+    fn from_counts(subnet: &SubnetCounts) -> Self {
+        let count = |end: &str| {
+            let mut counts = subnet.events.iter().filter(|(name, _)| {
+                // Names are those of both families: `v4-allocation-fail`.
+                name.get(2..) == Some(end)
+            });
+            counts.next().map_or(0, |&(_, count)| count)
+        };
+        Self { searched: count("-allocation-fail"), no_pools: count("-allocation-fail-no-pools") }
+    }
+
+    /// Returns those that came after `earlier`. Counts that begin anew are all new.
+    fn since(self, earlier: Self) -> Self {
+        let new = |now: u64, then: u64| now.checked_sub(then).unwrap_or(now);
+        Self {
+            searched: new(self.searched, earlier.searched),
+            no_pools: new(self.no_pools, earlier.no_pools),
+        }
+    }
+}
+
+/// Failures that were logged already, by the `id` of the subnet.
+#[derive(Debug, Default)]
+pub(super) struct ExhaustionLog {
+    logged: HashMap<u32, Failures>,
+}
+
+/// New failures of a subnet.
+#[derive(Debug)]
+pub(super) struct ExhaustedSubnet<'o> {
+    outline: &'o Outline,
+    failures: Failures,
+}
+
+impl ExhaustionLog {
+    /// Returns the subnets in which messages failed since the last call, with how many. `outlines`
+    /// are the subnets by `id`.
+    pub(super) fn new_failures<'o>(
+        &mut self,
+        subnets: &[SubnetCounts],
+        outlines: &'o [Outline],
+    ) -> Vec<ExhaustedSubnet<'o>> {
+        let mut found = Vec::new();
+        for subnet in subnets {
+            let now = Failures::from_counts(subnet);
+            if now == Failures::default() {
+                continue;
+            }
+            let earlier = self.logged.insert(subnet.id, now).unwrap_or_default();
+            let failures = now.since(earlier);
+            let outline = outlines.binary_search_by_key(&subnet.id, |outline| outline.facts.id);
+            if let Ok(at) = outline
+                && failures != Failures::default()
+            {
+                found.push(ExhaustedSubnet { outline: &outlines[at], failures });
+            }
+        }
+        found
+    }
+}
+
+/// Logs a line for each way in which messages failed in each of `subnets`.
+pub(super) fn warn(version: IpVersion, subnets: &[ExhaustedSubnet<'_>]) {
+    let family = version.number();
+    for ExhaustedSubnet { outline, failures } in subnets.iter().take(NAMED_MAX) {
+        let Failures { searched, no_pools } = *failures;
+        let facts = &outline.facts;
+        let place =
+            format!("in the subnet {}/{}, subnet-id {}", facts.prefix, facts.length, facts.id);
+        let messages = searched + no_pools;
+        match &outline.network {
+            Some(network) => tracing::warn!(
+                target: "alloc-engine",
+                id = "ALLOC_ENGINE_VX_ALLOC_FAIL_SHARED_NETWORK",
+                "{messages} messages: failed to allocate an IPv{family} address in the shared \
+                 network {network}, {place}"
+            ),
+            None => tracing::warn!(
+                target: "alloc-engine",
+                id = "ALLOC_ENGINE_VX_ALLOC_FAIL_SUBNET",
+                "{messages} messages: failed to allocate an IPv{family} lease {place}, shared \
+                 network (none)"
+            ),
+        }
+        if searched > 0 {
+            tracing::warn!(
+                target: "alloc-engine",
+                id = "ALLOC_ENGINE_VX_ALLOC_FAIL",
+                "{searched} messages: nothing is left in the pools {place}"
+            );
+        }
+        if no_pools > 0 {
+            tracing::warn!(
+                target: "alloc-engine",
+                id = "ALLOC_ENGINE_VX_ALLOC_FAIL_NO_POOLS",
+                "{no_pools} messages: no pools were available for the address allocation {place}"
+            );
+        }
+    }
+    let others = subnets.len().saturating_sub(NAMED_MAX);
+    if others > 0 {
+        tracing::warn!(
+            target: "alloc-engine",
+            id = "ALLOC_ENGINE_VX_ALLOC_FAIL",
+            "messages failed to get a lease in {others} more subnets"
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+
+    use dhcp_control::SubnetFacts;
+
+    use super::*;
+
+    fn outline(id: u32) -> Outline {
+        let facts = SubnetFacts {
+            id,
+            prefix: IpAddr::V4(Ipv4Addr::new(10, 0, 0, 0)),
+            length: 24,
+            valid_lifetime_s: 60,
+        };
+        Outline { facts, network: None, pools: Vec::new(), prefix_pools: Vec::new() }
+    }
+
+    fn counts(id: u32, searched: u64, no_pools: u64) -> SubnetCounts {
+        let events = vec![
+            ("v4-lease-reuses", 9),
+            ("v4-allocation-fail-subnet", searched + no_pools),
+            ("v4-allocation-fail", searched),
+            ("v4-allocation-fail-no-pools", no_pools),
+        ];
+        SubnetCounts { id, events, ..SubnetCounts::default() }
+    }
+
+    #[test]
+    fn new_failures_are_those_since_the_last_call_of_subnets_that_are_there() {
+        let outlines = [outline(1), outline(7)];
+        let mut log = ExhaustionLog::default();
+        let mut found = |subnets: &[SubnetCounts]| -> Vec<(u32, Failures)> {
+            let new = log.new_failures(subnets, &outlines);
+            new.iter().map(|subnet| (subnet.outline.facts.id, subnet.failures)).collect()
+        };
+        let failures = |searched, no_pools| Failures { searched, no_pools };
+        assert_eq!(found(&[counts(1, 0, 0), counts(7, 3, 2)]), [(7, failures(3, 2))]);
+        assert_eq!(found(&[counts(1, 0, 0), counts(7, 3, 2)]), []);
+        let both = [(1, failures(0, 1)), (7, failures(1, 0))];
+        assert_eq!(found(&[counts(1, 0, 1), counts(7, 4, 2)]), both);
+        assert_eq!(found(&[counts(2, 5, 0)]), [], "a subnet that is gone");
+        assert_eq!(found(&[counts(7, 1, 0)]), [(7, failures(1, 0))], "counts that began anew");
+    }
+}
