@@ -92,6 +92,32 @@ fn what_is_said_early_is_written_by_the_loggers_once_they_are_configured() {
     fs::remove_file(&path).unwrap();
 }
 
+#[test]
+fn a_flush_hands_over_lines_of_outputs_that_are_no_longer_configured() {
+    let path = path("former");
+    let logger = to_file(&path, "%m");
+    let sink = Arc::new(sink::Sink::new(logger.outputs[0].clone(), "kea-dhcp4".to_owned()));
+    let record = Record {
+        wall_us: 0,
+        severity: LogSeverity::Info,
+        logger: "kea-dhcp4".to_owned(),
+        thread: String::new(),
+        text: "before".to_owned(),
+    };
+    let (queue, messages) = sync_channel(2);
+    let (done, flushed) = sync_channel(1);
+    queue.send(Message::Record(record, Arc::new([sink]))).unwrap();
+    // All outputs of the configuration in force: none.
+    queue.send(Message::Flush(Vec::new(), done)).unwrap();
+    let writing = thread::spawn(move || writer::write(&messages, &AtomicU64::new(0)));
+    flushed.recv().unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    drop(queue);
+    writing.join().unwrap();
+    fs::remove_file(&path).unwrap();
+    assert_eq!(text, "before\n");
+}
+
 /// The source files of this crate below `folder`, without tests.
 fn sources(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
     for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {

@@ -37,7 +37,8 @@ pub(super) fn write(messages: &Receiver<Message>, dropped: &AtomicU64) {
                     }
                 }
                 Message::Flush(sinks, done) => {
-                    sinks.iter().for_each(|sink| sink.flush());
+                    // Those of an earlier configuration may hold lines that came before, too.
+                    sinks.iter().chain(&written).for_each(|sink| sink.flush());
                     done.send(()).ok();
                 }
             }
