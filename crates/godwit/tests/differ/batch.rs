@@ -18,7 +18,8 @@ use crate::subjects::process::Make;
 /// Ends the signatures of sequences in a shared network.
 const IN_A_NETWORK: &str = ", in a shared network";
 
-/// Ends the signature where Kea gives what is reserved for the client.
+/// Ends the signature where Kea gives what is reserved for the client, in DHCPv6 where the client has
+/// reservations of several identifiers.
 const FURTHER: &str = ", reserved for it";
 
 /// Ends the signature where an address is concerned that is reserved for another client.

@@ -29,6 +29,8 @@ pub(super) struct ClientMessage {
     pub(super) name: String,
     /// Identifiers of its client: any of these is enough.
     pub(super) identities: Vec<String>,
+    /// Identifiers of a DHCPv6 client that reservations may have.
+    pub(super) host_identifiers: Vec<String>,
     /// The address that it names.
     pub(super) address: Option<String>,
     /// True when a lease ends by it.

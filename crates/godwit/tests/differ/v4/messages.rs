@@ -158,6 +158,7 @@ pub(super) fn asked(message: &[u8], was_offered: bool) -> ClientMessage {
     ClientMessage {
         name: sent_name(message, was_offered),
         identities: identities.into_iter().flatten().cloned().collect(),
+        host_identifiers: Vec::new(),
         address: named
             .into_iter()
             .flatten()

@@ -19,11 +19,14 @@ const LEASED: [(&str, u32, &str); 4] =
 /// Fields with what is leased.
 pub(super) const LEASED_FIELDS: [&str; 2] = ["na addresses", "pd prefixes"];
 
+/// Fields with the lifetimes of what [`LEASED_FIELDS`] have, in the same order.
+const LIFETIME_FIELDS: [&str; 2] = ["na lifetimes", "pd lifetimes"];
+
 /// Fields with status codes.
 pub(super) const STATUSES: [&str; 3] = ["status", "na status", "pd status"];
 
-/// Returns the octets of the message of `step` under `xid` within the levels of `relay`, the one nearest
-/// to the client first. A client sends its identifier unless the step has another option 1.
+/// Returns the octets of the message of `step` under `xid` within the levels of `relay`, the one
+/// nearest to the client first. A client sends its identifier unless the step has another option 1.
 pub(super) fn message(step: &Value, relay: &Value, xid: u32, learned: &Learned) -> Vec<u8> {
     let mut inner = [0; MESSAGE_LEN_MAX];
     let kind = u8::try_from(number(&step["type"])).ok().and_then(MessageType::from_code);
@@ -156,32 +159,43 @@ pub(super) fn type_name(fields: &Fields) -> String {
     known.map_or_else(|| format!("type {kind}"), |kind| kind.name().to_owned())
 }
 
-/// Returns the name of a message's type with the status codes in it, and whether it has one address or
-/// prefix twice.
+/// Returns the name of a message's type with the status codes in it, and whether it gives one
+/// address or prefix twice, or withdraws from one association what it gives to another.
 pub(super) fn gist(fields: &Fields) -> String {
-    let parts = |names: &[&str]| -> Vec<String> {
-        let texts = names.iter().filter_map(|name| fields.get(*name));
-        let parts = texts.flat_map(|text| text.split([',', ' '])).filter(|part| !part.is_empty());
+    let parts = |name: &str| -> Vec<String> {
+        let text = fields.get(name).map_or("", String::as_str);
+        let parts = text.split([',', ' ']).filter(|part| !part.is_empty());
         parts.map(str::to_owned).collect()
     };
-    let codes: BTreeSet<String> = parts(&STATUSES).into_iter().collect();
+    let codes: BTreeSet<String> = STATUSES.iter().flat_map(|name| parts(name)).collect();
     let codes: Vec<String> = codes.into_iter().collect();
     let mut gist = type_name(fields);
     if !codes.is_empty() {
         gist += &format!(" of status {}", codes.join(", "));
     }
-    let mut leased = parts(&LEASED_FIELDS);
-    leased.retain(|resource| resource != "-");
-    let distinct: BTreeSet<&String> = leased.iter().collect();
-    if distinct.len() < leased.len() {
+    let mut given: Vec<String> = Vec::new();
+    let mut withdrawn: Vec<String> = Vec::new();
+    for (leased, lifetimes) in LEASED_FIELDS.iter().zip(LIFETIME_FIELDS) {
+        for (resource, lifetimes) in parts(leased).into_iter().zip(parts(lifetimes)) {
+            if resource != "-" {
+                let list = if lifetimes == "0/0" { &mut withdrawn } else { &mut given };
+                list.push(resource);
+            }
+        }
+    }
+    let distinct: BTreeSet<&String> = given.iter().collect();
+    if distinct.len() < given.len() {
         gist += " with one twice";
+    }
+    if withdrawn.iter().any(|resource| given.contains(resource)) {
+        gist += " with one withdrawn and given";
     }
     gist
 }
 
 /// Returns the name of a client's message with the kinds of its associations, and whether there are
-/// several, whether it wants its lease at once, whether its client was given something before (a REQUEST: had a lease), and what its
-/// associations name.
+/// several, whether it wants its lease at once, whether its client was given something before (a
+/// REQUEST: had a lease), and what its associations name.
 pub(super) fn sent_name(message: &[u8], learned: &Learned) -> String {
     let fields = fields(message);
     let mut words = vec![type_name(&fields)];

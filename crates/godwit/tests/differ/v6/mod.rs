@@ -65,6 +65,19 @@ fn duid(index: usize, client: u64) -> Vec<u8> {
     [begin, &mac(index, client)].concat()
 }
 
+/// Returns `octets` as pairs of hexadecimal digits with colons between them.
+fn colons(octets: &[u8]) -> String {
+    let pairs: Vec<String> = octets.iter().map(|octet| format!("{octet:02x}")).collect();
+    pairs.join(":")
+}
+
+/// Returns the reservations of all subnets in the scope of a sequence.
+fn hosts(scope: &Value) -> impl Iterator<Item = &Value> {
+    let subnets = scope["subnet6"].as_array();
+    let subnets = subnets.map_or_else(|| std::slice::from_ref(scope), Vec::as_slice);
+    subnets.iter().filter_map(|subnet| subnet["reservations"].as_array()).flatten()
+}
+
 impl Protocol for Dhcpv6 {
     fn at_a_time(&self) -> usize {
         if self.is_on_links { DIRECT_LINKS } else { 100 }
@@ -94,10 +107,6 @@ impl Protocol for Dhcpv6 {
             ("@net".to_owned(), name),
             ("@if".to_owned(), format!("s{index}")),
         ];
-        let colons = |octets: &[u8]| {
-            let pairs: Vec<String> = octets.iter().map(|octet| format!("{octet:02x}")).collect();
-            pairs.join(":")
-        };
         let clients = (1..=CLIENTS).flat_map(|client| {
             [
                 (format!("@mac{client}"), colons(&mac(index, client))),
@@ -181,7 +190,17 @@ impl Protocol for Dhcpv6 {
     fn asked(&self, message: &[u8], learned: &Learned) -> ClientMessage {
         let name = messages::sent_name(message, learned);
         let is_release = name.starts_with("RELEASE");
-        ClientMessage { name, is_release, ..ClientMessage::default() }
+        let identifier = |name: &&str| learned.get(*name).map(|octets| colons(octets));
+        let host_identifiers = ["mac", "duid"].iter().filter_map(identifier).collect();
+        ClientMessage { name, is_release, host_identifiers, ..ClientMessage::default() }
+    }
+
+    fn is_reserved_for_it(&self, scope: &Value, asked: &ClientMessage, _leased: &str) -> bool {
+        let own = hosts(scope).filter(|host| {
+            let mut keys = ["hw-address", "duid"].iter().filter_map(|kind| host[*kind].as_str());
+            keys.any(|key| asked.host_identifiers.iter().any(|own| own == key))
+        });
+        own.count() > 1
     }
 
     fn is_offer(&self, _: &Fields) -> bool {
