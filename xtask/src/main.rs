@@ -1,6 +1,6 @@
-//! Automation of the repository: `cargo xtask tidy`, `cargo xtask test`, `cargo xtask crash`,
-//! `cargo xtask hostile`, `cargo xtask differ`, `cargo xtask dccp-linux`, `cargo xtask dccp-worlds` and
-//! `cargo xtask pages`.
+//! Automation of the repository: `cargo xtask tidy`, `cargo xtask language`, `cargo xtask test`,
+//! `cargo xtask crash`, `cargo xtask hostile`, `cargo xtask differ`, `cargo xtask dccp-linux`,
+//! `cargo xtask dccp-worlds` and `cargo xtask pages`.
 
 mod test;
 mod tidy;
@@ -14,6 +14,8 @@ usage: cargo xtask tidy [--fast] [--root FOLDER]
            the rules of the house, then cargo fmt --check and cargo clippy
            --fast     the rules only
            --root     another workspace than this one
+       cargo xtask language [RULE]
+           how many places break each rule of plain language, and all places of one rule
        cargo xtask test [--skip-install] [--changed [REV]] [--repeat N] [--busy] [SUITE...]
            all tests and checks, or those of the suites named
            --skip-install   leave the machine's packages as they are
@@ -64,6 +66,8 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
         ["tidy", rest @ ..] => tidy_command(rest),
+        ["language"] => tidy::language(workspace_root(), None).map_err(Refusal::Failed),
+        ["language", rule] => tidy::language(workspace_root(), Some(rule)).map_err(Refusal::Failed),
         ["test", rest @ ..] => test_command(rest),
         ["crash", rest @ ..] => long_command(&test::crash::SUITES, rest),
         ["hostile", rest @ ..] => long_command(&test::hostile::SUITES, rest),

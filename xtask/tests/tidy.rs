@@ -345,3 +345,25 @@ fn a_folder_without_a_manifest_is_no_workspace() {
     assert!(!has_passed && text.contains("cargo metadata failed"), "{text}");
     assert!(Path::new(&planted.root).exists());
 }
+
+#[test]
+fn plain_language_has_limits_that_only_fall() {
+    let planted = Planted::clean();
+    let wide = "x ".repeat(60);
+    planted.append(ENGINE, "\n/// Whether it is so.\npub fn g((a, b): (u8, u8)) {}\n");
+    planted.append(ENGINE, "\n/// One.\npub struct Told;\n");
+    planted.append("crates/base/src/part.rs", "\n/// One.\npub struct Told;\n");
+    planted.append("docs/book/security.md", &wide);
+    let all = [
+        "crates/base/src/part.rs:7: type-word: 2 places, 0 at most",
+        "crates/dhcp-engine/src/part.rs:6: doc-subject: 1 places",
+        "crates/dhcp-engine/src/part.rs:7: tuple-parameter: 1 places",
+        "crates/dhcp-engine/src/part.rs:10: type-name: 1 places",
+        "docs/book/security.md:6: line-width: 1 places",
+    ];
+    planted.must_find(&all);
+    let limits = "doc-subject = 1\nline-width = 1\ntuple-parameter = 1\ntype-word = 1\n";
+    planted.write("xtask/language-limits.toml", limits);
+    planted.write("xtask/shared-names.toml", "Told = \"one of each crate\"\n");
+    planted.must_find(&["crates/base/src/part.rs:7: type-word: 2 places, 1 at most"]);
+}

@@ -7,6 +7,7 @@
 mod documents;
 mod features;
 mod finding;
+mod language;
 mod layers;
 mod modules;
 mod purity;
@@ -68,6 +69,7 @@ pub(crate) fn run(root: &Path, extent: Extent) -> Result<Verdict, String> {
         &modules::RULES,
         &style::RULES,
         &documents::RULES,
+        &language::RULES,
         &security::RULES,
     ]
     .concat();
@@ -83,6 +85,16 @@ pub(crate) fn run(root: &Path, extent: Extent) -> Result<Verdict, String> {
         verdict.count(agrees(&mut clippy(root))?);
     }
     Ok(verdict)
+}
+
+/// Prints how many places break each rule of plain language, and the places of `rule`. True when
+/// there is none.
+///
+/// # Errors
+///
+/// When the workspace cannot be read, or there is no such rule.
+pub(crate) fn language(root: &Path, rule: Option<&str>) -> Result<bool, String> {
+    language::report(&Workspace::load(root)?, rule)
 }
 
 /// A crate as a suite of tests.
@@ -163,6 +175,7 @@ fn findings(workspace: &Workspace) -> Vec<Finding> {
     purity::check(workspace, &test_files, &mut findings);
     style::check(workspace, &mut findings);
     documents::check(workspace, &mut findings);
+    language::check(workspace, &mut findings);
     security::check(workspace, &mut findings);
     findings.sort();
     findings.dedup();
