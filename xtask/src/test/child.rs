@@ -119,8 +119,9 @@ fn wait_watched(
             return Ok(End::Status(status));
         }
         if started.elapsed() > limit {
-            end_all(&marked(marker));
+            // It must not start others while those that it has are ended.
             drop(child.kill());
+            end_family(MARKER, marker);
             child.wait().map_err(failed)?;
             return Ok(End::TimeOut);
         }
@@ -170,6 +171,18 @@ pub(crate) fn lasting(name: &str, marker: &str) -> Vec<Marked> {
         found.retain(|process| now.contains(process));
     }
     found
+}
+
+/// Ends all processes with `marker` in the environment variable `name`, those too that one of them
+/// started before it was ended.
+pub(crate) fn end_family(name: &str, marker: &str) {
+    for _ in 0..LOOKS {
+        let found = marked_by(name, marker);
+        if found.is_empty() {
+            break;
+        }
+        end_all(&found);
+    }
 }
 
 /// Ends processes, each by its own id.
@@ -236,6 +249,19 @@ mod tests {
         assert_eq!(lines, ["a"]);
         fs::remove_file(log).unwrap();
         fs::remove_file(told).unwrap();
+    }
+
+    #[test]
+    fn a_program_that_starts_others_all_the_time_is_ended_with_all_of_them() {
+        let log = log("family");
+        let marker = format!("family-{}", std::process::id());
+        let mut command = Command::new("sh");
+        let script = "while :; do (sleep 1000 & sleep 1000) & sleep 0.01; done";
+        command.args(["-c", script]);
+        let end = run(&mut command, &marker, &log, Duration::from_millis(300)).unwrap();
+        assert_eq!(end, End::TimeOut);
+        assert_eq!(lasting(MARKER, &marker), []);
+        fs::remove_file(log).unwrap();
     }
 
     #[test]

@@ -149,8 +149,8 @@ impl RunningJob {
         let end = match self.child.try_wait().map_err(failed)? {
             Some(status) => End::Status(status),
             None if self.started.elapsed() > LIMIT => {
-                child::end_all(&child::marked_by(JOB_MARKER, &self.marker));
                 drop(self.child.kill());
+                child::end_family(JOB_MARKER, &self.marker);
                 self.child.wait().map_err(failed)?;
                 End::TimeOut
             }
@@ -191,7 +191,7 @@ impl RunningJob {
         let mut found = self.sandbox.leftovers();
         let processes = child::lasting(JOB_MARKER, &self.marker);
         found.extend(processes.iter().map(|each| format!("process {} {}", each.pid, each.words)));
-        child::end_all(&processes);
+        child::end_family(JOB_MARKER, &self.marker);
         found
     }
 }
