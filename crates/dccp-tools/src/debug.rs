@@ -19,11 +19,11 @@ const FIGURES_NS: u64 = 100_000_000;
 pub enum Topic {
     /// States of the connection
     Connection,
-    /// Values that both ends have agreed on
+    /// Negotiated values of features
     Features,
-    /// What congestion control of the data sent knows, ten times a second
+    /// State of the congestion control of sent data, ten times a second
     Ccid,
-    /// Packets that were dropped, by reason
+    /// Dropped packets, by reason
     Drops,
 }
 

@@ -29,7 +29,7 @@ pub enum CarrierArg {
     Udp,
     /// IP protocol 33, as kernels with DCCP speak it; needs root or `CAP_NET_RAW`
     Raw,
-    /// The kernel's own DCCP in the place of this program's, where it has one (Linux up to 6.15)
+    /// The kernel's own DCCP instead of this program's (Linux up to 6.15)
     Kernel,
 }
 
@@ -104,7 +104,7 @@ pub struct LinkArgs {
     /// DCCP port of the server
     #[arg(short = 'p', long, value_name = "PORT", default_value_t = PORT)]
     pub port: u16,
-    /// What packets travel in [default: udp; of regression and fairness raw]
+    /// Carrier of the packets [default: udp; raw for regression and fairness]
     #[arg(long, value_enum, value_name = "CARRIER")]
     pub carrier: Option<CarrierArg>,
     /// UDP port of the server
@@ -126,22 +126,20 @@ pub struct LinkArgs {
     /// Congestion control of the data that this end receives
     #[arg(long, value_name = "2|3", value_parser = ccid)]
     pub rx_ccid: Option<u8>,
-    /// What the connection is for: a number, or SC: and up to four characters
+    /// Service code, the purpose of the connection: a number, or SC: and up to four characters
     #[arg(long, value_name = "N|SC:TEXT", default_value = "0")]
     pub service_code: ServiceCode,
-    /// Checksum coverage of the data sent, as CsCov counts: 0 all of it, 1 none, n the first 4(n-1)
-    /// octets; the receiver needs it above 0 too, where any number accepts reduced coverage; no effect
-    /// over UDP
+    /// Checksum coverage of sent data: 0 all, 1 none, n the first 4(n-1) bytes. The receiver must
+    /// also set a value above 0; any such value accepts reduced coverage. No effect over UDP
     #[arg(long, value_name = "0..15", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..16))]
     pub cscov: u8,
-    /// Seconds that a client waits for the server's Response, and then for any other packet
-    /// [default: 10]
+    /// Seconds to wait for the server's Response, and then for any other packet [default: 10]
     #[arg(long, value_name = "S", value_parser = parse_seconds)]
     pub connect_timeout: Option<Duration>,
-    /// Tell on the standard error what connections do; several topics with commas
+    /// Print events of connections to standard error; separate several topics with commas
     #[arg(long, value_enum, value_name = "TOPIC", value_delimiter = ',')]
     pub debug: Vec<Topic>,
-    /// A parameter by its name under /proc/sys/net/dccp/default: `seq_window`, `rx_ccid`, `tx_ccid`,
+    /// Set a parameter of /proc/sys/net/dccp/default: `seq_window`, `rx_ccid`, `tx_ccid`,
     /// `request_retries`, `tx_qlen`, `sync_ratelimit`
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub parameters: Vec<String>,

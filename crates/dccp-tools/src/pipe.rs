@@ -12,34 +12,34 @@ use crate::blocking::{Single, Waited};
 use crate::options::LinkArgs;
 use crate::{Outcome, ToolError};
 
-/// Send a file, or the standard input, to `godwit dccp recv`
+/// Send a file, or standard input, to `godwit dccp recv`.
 ///
-/// It is cut into datagrams as long as the path takes, or as -l says. What is lost on the way is not
-/// sent again.
+/// The data is cut into datagrams of the path's maximum length, or of -l. DCCP does not repeat lost
+/// data.
 ///
 /// Exit codes: 0 done; 1 failed; 2 bad arguments; 130 interrupted.
 #[derive(Clone, Debug, clap::Args)]
 pub struct SendArgs {
-    /// Whom to send to
+    /// Host to send to
     host: String,
-    /// What to send [default: the standard input]
+    /// File to send [default: standard input]
     file: Option<PathBuf>,
-    /// Octets of a datagram [default: what the path takes]
-    #[arg(short = 'l', long, value_name = "OCTETS", value_parser = clap::value_parser!(u16).range(1..))]
+    /// Length of a datagram in bytes [default: what the path allows]
+    #[arg(short = 'l', long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1..))]
     len: Option<u16>,
     // Last, since its heading is that of all that follows.
     #[command(flatten)]
     link: LinkArgs,
 }
 
-/// Receive what `godwit dccp send` sends, into a file or to the standard output
+/// Receive data of `godwit dccp send` into a file or to standard output.
 ///
-/// It takes one connection and ends with it.
+/// The command accepts one connection and ends with it.
 ///
 /// Exit codes: 0 done; 1 failed; 2 bad arguments; 130 interrupted.
 #[derive(Clone, Debug, clap::Args)]
 pub struct RecvArgs {
-    /// Where to write [default: the standard output]
+    /// File to write [default: standard output]
     file: Option<PathBuf>,
     #[command(flatten)]
     link: LinkArgs,

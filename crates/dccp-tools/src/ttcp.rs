@@ -9,10 +9,10 @@ use crate::{Outcome, ToolError, say};
 /// Octets of a datagram unless asked otherwise; no path takes that many, so it becomes what it takes.
 const LEN: usize = 8_192;
 
-/// Send a pattern (-t HOST) or receive one (-r) and print the rate, as ttcp does
+/// Send a pattern (-t HOST) or receive one (-r) and print the rate, like ttcp.
 ///
-/// There is no exchange besides DCCP's own, so the other end may be another program. The receiver's
-/// figures count what its application read.
+/// The two ends exchange nothing besides DCCP, so the other end may be another program. The
+/// receiver counts the data that its application read.
 ///
 /// Exit codes: 0 done; 1 failed; 2 bad arguments; 130 interrupted.
 #[derive(Clone, Debug, clap::Args)]
@@ -24,16 +24,17 @@ pub struct Args {
     /// Receive
     #[arg(short = 'r', long)]
     receive: bool,
-    /// Octets of a datagram; made shorter, and said so, when the path takes less [default: 8192]
-    #[arg(short = 'l', long, value_name = "OCTETS", value_parser = clap::value_parser!(u16).range(1..))]
+    /// Length of a datagram in bytes; reduced, with a message, if the path allows less [default:
+    /// 8192]
+    #[arg(short = 'l', long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1..))]
     len: Option<u16>,
     /// Datagrams to send
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 2_048)]
     count: u64,
-    /// Say more
+    /// Print more details
     #[arg(short = 'v', long)]
     verbose: bool,
-    /// Use DCCP, which is always so here; for command lines of ttcp with DCCP
+    /// Accepted for ttcp command lines; DCCP is always used
     #[arg(short = 'c', long = "dccp")]
     _dccp: bool,
     // Last, since its heading is that of all that follows.

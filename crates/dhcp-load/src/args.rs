@@ -21,13 +21,13 @@ use crate::settings::{Segmentation, Settings};
 /// The flags of any run.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct RunArgs {
-    /// Exchanges per second, all threads together; a replay without it goes as fast as what it repeats
+    /// Exchanges per second of all threads together [default for replay: the recorded times]
     #[arg(long, value_name = "N", value_parser = parse_rate, required_unless_present = "shape")]
     rate: Option<Rate>,
-    /// Seconds during which exchanges come due [default: 10; of a replay, all of it]
+    /// Seconds during which exchanges come due [default: 10; for a replay its whole length]
     #[arg(long, value_name = "S", value_parser = parse_seconds)]
     duration: Option<u64>,
-    /// Clients that take turns; 0 makes every exchange a new client
+    /// Number of clients, used in turn; 0 makes every exchange a new client
     #[arg(long, value_name = "N", default_value_t = 0)]
     clients: u32,
     /// Number of the first client
@@ -36,20 +36,20 @@ pub(crate) struct RunArgs {
     /// Seed of transaction identifiers and Poisson gaps
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// How due times are spaced: even, poisson, burst:N (so many at a time), ramp:P%..P% (of the rate,
-    /// from the beginning to the end), steps:P%,P%... (for equal parts of the run), replay:FILE (of a
-    /// capture or of a lease file of Kea)
+    /// Spacing of exchanges: even, poisson, burst:N (N at a time), ramp:P%..P% (percentages of the
+    /// rate, from beginning to end), steps:P%,P%... (equal parts of the run), replay:FILE (times of
+    /// a capture or of a Kea lease file)
     #[arg(long, value_name = "SHAPE", default_value_t, value_parser = Wanted::parse, alias = "arrivals")]
     shape: Wanted,
-    /// Seconds from its due time within which an exchange must be complete
+    /// Seconds after its due time by which an exchange must be complete
     #[arg(long, value_name = "S", default_value = "2", value_parser = parse_seconds)]
     deadline_s: u64,
-    /// Seconds after its deadline for which an exchange is watched, to tell late from lost; the
-    /// run ends sooner when nothing is open
+    /// Seconds after its deadline for which an exchange is watched, to distinguish late from lost;
+    /// the run ends earlier when no exchange is open
     #[arg(long, value_name = "S", default_value = "2", value_parser = parse_seconds)]
     drain_s: u64,
-    /// Give up what is still open when nothing has come for S seconds after the last due time;
-    /// without it every exchange is watched to its end
+    /// Give up open exchanges after S seconds without an answer, counted from the last due time
+    /// [default: watch every exchange to its end]
     #[arg(long, value_name = "S", value_parser = parse_seconds)]
     quiet_s: Option<u64>,
     /// Threads, each with its own socket and relay address
@@ -58,21 +58,21 @@ pub(crate) struct RunArgs {
     /// Processors to bind the threads to, in turn
     #[arg(long, value_name = "N,N...", value_delimiter = ',')]
     cpus: Vec<usize>,
-    /// Send every message twice, as impatient clients do; further answers count as repeated
+    /// Send every message twice, like impatient clients; second answers count as repeated
     #[arg(long)]
     chatty: bool,
-    /// Send equal-sized messages in groups. Off for servers that read raw frames
+    /// Send messages of equal size in groups (UDP_SEGMENT); use off for servers that read raw
+    /// frames
     #[arg(long, value_enum, default_value_t = Segmentation::Auto)]
     segmentation: Segmentation,
     #[command(flatten)]
     frames: FrameArgs,
-    /// Sleep until N microseconds after a turn began that sent or read something, so that more is sent and
-    /// read in one: spares the processor, and latencies are up to that much longer
+    /// Limit the generator to one send and receive cycle every N microseconds: saves processor
+    /// time, and latencies are up to N longer
     #[arg(long, value_name = "N", default_value_t = 0)]
     #[arg(value_parser = clap::value_parser!(u64).range(0..=10_000))]
     turn_us: u64,
-    /// The other side is a plain responder that sends back what it gets: measure the limit of
-    /// generator and kernel
+    /// The server is an echo responder: measure the ceiling of generator and kernel
     #[arg(long)]
     echo: bool,
     /// Write the record as JSON to FILE (`-`: standard output)
@@ -81,14 +81,14 @@ pub(crate) struct RunArgs {
     /// Write every lease given, one per line, as comma-separated values
     #[arg(long, value_name = "FILE")]
     leases: Option<PathBuf>,
-    /// Count exchanges by intervals of S seconds as well, in the record
+    /// Also record counts per interval of S seconds
     #[arg(long, value_name = "S", value_parser = parse_seconds)]
     timeline_s: Option<u64>,
-    /// Begin when this machine's monotonic clock says N nanoseconds, as other generators do at that
-    /// time; what is due before this one is ready leaves late
+    /// Start when this machine's monotonic clock reaches N nanoseconds, to synchronize generators;
+    /// exchanges that are due before this one is ready leave late
     #[arg(long, value_name = "N")]
     begin_at_ns: Option<u64>,
-    /// Exit with 3 when more than this share of exchanges was not completed on time
+    /// Exit with 3 if more than this percentage of exchanges was not completed on time
     #[arg(long, value_name = "PERCENT")]
     max_loss: Option<f64>,
 }

@@ -8,12 +8,12 @@ use netio::{FrameRoute, NetError, Outbox, Route, UdpSocket, neighbor};
 /// The flags.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct FrameArgs {
-    /// Send messages as frames of this interface by AF_XDP, past UDP of the kernel, each thread by a
-    /// queue of its own; never in groups (CAP_NET_RAW)
+    /// Send messages as frames of this interface by AF_XDP, bypassing the kernel's UDP, one
+    /// transmit queue per thread, never in groups (needs CAP_NET_RAW)
     #[arg(long, value_name = "NAME")]
     pub(crate) interface: Option<String>,
-    /// With --interface: hardware address of the server, or of the router on the way to it [default: what
-    /// the kernel's ARP table says of the server]
+    /// With --interface: hardware address of the server, or of the router to it [default: from the
+    /// kernel's ARP table]
     #[arg(long, value_name = "MAC", value_parser = neighbor::parse_mac, requires = "interface")]
     pub(crate) server_mac: Option<[u8; 6]>,
 }

@@ -13,10 +13,10 @@ use crate::protocol::{Expect, Protocol, Target};
 /// Whether equal-sized messages leave in groups (`UDP_SEGMENT`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Segmentation {
-    /// Where the kernel can.
+    /// If the kernel supports it.
     #[default]
     Auto,
-    /// Or fail.
+    /// Always; fail if the kernel does not support it.
     On,
     /// Never: for servers that read raw frames, which would see a whole group as one frame.
     Off,

@@ -33,59 +33,60 @@ pub struct Args {
     /// The server's port, where --server has none
     #[arg(long, short = 'p', value_name = "PORT", default_value_t = DNS_PORT)]
     port: u16,
-    /// Queries per second, all threads together; without it the highest rate is searched for, and a
-    /// replay goes as fast as what it repeats
+    /// Queries per second of all threads together [default: search for the highest rate; a replay
+    /// keeps its times]
     #[arg(long, short = 'Q', value_name = "N", value_parser = parse_rate)]
     rate: Option<Rate>,
-    /// Instead of a rate: queries that wait at a time; the next one leaves when an answer comes, as
-    /// in dnsperf, so a slow server is asked less
+    /// Instead of a rate: number of queries in flight; each answer triggers the next query, as in
+    /// dnsperf (closed loop: a slow server gets fewer queries)
     #[arg(long, short = 'q', value_name = "N", conflicts_with_all = ["rate", "shape", "replay_times"])]
     outstanding: Option<u64>,
-    /// Seconds during which queries come due [default: 10; with -n until that is done; of a replay,
-    /// all of it; of each run of a search 2]
+    /// Seconds during which queries come due [default: 10; with -n until done; a replay: all of it;
+    /// each run of a search: 2]
     #[arg(long, short = 'l', value_name = "S", value_parser = parse_seconds)]
     duration: Option<u64>,
-    /// End after so many times through the queries
+    /// End after this many passes through the queries
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     runs: Option<u32>,
     #[command(flatten)]
     asking: Asking,
-    /// Ask over TCP alone: --ports are connections, each with many queries in flight
+    /// Send over TCP only: --ports is the number of connections, each with many queries in flight
     #[arg(long, conflicts_with_all = ["segmentation", "mode"])]
     tcp: bool,
     /// Transport of queries; tcp is --tcp
     #[arg(long, short = 'm', value_name = "MODE")]
     mode: Option<Mode>,
-    /// Ask again over TCP what was answered with TC set; latency counts from when it was due at first
+    /// Repeat a query over TCP if its answer has TC set; latency counts from the first due time
     #[arg(long, conflicts_with = "tcp")]
     tc_fallback: bool,
-    /// Ports that queries leave from, or connections, all threads together; 16 queries in a row take the
-    /// same
+    /// Number of source ports, or connections, of all threads together; 16 consecutive queries use
+    /// the same
     #[arg(long, short = 'c', value_name = "N", default_value_t = 16)]
     ports: u32,
-    /// Queries that each connection carries before another one takes its place, as with dnsperf's
-    /// `-O num-queries-per-conn=N`; it is closed when its answers are in or given up
+    /// Queries per connection, after which a new connection replaces it, as dnsperf's `-O
+    /// num-queries-per-conn=N`; the old one closes when its answers have arrived or are given up
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     queries_per_connection: Option<u32>,
-    /// The own address that queries leave from
+    /// Local address of queries
     #[arg(long, short = 'a', value_name = "ADDRESS")]
     local: Option<ScopedAddress>,
     /// Seed of identifiers and Poisson gaps
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// How due times are spaced: even, poisson, burst:N (so many at a time), ramp:P%..P% (of the rate,
-    /// from the beginning to the end), steps:P%,P%... (for equal parts of the run), replay:FILE (of the
-    /// queries in a capture)
+    /// Spacing of queries: even, poisson, burst:N (N at a time), ramp:P%..P% (percentages of the
+    /// rate, from beginning to end), steps:P%,P%... (equal parts of the run), replay:FILE (times of
+    /// a capture)
     #[arg(long, value_name = "SHAPE", default_value_t, value_parser = Wanted::parse, alias = "arrivals")]
     shape: Wanted,
-    /// Seconds from its due time within which a query must be answered
+    /// Seconds after its due time by which a query must be answered
     #[arg(long, short = 't', value_name = "S", default_value = "1", value_parser = parse_seconds)]
     deadline_s: u64,
-    /// Seconds after its deadline for which a query is watched, to tell late from lost; the run ends
-    /// sooner when nothing is open
+    /// Seconds after its deadline for which a query is watched, to distinguish late from lost; the
+    /// run ends earlier when no query is open
     #[arg(long, value_name = "S", default_value = "1", value_parser = parse_seconds)]
     drain_s: u64,
-    /// Seconds of silence for which ports are read after the last query has ended, for second answers
+    /// After the last query, keep listening for duplicate answers until S seconds pass without
+    /// traffic
     #[arg(long, value_name = "S", default_value = "0.05", value_parser = parse_seconds)]
     linger_s: u64,
     /// Threads, each with its own ports
@@ -97,29 +98,30 @@ pub struct Args {
     /// Send equal-sized queries of one port in groups (UDP_SEGMENT)
     #[arg(long)]
     segmentation: bool,
-    /// Send queries as frames of this interface by AF_XDP (with --segmentation by sockets) and take answers
-    /// from a ring of it, past UDP of the kernel: a good deal cheaper (CAP_NET_RAW)
+    /// Send queries as frames of this interface by AF_XDP (with --segmentation by sockets) and read
+    /// answers from a packet ring, bypassing the kernel's UDP: saves processor time (needs
+    /// CAP_NET_RAW)
     #[arg(long, value_name = "NAME", conflicts_with = "tcp")]
     interface: Option<String>,
-    /// With --interface: hardware address of the server, or of the router on the way to it [default: what
-    /// the kernel's ARP table says of the server]
+    /// With --interface: hardware address of the server, or of the router to it [default: from the
+    /// kernel's ARP table]
     #[arg(long, value_name = "MAC", value_parser = neighbor::parse_mac, requires = "interface")]
     server_mac: Option<[u8; 6]>,
-    /// Count queries by intervals of S seconds as well, in the record
+    /// Also record counts per interval of S seconds
     #[arg(long, value_name = "S", value_parser = parse_seconds)]
     timeline_s: Option<u64>,
-    /// Begin when this machine's monotonic clock says N nanoseconds, as other generators do at that
-    /// time; what is due before this one is ready leaves late
+    /// Start when this machine's monotonic clock reaches N nanoseconds, to synchronize generators;
+    /// queries that are due before this one is ready leave late
     #[arg(long, value_name = "N")]
     begin_at_ns: Option<u64>,
-    /// Exit with 3 when more than this share of queries was not answered in time
+    /// Exit with 3 if more than this percentage of queries was not answered in time
     #[arg(long, value_name = "PERCENT")]
     max_loss: Option<f64>,
     /// Write the record as JSON to FILE (`-`: standard output, in place of the summary)
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write the run in the schema "DNS metrics" of DNS-OARC to FILE, an object per line; by intervals too
-    /// with --timeline-s
+    /// Write results to FILE in DNS-OARC's schema "DNS metrics", one object per line; with
+    /// --timeline-s also per interval
     #[arg(long, value_name = "FILE")]
     metrics: Option<PathBuf>,
 }
@@ -127,9 +129,9 @@ pub struct Args {
 /// `-m`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Mode {
-    /// Datagrams
+    /// UDP
     Udp,
-    /// Connections
+    /// TCP
     Tcp,
 }
 

@@ -22,26 +22,29 @@ pub(crate) struct Asking {
     /// File of queries, or a capture of them (pcap or pcapng), `-` for the standard input
     #[arg(long, short = 'd', value_name = "FILE", conflicts_with = "query")]
     queries: Option<PathBuf>,
-    /// Ask the queries of a capture when they were asked there, or with --rate as much slower or faster
+    /// Replay the queries of a capture at their recorded times; with --rate stretched to that mean
+    /// rate
     #[arg(long, requires = "queries", conflicts_with = "shape")]
     replay_times: bool,
-    /// The one query to be asked, a name and a type
+    /// The only query to send: a name and a type
     #[arg(long, value_name = "QUERY", default_value = ONE_QUERY)]
     query: String,
-    /// Ask what the slides asked: www.google.com AAAA with RD and EDNS of 4096 octets, 85 octets as a frame
+    /// Send the query of the 2015 Farsight slides (www.google.com AAAA, RD, EDNS 4096, 85-byte
+    /// frame)
     #[arg(long, conflicts_with_all = ["queries", "query", "zone_like", "edns", "dnssec", "client_subnet", "cookie", "padding", "edns_option", "no_recursion"])]
     slides: bool,
-    /// Ask what `godwit dns zone --seed N` makes, and compare each answer with what it must be
+    /// Send the queries of the zone of `godwit dns zone --seed N`, and compare each answer with the
+    /// expected one
     #[arg(long, value_name = "N", conflicts_with_all = ["queries", "query"])]
     zone_like: Option<u64>,
     #[command(flatten)]
     size: Size,
-    /// Leave lines out that are no queries, and say which, instead of refusing the file
+    /// Skip invalid lines of the query file with a message, instead of refusing the file
     #[arg(long, requires = "queries")]
     skip_bad_lines: bool,
     #[command(flatten)]
     edns: EdnsArgs,
-    /// Do not ask for recursion (RD)
+    /// Clear the bit RD (recursion desired)
     #[arg(long)]
     no_recursion: bool,
 }

@@ -35,7 +35,7 @@ const VERSION: &str = "2.10.0";
 #[derive(Debug, clap::Args)]
 #[command(disable_version_flag = true)]
 pub struct Args {
-    /// Version of IP that the server's name is looked up for: inet, inet6 or any
+    /// IP version for the server's name: inet, inet6 or any
     #[arg(short = 'f', value_name = "FAMILY", default_value = "any", value_parser = ["any", "inet", "inet6"])]
     family: String,
     /// Transport of queries: udp or tcp
@@ -47,7 +47,7 @@ pub struct Args {
     /// The server's port
     #[arg(short = 'p', value_name = "PORT", default_value_t = DNS_PORT)]
     port: u16,
-    /// Own address that queries leave from
+    /// Local address of queries
     #[arg(short = 'a', value_name = "ADDRESS")]
     local: Option<ScopedAddress>,
     /// File of queries [default: standard input]
@@ -59,16 +59,16 @@ pub struct Args {
     /// Threads
     #[arg(short = 'T', value_name = "N", default_value_t = 1)]
     threads: u32,
-    /// Times through the file at most [default: 1, with -l any number]
+    /// Passes through the file at most [default: 1, with -l any number]
     #[arg(short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     runs: Option<u32>,
     /// Seconds to run at most
     #[arg(short = 'l', value_name = "S", value_parser = parse_seconds)]
     duration: Option<u64>,
-    /// Accepted; buffers have the size that the rate needs
+    /// Accepted without effect; buffer sizes follow from the rate
     #[arg(short = 'b', value_name = "KB")]
     buffer: Option<u32>,
-    /// Seconds until a query is given up
+    /// Seconds after which a query counts as lost
     #[arg(short = 't', value_name = "S", default_value = "5", value_parser = parse_seconds)]
     timeout: u64,
     /// Use EDNS
@@ -80,7 +80,7 @@ pub struct Args {
     /// Set the bit DO, with EDNS
     #[arg(short = 'D')]
     dnssec: bool,
-    /// Queries that wait at a time at most; not with -Q, with which queries leave when they are due
+    /// Largest number of queries in flight; not with -Q, where queries leave when they are due
     #[arg(short = 'q', value_name = "N", default_value_t = 100)]
     outstanding: u64,
     /// Queries per second at most
@@ -89,18 +89,17 @@ pub struct Args {
     /// Print queries per second every N seconds
     #[arg(short = 'S', value_name = "N", value_parser = parse_seconds)]
     interval: Option<u64>,
-    /// Queries that a connection carries before another one takes its place, as
-    /// num-queries-per-conn=N; suppress=... is accepted
+    /// num-queries-per-conn=N: queries per connection, after which a new connection replaces it;
+    /// suppress=... is accepted without effect
     #[arg(short = 'O', value_name = "NAME=VALUE", value_parser = parse_long)]
     long: Vec<LongOption>,
-    /// The file has messages of DNS, each behind its length in two octets, which are asked as they
-    /// are
+    /// The file has DNS messages, each after its length in two bytes, which are sent unchanged
     #[arg(short = 'B', conflicts_with_all = ["edns", "edns_options", "dnssec"])]
     is_binary: bool,
-    /// Accepted
+    /// Accepted without effect
     #[arg(short = 'v')]
     verbose: bool,
-    /// Accepted
+    /// Accepted without effect
     #[arg(short = 'W')]
     to_stdout: bool,
 }

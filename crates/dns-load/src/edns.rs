@@ -17,21 +17,20 @@ const OPTIONS_BYTES_MAX: usize = 4_096;
 /// The flags.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct EdnsArgs {
-    /// The largest UDP payload that EDNS tells the server; 0 leaves EDNS out
+    /// UDP payload size that EDNS offers to the server; 0 leaves EDNS out
     #[arg(long, value_name = "BYTES", default_value_t = EDNS_BYTES, value_parser = parse_bytes)]
     pub(crate) edns: u16,
-    /// Ask for the records of DNSSEC (the bit DO)
+    /// Request DNSSEC records (set the bit DO)
     #[arg(long)]
     pub(crate) dnssec: bool,
-    /// Tell the server that the client is in this subnet (RFC 7871), 192.0.2.0/24 for instance
+    /// Send a client subnet (RFC 7871), for instance 192.0.2.0/24
     #[arg(long, value_name = "PREFIX", value_parser = parse_subnet)]
     client_subnet: Option<ClientSubnet>,
-    /// Send a cookie (RFC 7873): the server is asked once for its own part before the run, which all
-    /// queries then carry
+    /// Send a cookie (RFC 7873); the server's part is requested once before the run
     #[arg(long)]
     pub(crate) cookie: bool,
-    /// Pad queries to a multiple of so many octets (RFC 7830; 128 is recommended)
-    #[arg(long, value_name = "OCTETS", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    /// Pad queries to a multiple of N bytes (RFC 7830; 128 is recommended)
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1..=4096))]
     padding: Option<u16>,
     /// Add an option by its number, with its data in hex; may be given several times
     #[arg(long, short = 'E', value_name = "CODE[:HEX]", value_parser = parse_option)]

@@ -51,44 +51,45 @@ pub use zone::{NAMES_MAX, Origin, Zone, ZoneLike};
 /// The commands below `godwit dns`.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// Send DNS queries at a set rate and account for each of them, or search for the highest rate
+    /// Send DNS queries at a fixed rate and check every answer, or search for the highest rate.
     ///
-    /// Open loop: a query is due when the schedule says so, whatever became of those before, and its
-    /// latency counts from then. An answer must come from the server to the query's port with its
-    /// identifier and repeat its question. FILE holds a name and a type per line, as for dnsperf, or is a
-    /// capture; it is asked in turn, over and over. --zone-like asks what a zone made from a seed holds, and
-    /// compares each answer with what it must be.
+    /// Open loop: a query is due at its time in the schedule, whatever happened to earlier queries,
+    /// and its latency counts from then. An answer must come from the server to the query's port,
+    /// with its identifier and question. FILE has a name and a type per line, as for dnsperf, or is
+    /// a capture; its queries are sent in turn, again and again. --zone-like sends queries for a
+    /// zone made from a seed and compares each answer with the expected one.
     ///
     /// Flags of one letter are dnsperf's. Without a rate (-Q) runs of two seconds, or of -l, search
-    /// for the highest rate at which 97.5 % of the queries are answered in time. A link to this
-    /// program that is called dnsperf takes dnsperf's command line and prints what dnsperf prints.
+    /// for the highest rate at which 97.5 % of the queries are answered in time. Through a link
+    /// named dnsperf, this program takes dnsperf's command line and prints dnsperf's output.
     ///
-    /// Exit codes: 0 done; 1 failed at run time; 2 bad arguments or a bad query file; 3 more was missed
-    /// than --max-loss allows, or every query was lost, or a search found no rate; 130 interrupted.
+    /// Exit codes: 0 done; 1 failed at run time; 2 bad arguments or a bad query file; 3 more
+    /// queries than --max-loss allows were not answered in time, all were lost, or a search found
+    /// no rate; 130 interrupted.
     Load(Box<args::Args>),
-    /// Load a DNS server with the command line of dnsperf, and print what dnsperf prints
+    /// Load-test a DNS server with dnsperf's command line and output.
     ///
     /// Exit codes: 0 done; 1 failed at run time; 2 bad arguments or a bad query file; 3 every query
     /// was lost.
     #[command(hide = true)]
     Dnsperf(dnsperf::Args),
-    /// Say how to load a DNS server as a command line of resperf asks for
+    /// Print the `godwit dns load` commands for a resperf command line.
     ///
-    /// Exit codes: 2 always.
+    /// Exit code: 2.
     #[command(hide = true)]
     Resperf(resperf::Args),
-    /// Answer every DNS query with itself, to find the limit of kernel and generator
+    /// Answer every DNS query with itself, to measure the ceiling of kernel and generator.
     ///
-    /// It sends the query back with QR set, until SIGINT or SIGTERM; then it says what it did. With faults,
-    /// which are drawn from a seed, it tests generators. A SHARE is like 5% or 0.05; without one a fault that
-    /// takes a value befalls every query.
+    /// The responder sends each query back with QR set, until SIGINT or SIGTERM, and then prints
+    /// its counts. Faults, drawn from a seed, test generators. A SHARE is like 5% or 0.05; without
+    /// one, a fault that takes a value affects every query.
     ///
     /// Exit codes: 0 ended by SIGINT or SIGTERM; 1 failed at run time; 2 bad arguments.
     Echo(echo::Args),
-    /// Make a zone from a seed, with queries for it and what they must be answered with
+    /// Make a zone from a seed, with queries and their expected answers.
     ///
-    /// A server that has read the zone is measured with `godwit dns load --zone-like N`, which knows what
-    /// each answer must hold. The same seed, count and name make the same zone on every machine.
+    /// Load the zone into a server and run `godwit dns load --zone-like N`, which checks each
+    /// answer. The same seed, count and name make the same zone on every machine.
     ///
     /// Exit codes: 0 written; 1 a file cannot be written; 2 bad arguments.
     Zone(zone::Args),

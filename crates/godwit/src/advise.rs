@@ -19,29 +19,29 @@ use serde_json::{Value, json};
 /// Places that a finding shows in text; JSON has all.
 const SHOWN_PLACES: usize = 6;
 
-/// Name what makes a configuration slow, the dearest first
+/// List the settings that slow a configuration down, most expensive first.
 ///
-/// Reads a configuration of Kea's or of this server, DHCPv4 or DHCPv6, and names for each finding
-/// where it stands, why it is slow, what it costs by whose measurement, and what to change. What
-/// nobody measured is named without a figure.
+/// Reads a configuration of Kea or of this server, DHCPv4 or DHCPv6. Each finding has its position,
+/// the reason, the measured cost with its source, and the change that removes it. Findings without
+/// a published measurement have no figure.
 ///
 /// Exit codes: 0 done; 1 the output failed; 2 bad arguments or a bad configuration; 3 a finding
 /// costs more than --share.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The configuration
+    /// Configuration file
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// A lease file (CSV, as of memfile or `db dump`), to see which pools are nearly full
+    /// Lease file (CSV, as of memfile or `db dump`), to find nearly full pools
     #[arg(long, value_name = "FILE")]
     leases: Option<PathBuf>,
-    /// A result folder of `godwit lab run`, to see whether the server can carry the lease times
+    /// Result folder of `godwit lab run`, to check whether the server can renew all leases
     #[arg(long, value_name = "RESULT")]
     measured: Option<PathBuf>,
-    /// The server of that result, when it has several
+    /// Server of that result, if it has several
     #[arg(long, value_name = "NAME", requires = "measured")]
     server: Option<String>,
-    /// End with 3 when a finding costs more than this share of the leases per second: `10%` or 0.1
+    /// Exit with 3 if a finding costs more than this share of the leases per second: `10%` or 0.1
     #[arg(long, value_name = "SHARE", value_parser = share)]
     share: Option<f64>,
     /// Print JSON

@@ -9,12 +9,12 @@ use measure::report::render_capacity;
 use netio::stdout;
 use serde_json::{Value, json};
 
-/// Operations per second that so many leases of such a length mean
+/// Lease operations per second for a number of clients and a lease time.
 ///
-/// An operation is a lease written: a renewal at T1, or a new client; with --ha also a lease that the
-/// partner is told of or tells of, with --api-calls a command. Two packets are exchanged for a renewal,
-/// four for a new client. Without options it is the published table of the form leases by
-/// lease time; one cell of that is a misprint, which is named.
+/// An operation is a written lease: a renewal at T1, or a new client; with --ha also a lease sent
+/// to or received from the partner, with --api-calls a command. A renewal takes two packets, a new
+/// client four. Without options the command prints the published table of leases by lease time, and
+/// names its one misprint.
 ///
 /// Exit codes: 0 done; 1 the output failed; 2 bad arguments; 3 a cell needs more than --measured
 /// gives.
@@ -27,32 +27,32 @@ pub(crate) struct Args {
     /// Lease times: numbers with s, min, h, d or w
     #[arg(long, value_name = "TIME,TIME...", value_delimiter = ',', value_parser = time)]
     lease_times: Vec<(String, f64)>,
-    /// When clients renew, as a share of the lease time
+    /// T1, the time of renewal, as a share of the lease time
     #[arg(long, value_name = "SHARE", default_value = "0.5", value_parser = share)]
     t1_share: f64,
-    /// Clients replaced by new ones in a day, per cent of all
+    /// Clients replaced by new ones per day, percent of all
     #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = number)]
     churn: f64,
-    /// Clients that renew more often than at T1, per cent of all
+    /// Clients that renew more often than at T1, percent of all
     #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = percent)]
     chatty: f64,
-    /// How many times as often chatty clients renew
+    /// Factor by which chatty clients renew more often
     #[arg(long, value_name = "TIMES", default_value = "10", value_parser = number)]
     chatty_times: f64,
-    /// Commands that read or write a lease, a second
+    /// Commands per second that read or write a lease
     #[arg(long, value_name = "RATE", default_value = "0", value_parser = number)]
     api_calls: f64,
-    /// How servers share the work: the table is that of the busiest one
+    /// High availability mode; the table is for the busiest server
     #[arg(long, value_enum, default_value_t = Ha::None)]
     ha: Ha,
-    /// Show what waits when the server has not answered for so long
+    /// Show the number of clients that wait after an outage of this length
     #[arg(long, value_name = "TIME", value_parser = time)]
     outage: Option<(String, f64)>,
-    /// Show how much of a server each cell uses: a number of operations per second, or a result of
-    /// `godwit perfdhcp --json`
+    /// Show each cell as a share of a measured rate: operations per second, or a file of `godwit
+    /// perfdhcp --json`
     #[arg(long, value_name = "RATE|FILE")]
     measured: Option<String>,
-    /// The form of the output
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
@@ -69,11 +69,11 @@ enum Format {
 enum Ha {
     /// One server
     None,
-    /// One serves and tells its partner
+    /// One server serves all clients and informs its partner
     HotStandby,
-    /// Two serve half of the clients each and tell each other
+    /// Each of two servers serves half of the clients and informs the other
     LoadBalancing,
-    /// One serves and tells one backup
+    /// One server serves all clients and informs one backup
     PassiveBackup,
 }
 

@@ -20,7 +20,7 @@ use crate::netem;
 use crate::say;
 use crate::ubench;
 
-/// A performance lab for datagram services, and the DHCP server that it ships.
+/// Benchmark lab for DHCP, DNS and DCCP, and a DHCP server that runs Kea configurations.
 #[derive(Debug, Parser)]
 #[command(name = "godwit", version, max_term_width = 100)]
 struct Cli {
@@ -31,23 +31,23 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Lab(lab::Args),
-    /// Serve DHCPv4 in the foreground, configured by a file that Kea's kea-dhcp4 takes too
+    /// Run the DHCPv4 server in the foreground with a Kea configuration file.
     ///
-    /// SIGHUP reads the configuration again; SIGTERM and SIGINT end the server. Commands are taken at
-    /// the `control-sockets` of the configuration.
+    /// SIGHUP reads the configuration again; SIGTERM and SIGINT end the server. The server accepts
+    /// commands at the `control-sockets` of the configuration.
     ///
-    /// Exit codes: 0 ended by a signal or a command, or the configuration is sound (-t); 1 failed at
-    /// run time; 2 bad arguments, or a configuration that is wrong or that the server does not
-    /// start with; any other that a command `shutdown` asked for.
+    /// Exit codes: 0 ended by a signal or a command, or the configuration is valid (-t); 1 failed
+    /// at run time; 2 bad arguments, or a configuration with errors or with which the server does
+    /// not start; other codes come from the command `shutdown`.
     Dhcp4(dhcp::Args),
-    /// Serve DHCPv6 in the foreground, configured by a file that Kea's kea-dhcp6 takes too
+    /// Run the DHCPv6 server in the foreground with a Kea configuration file.
     ///
-    /// SIGHUP reads the configuration again; SIGTERM and SIGINT end the server. Commands are taken at
-    /// the `control-sockets` of the configuration.
+    /// SIGHUP reads the configuration again; SIGTERM and SIGINT end the server. The server accepts
+    /// commands at the `control-sockets` of the configuration.
     ///
-    /// Exit codes: 0 ended by a signal or a command, or the configuration is sound (-t); 1 failed at
-    /// run time; 2 bad arguments, or a configuration that is wrong or that the server does not
-    /// start with; any other that a command `shutdown` asked for.
+    /// Exit codes: 0 ended by a signal or a command, or the configuration is valid (-t); 1 failed
+    /// at run time; 2 bad arguments, or a configuration with errors or with which the server does
+    /// not start; other codes come from the command `shutdown`.
     Dhcp6(dhcp::Args),
     Db(db::Args),
     #[command(name = "kea-lfc")]
@@ -61,13 +61,13 @@ enum Command {
     Trafgen(Box<packet_gen::Args>),
     Ifpps(counter_tools::IfppsArgs),
     Cpustat(counter_tools::CpustatArgs),
-    /// Traffic over DCCP in userspace, which needs nothing of the kernel's
+    /// Measure and test DCCP in user space, without kernel support
     Dccp(DccpArgs),
-    /// Load DNS servers, and the responder that they are compared with
+    /// Load-test DNS servers, make zones, and echo queries as a baseline
     Dns(DnsArgs),
     Capacity(capacity::Args),
     Perfdhcp(Box<dhcp_load::perfdhcp::Args>),
-    /// Generate load
+    /// Load-test DHCP servers at a fixed rate (the lab's generator)
     #[command(hide = true)]
     Load(LoadArgs),
 }
@@ -94,7 +94,7 @@ struct LoadArgs {
 enum LoadProtocol {
     /// DHCPv4 exchanges through a relay
     Dhcp4(Box<dhcp_load::v4::Args>),
-    /// DHCPv6 exchanges through relays or on the server's link
+    /// DHCPv6 exchanges through relays, or on the server's link
     Dhcp6(Box<dhcp_load::v6::Args>),
 }
 

@@ -11,10 +11,9 @@ use dhcp_store::sql::{Backend, Database, Schema, Settings, SqlError, SslMode, St
 
 use crate::say;
 
-/// Make, look at, fill and empty the tables of leases in a database, as kea-admin does
+/// Create, upgrade, dump and load lease tables (like kea-admin).
 ///
-/// Exit codes: 0 done; 1 the database or a file failed, or holds something else than expected; 2 bad
-/// arguments.
+/// Exit codes: 0 done; 1 the database or a file failed, or has unexpected content; 2 bad arguments.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -23,18 +22,18 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Make the tables in an empty database (kea-admin db-init)
+    /// Create the tables in an empty database (kea-admin db-init)
     Init {
         #[command(flatten)]
         place: Place,
-        /// Which tables: Kea's servers take those of their own version only
+        /// Version of the tables; a Kea server accepts only those of its own version
         #[arg(long, value_enum, default_value = "current")]
         schema: SchemaName,
     },
-    /// Bring the tables of Kea 2.2 to the current version (kea-admin db-upgrade)
+    /// Upgrade the tables of Kea 2.2 to the current version (kea-admin db-upgrade).
     ///
-    /// MySQL cannot undo this half-way: dump the leases first. Tables of Kea's configuration backend
-    /// are upgraded by kea-admin only.
+    /// MySQL cannot undo an interrupted upgrade: dump the leases first. Only kea-admin upgrades
+    /// tables of Kea's configuration backend.
     Upgrade {
         #[command(flatten)]
         place: Place,
@@ -44,33 +43,33 @@ enum Command {
         #[command(flatten)]
         place: Place,
     },
-    /// Count all leases anew for the statistics of servers (kea-admin stats-recount)
+    /// Recount all leases for the statistics of servers (kea-admin stats-recount)
     Recount {
         #[command(flatten)]
         place: Place,
     },
-    /// Write all leases to a file that servers take as their lease file (kea-admin lease-dump)
+    /// Write all leases to a lease file (kea-admin lease-dump)
     Dump {
         #[command(flatten)]
         place: Place,
         #[command(flatten)]
         family: Family,
-        /// The file
+        /// File to write
         #[arg(short = 'o', long, value_name = "FILE")]
         output: PathBuf,
-        /// Replace the file if it is there
+        /// Replace an existing file
         #[arg(short = 'y', long)]
         yes: bool,
     },
-    /// Write all leases of a lease file to the table (kea-admin lease-upload)
+    /// Load a lease file into the table (kea-admin lease-upload).
     ///
-    /// Leases of the same addresses are replaced. Ten thousand are committed at a time.
+    /// Replaces leases of the same addresses. Commits ten thousand at a time.
     Upload {
         #[command(flatten)]
         place: Place,
         #[command(flatten)]
         family: Family,
-        /// The file
+        /// File to read
         #[arg(short = 'i', long, value_name = "FILE")]
         input: PathBuf,
     },
@@ -80,7 +79,7 @@ enum Command {
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
 struct Place {
-    /// The kind of the database
+    /// Kind of database
     #[arg(value_enum)]
     backend: BackendName,
     /// Name of the database, or path of SQLite's file
@@ -98,30 +97,30 @@ struct Place {
     /// User
     #[arg(short = 'u', long, value_name = "NAME", default_value = "keatest")]
     user: String,
-    /// Password; others can see it on the command line [default: what the variable
-    /// KEA_ADMIN_DB_PASSWORD holds]
+    /// Password; visible to other users on the command line [default: variable
+    /// KEA_ADMIN_DB_PASSWORD]
     #[arg(short = 'p', long, value_name = "PASSWORD", conflicts_with = "password_file")]
     password: Option<String>,
-    /// File with the password, up to the end of its first line
+    /// File whose first line is the password
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
-    /// Certificates by which the server is believed; the connection uses TLS then
+    /// CA certificates to check the server's certificate with; enables TLS
     #[arg(long, value_name = "FILE")]
     trust_anchor: Option<PathBuf>,
-    /// Certificate that the server is shown
+    /// Client certificate
     #[arg(long, value_name = "FILE", requires = "key_file")]
     cert_file: Option<PathBuf>,
-    /// Its key
+    /// Key of the client certificate
     #[arg(long, value_name = "FILE", requires = "cert_file")]
     key_file: Option<PathBuf>,
-    /// How much TLS there has to be: disable, prefer, require, verify-ca or verify-full
-    /// [default: verify-ca with a trust anchor]
+    /// Required level of TLS: disable, prefer, require, verify-ca or verify-full [default:
+    /// verify-ca with a trust anchor]
     #[arg(long, value_name = "MODE", value_parser = ssl_mode)]
     ssl_mode: Option<SslMode>,
-    /// Folder of upgrade scripts; kea-admin's, the statements are built in here
+    /// Accepted for kea-admin command lines; no scripts are needed
     #[arg(short = 'd', long, value_name = "FOLDER", hide = true)]
     directory: Option<PathBuf>,
-    /// Arguments for the programs that kea-admin runs, which are not run here
+    /// Accepted for kea-admin command lines; no programs are run
     #[arg(short = 'x', long, value_name = "ARGUMENTS", hide = true, allow_hyphen_values = true)]
     extra: Vec<String>,
     /// Print help

@@ -12,58 +12,58 @@ use crate::dhcp_check::{Check, told};
 #[derive(Debug, clap::Args)]
 #[command(disable_version_flag = true, arg_required_else_help = true)]
 pub(crate) struct Args {
-    /// Serve with this configuration
+    /// Serve with configuration FILE
     #[arg(short = 'c', value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Check this configuration, report all problems and warnings, and end: with 2 where -c would
-    /// refuse to start. That an interface of it is not there is a warning
+    /// Check FILE, print all errors and warnings, and exit: with 2 if -c would refuse to start. A
+    /// missing interface is only a warning
     #[arg(short = 't', value_name = "FILE", conflicts_with_all = ["config", "test"])]
     pub(crate) check: Option<PathBuf>,
-    /// The same; Kea's extended check, which has nothing more to look at here
+    /// Same as -t (Kea's extended check)
     #[arg(short = 'T', value_name = "FILE", conflicts_with = "config")]
     pub(crate) test: Option<PathBuf>,
-    /// Take messages on this port instead of the standard one (dhcp4: 67, dhcp6: 547)
+    /// Receive on this port instead of the standard one (dhcp4: 67, dhcp6: 547)
     #[arg(short = 'p', value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: Option<u16>,
-    /// Send all answers to this port
+    /// Send all replies to this port
     #[arg(short = 'P', value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) client_port: Option<u16>,
-    /// Start although these features are configured, not part of this version, and dangerous to
-    /// go without; the check of a configuration names them
+    /// Start although the configuration uses NAME, which is not supported and unsafe to ignore (see
+    /// -t)
     #[arg(long, value_name = "NAME", value_delimiter = ',', hide_possible_values = true,
           value_parser = PossibleValuesParser::new(dhcp_config::inactive_feature_names()))]
     pub(crate) accept_inactive: Vec<String>,
     /// Print what -t or -T found as JSON
     #[arg(long, conflicts_with = "config")]
     pub(crate) json: bool,
-    /// Leave out subnets and reservations that are wrong, with a warning each, and serve the rest
+    /// Skip invalid subnets and reservations, with a warning each, and serve the rest
     #[arg(long)]
     pub(crate) lenient: bool,
-    /// Log what was counted every ten seconds
+    /// Log statistics every ten seconds
     #[arg(short = 'd')]
     pub(crate) debug: bool,
-    /// Print the version of Kea that this server is compatible with, and end
+    /// Print the compatible version of Kea and exit
     #[arg(short = 'v')]
     pub(crate) version: bool,
-    /// Print that version, this server's own and its lease backends, and end
+    /// Print the compatible version of Kea, this server's version and its lease backends, and exit
     #[arg(short = 'V')]
     pub(crate) extended_version: bool,
-    /// Print how it was built and end
+    /// Print build information and exit
     #[arg(short = 'W')]
     pub(crate) build_report: bool,
-    /// Take what Kea 3's security rules refuse, with a warning each: paths outside of Kea's folders,
+    /// Turn violations of Kea 3's security rules into warnings: paths outside of Kea's folders,
     /// HTTP without authentication, secrets in clear text
     #[arg(short = 'X')]
     pub(crate) unrestricted: bool,
-    /// End when a command has changed the configuration in part and failed. This server always does,
-    /// so the flag changes nothing
+    /// Accepted without effect: the server always ends after a command that failed halfway through
+    /// a configuration change
     #[arg(short = 'F')]
     pub(crate) exit_on_failure: bool,
-    /// Repair mode: commands are carried out, nobody is served, no lease ends, and none is checked as
-    /// it is loaded
+    /// Repair mode: accept commands but serve no clients; leases do not expire and are not checked
+    /// when loaded
     #[arg(short = 'R')]
     pub(crate) repair: bool,
-    /// Accepted for Kea's sake: how many messages are logged as verbose is up to `loggers`
+    /// Accepted for Kea command lines; set the verbosity in `loggers`
     #[arg(short = 's', hide = true)]
     pub(crate) silent: bool,
 }

@@ -15,41 +15,41 @@ use dhcp_store::storage::{DiskStorage, Storage};
 
 use crate::say;
 
-/// Clean up rotated lease files as Kea's kea-lfc does; the servers here do it by themselves
+/// Clean up rotated lease files, like Kea's kea-lfc; Godwit's servers need no separate clean-up.
 ///
-/// Of the previous file and the copy, a file with one row for each lease is made; it takes the place of the
-/// previous file. Exit codes: 0 done, 1 a file cannot be read or written or another clean-up of the files
-/// runs, 2 bad arguments.
+/// Merges the previous file and the copy into a file with one row per lease, which replaces the
+/// previous file. Exit codes: 0 done, 1 a file cannot be read or written or another clean-up runs,
+/// 2 bad arguments.
 #[derive(Debug, clap::Args)]
 #[command(disable_version_flag = true, arg_required_else_help = true)]
 pub(crate) struct Args {
     #[command(flatten)]
     family: Family,
-    /// File with the number of the process that cleans up
+    /// PID file of the clean-up
     #[arg(short = 'p', value_name = "FILE", required_unless_present_any = ["version", "extended"])]
     pid_file: Option<PathBuf>,
-    /// Previous lease file: what the last clean-up left
+    /// Previous lease file: result of the last clean-up
     #[arg(short = 'x', value_name = "FILE", required_unless_present_any = ["version", "extended"])]
     previous: Option<PathBuf>,
-    /// Copy of the lease file: its rows since then
+    /// Copy of the lease file: rows since the last clean-up
     #[arg(short = 'i', value_name = "FILE", required_unless_present_any = ["version", "extended"])]
     copy: Option<PathBuf>,
-    /// File that the result is written to
+    /// File for the result
     #[arg(short = 'o', value_name = "FILE", required_unless_present_any = ["version", "extended"])]
     output: Option<PathBuf>,
-    /// Name of the result once it is complete
+    /// Name of the result when it is complete
     #[arg(short = 'f', value_name = "FILE", required_unless_present_any = ["version", "extended"])]
     finish: Option<PathBuf>,
-    /// Configuration file, which is not read, as Kea does not
+    /// Configuration file; accepted and not read, as in Kea
     #[arg(short = 'c', value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Print what is done
+    /// Print progress
     #[arg(short = 'd')]
     verbose: bool,
-    /// Print the version of Kea that this program is compatible with, and end
+    /// Print the compatible version of Kea and exit
     #[arg(short = 'v')]
     version: bool,
-    /// Print that version and this program's own, and end
+    /// Print the compatible version of Kea and this program's version, and exit
     #[arg(short = 'V')]
     extended: bool,
 }

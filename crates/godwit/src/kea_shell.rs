@@ -10,10 +10,10 @@ use dhcp_server::{ClientTls, CommandFailure, CommandRequest, KEA_LEVEL, send_com
 
 use crate::say;
 
-/// Send a command to a server over HTTP or HTTPS as Kea's kea-shell does, and print its answer
+/// Send a command to a server over HTTP or HTTPS, like Kea's kea-shell, and print the answer.
 ///
-/// Arguments of the command are read from standard input, without the braces around them. Exit
-/// codes: 0 the server has answered, 1 it has not, 2 bad arguments.
+/// Reads the arguments of the command from standard input, without the outer braces. Exit codes: 0
+/// the server answered, 1 it did not, 2 bad arguments.
 #[derive(Debug, clap::Args)]
 #[command(disable_version_flag = true, infer_long_args = true)]
 pub(crate) struct Args {
@@ -26,16 +26,16 @@ pub(crate) struct Args {
     /// Path of the URL
     #[arg(long, default_value = "", hide_default_value = true)]
     path: String,
-    /// File or folder with certificates by which the server is believed; the connection uses TLS then
+    /// File or folder with CA certificates to check the server's certificate with; enables TLS
     #[arg(long, value_name = "PATH")]
     ca: Option<PathBuf>,
-    /// Certificate that the server is shown
+    /// Client certificate
     #[arg(long, value_name = "FILE")]
     cert: Option<PathBuf>,
-    /// Its key
+    /// Key of the client certificate
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
-    /// Seconds after which a server that does not answer is given up
+    /// Seconds to wait for an answer
     #[arg(long, default_value_t = 10)]
     timeout: u64,
     /// Service that the command is for, such as dhcp4; may be repeated
@@ -44,19 +44,19 @@ pub(crate) struct Args {
     /// User of basic HTTP authentication
     #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
     auth_user: String,
-    /// Password of that user; others can see it on the command line
+    /// Password of that user; visible to other users on the command line
     #[arg(long, value_name = "PASSWORD", default_value = "", hide_default_value = true)]
     auth_password: String,
-    /// File whose first line is the password; it goes before --auth-password
+    /// File whose first line is the password; overrides --auth-password
     #[arg(long, value_name = "FILE")]
     auth_password_file: Option<PathBuf>,
-    /// The command
+    /// Command to send
     #[arg(default_value = "list-commands")]
     command: String,
-    /// Print the version of Kea that this program is compatible with, and end
+    /// Print the compatible version of Kea and exit
     #[arg(short = 'v')]
     version: bool,
-    /// Print that version and this program's own, and end
+    /// Print the compatible version of Kea and this program's version, and exit
     #[arg(short = 'V')]
     extended: bool,
 }

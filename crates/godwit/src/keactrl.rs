@@ -10,21 +10,21 @@ use dhcp_store::regular_file;
 
 use crate::say;
 
-/// Start, stop, reload or look at the servers of a keactrl.conf, as Kea's keactrl does
+/// Start, stop, reload or show the servers of a keactrl.conf, like Kea's keactrl.
 ///
-/// The servers are those that the file names (`dhcp4_srv`, `dhcp6_srv`, `dhcp_ddns_srv`).
+/// The file selects the servers (`dhcp4_srv`, `dhcp6_srv`, `dhcp_ddns_srv`).
 ///
 /// Exit codes: 0 done, 1 a file is missing or wrong, 2 bad arguments.
 #[derive(Debug, clap::Args)]
 #[command(disable_version_flag = true, arg_required_else_help = true)]
 pub(crate) struct Args {
-    /// What is done with the servers
+    /// Action on the servers
     #[arg(value_enum, required_unless_present_any = ["level", "extended"])]
     action: Option<Action>,
-    /// Read this keactrl.conf
+    /// Configuration file of keactrl
     #[arg(short = 'c', long = "ctrl-config", value_name = "FILE", default_value = CONFIGURATION)]
     config: PathBuf,
-    /// Servers that are meant: all, dhcp4, dhcp6, dhcp_ddns
+    /// Servers to act on: all, dhcp4, dhcp6, dhcp_ddns
     #[arg(short = 's', long = "server", value_name = "NAME", value_delimiter = ',')]
     #[arg(default_value = "all", value_parser = ["all", "dhcp4", "dhcp6", "dhcp_ddns"])]
     servers: Vec<String>,

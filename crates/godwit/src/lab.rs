@@ -22,7 +22,7 @@ use testbed::CommandLine;
 
 use crate::signals;
 
-/// Measure servers: find where each breaks, compare them, say why.
+/// Benchmark DHCP, DNS and DCCP servers, compare and store the results.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -38,11 +38,11 @@ enum Command {
     Pin(stored::PinArgs),
     Trend(stored::TrendArgs),
     Serve(serve::Args),
-    /// List the plans that can be run by name, with the time that each takes and what it needs.
+    /// List plans and suites, with the time and the software that each needs.
     ///
     /// Exit code: 0.
     Plans(JsonArgs),
-    /// List third-party servers: where each is installed, or the package that it is in.
+    /// List supported third-party servers, with their paths or the packages to install.
     ///
     /// Exit code: 0.
     Peers(JsonArgs),
@@ -50,8 +50,8 @@ enum Command {
     Limit(LimitArgs),
     #[command(hide = true)]
     Distance(DistanceArgs),
-    /// Keep a folder for a lab on another machine, which starts this by SSH where its plan has `[hosts]`, and
-    /// do what it says, for as long as standard input is open.
+    /// (internal) Remote agent of a plan with `[hosts]`, started by the lab over SSH; ends with
+    /// standard input.
     ///
     /// Exit codes: 0 done; 1 the folder cannot be made.
     #[command(hide = true)]
@@ -59,69 +59,68 @@ enum Command {
     #[command(hide = true)]
     Hold(far::HoldArgs),
     Top(top::Args),
-    /// Remove what killed runs left: namespaces, temporary folders, processes.
+    /// Remove leftovers of killed runs: namespaces, temporary folders, processes.
     ///
-    /// Runs that are alive and whatever is not the lab's are left alone.
+    /// Does not touch running labs or anything that the lab did not make.
     ///
-    /// Exit codes: 0 done, also when there was nothing; 1 something could not be removed.
+    /// Exit codes: 0 done, also if nothing was left; 1 something could not be removed.
     Clean,
 }
 
-/// Run a plan: servers in turn, each to its highest rate; or a suite: several plans one after the
-/// other, and their figures against targets; or a regression of DCCP over emulated links, in real time
-/// and on a virtual clock.
+/// Run a benchmark plan or suite and write an HTML report.
 ///
-/// As root it builds two network namespaces joined by a veth pair and removes them afterwards;
-/// otherwise it measures on loopback and says so.
+/// A plan loads servers in turn, each up to its highest rate. A suite runs several plans and
+/// compares figures with targets. As root the lab builds two network namespaces joined by a veth
+/// pair and removes them afterwards; otherwise it uses loopback and says so.
 ///
-/// Exit codes: 0 done; 1 failed at run time (nothing is left behind); 2 bad arguments or a bad plan;
-/// 3 measured, but a service fell short: no rate could be confirmed, it loses too much at every rate, it
-/// ended by itself or stopped answering, leases are missing from its file, or an address was given to several clients;
-/// of DCCP, a mean of CCID 3 is outside of what the plan accepts, which --quick does not judge; 130
-/// interrupted: after a whole round the result folder has what was done until then, before it nothing
-/// is left behind.
+/// Exit codes: 0 done; 1 failed at run time (nothing is left behind); 2 bad arguments or a bad
+/// plan; 3 measured, but a service fell short: no confirmed rate, loss at every rate, the server
+/// ended or stopped answering, leases are missing from its file, or several clients got one
+/// address; for DCCP a mean of CCID 3 outside of the plan's range (not with --quick); 130
+/// interrupted: after a whole round the result folder has the results so far, before it nothing is
+/// left behind.
 #[derive(Debug, clap::Args)]
 struct RunArgs {
-    /// A plan's name (see `godwit lab plans`) or the path of a TOML file
+    /// Name of a plan or suite (see `godwit lab plans`), or path of a TOML file
     plan: String,
-    /// Servers to measure: godwit, kea, kea3 (of Debian 13), isc-dhcpd, dnsmasq; of DNS echo, bind,
+    /// Servers to measure: godwit, kea, kea3 (Debian 13's), isc-dhcpd, dnsmasq; for DNS echo, bind,
     /// knot, unbound, nsd, dumresp [default: the plan's]
     #[arg(long = "server", value_name = "NAME", value_delimiter = ',')]
     servers: Vec<String>,
-    /// Measure any server, started by this command; {config} {address} {port} {folder} {relay}
-    /// {relay_port} are filled in, of DNS {zone} {address} {port} {folder}
+    /// Measure a server started by this command; the lab fills in {config} {address} {port}
+    /// {folder} {relay} {relay_port}, for DNS {zone} {address} {port} {folder}
     #[arg(long, value_name = "COMMAND")]
     server_command: Option<String>,
-    /// Measure a server that runs already, at this address; the lab starts none and sees nothing of its
-    /// processors
+    /// Measure a running server at this address; its processors and memory are not measured
     #[arg(long, value_name = "ADDRESS[:PORT]")]
     target: Option<String>,
-    /// With --target: the address of the relay that the generator plays, to which the server answers
-    /// [default: this machine's towards the server, and port 67 or 547]
+    /// With --target: relay address of the generator, to which the server answers [default: this
+    /// machine's address towards the server, port 67 or 547]
     #[arg(long, value_name = "ADDRESS[:PORT]", requires = "target")]
     relay: Option<String>,
-    /// With --target: addresses in the server's pool; so many clients come, then the first ones come again
+    /// With --target: number of addresses in the server's pool, after which clients repeat
     /// [default: the plan's server.pool_size]
     #[arg(long, value_name = "COUNT", requires = "target", value_parser = clap::value_parser!(u32).range(2..))]
     pool_size: Option<u32>,
-    /// How generator and server are connected [default: the plan's]
+    /// Connection of generator and server [default: the plan's]
     #[arg(long, value_name = "HOW")]
     topology: Option<TopologyArg>,
-    /// Time that the whole run may take at most, seconds; where it is short there are fewer rounds
-    /// [default: as long as all of the plan takes, which is said before]
+    /// Longest time of the whole run in seconds; a short one reduces the number of rounds [default:
+    /// no limit; the time is printed before the run]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
     time_budget: Option<u32>,
-    /// Whole measurements of every server, where the plan says how many [default: the plan's]
+    /// Number of whole measurements of every server, for plans that repeat them [default: the
+    /// plan's]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=100))]
     runs: Option<u32>,
-    /// A quick look: every second step of a ramp, trials half as long, two rounds or four runs at most; a suite
-    /// of plans with fewer rounds of each; of DCCP one short run of each
+    /// Quick look: half as long trials, every second step of a ramp, at most two rounds or four
+    /// runs; suites and DCCP plans are shortened, too
     #[arg(long)]
     quick: bool,
-    /// Do not watch for a second before each plan whether other programs are busy, and warn of none
+    /// Do not check whether other programs use the processors before each plan
     #[arg(long)]
     ignore_load: bool,
-    /// Where result folders go
+    /// Folder for result folders
     #[arg(long, value_name = "FOLDER", default_value = "results")]
     results: PathBuf,
     /// Print the summary as JSON
@@ -131,9 +130,9 @@ struct RunArgs {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum TopologyArg {
-    /// Namespaces as root, else loopback
+    /// Network namespaces as root, else loopback
     Auto,
-    /// Namespaces
+    /// Network namespaces joined by a veth pair
     Veth,
     /// 127.0.0.1 and free ports
     Loopback,
@@ -149,7 +148,7 @@ impl TopologyArg {
     }
 }
 
-/// Judge the records of a result folder again and render its report anew.
+/// Recompute the summary and report of a result folder from its raw records.
 ///
 /// Exit codes: 0 done; 1 a file cannot be written; 2 not a result folder.
 #[derive(Debug, clap::Args)]
@@ -168,32 +167,31 @@ struct JsonArgs {
     json: bool,
 }
 
-/// Answer every datagram with its own content: what kernel and generator can do at most.
+/// Echo datagrams, to measure the ceiling of kernel and generator.
 ///
 /// Exit codes: 0 ended by SIGTERM or SIGINT; 1 the address cannot be used; 2 bad arguments.
 #[derive(Debug, clap::Args)]
 struct LimitArgs {
-    /// The address and port to answer on; `[ff02::1:2%INDEX]:547` answers what DHCPv6 clients
-    /// send to their servers on the interface with that index
+    /// Address and port to answer on; `[ff02::1:2%INDEX]:547` receives multicast of DHCPv6 clients
+    /// on the interface with that index
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: SocketAddr,
 }
 
-/// Pass on connections of TCP, as if the other end were further away: every octet arrives half a round
-/// trip after it was sent.
+/// TCP proxy that adds a fixed delay.
 ///
-/// Prints the address that it listens at, and ends when it is told to by a signal.
+/// Prints its listening address, and runs until a signal.
 ///
 /// Exit codes: 1 the address cannot be used; 2 bad arguments.
 #[derive(Debug, clap::Args)]
 struct DistanceArgs {
-    /// The address and port to listen at; port 0 takes a free one
+    /// Address and port to listen at; port 0 picks a free one
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: SocketAddr,
-    /// Where connections go
+    /// Address to forward connections to
     #[arg(long, value_name = "ADDRESS:PORT")]
     to: SocketAddr,
-    /// What a question with its answer takes longer, milliseconds
+    /// Delay to add per round trip, in milliseconds
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(..=60_000))]
     round_trip_ms: u64,
 }

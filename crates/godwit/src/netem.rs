@@ -9,12 +9,12 @@ use netem_link::{LinkError, Place, Report, Request, Way, control, kernel, parse_
 use netio::Clock;
 use netio::signal::Signals;
 
-/// Emulate a link between two interfaces: delay, loss, rate and more, in the words of tc
+/// Emulate a link between two interfaces: delay, loss, rate and more, in the words of tc.
 ///
-/// What comes in by one interface goes out by the other, and back, in user space; it takes root, or
-/// CAP_NET_RAW. WORDS are those of tc-netem(8) and, behind the word `tbf`, of tc-tbf(8): `delay 75ms
-/// 5ms loss 10%`, `delay 10ms tbf rate 2mbit burst 10kb latency 50ms`. Without any, all packets pass at
-/// once. It reports at its end and for every SIGUSR1.
+/// Bridges two interfaces in user space. Needs root or CAP_NET_RAW. WORDS are those of tc-netem(8)
+/// and, after the word `tbf`, of tc-tbf(8): `delay 75ms 5ms loss 10%`, `delay 10ms tbf rate 2mbit
+/// burst 10kb latency 50ms`. Without any, all packets pass at once. Prints a report at the end and
+/// for every SIGUSR1.
 ///
 /// Exit codes: 0 ended by SIGTERM, SIGINT or --duration; 1 failed at run time, or --kernel and the
 /// kernel has no netem; 2 bad arguments, words or interfaces.
@@ -30,48 +30,48 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Args)]
 struct RunArgs {
-    /// The two interfaces; NAMESPACE:NAME for one in a namespace of `ip netns`, NAME/tun for a TUN
-    /// device, which is made if it is not there
+    /// The two interfaces; NAMESPACE:NAME for a namespace of `ip netns`, NAME/tun for a TUN device,
+    /// which is made if it is missing
     #[arg(long, num_args = 2, required = true, value_names = ["INTERFACE", "INTERFACE"])]
     between: Vec<Place>,
-    /// What happens to packets, both ways
+    /// Link properties in both directions
     #[arg(value_name = "WORDS", allow_negative_numbers = true)]
     words: Vec<String>,
-    /// What happens from the first interface to the second, instead of WORDS
+    /// Link properties from the first interface to the second, instead of WORDS
     #[arg(long, value_name = "WORDS")]
     forward: Option<String>,
-    /// What happens from the second interface to the first, instead of WORDS
+    /// Link properties from the second interface to the first, instead of WORDS
     #[arg(long, value_name = "WORDS")]
     backward: Option<String>,
-    /// Where chance comes from: with the same number the same packets of a sequence are lost
-    /// [default: from the clock]
+    /// Random seed: the same seed drops the same packets of a sequence [default: from the clock]
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
-    /// Take commands at this unix socket (`godwit netem change`, `godwit netem show`)
+    /// Unix socket for commands (`godwit netem change`, `godwit netem show`)
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
-    /// Report every so many seconds, too
+    /// Also report every N seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     interval: Option<Duration>,
-    /// End after so many seconds
+    /// End after N seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     duration: Option<Duration>,
-    /// Report as JSON, a line each
+    /// Print reports as JSON, one per line
     #[arg(long)]
     json: bool,
-    /// Have the kernel do it where packets leave the interfaces (`tc qdisc`), and end; `godwit netem
-    /// off` removes it. How the interfaces are connected is left as it is
+    /// Set up the kernel's netem at both interfaces (`tc qdisc`) and exit; `godwit netem off`
+    /// removes it. Does not connect the interfaces
     #[arg(long, conflicts_with_all = ["socket", "interval", "duration", "json"])]
     kernel: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Change a link that is up: WORDS hold from now on, in place of all that held before
+    /// Change a running link: WORDS replace all earlier properties.
     ///
-    /// Packets under way keep their time. `delay 0ms` lets all packets pass at once.
+    /// Packets in the link keep their time. `delay 0ms` lets all packets pass at once.
     ///
-    /// Exit codes: 0 done; 1 nobody listens at the socket; 2 bad arguments or words, nothing changed.
+    /// Exit codes: 0 done; 1 nothing listens at the socket; 2 bad arguments or words, nothing
+    /// changed.
     Change {
         #[command(flatten)]
         at: At,
@@ -81,20 +81,20 @@ enum Command {
         /// From the second interface to the first only
         #[arg(long, conflicts_with = "forward")]
         backward: bool,
-        /// What happens to packets
+        /// Link properties
         #[arg(value_name = "WORDS", required = true, allow_negative_numbers = true)]
         words: Vec<String>,
     },
-    /// Report what a link that is up has done so far
+    /// Print the report of a running link.
     ///
-    /// Exit codes: 0 done; 1 nobody listens at the socket; 2 bad arguments.
+    /// Exit codes: 0 done; 1 nothing listens at the socket; 2 bad arguments.
     Show {
         #[command(flatten)]
         at: At,
     },
-    /// Remove what --kernel set up, and nothing else
+    /// Remove the setup of --kernel, and nothing else.
     ///
-    /// Exit codes: 0 done, also when there was nothing; 1 tc refuses; 2 bad arguments.
+    /// Exit codes: 0 done, also if there was none; 1 tc refuses; 2 bad arguments.
     Off {
         /// The two interfaces
         #[arg(long, num_args = 2, required = true, value_names = ["INTERFACE", "INTERFACE"])]
@@ -105,7 +105,7 @@ enum Command {
 /// A link that is up.
 #[derive(Debug, clap::Args)]
 struct At {
-    /// The socket that the link was started with
+    /// Socket of the running link
     #[arg(long, value_name = "PATH")]
     socket: PathBuf,
     /// Report as JSON

@@ -12,51 +12,50 @@ use ubench::{
     Backend, GivenServer, Journal, Mode, Report, Request, Sharing, Step, Subject, Told, UbenchError,
 };
 
-/// Measure lease stores: create, search, update and delete, with and without durability
+/// Measure lease stores: create, search, update and delete, with and without durability.
 ///
-/// Without a store: all that need no server, as the DHCP server uses them and as the program
-/// dhcp-ubench of 2012 did. Rows take turns, run after run; a rate is all operations over all time.
+/// Without a store: all that need no server, both as the DHCP server uses them and as dhcp-ubench
+/// of 2012 did. Rows take turns, run after run; a rate is all operations divided by all time.
 ///
-/// Exit codes: 0 done; 1 something failed; 2 bad arguments.
+/// Exit codes: 0 done; 1 a step failed; 2 bad arguments.
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Args {
-    /// The stores
+    /// Stores to measure
     #[arg(value_enum)]
     stores: Vec<StoreName>,
-    /// All stores; MariaDB and PostgreSQL are started privately where they are installed
+    /// Measure all stores, with private MariaDB and PostgreSQL servers if installed
     #[arg(long)]
     all: bool,
-    /// Begin of the names of the two databases that are made on a server that runs, and dropped;
-    /// the path of the file of memfile or sqlite, which must not be there
+    /// Prefix of the two databases that are created on a running server, and dropped; for memfile
+    /// and sqlite the path of a file that must not exist
     #[arg(short = 'f', long = "file", value_name = "NAME")]
     file: Option<String>,
-    /// A mysql or pgsql server that runs, or the folder of its socket; a private one is started
-    /// without
+    /// Running mysql or pgsql server, or the folder of its socket [default: a private server]
     #[arg(short = 'm', long, value_name = "HOST")]
     host: Option<String>,
-    /// Its port
+    /// Port of that server
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
     /// User
     #[arg(short = 'u', long, value_name = "NAME", default_value = "root")]
     user: String,
-    /// Password; others can see it on the command line
+    /// Password; visible to other users on the command line
     #[arg(short = 'p', long, value_name = "PASSWORD", default_value = "")]
     password: String,
-    /// Records of each run [default: as many as suit the row]
+    /// Records per run [default: chosen per row]
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..100_000_000))]
     records: Option<u32>,
-    /// Synchronous operation, yes or no [default: both]
+    /// Durable (synchronous) operation, yes or no [default: both]
     #[arg(short = 's', long, value_name = "YES|NO", value_parser = yes)]
     sync: Option<bool>,
     /// Show progress, yes or no [default: yes on a terminal; with --compat yes]
     #[arg(short = 'v', long, value_name = "YES|NO", value_parser = yes)]
     verbose: Option<bool>,
-    /// Prepared statements, yes or no; of the tables of 2012 [default: both]
+    /// Prepared statements, yes or no; only with the tables of 2012 [default: both]
     #[arg(short = 'c', long, value_name = "YES|NO", value_parser = yes)]
     compiled: Option<bool>,
-    /// Whose tables
+    /// Schema of the tables
     #[arg(
         long,
         value_enum,
@@ -68,34 +67,34 @@ pub(crate) struct Args {
     /// Operations in flight
     #[arg(long, value_name = "COUNT", value_delimiter = ',', default_value = "1,64")]
     concurrency: Vec<u32>,
-    /// Operations per transaction: a number, or adaptive for what is waiting
+    /// Operations per transaction: a number, or adaptive for all that are waiting
     #[arg(long, value_name = "COUNT", value_delimiter = ',', default_value = "adaptive", value_parser = sharing)]
     per_transaction: Vec<Sharing>,
-    /// Storage engine of mysql, with the tables of 2012
+    /// Storage engine of mysql; only with the tables of 2012
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = engine)]
     engine: Vec<String>,
-    /// Journal mode of sqlite, with the tables of 2012
+    /// Journal mode of sqlite; only with the tables of 2012
     #[arg(long, value_enum, value_name = "MODE", value_delimiter = ',')]
     journal: Vec<JournalName>,
-    /// A row for the third flush setting of each store, too
+    /// Also measure each store's third flush setting
     #[arg(long)]
     settings: bool,
-    /// Runs that count
+    /// Number of measured runs
     #[arg(long, value_name = "COUNT", default_value = "3", value_parser = clap::value_parser!(u32).range(1..1000))]
     runs: u32,
-    /// No run that does not count comes first
+    /// Skip the warm-up run
     #[arg(long)]
     no_warm_up: bool,
-    /// Where the order of operations comes from
+    /// Seed of the order of operations
     #[arg(long, value_name = "NUMBER", default_value = "1")]
     seed: u64,
-    /// Make every flush of memfile and sqlite take so much longer, milliseconds
+    /// Milliseconds to add to every flush of memfile and sqlite
     #[arg(long, value_name = "MS", default_value = "0", value_parser = milliseconds)]
     flush_ms: Duration,
-    /// Where files go for the time of the measurement [default: the folder for temporary files]
+    /// Folder for files during the measurement [default: the folder for temporary files]
     #[arg(long, value_name = "FOLDER")]
     folder: Option<PathBuf>,
-    /// What dhcp-ubench of 2012 printed, of one store
+    /// Print the output of dhcp-ubench of 2012, for one store
     #[arg(long, conflicts_with_all = ["all", "json", "csv"])]
     compat: bool,
     /// Print JSON
@@ -104,7 +103,7 @@ pub(crate) struct Args {
     /// Print comma-separated values
     #[arg(long)]
     csv: bool,
-    /// Draw a page beside the figures of 2012
+    /// Write a page with the results next to the figures of 2012
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Print help
@@ -123,9 +122,9 @@ enum StoreName {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum SchemaName {
-    /// Kea's, through what the DHCP server uses
+    /// Kea's tables, through the code of the DHCP server
     Kea,
-    /// Those of dhcp-ubench of 2012, one statement for each operation
+    /// Tables of dhcp-ubench of 2012, one statement per operation
     #[value(name = "ubench-2012")]
     Ubench2012,
 }

@@ -5,27 +5,29 @@ use std::net::IpAddr;
 use crate::pace::{Segment, parse_duration_ns, parse_schedule};
 use crate::path::PathKind;
 
-/// Generate packets: trafgen's language, sent evenly and counted, or written as a capture
+/// Generate packets in trafgen's language: send them at a rate, or write a capture.
 ///
-/// PACKET is packet text like `{ udp(dport=7), "hello" }`; -i reads it from a file. The language is
-/// described in docs/book/trafgen.md. Sending takes root, or CAP_NET_RAW. By default frames leave as fast as
-/// they can, from all processors, past the queueing discipline; with a rate they leave evenly, from one
-/// unless -P says otherwise. A full queue is waited for and counted.
+/// PACKET is packet text like `{ udp(dport=7), "hello" }`; -i reads it from a file.
+/// docs/book/trafgen.md describes the language. Sending needs root or CAP_NET_RAW. By default
+/// frames leave as fast as possible, from all processors, bypassing the queueing discipline; with a
+/// rate they leave evenly, from one processor unless -P says otherwise. The generator waits for a
+/// full queue and counts it.
 ///
-/// Exit codes: 0 done, or ended by SIGTERM or SIGINT; 1 failed at run time; 2 bad arguments, a bad packet
-/// file or an interface that is not there.
+/// Exit codes: 0 done, or ended by SIGTERM or SIGINT; 1 failed at run time; 2 bad arguments, a bad
+/// packet file or a missing interface.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Packet text
     #[arg(value_name = "PACKET", conflicts_with = "input", required_unless_present_any = ["input", "example", "version"])]
     pub(crate) packet: Option<String>,
-    /// Packet file, `-` for the standard input, or a capture (*.pcap*, pcapng too) to be sent with its times
+    /// Packet file, `-` for standard input, or a capture (*.pcap*, pcapng too) to send with its
+    /// times
     #[arg(short = 'i', long = "in", short_alias = 'c', alias = "conf", value_name = "FILE")]
     pub(crate) input: Option<String>,
     /// Interface to send by, or a capture (*.pcap*) or packet file (*.cfg*) to write
     #[arg(short = 'o', long = "out", short_alias = 'd', alias = "dev", value_name = "OUTPUT")]
     pub(crate) output: Option<String>,
-    /// End after so many packets [default: 0, for no end; as many as there are into a file]
+    /// Send this many packets [default: 0, unlimited; into a file: each packet once]
     #[arg(short = 'n', long = "num", value_name = "COUNT")]
     pub(crate) count: Option<u64>,
     /// Show frames decoded and in hex instead of sending them
@@ -34,85 +36,85 @@ pub struct Args {
     /// Rate: 800kpps, 100Mbit, ...; steps `10kpps/5s,20kpps/5s`, ramps `10kpps..100kpps/30s`
     #[arg(short = 'b', long = "rate", value_name = "RATE", value_parser = schedule)]
     pub(crate) rate: Option<Rates>,
-    /// Time from one packet to the next: 5s, 20ms, 100us (the default unit), 200ns
+    /// Time between two packets: 5s, 20ms, 100us (the default unit), 200ns
     #[arg(short = 't', long = "gap", value_name = "TIME", value_parser = gap, conflicts_with = "rate")]
     pub(crate) gap_ns: Option<u64>,
-    /// Processors to send from: how many, or first and last, `0-3`
+    /// Processors to send from: a number, or a range like `0-3`
     #[arg(short = 'P', long = "cpus", value_name = "CPUS", value_parser = cpus)]
     pub(crate) cpus: Option<Cpus>,
-    /// Where random numbers begin; each further processor adds one [default: from the clock]
+    /// Random seed; each further processor adds one [default: from the clock]
     #[arg(short = 'E', long = "seed", value_name = "NUMBER")]
     pub(crate) seed: Option<u32>,
-    /// Draw packets instead of taking them in turn
+    /// Choose packets at random instead of in turn
     #[arg(short = 'r', long = "rand")]
     pub(crate) is_shuffled: bool,
     /// Send through the queueing discipline (tc) of the interface
     #[arg(short = 'q', long = "qdisc-path")]
     pub(crate) uses_queue: bool,
-    /// How frames get into the interface: ring (PACKET_TX_RING), sendmmsg, xdp (AF_XDP), or auto
+    /// Path into the interface: ring (PACKET_TX_RING), sendmmsg, xdp (AF_XDP), or auto
     #[arg(long, value_name = "PATH", default_value = "auto")]
     pub(crate) path: PathKind,
-    /// Send frames in turn of one UDP/IP flow and one length as segments of one large datagram, which
-    /// the interface or the kernel cuts up; figures are labelled. Goes by sendmmsg, through the
+    /// Send consecutive frames of one UDP/IP flow and length as segments of one large datagram,
+    /// which the interface or the kernel cuts up; figures are labelled. Uses sendmmsg and the
     /// queueing discipline
     #[arg(long)]
     pub(crate) segmentation: bool,
-    /// Smoke test: ping this host after each packet, up to 100 times for 50 ms, and end when it is silent,
-    /// with the last packet and the seed. One processor sends
+    /// Smoke test: ping this host after each packet, up to 100 times for 50 ms, and end when it
+    /// does not answer, with the last packet and the seed. One processor sends
     #[arg(short = 's', long = "smoke-test", value_name = "ADDRESS", conflicts_with_all = ["segmentation", "dry_run"])]
     pub(crate) smoke_test: Option<IpAddr>,
     /// Size of the ring of each processor: KiB, MiB or GiB
     #[arg(short = 'S', long = "ring-size", value_name = "SIZE", default_value = "512KiB", value_parser = ring_bytes)]
     pub(crate) ring_bytes: usize,
-    /// Run the packet file through the C preprocessor, which is built in: #define, #include, #if
+    /// Run the packet file through the built-in C preprocessor: #define, #include, #if
     #[arg(short = 'p', long = "cpp")]
     pub(crate) preprocess: bool,
     /// Define a name for the preprocessor
     #[arg(short = 'D', long = "define", value_name = "NAME=VALUE")]
     pub(crate) defines: Vec<String>,
-    /// Do what trafgen 0.6.8 does where that is not what its manual says
+    /// Imitate trafgen 0.6.8 where it differs from its manual
     #[arg(long)]
     pub(crate) quirks: bool,
-    /// Report every so many seconds while it runs [with --json: 1]
+    /// Also report every N seconds during the run [with --json: 1]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) interval: Option<f64>,
-    /// Report as JSON, a line each
+    /// Print reports as JSON, one per line
     #[arg(long)]
     pub(crate) json: bool,
-    /// Say what was understood of the packet file
+    /// Print the parsed packet file
     #[arg(short = 'V', long)]
     pub(crate) verbose: bool,
-    /// Do not say what each processor did
+    /// Leave out the figures of each processor
     #[arg(short = 'C', long)]
     pub(crate) no_cpu_stats: bool,
-    /// Print a packet file to begin with
+    /// Print an example packet file
     #[arg(short = 'e', long, exclusive = true)]
     pub(crate) example: bool,
     /// Print the version
     #[arg(short = 'v', long, exclusive = true)]
     pub(crate) version: bool,
-    /// Nothing: frames are handed over when they are due
+    /// Accepted without effect: frames are sent when they are due
     #[arg(short = 'k', long, value_name = "US", hide = true)]
     pub(crate) kernel_pull: Option<u64>,
-    /// Nothing: `chrt` and `nice` set priorities
+    /// Accepted without effect: set priorities with `chrt` and `nice`
     #[arg(short = 'H', long, hide = true)]
     pub(crate) prio_high: bool,
-    /// Refused: the privilege to send is kept until the end
+    /// Refused: start the program as another user with `setpriv` instead
     #[arg(short = 'u', long, value_name = "UID", hide = true)]
     pub(crate) user: Option<String>,
-    /// Refused, as --user
+    /// Refused: start the program in another group with `setpriv` instead
     #[arg(short = 'g', long, value_name = "GID", hide = true)]
     pub(crate) group: Option<String>,
-    /// Refused: frames of 802.11 are not made
+    /// Refused: frames of 802.11 are not supported
     #[arg(short = 'R', long, hide = true)]
     pub(crate) rfraw: bool,
-    /// Nothing: frames of any size fit
+    /// Accepted without effect: frames of any size fit
     #[arg(short = 'J', long = "jumbo-support", hide = true)]
     pub(crate) jumbo: bool,
-    /// Nothing: the system's socket memory is never changed
+    /// Accepted without effect: the system's socket memory is never changed
     #[arg(short = 'A', long, hide = true)]
     pub(crate) no_sock_mem: bool,
-    /// Nothing: interrupts are never moved
+    /// Accepted without effect: interrupts are never moved
     #[arg(short = 'Q', long, hide = true)]
     pub(crate) notouch_irq: bool,
 }

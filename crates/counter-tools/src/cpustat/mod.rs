@@ -21,20 +21,20 @@ use crate::print;
 /// Name and version of the documents.
 const SCHEMA: &str = "godwit.cpustat.v1";
 
-/// Show how processors spend their time, and processes theirs
+/// Show processor and process times, like mpstat and pidstat.
 ///
-/// Columns are those of mpstat and, with -p, of pidstat (sysstat). Without INTERVAL it tells of the time
-/// since boot, or since the start of a process; with it, of each interval, until SIGINT, SIGTERM or COUNT,
-/// and at the end the averages.
+/// Columns are those of mpstat and, with -p, of pidstat (sysstat). Without INTERVAL it prints the
+/// times since boot, or since the start of a process. With INTERVAL it prints a line per interval
+/// until SIGINT, SIGTERM or COUNT, and averages at the end.
 ///
-/// Exit codes: 0 done, or ended by SIGINT or SIGTERM; 1 failed at run time; 2 bad arguments, processors or
-/// processes that are not there.
+/// Exit codes: 0 done, or ended by SIGINT or SIGTERM; 1 failed at run time; 2 bad arguments, or a
+/// missing processor or process.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Seconds from one look to the next
+    /// Seconds between two readings
     #[arg(value_name = "INTERVAL", value_parser = seconds)]
     interval: Option<Duration>,
-    /// How many intervals
+    /// Number of intervals
     #[arg(value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// Processors: numbers and ranges like 0,2-3, `all` for their sum, ALL for each and their sum
@@ -44,7 +44,7 @@ pub struct Args {
     /// Processes by number, instead of processors unless -P is given
     #[arg(short = 'p', long, value_name = "PID,..", value_delimiter = ',')]
     processes: Vec<u32>,
-    /// Print a document for each interval and one for the averages, a line each
+    /// Print one JSON document per interval and one for the averages, one per line
     #[arg(long)]
     json: bool,
 }

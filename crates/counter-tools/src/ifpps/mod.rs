@@ -20,55 +20,55 @@ use crate::error::CounterError;
 use crate::pace::Pace;
 use crate::print;
 
-/// Show what an interface carries per interval, and what that costs each processor
+/// Show packet rates of an interface and the load of each processor, like ifpps.
 ///
-/// Lines and columns are those of ifpps (netsniff-ng), but rates are divided by the interval that really
-/// passed, nothing is left out between two lines, and the time of processors is complete: software
-/// interrupts, where packets are received, stolen and guest time included. Without --csv or --json it
-/// fills the terminal until SIGINT or SIGTERM.
+/// Lines and columns are those of ifpps (netsniff-ng). Unlike there, rates are divided by the
+/// actual length of the interval, no packet falls between two lines, and processor time includes
+/// software interrupts, stolen time and guests. Without --csv or --json it fills the terminal until
+/// SIGINT or SIGTERM.
 ///
-/// Exit codes: 0 done, or ended by SIGINT or SIGTERM; 1 failed at run time, or the interface has gone;
-/// 2 bad arguments or an interface that is not there.
+/// Exit codes: 0 done, or ended by SIGINT or SIGTERM; 1 failed at run time, or the interface
+/// disappeared; 2 bad arguments or a missing interface.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Interface; `lo` is one, too
+    /// Interface to show, for instance eth0 or lo
     #[arg(short = 'd', long = "dev", value_name = "INTERFACE", conflicts_with = "name")]
     device: Option<String>,
     /// Interface, as with -d
     #[arg(value_name = "INTERFACE", required_unless_present_any = ["device", "version"])]
     name: Option<String>,
-    /// Processors that are shown at most, the busiest ones
+    /// Show at most this many processors, the busiest first
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 10)]
     num_cpus: usize,
-    /// Milliseconds from one look to the next, which are `t` in what is shown
+    /// Milliseconds between two readings; the unit `t` of the rates
     #[arg(short = 't', long, value_name = "MS", default_value_t = 1_000,
           value_parser = clap::value_parser!(u64).range(1..=86_400_000))]
     interval: u64,
     /// Print columns for gnuplot: a head and one line
     #[arg(short = 'c', long)]
     csv: bool,
-    /// With --csv: a line for each interval, without end
+    /// With --csv: print a line per interval until interrupted
     #[arg(short = 'l', long = "loop", requires = "csv")]
     is_endless: bool,
-    /// With --csv: no head
+    /// With --csv: leave out the head line
     #[arg(short = 'o', long, requires = "csv")]
     omit_header: bool,
-    /// Print a document for each interval, a line each
+    /// Print one JSON document per interval, one per line
     #[arg(long, conflicts_with = "csv")]
     json: bool,
-    /// End after so many intervals
+    /// End after this many intervals
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// Show medians over the processors, too
+    /// Also show medians over the processors
     #[arg(short = 'm', long)]
     median: bool,
-    /// Show shares of the line rate, framing included
+    /// Show rates as percentages of the line rate, framing included
     #[arg(short = 'P', long)]
     percentage: bool,
-    /// Make the interface promiscuous meanwhile, which takes root, or CAP_NET_RAW
+    /// Make the interface promiscuous during the run (needs root or CAP_NET_RAW)
     #[arg(short = 'p', long)]
     promisc: bool,
-    /// No warnings
+    /// Print no warnings
     #[arg(short = 'W', long)]
     no_warn: bool,
     /// Print the version

@@ -37,18 +37,18 @@ pub use responder::Responder;
 pub use verdict::{Line, Outcome, Verdict};
 pub use wire::Target;
 
-/// Test a DCCP implementation packet by packet: a listener at --target, or be such a listener
+/// Test a DCCP implementation packet by packet, or be the listener of such a test.
 ///
 /// The suite makes each packet itself, sends it, and judges the answer by the RFC. The target must
-/// listen at the DCCP port for the service code; one whose application sends datagrams back (--listen does)
-/// can be tested further. Nothing may be lost on the way.
+/// listen at the DCCP port for the service code; more cases apply if its application sends
+/// datagrams back, as --listen does. The path must not lose packets.
 ///
-/// Exit codes: 0 no case failed; 1 it could not be run, for instance nobody listens; 2 bad arguments; 3 a
-/// case failed; 130 interrupted (of --listen).
+/// Exit codes: 0 no case failed; 1 the suite could not run, for instance because nothing listens; 2
+/// bad arguments; 3 a case failed; 130 interrupted (for --listen).
 #[derive(Clone, Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("part").required(true).args(["target", "listen", "list"])))]
 pub struct Args {
-    /// Test the implementation that listens there
+    /// Address of the implementation to test
     #[arg(long, value_name = "ADDRESS")]
     target: Option<String>,
     /// Be a target: send every datagram back
@@ -60,16 +60,17 @@ pub struct Args {
     /// Only this case, or the cases of this group; may be repeated
     #[arg(long, value_name = "CASE")]
     only: Vec<String>,
-    /// Seconds that an answer may take
+    /// Seconds to wait for an answer
     #[arg(long, value_name = "S", default_value = "3", value_parser = parse_seconds)]
     wait: Duration,
     /// Write all verdicts with all packets to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// With --listen: the address to answer for; needed over IP, where all its DCCP ports are answered for
+    /// With --listen: address to answer for; required over IP, where all its DCCP ports are
+    /// answered
     #[arg(long, value_name = "ADDRESS")]
     bind: Option<ScopedAddress>,
-    /// With --listen: keep nothing of a client until its Init Cookie comes back
+    /// With --listen: keep no state of a client until its Init Cookie comes back
     #[arg(long)]
     init_cookies: bool,
     // Last, since its heading is that of all that follows.

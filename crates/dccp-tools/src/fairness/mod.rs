@@ -26,30 +26,30 @@ const INDEX_MIN: f64 = 0.9;
 /// Of an equal share of what all got: whoever has less starves.
 const STARVING: f64 = 0.1;
 
-/// Share an emulated link between flows of DCCP and one of TCP
+/// Share an emulated link between DCCP flows and one TCP flow, and print each share.
 ///
-/// Sender, link and receiver are in network namespaces that the command makes and removes; it takes root.
-/// TCP is the kernel's, with the congestion control of --tcp; DCCP has CCID 3 unless it is told otherwise, and
-/// goes over IP. Rates are application data that the receiver read, in powers of 1000.
+/// Sender, link and receiver run in network namespaces that the command makes and removes; it needs
+/// root. TCP is the kernel's, with the congestion control of --tcp. DCCP goes over IP, with CCID 3
+/// by default. Rates are application data that the receiver read, in powers of 1000.
 ///
-/// Exit codes: 0 done; 1 failed, for instance the kernel does not have the congestion control; 2 bad arguments;
-/// 3 in a run Jain's index of the flows of DCCP was below 0.9, or a flow had less than a tenth of an equal
-/// share; 130 interrupted.
+/// Exit codes: 0 done; 1 failed, for instance because the kernel lacks the congestion control; 2
+/// bad arguments; 3 in a run Jain's index of the DCCP flows was below 0.9, or a flow had less than
+/// a tenth of an equal share; 130 interrupted.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Seconds of a run
     #[arg(short = 't', long, value_name = "S", default_value = "60", value_parser = parse_seconds)]
     time: Duration,
-    /// Runs
+    /// Number of runs
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
-    /// Flows of DCCP
+    /// Number of DCCP flows
     #[arg(short = 'P', long, value_name = "COUNT", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=64))]
     flows: u8,
-    /// Congestion control of TCP: cubic, reno, bbr or what else the kernel has
+    /// TCP congestion control: cubic, reno, bbr or another one of the kernel
     #[arg(long, value_name = "NAME", default_value = "cubic")]
     tcp: String,
-    /// What the link does each way, in the words of `godwit netem`
+    /// Link properties in each direction, in the words of `godwit netem`
     #[arg(long, value_name = "WORDS", default_value = "delay 20ms rate 20mbit limit 100")]
     link: String,
     /// Print one JSON document at the end instead of lines

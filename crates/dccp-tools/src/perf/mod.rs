@@ -42,99 +42,99 @@ const UNLIMITED_MS: u64 = 1_000_000_000;
 /// Queues of data as fast as it goes; `--set tx_qlen` says otherwise.
 const QUEUE_LEN: usize = 64;
 
-/// Measure throughput over DCCP: a server (-s) and a client (-c), as iperf does
+/// Measure throughput over DCCP with a server (-s) and a client (-c), like iperf.
 ///
-/// The client sends for some seconds, as fast as congestion control lets it or at a rate (-b); the server
-/// counts the datagrams that it reads and tells the client at the end. A rate is application data that
-/// the receiver read, over its own time. As in iperf, amounts are in powers of 1024 and rates in powers
-/// of 1000.
+/// The client sends for some seconds, as fast as congestion control allows or at a rate (-b). The
+/// server counts the datagrams that it reads and reports them to the client at the end. A rate is
+/// application data that the receiver read, divided by the receiver's time. As in iperf, amounts
+/// are in powers of 1024 and rates in powers of 1000.
 ///
-/// Exit codes: 0 done; 1 failed, for instance nobody listens; 2 bad arguments; 3 less than 95 % of the
-/// rate asked for, or nothing at all, was received (with --plain: sent), or a search found no rate; 130
-/// interrupted (a server too, which ends no other way without --one-off).
+/// Exit codes: 0 done; 1 failed, for instance because nothing listens; 2 bad arguments; 3 less than
+/// 95 % of the requested rate, or nothing at all, was received (with --plain: sent), or a search
+/// found no rate; 130 interrupted (also the usual end of a server without --one-off).
 #[derive(Clone, Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("side").required(true).args(["server", "client"])))]
 pub struct Args {
-    /// Be the server
+    /// Run as the server
     #[arg(short = 's', long)]
     server: bool,
-    /// Be a client of this server
+    /// Run as a client of this server
     #[arg(short = 'c', long, value_name = "HOST")]
     client: Option<String>,
     /// Seconds to send
     #[arg(short = 't', long, value_name = "S", default_value = "10", value_parser = parse_seconds)]
     time: Duration,
-    /// End when so many octets of data were sent, like 10M, in the place of -t
-    #[arg(short = 'n', long = "num", value_name = "OCTETS", value_parser = parse_amount, conflicts_with_all = ["search", "udp"])]
+    /// Send this many bytes of data, like 10M, instead of for -t seconds
+    #[arg(short = 'n', long = "num", value_name = "BYTES", value_parser = parse_amount, conflicts_with_all = ["search", "udp"])]
     octets: Option<u64>,
-    /// Octets of a datagram, also like 1K [default: 1424, or what the path takes]
-    #[arg(short = 'l', long, value_name = "OCTETS", value_parser = parse_length)]
+    /// Length of a datagram in bytes, also like 1K [default: 1424, or what the path allows]
+    #[arg(short = 'l', long, value_name = "BYTES", value_parser = parse_length)]
     len: Option<u16>,
-    /// Own address, of a server the one that it takes connections at
+    /// Local address to send from (client) or to accept connections at (server)
     #[arg(short = 'B', long, value_name = "ADDRESS")]
     bind: Option<ScopedAddress>,
-    /// Unit of amounts and rates: k, m or g for bits, K, M or G for octets, a for what fits
+    /// Unit of amounts and rates: k, m or g for bits, K, M or G for bytes, a to choose
+    /// automatically
     #[arg(short = 'f', long, value_name = "LETTER", default_value = "a")]
     format: Format,
-    /// Constant bit rate, like 12m; as fast as it goes without
+    /// Constant bit rate, like 12m [default: as fast as possible]
     #[arg(short = 'b', long, alias = "bitrate", value_name = "RATE", value_parser = parse_rate)]
     bandwidth: Option<u64>,
-    /// Seconds between lines; 0 for none
+    /// Seconds between report lines; 0 for none
     #[arg(short = 'i', long, value_name = "S", default_value = "1", value_parser = parse_interval)]
     interval: Duration,
-    /// Connections at once
+    /// Number of parallel connections
     #[arg(short = 'P', long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     parallel: u32,
     /// The server sends
     #[arg(short = 'R', long)]
     reverse: bool,
-    /// Both send at once
+    /// Send in both directions at once
     #[arg(long, conflicts_with = "reverse")]
     bidir: bool,
-    /// Use DCCP, which is always so here; for command lines of iperf with DCCP
+    /// Accepted for iperf command lines; DCCP is always used
     #[arg(short = 'd', long = "dccp")]
     _dccp: bool,
-    /// Send plain UDP instead, in the same batches, as fast as it goes: what DCCP's figures are a
-    /// share of. Both sides need it
+    /// Use plain UDP instead of DCCP, in the same batches, to compare. Both sides need it
     #[arg(short = 'u', long, conflicts_with_all = [
         "ccid", "tx_ccid", "rx_ccid", "service_code",
         "cscov", "connect_timeout", "parameters", "carrier", "_dccp", "probe", "debug",
     ])]
     udp: bool,
-    /// Search for the highest constant rate: -b (1m unless said) is doubled until more than --loss is missing,
-    /// then bisected; each step takes -t. Not towards a server with --one-off, which ends with the first
+    /// Search for the highest constant rate: double -b (default 1m) until more than --loss is
+    /// missing, then bisect; each step takes -t. The server must not use --one-off
     #[arg(long, requires = "client", conflicts_with_all = ["server", "udp", "plain", "probe"])]
     search: bool,
-    /// Percent of the datagrams of a step of --search that may be lost, or due and never sent
+    /// With --search: percentage of a step's datagrams that may be lost, or due and never sent
     #[arg(long, value_name = "PERCENT", default_value = "1", requires = "search", value_parser = parse_percent)]
     loss: f64,
-    /// No control exchange, so that the other end may be another program: a client sends and closes, a server
-    /// counts the datagrams of any sender and answers none
+    /// Exchange no control messages, so that the other end may be another program: a client sends
+    /// and closes, a server counts the datagrams of any sender and answers none
     #[arg(long, conflicts_with_all = ["udp", "reverse", "bidir"])]
     plain: bool,
-    /// End a server when the connections of one client have ended
+    /// End the server after the connections of its first client
     #[arg(short = '1', long)]
     one_off: bool,
-    /// Write what congestion control knows of the data that this side sends to a file, for
-    /// `godwit dccp probe`: the columns of Linux's `dccp_probe`, then ours
+    /// Write samples of congestion control for the data that this side sends to FILE, for `godwit
+    /// dccp probe`: the columns of Linux's `dccp_probe`, then additional ones
     #[arg(long, value_name = "FILE")]
     probe: Option<PathBuf>,
-    /// Seconds between two lines of --probe
+    /// Seconds between two samples of --probe
     #[arg(long, value_name = "S", default_value = "0.01", requires = "probe", value_parser = parse_sample_interval)]
     probe_interval: Duration,
-    /// Print one JSON document at the end, of a server one for each time that all connections have ended
+    /// Print one JSON document at the end (a server: whenever all connections have ended)
     #[arg(long, short_alias = 'J')]
     json: bool,
-    /// Nothing: both families and all figures are there without it (iperf's -V)
+    /// Accepted for iperf command lines (-V); no effect
     #[arg(short = 'V', hide = true)]
     _verbose: bool,
-    /// Nothing: lines have all figures (iperf's -e)
+    /// Accepted for iperf command lines (-e); no effect
     #[arg(short = 'e', long = "enhanced", hide = true)]
     _enhanced: bool,
-    /// Nothing: both sides are shown (iperf's)
+    /// Accepted for iperf command lines; both sides are always shown
     #[arg(long = "get-server-output", hide = true)]
     _both_sides: bool,
-    /// Nothing: each line is written at once (iperf's)
+    /// Accepted for iperf command lines; each line is written at once
     #[arg(long = "forceflush", hide = true)]
     _flushes: bool,
     // Last, since its heading is that of all that follows.

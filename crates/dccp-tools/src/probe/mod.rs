@@ -27,25 +27,25 @@ const SCHEMA_VERSION: u32 = 1;
 /// A file that has ended is looked at again after this time.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Show what congestion control knew: rate, round-trip time, loss event rate, window
+/// Show samples of congestion control: rate, round-trip time, loss event rate, window.
 ///
-/// Reads what `godwit dccp perf --probe FILE` writes, while it is written with -f, or what the dccp_probe
-/// of a Linux kernel wrote (/proc/net/dccpprobe, up to 4.15). The state of a connection is known where it
-/// runs and nowhere else, so the program that sends must write it.
+/// Reads a file of `godwit dccp perf --probe FILE`, with -f while it grows, or of the dccp_probe of
+/// a Linux kernel (/proc/net/dccpprobe, up to 4.15). Only the sending program knows this state, so
+/// it must write the file.
 ///
-/// Exit codes: 0 done; 1 failed; 2 bad arguments, or a file that is none of a probe; 130 interrupted
-/// (without --html and --json the way that -f ends).
+/// Exit codes: 0 done; 1 failed; 2 bad arguments, or not a probe file; 130 interrupted (the usual
+/// end of -f).
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// What was written [default: the standard input]
+    /// File with samples [default: standard input]
     file: Option<PathBuf>,
-    /// Go on as the file grows, until interrupted
+    /// Follow the file as it grows, until interrupted
     #[arg(short = 'f', long)]
     follow: bool,
-    /// Seconds that a line stands for
+    /// Seconds per line
     #[arg(short = 'i', long, value_name = "S", default_value = "1", value_parser = parse_seconds)]
     interval: Duration,
-    /// Draw charts against time as a page that needs nothing but itself, instead of lines
+    /// Write charts against time as a self-contained page instead of lines
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Print all samples as one JSON document instead of lines

@@ -35,38 +35,40 @@ const STDOUT: &str = "-";
 /// Above the page.
 const TITLE: &str = "DCCP over emulated links";
 
-/// Measure DCCP over emulated links as Linux's was: direct, routed, with 10 % and 1 % loss
+/// Measure DCCP over emulated links, in the cases by which Linux was measured in 2007.
 ///
-/// In real time, which takes root, sender, links and receiver are in network namespaces that the command makes
-/// and removes; on the virtual clock they are values, and a minute takes seconds. Datagrams have 1,424 octets
-/// (1,404 over IPv6), the send queue holds five, packets go over IP. Rates are application data that the receiver
-/// read, in powers of 1000. Run n has seed n. In real time and without --quick it takes 25 minutes. Without
-/// --ccid, --tx-ccid and --rx-ccid both congestion controls are measured. `godwit lab run dccp-regression` measures
-/// the same by both clocks into a result folder, and other links from a plan of yours.
+/// Cases: direct, routed, 10 % and 1 % loss. In real time, which needs root, sender, links and
+/// receiver run in network namespaces that the command makes and removes; on the virtual clock they
+/// are simulated, and a minute takes seconds. Datagrams have 1,424 bytes (1,404 over IPv6), the
+/// send queue holds five, packets go over IP. Rates are application data that the receiver read, in
+/// powers of 1000. Run n has seed n. In real time and without --quick it takes 25 minutes. Without
+/// --ccid, --tx-ccid and --rx-ccid both congestion controls are measured. `godwit lab run
+/// dccp-regression` measures the same with both clocks into a result folder, and other links from
+/// your own plan.
 ///
-/// Exit codes: 0 done; 1 failed; 2 bad arguments; 3 a mean of CCID 3 is outside of what is accepted, which
-/// --quick does not judge; 130 interrupted.
+/// Exit codes: 0 done; 1 failed; 2 bad arguments; 3 a mean of CCID 3 is outside of the accepted
+/// range, which --quick does not judge; 130 interrupted.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Ten seconds and one run of each: a look, no measurement
+    /// Run each case once for ten seconds; the result is not judged
     #[arg(long, conflicts_with_all = ["time", "runs"])]
     quick: bool,
     /// Seconds of a run [default: 60]
     #[arg(short = 't', long, value_name = "S", value_parser = parse_seconds)]
     time: Option<Duration>,
-    /// Runs of each [default: 3]
+    /// Runs of each case [default: 3]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: Option<u32>,
     /// Only this case; may be repeated
     #[arg(long, value_name = "CASE", value_parser = PossibleValuesParser::new(case::shipped_names()))]
     only: Vec<String>,
-    /// By which clock
+    /// Clock of the runs
     #[arg(long, value_enum, value_name = "CLOCK", default_value = "real")]
     clock: ClockName,
-    /// Write a page that needs nothing but itself: all runs against what was desired, and what Linux reached
+    /// Write a self-contained page with all runs, the desired rates and Linux's figures
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Write one JSON document, to a file or, without one, to the standard output instead of lines
+    /// Write one JSON document to FILE, or to standard output instead of lines
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = STDOUT)]
     json: Option<PathBuf>,
     // Last, since its heading is that of all that follows.
@@ -77,11 +79,11 @@ pub struct Args {
 /// By which clock runs last as long as they do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ClockName {
-    /// The real one, over network namespaces; needs root
+    /// Real time, over network namespaces; needs root
     Real,
-    /// One that is as fast as the processor
+    /// Simulated time, as fast as the processor allows
     Virtual,
-    /// Both, one after the other
+    /// Both clocks, one after the other
     Both,
 }
 

@@ -10,31 +10,31 @@ use super::files::Files;
 use super::part::Part;
 use crate::frames::FrameArgs;
 
-/// Measure a DHCP server with the command line of perfdhcp and counts that are the truth
+/// Load-test a DHCP server with perfdhcp's options and exact accounting.
 ///
-/// Every request is held to its deadline (-d), counted from when it was due, and ends in one class:
-/// on time, late, lost, NAK, rejected, invalid, for the wrong client. The run ends when nothing is
-/// awaited any more.
+/// Every request has a deadline (-d), counted from its due time, and ends in one class: on time,
+/// late, lost, NAK, rejected, invalid, wrong client. The run ends when no answer is outstanding.
 ///
 /// Exit codes: 0 every request was answered on time and no address went to two clients; 1 the
-/// environment failed; 2 bad arguments; 3 some request was not, or some address did; 130 interrupted.
+/// environment failed; 2 bad arguments; 3 a request was not answered on time, or an address went to
+/// two clients; 130 interrupted.
 #[derive(Clone, Debug, clap::Parser)]
 #[command(name = "perfdhcp", disable_version_flag = true, args_override_self = true)]
 #[allow(clippy::struct_excessive_bools, reason = "perfdhcp's switches")]
 pub struct Args {
-    /// DHCPv4, the default
+    /// Use DHCPv4 (the default)
     #[arg(short = '4')]
     pub(crate) v4: bool,
-    /// DHCPv6
+    /// Use DHCPv6
     #[arg(short = '6')]
     pub(crate) v6: bool,
     /// Send all REQUESTs to the server of the first offer
     #[arg(short = '1')]
     pub(crate) first_server: bool,
-    /// New exchanges begun at a time when no rate is given (of the perfdhcp of 2011)
+    /// Without -r: number of exchanges started at once (as in perfdhcp 2011)
     #[arg(short = 'a', value_name = "N", default_value_t = 1, value_parser = positive)]
     pub(crate) aggressivity: u32,
-    /// DHCPv6: be a relay agent; 1 is the only encapsulation known
+    /// DHCPv6: send as a relay agent; the only supported encapsulation is 1
     #[arg(short = 'A', value_name = "1", value_parser = clap::value_parser!(u8).range(1..=1))]
     pub(crate) relay: Option<u8>,
     /// Base of the clients' identities, mac= (or ether=) or duid=, up to 4 times
@@ -46,29 +46,28 @@ pub struct Args {
     /// DHCPv6: ask for Rapid Commit; needs -i
     #[arg(short = 'c')]
     pub(crate) rapid_commit: bool,
-    /// Periodic reports are bare numbers with this between them
+    /// Print periodic reports as bare numbers with this separator
     #[arg(short = 'C', value_name = "SEPARATOR")]
     pub(crate) separator: Option<String>,
-    /// Seconds from its due time within which a request must be answered; a second -d is for the
+    /// Seconds after its due time by which a request must be answered; a second -d is for the
     /// second exchange only [default: 1]
     #[arg(short = 'd', value_name = "S", value_parser = deadline)]
     pub(crate) deadlines: Vec<u64>,
-    /// Be clients on the link of the interface -l: each sends frames from its own hardware address, to
-    /// everybody until it has an address, and no relay stands before it
+    /// Act as clients on the link of interface -l, without a relay: frames leave from each client's
+    /// own hardware address, as broadcast until the client has an address
     #[arg(long)]
     pub(crate) direct: bool,
-    /// With --direct: clients ask for answers by broadcast as long as they have no address
+    /// With --direct: set the broadcast flag while a client has no address
     #[arg(long)]
     pub(crate) broadcast_flag: bool,
-    /// With --direct: who asks by ARP for an address that a client has is told the client's hardware
-    /// address
+    /// With --direct: answer ARP requests for the clients' addresses
     #[arg(long)]
     pub(crate) answer_arp: bool,
-    /// End when so many requests are overdue, or such a share; a second -D is for the second
+    /// End when this many requests, or this percentage, are overdue; a second -D is for the second
     /// exchange
     #[arg(short = 'D', value_name = "N|N%", value_parser = drops)]
     pub(crate) max_drops: Vec<MaxDrops>,
-    /// What clients ask for; all but addresses need -6
+    /// Lease type to request; all but addresses need -6
     #[arg(short = 'e', value_name = "TYPE", value_enum, default_value_t = LeaseType::AddressOnly)]
     pub(crate) lease_type: LeaseType,
     /// Renewals per second; needs -r
@@ -77,67 +76,67 @@ pub struct Args {
     /// Releases per second; needs -r
     #[arg(short = 'F', value_name = "N", value_parser = positive)]
     pub(crate) release_rate: Option<u32>,
-    /// Accepted; one thread sends and receives in batches either way
+    /// Accepted without effect; one thread sends and receives in batches
     #[arg(short = 'g', value_name = "MODE", value_enum)]
     pub(crate) threads: Option<ThreadMode>,
     /// First exchange only: DISCOVER and OFFER, or SOLICIT and ADVERTISE
     #[arg(short = 'i')]
     pub(crate) offer_only: bool,
-    /// File of relay addresses, one a line; each exchange takes one by chance
+    /// File of relay addresses, one per line; each exchange uses a random one
     #[arg(short = 'J', value_name = "FILE")]
     pub(crate) relay_list: Option<PathBuf>,
-    /// Own address, or interface; --direct needs an interface
+    /// Local address or interface; --direct needs an interface
     #[arg(short = 'l', value_name = "ADDRESS|INTERFACE")]
     pub(crate) local: Option<String>,
-    /// Own port [default: 67; 68 with --direct; 546; 547 with -A]
+    /// Local port [default: 67; 68 with --direct; 546; 547 with -A]
     #[arg(short = 'L', value_name = "PORT", default_value_t = 0, hide_default_value = true)]
     pub(crate) local_port: u16,
-    /// File of the clients' hardware addresses, one a line; each exchange takes one by chance
+    /// File of the clients' hardware addresses, one per line; each exchange uses a random one
     #[arg(short = 'M', value_name = "FILE")]
     pub(crate) mac_list: Option<PathBuf>,
-    /// End after so many first requests; a second -n is for second ones
+    /// End after this many first requests; a second -n is for second requests
     #[arg(short = 'n', value_name = "N", value_parser = positive)]
     pub(crate) counts: Vec<u32>,
     /// The server's port [default: 67; 547]
     #[arg(short = 'N', value_name = "PORT", default_value_t = 0, hide_default_value = true)]
     pub(crate) server_port: u16,
-    /// An option of every message, its value in hexadecimal digits
+    /// Add an option to every message, value in hexadecimal digits
     #[arg(short = 'o', value_name = "CODE,HEX", value_parser = option)]
     pub(crate) options: Vec<(u16, Vec<u8>)>,
-    /// DHCPv6: an option of the RELAY-FORW; needs -A
+    /// DHCPv6: add an option to the RELAY-FORW; needs -A
     #[arg(long = "or", value_name = "[1:]CODE,HEX", value_parser = relay_option)]
     pub(crate) relay_options: Vec<(u16, Vec<u8>)>,
-    /// End after so many seconds
+    /// End after this many seconds
     #[arg(short = 'p', value_name = "S", value_parser = positive)]
     pub(crate) period_s: Option<u32>,
-    /// First requests sent at once before the run, not counted
+    /// Send this many first requests at once before the run, without counting them
     #[arg(short = 'P', value_name = "N", default_value_t = 0)]
     pub(crate) preload: u32,
-    /// New exchanges per second; without it as many as the server takes
+    /// New exchanges per second [default: as many as the server answers]
     #[arg(short = 'r', value_name = "N", value_parser = positive)]
     pub(crate) rate: Option<u32>,
-    /// How first requests are spaced: even, poisson, burst:N (so many at a time), ramp:P%..P% (of the rate,
-    /// from the beginning of -p to its end), steps:P%,P%... (for equal parts of -p), replay:FILE (of a
-    /// capture or of a lease file of Kea, as it was without -r, else at that mean rate)
+    /// Spacing of first requests: even, poisson, burst:N (N at a time), ramp:P%..P% (percentages of
+    /// the rate, from the beginning of -p to its end), steps:P%,P%... (equal parts of -p),
+    /// replay:FILE (times of a capture or of a Kea lease file; with -r stretched to that mean rate)
     #[arg(long, value_name = "SHAPE", value_parser = Wanted::parse)]
     pub(crate) shape: Option<Wanted>,
-    /// Clients that take turns [default: 1]
+    /// Number of clients, used in turn [default: 1]
     #[arg(short = 'R', value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub(crate) clients: u32,
-    /// Seed of transaction identifiers and all choices; 0 takes one by chance
+    /// Seed of transaction identifiers and all random choices; 0 picks a random seed
     #[arg(short = 's', value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
-    /// Avalanche: all clients begin at once and send again until they are answered. Lifecycle: -R
-    /// clients join at -r, renew and rebind what they have, leave and come back
+    /// Avalanche: all clients start at once and repeat requests until answered. Lifecycle: -R
+    /// clients join at -r, renew and rebind leases, leave and return
     #[arg(long, value_enum, default_value_t = Scenario::Basic)]
     pub(crate) scenario: Scenario,
-    /// When an avalanche sends again: as the RFCs say, or as perfdhcp does
+    /// Retransmission rule of an avalanche: that of the RFCs or that of perfdhcp
     #[arg(long, value_enum, default_value_t = ResendRule::Rfc)]
     pub(crate) resend: ResendRule,
     /// Seconds between periodic reports
     #[arg(short = 't', value_name = "S", value_parser = positive)]
     pub(crate) report_s: Option<u32>,
-    /// Compare offered addresses too, so that two clients with one are named
+    /// Also compare offered addresses, to find two clients with one address
     #[arg(short = 'u')]
     pub(crate) unique: bool,
     /// Print the version
@@ -149,93 +148,93 @@ pub struct Args {
     /// Program to start with `start` before the run and with `stop` after it
     #[arg(short = 'w', value_name = "PROGRAM")]
     pub(crate) wrapped: Option<PathBuf>,
-    /// Microseconds to wait at most for what is awaited when the run ends [default: until each
-    /// deadline has passed twice]
+    /// Microseconds to wait at most for outstanding answers at the end [default: twice each
+    /// deadline]
     #[arg(short = 'W', value_name = "US")]
     pub(crate) wait_us: Option<u64>,
-    /// Diagnostics: a settings, e why the run ended, i idle turns, l leases, s server identifier, t
+    /// Diagnostics: a settings, e reason of the end, i idle turns, l leases, s server identifier, t
     /// time stamps, T first messages
     #[arg(short = 'x', value_name = "LETTERS", value_parser = letters, default_value = "")]
     pub(crate) diagnostics: String,
-    /// With -Y: for so many seconds first requests say how old they are
+    /// With -Y: number of seconds in which first requests carry their age (secs, elapsed time)
     #[arg(short = 'y', value_name = "S", value_parser = positive)]
     pub(crate) age_for_s: Option<u32>,
-    /// With -y: from this second on
+    /// With -y: second of the run at which that begins
     #[arg(short = 'Y', value_name = "S")]
     pub(crate) age_from_s: Option<u32>,
-    /// Print what perfdhcp prints, line by line
+    /// Print perfdhcp's output, line by line
     #[arg(long)]
     pub(crate) compat: bool,
     /// Write the whole result as JSON to FILE (`-`: standard output, instead of text)
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Lifecycle: how many of the clients' seconds pass in one, so that leases of hours are renewed
-    /// within a run
+    /// Lifecycle: number of the clients' seconds per real second, so that leases of hours are
+    /// renewed within a run
     #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = speed)]
     pub(crate) speed: f64,
-    /// Lifecycle: seconds that a client stays, on average, exponentially distributed [default: for
-    /// ever]
+    /// Lifecycle: mean time in seconds until a client leaves, exponentially distributed [default:
+    /// never]
     #[arg(long, value_name = "S", value_parser = span)]
     pub(crate) stay: Option<f64>,
-    /// Lifecycle: seconds that a client is away, the same
+    /// Lifecycle: mean time in seconds until a client returns, exponentially distributed
     #[arg(long, value_name = "S", default_value_t = 600.0, value_parser = span)]
     pub(crate) away: f64,
-    /// Lifecycle: of the clients that leave, per cent that say so with a RELEASE
+    /// Lifecycle: percentage of leaving clients that send a RELEASE
     #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = percent())]
     pub(crate) releasing: u8,
-    /// Lifecycle: of new leases, per cent that are followed by an INFORM or INFORMATION-REQUEST
+    /// Lifecycle: percentage of new leases followed by an INFORM or INFORMATION-REQUEST
     #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = percent())]
     pub(crate) informing: u8,
-    /// Lifecycle: of new leases, per cent that are declined
+    /// Lifecycle: percentage of new leases that are declined
     #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = percent())]
     pub(crate) declining: u8,
-    /// Show rates, drops and latency bands on the whole terminal while the run lasts, every second or
+    /// Show rates, drops and latency bands on the whole terminal during the run, every second or
     /// every -t
     #[arg(long)]
     pub(crate) live: bool,
-    /// Write the latencies to FILE as an HdrHistogram log, from due and from sent time, each kind of
-    /// exchange under its own tag
+    /// Write latencies to FILE as an HdrHistogram log, from due and from sent time, with a tag for
+    /// each kind of exchange
     #[arg(long, value_name = "FILE")]
     pub(crate) hdr: Option<PathBuf>,
     /// Write the messages sent and received to FILE as a capture, 256 MiB of them at most
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
-    /// Of the messages only those of exchanges that failed, and answers that are nobody's
+    /// With --pcap: write only the messages of failed exchanges, and answers that match no exchange
     #[arg(long, requires = "pcap")]
     pub(crate) pcap_failed: bool,
-    /// A packet in hexadecimal digits to send as DISCOVER or SOLICIT; a second -T as REQUEST
+    /// Packet template in hexadecimal digits for DISCOVER or SOLICIT; a second -T for REQUEST
     #[arg(short = 'T', value_name = "FILE")]
     pub(crate) templates: Vec<PathBuf>,
-    /// Where the second packet has the seconds [default: 8], or of DHCPv6 the elapsed time option
+    /// Offset of the elapsed time in the second packet: secs [default: 8], DHCPv6: its option
     #[arg(short = 'E', value_name = "OFFSET")]
     pub(crate) elapsed_offset: Option<usize>,
-    /// Where the second packet has the requested address option, or of DHCPv6 the association
-    /// [default of DHCPv6: 40]
+    /// Offset of the requested address option in the second packet, DHCPv6: of the identity
+    /// association [default for DHCPv6: 40]
     #[arg(short = 'I', value_name = "OFFSET")]
     pub(crate) address_offset: Option<usize>,
-    /// The last octet of the client in a packet; up to two [default: 33, that of chaddr; 21, that of
-    /// a DUID]
+    /// Offset of the last byte of the client's identity in a packet; up to two [default: 33, that
+    /// of chaddr; 21, that of a DUID]
     #[arg(short = 'O', value_name = "OFFSET")]
     pub(crate) client_offsets: Vec<usize>,
-    /// Where the second packet has the server identifier option [default of DHCPv6: 22]
+    /// Offset of the server identifier option in the second packet [default for DHCPv6: 22]
     #[arg(short = 'S', value_name = "OFFSET")]
     pub(crate) server_offset: Option<usize>,
-    /// Where a packet has the transaction identifier; up to two [default: 4; 1]
+    /// Offset of the transaction identifier in a packet; up to two [default: 4; 1]
     #[arg(short = 'X', value_name = "OFFSET")]
     pub(crate) xid_offsets: Vec<usize>,
     #[command(flatten)]
     pub(crate) frames: FrameArgs,
-    /// Divide the run between `godwit perfdhcp` on these machines, reached over SSH, and put the results
-    /// together; LOCAL is the machine's own address or interface, instead of -l
+    /// Divide the run between `godwit perfdhcp` on these machines, over SSH, and combine the
+    /// results; LOCAL is a machine's own address or interface, instead of -l
     #[arg(long, value_name = "HOST[=LOCAL],...", value_delimiter = ',', value_parser = Host::parse)]
     pub(crate) generators: Vec<Host>,
-    /// How other machines are reached: a program and its arguments, with spaces between them
+    /// Command to reach other machines, split at spaces
     #[arg(long, value_name = "COMMAND", requires = "generators", default_value = SSH)]
     pub(crate) ssh_command: String,
-    /// What starts godwit on them, in the words of a shell there
+    /// Command that starts godwit on them, as a shell there reads it
     #[arg(long, value_name = "COMMAND", requires = "generators", default_value = "godwit")]
     pub(crate) remote_godwit: String,
-    /// Be one of several generators: what to do is told at standard input
+    /// (internal) One of several generators, controlled over standard input
     #[arg(long, hide = true)]
     pub(crate) follow: bool,
     #[arg(skip)]

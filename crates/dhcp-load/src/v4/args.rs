@@ -10,43 +10,42 @@ use crate::args::RunArgs;
 /// The port of servers and relays.
 const SERVER_PORT: u16 = 67;
 
-/// Offer DHCPv4 exchanges to a server on an open-loop schedule, playing the relay
-/// agent of new clients, and account for every exchange.
+/// Send DHCPv4 exchanges at a fixed rate, as the relay agent of new clients, and account for each.
 ///
-/// Exit codes: 0 the run is done; 1 the environment failed; 2 bad arguments; 3 more exchanges were
-/// not completed on time than --max-loss allows, nothing answered at all, or an address was given
-/// to several clients; 130 interrupted (with a valid record).
+/// Exit codes: 0 done; 1 the environment failed; 2 bad arguments; 3 more exchanges than --max-loss
+/// allows were not completed on time, nothing answered at all, or several clients got one address;
+/// 130 interrupted (with a valid record).
 #[derive(Clone, Debug, clap::Parser)]
 #[command(name = "dhcp4")]
 pub struct Args {
-    /// Where requests go; port 67 unless given
+    /// Server address [default port: 67]
     #[arg(long, value_name = "ADDR[:PORT]", value_parser = parse_address)]
     server: SocketAddrV4,
-    /// Own address, which is also the relay address (giaddr); port 67 unless given. Thread t uses
-    /// the address t higher
+    /// Local address, also the relay address (giaddr) [default port: 67]. Thread t uses the address
+    /// plus t
     #[arg(long, value_name = "ADDR[:PORT]", value_parser = parse_address)]
     relay: SocketAddrV4,
     /// A second server, which gets the requests of every other thread
     #[arg(long, value_name = "ADDR[:PORT]", value_parser = parse_address)]
     second_server: Option<SocketAddrV4>,
-    /// An address on the first of the links that clients are on, which the relay names in its
-    /// option 82 (RFC 3527) [default: clients are on the relay's own link]
+    /// Link of the clients, sent in option 82 (RFC 3527): an address on the first one [default: the
+    /// relay's own link]
     #[arg(long, value_name = "ADDR")]
     link_selection: Option<Ipv4Addr>,
-    /// Links that clients are on in turn, networks of 256 addresses
+    /// Number of links that clients use in turn, networks of 256 addresses
     #[arg(long, value_name = "N", default_value_t = 1, requires = "link_selection")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
     links: u32,
-    /// From one of those links to the next, in networks of 256 addresses
+    /// Distance between two of those links, in networks of 256 addresses
     #[arg(long, value_name = "N", default_value_t = 1, requires = "link_selection")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
     link_step: u32,
-    /// Clients give their leases back at once, so that as many addresses are free as before;
-    /// whether an address is given twice is then not checked, and --leases lists none
+    /// Release each lease at once, so that the pool stays as free as before. Duplicate addresses
+    /// are then not detected, and --leases lists none
     #[arg(long)]
     release: bool,
-    /// Clients renew their leases at once: an exchange has two messages more, and is complete with the
-    /// ACK of the renewal
+    /// Renew each lease at once: an exchange has two more messages, and ends with the ACK of the
+    /// renewal
     #[arg(long, conflicts_with = "release")]
     renew: bool,
     #[command(flatten)]

@@ -25,54 +25,54 @@ enum Associations {
     NaPd,
 }
 
-/// Offer DHCPv6 exchanges to a server on an open-loop schedule, playing the relay
-/// agents of new clients or the clients themselves, and account for every exchange.
+/// Send DHCPv6 exchanges at a fixed rate, as relay agents of new clients or as the clients, and
+/// account for each.
 ///
-/// Exit codes: 0 the run is done; 1 the environment failed; 2 bad arguments; 3 more exchanges were
-/// not completed on time than --max-loss allows, nothing answered at all, or an address was given
-/// to several clients; 130 interrupted (with a valid record).
+/// Exit codes: 0 done; 1 the environment failed; 2 bad arguments; 3 more exchanges than --max-loss
+/// allows were not completed on time, nothing answered at all, or several clients got one address;
+/// 130 interrupted (with a valid record).
 #[derive(Clone, Debug, clap::Parser)]
 #[command(name = "dhcp6")]
 #[command(group = clap::ArgGroup::new("access").required(true).args(["relay", "direct"]))]
 pub struct Args {
-    /// Where requests go; port 547 unless given [default with --direct: ff02::1:2]
+    /// Server address [default port: 547; default with --direct: ff02::1:2]
     #[arg(long, value_name = "ADDR|[ADDR]:PORT", value_parser = parse_server)]
     #[arg(required_unless_present = "direct")]
     server: Option<SocketAddrV6>,
-    /// Own addresses of relay agents; port 547 unless given. With one, thread t uses the address t
-    /// higher; otherwise give one for each thread, or any number to one thread
+    /// Local addresses of relay agents [default port: 547]. With one address, thread t uses the
+    /// address plus t; otherwise give one per thread, or any number for one thread
     #[arg(long, value_name = "ADDR|[ADDR]:PORT", value_parser = parse_server)]
     #[arg(value_delimiter = ',')]
     relay: Vec<SocketAddrV6>,
     /// Link addresses in relayed messages, which clients use in turn [default: the relay's]
     #[arg(long, value_name = "ADDR", value_delimiter = ',', conflicts_with = "direct")]
     link_address: Vec<Ipv6Addr>,
-    /// So many link addresses from each of --link-address on, in networks of 64 bits
+    /// Number of link addresses after each --link-address, in networks of 64 bits
     #[arg(long, value_name = "N", default_value_t = 1, requires = "link_address")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
     links: u32,
-    /// From one of those links to the next, in networks of 64 bits
+    /// Distance between two of those links, in networks of 64 bits
     #[arg(long, value_name = "N", default_value_t = 1, requires = "link_address")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
     link_step: u32,
-    /// Play clients on the link of this interface, without a relay agent
+    /// Act as clients on the link of this interface, without a relay agent
     #[arg(long, value_name = "INTERFACE", conflicts_with = "interface")]
     direct: Option<String>,
     /// The clients' port with --direct
     #[arg(long, value_name = "PORT", default_value_t = CLIENT_PORT)]
     client_port: u16,
-    /// What clients ask for
+    /// Lease types to request
     #[arg(long, value_enum, default_value_t = Associations::Na)]
     ia: Associations,
-    /// Identity associations of each kind in one message
+    /// Number of identity associations of each type per message
     #[arg(long, value_name = "N", default_value_t = 1)]
     ias: u8,
-    /// Ask for leases without REQUEST (Rapid Commit); a server that does not do that is answered
-    /// with a REQUEST as usual
+    /// Request leases without REQUEST (Rapid Commit); if the server does not support it, REQUEST
+    /// follows as usual
     #[arg(long)]
     rapid_commit: bool,
-    /// Clients renew their leases at once: an exchange has two messages more, and is complete with the
-    /// REPLY to the RENEW
+    /// Renew each lease at once: an exchange has two more messages, and ends with the REPLY to the
+    /// RENEW
     #[arg(long)]
     renew: bool,
     #[command(flatten)]

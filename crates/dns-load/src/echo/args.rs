@@ -21,8 +21,8 @@ pub struct Args {
     #[arg(long, short = 'l', value_name = "HOST:PORT", default_value = "127.0.0.1:8053",
         value_parser = netio::resolve::with_port)]
     listen: SocketAddr,
-    /// Take queries for that address off this interface itself and answer in frames (AF_PACKET), past
-    /// UDP of the kernel; takes root, or CAP_NET_RAW
+    /// Read queries from this interface and answer in frames (AF_PACKET), bypassing the kernel's
+    /// UDP (needs root or CAP_NET_RAW)
     #[arg(long, value_name = "INTERFACE", conflicts_with_all = ["threads", "capacity", "delay", "segmentation"])]
     interface: Option<String>,
     /// Threads, each with its own socket (SO_REUSEPORT)
@@ -31,48 +31,48 @@ pub struct Args {
     /// Processors to bind the threads to, in turn
     #[arg(long, value_name = "N,N...", value_delimiter = ',')]
     cpus: Vec<usize>,
-    /// Queries that a system call takes at most, and answers that one sends; 1 takes each by itself
+    /// Queries per receive call, and answers per send call, at most; 1 handles each by itself
     #[arg(long, value_name = "N", default_value_t = BATCH_MAX as u32, conflicts_with_all = ["segmentation", "interface"],
         value_parser = clap::value_parser!(u32).range(1..=BATCH_MAX as i64))]
     batch: u32,
-    /// Never sleep
+    /// Poll sockets without sleeping
     #[arg(long)]
     busy: bool,
-    /// Take queries in groups where the kernel joins them and answer in groups (UDP_GRO, UDP_SEGMENT);
-    /// interface counters count a group as one frame
+    /// Receive queries in groups where the kernel joins them, and answer in groups (UDP_GRO,
+    /// UDP_SEGMENT); interface counters count a group as one frame
     #[arg(long)]
     segmentation: bool,
-    /// Where chance comes from
+    /// Seed of the random faults
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Answer so many queries per second, all threads together, and drop what is more
+    /// Answer at most N queries per second, all threads together, and drop the others
     #[arg(long, value_name = "N", conflicts_with = "delay", value_parser = capacity)]
     capacity: Option<f64>,
-    /// With --capacity, queries that wait at most, in each thread
+    /// With --capacity: largest number of waiting queries per thread
     #[arg(long, value_name = "N", default_value_t = 0, requires = "capacity")]
     queue: u32,
-    /// Give no answer
+    /// Share of queries without an answer
     #[arg(long, value_name = "SHARE", default_value = "0")]
     drop: Share,
-    /// Answer twice
+    /// Share of queries that are answered twice
     #[arg(long, value_name = "SHARE", default_value = "0")]
     duplicate: Share,
-    /// Answer so many milliseconds late
+    /// Delay answers by MS milliseconds
     #[arg(long, value_name = "MS[=SHARE]", value_parser = delay)]
     delay: Option<(u64, Share)>,
     /// Answer with a response code, like SERVFAIL
     #[arg(long, value_name = "CODE[=SHARE]", value_parser = rcode)]
     rcode: Option<(Rcode, Share)>,
-    /// Set TC and leave everything behind the question out
+    /// Share of answers with TC set and nothing after the question
     #[arg(long, value_name = "SHARE", default_value = "0")]
     truncate: Share,
-    /// Answer another question
+    /// Share of answers with another question
     #[arg(long, value_name = "SHARE", default_value = "0")]
     wrong: Share,
-    /// Cut the last octet of the answer off
+    /// Share of answers without their last byte
     #[arg(long, value_name = "SHARE", default_value = "0")]
     malformed: Share,
-    /// Say what it did as JSON
+    /// Print the final counts as JSON
     #[arg(long)]
     json: bool,
 }

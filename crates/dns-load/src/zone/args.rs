@@ -12,7 +12,7 @@ use crate::failed;
 /// The flags.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// What the zone is made from: the number that `godwit dns load --zone-like` is given
+    /// Seed of the zone: the number for `godwit dns load --zone-like`
     #[arg(long, value_name = "N")]
     seed: u64,
     #[command(flatten)]
@@ -23,7 +23,7 @@ pub struct Args {
     /// Write the queries to FILE, in dnsperf's format
     #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
-    /// Write what each query must be answered with to FILE, a line each
+    /// Write the expected answer of each query to FILE, one per line
     #[arg(long, value_name = "FILE")]
     expected: Option<PathBuf>,
 }

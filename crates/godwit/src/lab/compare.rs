@@ -10,41 +10,41 @@ use measure::compare::GateVerdict;
 
 use super::{print, print_json, print_line};
 
-/// Compare two stored results: is B another than A, by how much, and may one say so at all?
+/// Compare two stored runs, with confidence intervals; refuses when they are not comparable.
 ///
-/// With B alone, A is the pinned baseline of its plan (`godwit lab pin`). With --margin the comparison
-/// can gate a merge: the highest rate and leases per processor second of each server, as shares of the
-/// limit responder's where that was measured, are judged by their 95 % intervals. A figure has regressed
-/// when its whole interval lies beyond the margin; it is undecided, and no regression, when the interval
+/// With B alone, A is the pinned baseline of its plan (`godwit lab pin`). With --margin it can gate
+/// merges: the highest rate and the leases per processor second of each server, as shares of the
+/// limit responder's if measured, are judged by their 95 % intervals. A figure has regressed if its
+/// whole interval lies beyond the margin; it is undecided, and no regression, if the interval
 /// reaches across it.
 ///
-/// Exit codes: 0 compared, also with --force, and no regression; 1 the page cannot be written; 2 not a
-/// result folder, or no baseline; 3 not comparable (the reasons are on the standard error output), or a
+/// Exit codes: 0 compared, also with --force, and no regression; 1 the page cannot be written; 2
+/// not a result folder, or no baseline; 3 not comparable (reasons on standard error), or a
 /// regression beyond the margin, or with --strict undecided.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "godwit lab compare [OPTIONS] [A] B")]
 pub(crate) struct Args {
-    /// What to compare with (A), unless that is the baseline, and what to compare (B): result folders, by
-    /// their paths or as `godwit lab list` names them
+    /// Runs A (unless it is the baseline) and B: paths of result folders, or names of `godwit lab
+    /// list`
     #[arg(required = true, num_args = 1..=2, value_name = "RUN")]
     runs: Vec<PathBuf>,
-    /// Tell a regression: B is worse by more than this
+    /// Exit with 3 if B is worse than A by more than this percentage
     #[arg(long, value_name = "PERCENT", value_parser = margin_percent, conflicts_with = "force",
         allow_negative_numbers = true)]
     margin: Option<f64>,
-    /// Judge these servers only [default: all that are in both]
+    /// Judge only these servers [default: all that both runs have]
     #[arg(long = "server", value_name = "NAME", value_delimiter = ',', requires = "margin")]
     servers: Vec<String>,
-    /// What cannot be told by the intervals counts as a regression
+    /// Treat undecided figures as regressions
     #[arg(long, requires = "margin")]
     strict: bool,
-    /// Show the figures in spite of reasons against it, marked
+    /// Show figures, marked, although the runs are not comparable
     #[arg(long)]
     force: bool,
-    /// Where the page goes [default: compare.html in folder B]
+    /// Path of the page [default: compare.html in folder B]
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Where stored runs and their baselines are
+    /// Folder of stored runs and baselines
     #[arg(long, value_name = "FOLDER", default_value = "results")]
     results: PathBuf,
     /// Print the comparison as JSON

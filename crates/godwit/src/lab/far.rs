@@ -11,30 +11,31 @@ use lab::LabError;
 use lab::hosts::{Held, attend, hold};
 use testbed::Side;
 
-/// Run and sample a program for a lab on another machine, for as long as standard input is open.
+/// (internal) Run and sample a program for a lab on another machine; ends with standard input.
 ///
-/// A lab whose plan has `[hosts]` starts this by SSH. Samples go to standard output, a line each.
+/// A lab whose plan has `[hosts]` starts this over SSH. Samples go to standard output, one per
+/// line.
 ///
-/// Exit codes: that of the program, 128 and the number of the signal that ended it; 1 it cannot be started;
-/// 2 bad arguments.
+/// Exit codes: that of the program, or 128 plus the signal that ended it; 1 it cannot be started; 2
+/// bad arguments.
 #[derive(Debug, clap::Args)]
 pub(super) struct HoldArgs {
-    /// Whose part the program plays
+    /// Role of the program
     #[arg(long, value_enum)]
     side: Part,
-    /// Where it takes datagrams
+    /// Address at which it receives datagrams
     #[arg(long, value_name = "ADDRESS:PORT")]
     address: SocketAddr,
     /// The interface that has the address
     #[arg(long, value_name = "NAME")]
     interface: String,
-    /// The processor that it is kept to
+    /// Processor to run it on
     #[arg(long, value_name = "N")]
     processor: usize,
-    /// Milliseconds from one sample to the next
+    /// Milliseconds between two samples
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=60_000))]
     interval_ms: u64,
-    /// Where the program's outputs go
+    /// Folder for the program's output
     #[arg(long, value_name = "FOLDER")]
     folder: PathBuf,
     /// The program and its arguments
@@ -45,9 +46,9 @@ pub(super) struct HoldArgs {
 /// Whose part a program plays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Part {
-    /// What is measured
+    /// Server under test
     Server,
-    /// What measures
+    /// Load generator
     Generator,
 }
 

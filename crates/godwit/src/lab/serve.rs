@@ -11,17 +11,16 @@ use crate::signals;
 
 /// Show stored runs in a browser on this machine.
 ///
-/// They can be listed and filtered, pinned as baselines, compared, drawn over time and opened, and a run
-/// that goes on can be followed. It listens on 127.0.0.1 only; whoever has an account on this machine can
-/// look, and pin.
+/// List, filter, pin, compare and open runs, draw them over time, and follow a running one. Listens
+/// on 127.0.0.1 only; every account of this machine can look, and pin.
 ///
-/// Exit codes: 0 ended by SIGINT or SIGTERM; 1 the port cannot be used; 2 there is no such folder.
+/// Exit codes: 0 ended by SIGINT or SIGTERM; 1 the port cannot be used; 2 no such folder.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The port; 0 for any that is free
+    /// Port; 0 picks a free one
     #[arg(long, value_name = "PORT", default_value_t = 8067)]
     port: u16,
-    /// Where stored runs are
+    /// Folder of stored runs
     #[arg(long, value_name = "FOLDER", default_value = "results")]
     results: PathBuf,
 }

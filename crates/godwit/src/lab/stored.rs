@@ -8,18 +8,18 @@ use lab::{LabError, stored};
 
 use super::{print, print_json, print_line};
 
-/// List the stored runs, newest first.
+/// List stored runs, newest first.
 ///
-/// Shown are when each began, which plan and commit it was, which servers and their highest rates. The
-/// baseline of a plan has a star.
+/// Shows start time, plan, commit, servers and their highest rates. A star marks the baseline of a
+/// plan.
 ///
-/// Exit codes: 0 listed, also when there is none; 2 there is no such folder.
+/// Exit codes: 0 listed, also if there are none; 2 no such folder.
 #[derive(Debug, clap::Args)]
 pub(super) struct ListArgs {
-    /// Only runs that have each of these words in their name, plan, title, commit or among their servers;
-    /// also `pinned` and `unfinished`
+    /// List only runs with each of these words in name, plan, title, commit or servers; also
+    /// `pinned`, `running` and `unfinished`
     words: Vec<String>,
-    /// Where stored runs are
+    /// Folder of stored runs
     #[arg(long, value_name = "FOLDER", default_value = "results")]
     results: PathBuf,
     /// Print as JSON
@@ -39,19 +39,19 @@ pub(super) fn list(args: &ListArgs) -> Result<ExitCode, LabError> {
 
 /// Make a stored run the baseline of its plan.
 ///
-/// `godwit lab compare` takes it when only one run is named.
+/// `godwit lab compare RUN` compares with the baseline.
 ///
-/// Exit codes: 0 done; 1 the file `baselines.json` in the results folder cannot be written; 2 not a
-/// result folder, or nothing to take away.
+/// Exit codes: 0 done; 1 `baselines.json` in the results folder cannot be written; 2 not a result
+/// folder, or no baseline to remove.
 #[derive(Debug, clap::Args)]
 pub(super) struct PinArgs {
-    /// A result folder: a path, or a name as `godwit lab list` has it
+    /// Result folder: a path, or a name of `godwit lab list`
     #[arg(value_name = "RUN", required_unless_present = "remove")]
     run: Option<PathBuf>,
-    /// Take the baseline of a plan away instead
+    /// Remove the baseline of a plan instead
     #[arg(long, value_name = "PLAN", conflicts_with = "run")]
     remove: Option<String>,
-    /// Where stored runs are
+    /// Folder of stored runs
     #[arg(long, value_name = "FOLDER", default_value = "results")]
     results: PathBuf,
 }
@@ -69,25 +69,26 @@ pub(super) fn pin(args: &PinArgs) -> Result<ExitCode, LabError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Draw what the servers of a plan reached over the stored runs.
+/// Draw the results of a plan over its stored runs.
 ///
-/// The page has the highest rate with its interval, and leases per processor second, by run and commit.
+/// The page has the highest rate with its interval, and leases per processor second, by run and
+/// commit.
 ///
-/// Exit codes: 0 drawn; 1 the page cannot be written; 2 there is no run of that plan, or no such folder.
+/// Exit codes: 0 drawn; 1 the page cannot be written; 2 no run of that plan, or no such folder.
 #[derive(Debug, clap::Args)]
 pub(super) struct TrendArgs {
     /// The name of a plan
     plan: String,
-    /// Draw these servers only [default: all]
+    /// Draw only these servers [default: all]
     #[arg(long = "server", value_name = "NAME", value_delimiter = ',')]
     servers: Vec<String>,
-    /// Only the last so many runs
+    /// Draw only the last N runs
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     last: Option<u32>,
-    /// Where the page goes [default: trend-PLAN.html in the results folder]
+    /// Path of the page [default: trend-PLAN.html in the results folder]
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Where stored runs are
+    /// Folder of stored runs
     #[arg(long, value_name = "FOLDER", default_value = "results")]
     results: PathBuf,
     /// Print as JSON

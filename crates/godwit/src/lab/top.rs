@@ -14,49 +14,48 @@ use netio::Screen;
 use super::{print, print_line};
 use crate::signals;
 
-/// Show which functions a server that runs spends its time in, live.
+/// Show live which functions a running server spends its time in.
 ///
-/// Samples are taken by perf (Debian's package linux-perf), of the process and all that it started, for
-/// --interval seconds, over and over. SELF is the share of samples taken in a function itself, TOTAL
-/// that of samples taken in it or in what it called. The kernel's part needs root, or
-/// kernel.perf_event_paranoid at 1 or less.
+/// perf (Debian's package linux-perf) samples the process and its children for --interval seconds,
+/// repeatedly. SELF is the share of samples in a function itself, TOTAL that in it or in functions
+/// that it called. The kernel's part needs root, or kernel.perf_event_paranoid at 1 or less.
 ///
-/// Exit codes: 0 ended by --count, SIGINT or SIGTERM; 1 failed at run time: no perf, no permission, the
-/// server has ended; 2 bad arguments, or no such server.
+/// Exit codes: 0 ended by --count, SIGINT or SIGTERM; 1 failed at run time: no perf, no permission,
+/// the server has ended; 2 bad arguments, or no such server.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// A server by the lab's name (bind, kea, echo, godwit, ...) or by its program's name
+    /// Server: a name of the lab (bind, kea, echo, godwit, ...) or the name of a program
     #[arg(value_name = "SERVER", required_unless_present = "pid")]
     server: Option<String>,
-    /// A server by the number of its process
+    /// Process ID of a server
     #[arg(long, value_name = "N", conflicts_with = "server")]
     pid: Option<u32>,
-    /// End after so many looks
+    /// End after N intervals
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// Seconds of samples in each look
+    /// Sampling time of each interval, in seconds
     #[arg(short, long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
     interval: f64,
-    /// Functions that are shown
+    /// Number of functions to show
     #[arg(long, value_name = "COUNT", default_value_t = 20)]
     rows: usize,
-    /// Samples per second of each thread that runs
+    /// Samples per second of each running thread
     #[arg(long, value_name = "HZ", default_value_t = 499, value_parser = clap::value_parser!(u32).range(1..=50_000))]
     frequency: u32,
-    /// What makes the kernel take a sample
+    /// Event that triggers a sample
     #[arg(long, value_name = "EVENT", default_value = "auto")]
     event: EventArg,
-    /// How callers are found
+    /// Method to find callers
     #[arg(long, value_name = "HOW", default_value = "dwarf")]
     call_graph: CallGraphArg,
-    /// Print each look as JSON, a line each
+    /// Print each interval as JSON, one per line
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum EventArg {
-    /// Cycles, or cpu-clock where the machine has no hardware counters
+    /// Cycles, or cpu-clock on a machine without hardware counters
     Auto,
     /// The processor's counter of cycles
     Cycles,
@@ -66,9 +65,9 @@ enum EventArg {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum CallGraphArg {
-    /// By a copy of the stack: works with packages as they are
+    /// Copy of the stack: works with packages as they are
     Dwarf,
-    /// By a register, for programs that were built so; cheaper
+    /// Frame pointer register, for programs built with it; costs less
     FramePointer,
 }
 
