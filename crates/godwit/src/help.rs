@@ -212,7 +212,11 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("netem off", &["godwit netem off --between eth1 eth2"]),
     (
         "trafgen",
-        &["godwit trafgen --dry-run packets.cfg", "godwit trafgen -o eth1 -n 1000 packets.cfg"],
+        &[
+            "godwit trafgen -i packets.cfg --dry-run -n 3",
+            "godwit trafgen -i packets.cfg -o eth1 -n 1000",
+            "godwit trafgen -o eth1 -b 10kpps '{ ipv4(da=192.0.2.1, ttl=64), udp(dp=7) }'",
+        ],
     ),
     ("ifpps", &["godwit ifpps eth0", "godwit ifpps eth0 --csv --loop > eth0.dat"]),
     ("cpustat", &["godwit cpustat 1", "godwit cpustat -p 4711 1 10 --json"]),

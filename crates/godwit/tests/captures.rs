@@ -1,6 +1,6 @@
-//! Captures of every link type and every cut: the queries that `godwit dns load -d` asks and the
-//! DISCOVERs that `godwit perfdhcp --shape replay:` repeats against the messages that tshark finds,
-//! and each packet counted. `captures/differs.toml` states why some are not equal.
+//! Captures of every link type and every cut: the queries that `godwit dns load -d` asks, those among
+//! the frames that `godwit trafgen -i` sends, and the DISCOVERs that `godwit perfdhcp --shape replay:`
+//! repeats, against the messages that tshark finds, and each packet counted. `captures/differs.toml` states why some are not equal.
 
 mod corpus;
 
@@ -13,6 +13,8 @@ use std::process::{Command, Output, Stdio};
 use crate::common::recorder::Recorder;
 use crate::common::{TempFolder, free_port, require};
 use corpus::Capture;
+use packet_wire::captured;
+use packet_wire::pcap::Reader;
 
 const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
 
@@ -125,6 +127,35 @@ fn repeated(file: &Path) -> u64 {
     sent.unwrap_or_else(|| panic!("{}: {status}\n{out}\n{err}", file.display()))
 }
 
+/// Returns the names of the queries among the frames that `trafgen` sends of the capture, how many
+/// frames those are, and its warnings.
+fn sent_by_trafgen(file: &Path) -> (Vec<String>, u64, String) {
+    let [copy, written] = ["pcap", "sent.pcap"].map(|end| file.with_extension(end));
+    fs::copy(file, &copy).expect("the folder can be written");
+    let Output { status, stderr, .. } = Command::new(GODWIT)
+        .args(["trafgen", "--json", "-i"])
+        .arg(&copy)
+        .arg("-o")
+        .arg(&written)
+        .output()
+        .expect("the binary starts");
+    let said = String::from_utf8_lossy(&stderr).into_owned();
+    if said.contains("has no packets to send") {
+        assert_eq!(status.code(), Some(2), "{said}");
+        return (Vec::new(), 0, said);
+    }
+    assert!(status.success(), "{}: {said}", file.display());
+    let octets = fs::read(written).expect("it was written");
+    let records = Reader::new(&octets).expect("a capture");
+    let records: Vec<_> = records.map(|record| record.expect("a packet")).collect();
+    let datagrams = records.iter().filter_map(|record| captured::datagram(record).ok());
+    let queries = datagrams.filter(|datagram| datagram.destination.port() == 53);
+    // Shorter payloads are no messages.
+    let queries = queries.filter(|datagram| datagram.payload.len() > 12);
+    let names = queries.map(|datagram| name_of(&datagram.payload[2..])).collect();
+    (names, records.len() as u64, said)
+}
+
 /// The packets of a capture of which the sentence in `said` tells what became of them, and all of
 /// them.
 fn counted(said: &str) -> Option<(u64, u64)> {
@@ -169,9 +200,13 @@ fn each_capture_is_read_as_tshark_reads_it_or_states_why_not() {
     for (index, capture) in captures.iter().enumerate() {
         let (name, file) = (&capture.name, folder.path().join(&capture.name));
         let (queries, said) = asked(&file);
+        let (sent, frames, warnings) = sent_by_trafgen(&file);
+        if sent != queries {
+            wrong.push(format!("{name}: asked {queries:?}, sent by trafgen {sent:?}: {warnings}"));
+        }
         // Nothing is said when all packets are used.
         let used = queries.len() as u64;
-        let (counted, all) = counted(&said).unwrap_or((used, used));
+        let (accounted, all) = counted(&said).unwrap_or((used, used));
         let ours = Messages { queries, discovers: repeated(&file) };
         discovers += ours.discovers;
         let theirs = Messages {
@@ -185,8 +220,12 @@ fn each_capture_is_read_as_tshark_reads_it_or_states_why_not() {
         // Capinfos counts none of a link that it does not know.
         let expected =
             packets.get(name).copied().or_else(|| differs.contains_key(name).then_some(all));
-        if counted != all || expected != Some(all) {
+        if accounted != all || expected != Some(all) {
             wrong.push(format!("{name}: capinfos counts {expected:?} packets, ours: {said}"));
+        }
+        // Nothing is said when all packets are sent.
+        if counted(&warnings).unwrap_or((frames, frames)) != (all, all) {
+            wrong.push(format!("{name}: {all} packets, {frames} sent by trafgen: {warnings}"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -340,6 +340,59 @@ fn a_dry_run_shows_frames_and_needs_no_right() {
 }
 
 #[test]
+fn the_examples_of_the_help_work() {
+    let folder = TempFolder::new("trafgen-examples");
+    fs::write(folder.path().join("packets.cfg"), PACKET).expect("the folder can be written");
+    let help = String::from_utf8(trafgen(&["--help"]).stdout).expect("plain text");
+    let (_, examples) = help.split_once("Examples:\n").expect("there are some");
+    let lines: Vec<&str> = examples.lines().map(str::trim).collect();
+    assert!(lines.len() >= 3, "{help}");
+    for line in lines {
+        // Frames are shown here, since there is no such interface.
+        let line = line.replace("godwit", GODWIT).replace("-o eth1", "--dry-run");
+        let mut command = Command::new("sh");
+        let output = command.args(["-c", &line]).current_dir(folder.path()).output();
+        let output = output.expect("a shell starts");
+        assert!(output.status.success(), "{line}: {output:?}");
+    }
+}
+
+#[test]
+fn packet_text_may_be_parted_by_the_shell() {
+    let frames = |words: &[&str]| {
+        let output = trafgen(&[&["--dry-run", "--json", "-n", "1"], words].concat());
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).expect("plain text")
+    };
+    assert_eq!(frames(&["{", "1,", "2", "}"]), frames(&["{ 1, 2 }"]));
+    let (text, code) = said(&trafgen(&["--dry-run", "Cargo.toml"]));
+    assert!(text.contains("write `-i Cargo.toml`"), "{text}");
+    assert_eq!(code, Some(2));
+}
+
+#[test]
+fn with_json_nothing_but_documents_is_on_the_standard_output() {
+    let folder = TempFolder::new("trafgen-json");
+    for name in ["a.cfg", "a.pcap"] {
+        let file = folder.path().join(name);
+        let file = file.to_str().expect("plain text");
+        let output = trafgen(&["--json", "-V", "-J", "-n", "3", "-E", "1", "-o", file, PACKET]);
+        let lines: Vec<Value> = String::from_utf8_lossy(&output.stdout)
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("a document a line"))
+            .collect();
+        let [report] = &lines[..] else { panic!("{lines:?}") };
+        let [schema, kind] = ["schema", "kind"].map(|name| report[name].as_str());
+        assert_eq!((schema, kind), (Some("godwit.trafgen.v1"), Some("total")));
+        assert_eq!((&report["sent"], &report["sent_bytes"]), (&3.into(), &246.into()));
+        let (text, _) = said(&output);
+        assert!(text.contains("-J changes nothing") && text.contains("packet 1, 82"), "{text}");
+    }
+    let output = trafgen(&["--dry-run", "-V", "-J", "-n", "1", PACKET]);
+    assert!(String::from_utf8_lossy(&output.stdout).starts_with("-J changes nothing"));
+}
+
+#[test]
 fn mistakes_are_one_message_each_and_end_with_2() {
     let (text, code) = said(&trafgen(&["-o", "nosuch0", "{ udp() }"]));
     assert!(text.contains("interface nosuch0") && text.contains("lo"), "{text}");

@@ -17,9 +17,9 @@ use crate::path::PathKind;
 /// packet file or a missing interface.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Packet text
+    /// Packet text; words that the shell has parted are joined by blanks
     #[arg(value_name = "PACKET", conflicts_with = "input", required_unless_present_any = ["input", "example", "version"])]
-    pub(crate) packet: Option<String>,
+    pub(crate) packet: Vec<String>,
     /// Packet file, `-` for standard input, or a capture (*.pcap*, pcapng too) to send with its
     /// times
     #[arg(short = 'i', long = "in", short_alias = 'c', alias = "conf", value_name = "FILE")]

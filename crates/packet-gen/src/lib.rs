@@ -11,6 +11,7 @@
 //! packet(7), docs/book/trafgen.md.
 
 mod args;
+mod capture;
 mod decode;
 mod error;
 mod flows;

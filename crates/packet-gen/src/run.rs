@@ -1,10 +1,14 @@
 //! From flags to frames: reads the input, opens the output, shows, writes or sends.
 
+use std::fmt::Write as _;
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use netio::frame::transmit_queues;
 use netio::interface::{self, Interface};
 use netio::signal::Signals;
+use packet_wire::link;
+use packet_wire::pcap::LINK_ETHERNET;
 
 use crate::args::{Args, Cpus};
 use crate::decode;
@@ -14,7 +18,7 @@ use crate::language::{Device, Settings};
 use crate::output;
 use crate::pace::{Rate, Schedule, Segment};
 use crate::path::{PathKind, PathOptions};
-use crate::report::SmokeTest;
+use crate::report::{Report, SCHEMA, SmokeTest};
 use crate::send::{self, Sending};
 use crate::stream::Stream;
 
@@ -108,41 +112,88 @@ pub(crate) fn run(args: &Args) -> Result<(), GeneratorError> {
         device: output.device(),
         is_to_file: !matches!(output, Output::Interface(_)),
     };
-    let source = match (&args.packet, &args.input) {
-        (Some(text), _) => Source::Text(text.clone()),
-        (None, input) => Source::File(input.clone().unwrap_or_default()),
-    };
+    let source = source(args)?;
     let input = source.read(&settings)?;
-    if !input.program.warnings.is_empty() {
-        netio::stderr::print_line(format_args!(
-            "warning: {}",
-            source.shown(&input.program.warnings)
-        ));
-    }
+    warn(&source, &input);
     let schedule = schedule(args, &input);
     // In the reference every worker begins with the same numbers.
     let random = input.program.random.clone();
     let mut stream = Stream::new(&input.program, None, random, args.is_shuffled);
     let count = args.count.filter(|count| *count > 0);
     let all = count.or_else(|| schedule.frames()).unwrap_or(input.program.packets.len() as u64);
+    if args.verbose {
+        explain(args, &describe_switches(args))?;
+    }
     if args.dry_run {
         return dry_run(args, &mut stream, all);
     }
     if args.verbose {
-        describe_switches(args)?;
-        describe(&input)?;
+        explain(args, &describe(&input))?;
     }
     let begins_ns = u64::try_from(now.as_nanos()).unwrap_or(0);
-    let written = match output {
-        Output::Capture(name) => output::capture(&name, &mut stream, &schedule, all, begins_ns)?,
-        Output::Text(name) => output::text(&name, &mut stream, all)?,
+    let (name, (sent, sent_bytes)) = match output {
+        Output::Capture(name) => {
+            let written = output::capture(&name, &mut stream, &schedule, all, begins_ns)?;
+            (name, written)
+        }
+        Output::Text(name) => {
+            let written = output::text(&name, &mut stream, all)?;
+            (name, written)
+        }
         Output::Interface(interface) => {
             return send(args, &settings, &input, schedule, &interface);
         }
         Output::Nowhere => return Ok(()),
     };
     announce(args, &input)?;
-    say(&format!("\n{:12} packets outgoing\n{:12} bytes outgoing\n", written.0, written.1))
+    let written =
+        Report { output: name, seed: settings.seed, sent, sent_bytes, ..Report::default() };
+    tell_of_file(args, written)
+}
+
+/// Prints what was written to a file.
+fn tell_of_file(args: &Args, written: Report) -> Result<(), GeneratorError> {
+    let Report { sent, sent_bytes, .. } = written;
+    if !args.json {
+        return say(&format!("\n{sent:12} packets outgoing\n{sent_bytes:12} bytes outgoing\n"));
+    }
+    let [schema, kind, path] = [SCHEMA, "total", "file"].map(str::to_owned);
+    say(&format!("{}\n", json(&Report { schema, kind, path, ..written })?))
+}
+
+/// Prints what may not be meant, and what of a capture is not sent.
+fn warn(source: &Source, input: &Input) {
+    let warnings = &input.program.warnings;
+    if !warnings.is_empty() {
+        netio::stderr::print_line(format_args!("warning: {}", source.shown(warnings)));
+    }
+    for notice in &input.notices {
+        netio::stderr::print_line(format_args!("warning: {}: {notice}", source.name()));
+    }
+}
+
+/// Returns where packets come from.
+fn source(args: &Args) -> Result<Source, GeneratorError> {
+    if let Some(input) = &args.input {
+        return Ok(Source::File(input.clone()));
+    }
+    // As in the reference, words that the shell has parted are one text.
+    let text = args.packet.join(" ");
+    if !text.contains('{') && Path::new(&text).is_file() {
+        let message = format!("{text} is a file and no packet text; write `-i {text}`");
+        return Err(GeneratorError::Usage(message));
+    }
+    Ok(Source::Text(text))
+}
+
+/// Prints what `-V` asks for: with `--json` to the standard error, so that the standard output has
+/// documents alone.
+fn explain(args: &Args, text: &str) -> Result<(), GeneratorError> {
+    if args.json {
+        netio::stderr::print(text);
+        return Ok(());
+    }
+    say(text)
 }
 
 /// Names what to write in the place of switches that are refused.
@@ -159,8 +210,9 @@ fn check_refused(args: &Args) -> Result<(), GeneratorError> {
     Err(GeneratorError::Usage(message.to_owned()))
 }
 
-/// Names the switches that were taken and change nothing.
-fn describe_switches(args: &Args) -> Result<(), GeneratorError> {
+/// Names the switches that were taken and change nothing, a line each.
+fn describe_switches(args: &Args) -> String {
+    let mut text = String::new();
     for (is_given, switch, why) in [
         (args.kernel_pull.is_some(), "-k", "frames are handed over when they are due"),
         (args.prio_high, "-H", "`chrt` and `nice` set priorities"),
@@ -169,10 +221,11 @@ fn describe_switches(args: &Args) -> Result<(), GeneratorError> {
         (args.notouch_irq, "-Q", "interrupts are never moved"),
     ] {
         if is_given {
-            say(&format!("{switch} changes nothing: {why}\n"))?;
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{switch} changes nothing: {why}");
         }
     }
-    Ok(())
+    text
 }
 
 fn check_segmentation(args: &Args, output: &Output) -> Result<(), GeneratorError> {
@@ -265,21 +318,32 @@ fn announce(args: &Args, input: &Input) -> Result<(), GeneratorError> {
     ))
 }
 
-fn describe(input: &Input) -> Result<(), GeneratorError> {
+/// Describes each packet of the input.
+fn describe(input: &Input) -> String {
+    let mut text = String::new();
     for (number, packet) in input.program.packets.iter().enumerate() {
         let kind = if packet.is_dynamic() { "changes from frame to frame" } else { "stays" };
         let cpus = match packet.cpus {
             Some((first, last)) => format!(", processors {first} to {last}"),
             None => String::new(),
         };
-        say(&format!(
-            "packet {}, {} bytes, {kind}{cpus}\n{}\n",
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "packet {}, {} bytes, {kind}{cpus}\n{}",
             number + 1,
             packet.octets.len(),
             decode::describe(&packet.octets)
-        ))?;
+        );
     }
-    Ok(())
+    text
+}
+
+/// Returns true for a frame that carries an IP packet whose time to live or hop limit is 0.
+fn is_expired(frame: &[u8]) -> bool {
+    let Ok(packet) = link::ip_packet(LINK_ETHERNET, frame) else { return false };
+    let left_at = if packet.first().is_some_and(|first| first >> 4 == 6) { 7 } else { 8 };
+    packet.get(left_at) == Some(&0)
 }
 
 fn send(
@@ -291,15 +355,11 @@ fn send(
 ) -> Result<(), GeneratorError> {
     let signals = Signals::install().map_err(GeneratorError::cannot("handle", "signals"))?;
     let packets = &input.program.packets;
-    for (number, packet) in packets.iter().enumerate() {
-        // Type IPv4, and a time to live of 0.
-        if packet.octets.get(12..14) == Some(&[8, 0]) && packet.octets.get(22) == Some(&0) {
-            netio::stderr::print_line(format_args!(
-                "warning: packet {} has a time to live of 0",
-                number + 1
-            ));
-            break;
-        }
+    if let Some(at) = packets.iter().position(|packet| is_expired(&packet.octets)) {
+        netio::stderr::print_line(format_args!(
+            "warning: packet {} has a time to live or hop limit of 0",
+            at + 1
+        ));
     }
     let longest_bytes = packets.iter().map(|packet| packet.octets.len()).max().unwrap_or(0);
     let count = args.count.filter(|count| *count > 0);
@@ -378,11 +438,34 @@ fn cpus(args: &Args, is_paced: bool, interface: &Interface) -> Result<Vec<u32>, 
     }
 }
 
-fn json(report: &crate::report::Report) -> Result<String, GeneratorError> {
+fn json(report: &Report) -> Result<String, GeneratorError> {
     serde_json::to_string(report)
         .map_err(|error| GeneratorError::Environment(format!("cannot write JSON: {error}")))
 }
 
 fn say(text: &str) -> Result<(), GeneratorError> {
     netio::stdout::print(text).map_err(GeneratorError::cannot("write", "the standard output"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::language::compile;
+
+    #[test]
+    fn packets_that_no_router_forwards_are_found_below_any_header() {
+        for (text, expected) in [
+            ("{ ipv4(), udp() }", true),
+            ("{ ipv4(ttl=1), udp() }", false),
+            ("{ ipv6(), udp() }", true),
+            ("{ ipv6(hl=1), udp() }", false),
+            ("{ vlan(), ipv6(), udp() }", true),
+            ("{ vlan(), vlan(), ipv4(), tcp() }", true),
+            ("{ arp() }", false),
+            ("{ 1, 2 }", false),
+        ] {
+            let program = compile(text.as_bytes(), &Settings::default()).unwrap();
+            assert_eq!(is_expired(&program.packets[0].octets), expected, "{text}");
+        }
+    }
 }

@@ -1,0 +1,226 @@
+//! Captures as input: the frames to send, with their times.
+
+use std::fmt::Write as _;
+
+use packet_wire::captured::SkipReason;
+use packet_wire::ethernet::{TYPE_IPV4, TYPE_IPV6};
+use packet_wire::link::{self, LinkError};
+use packet_wire::pcap::{LINK_ETHERNET, PcapError, Reader, Record};
+
+use crate::input::Input;
+use crate::language::{Program, Settings};
+use crate::pace::Schedule;
+use crate::packet::Packet;
+use crate::random::LibcRandom;
+
+/// Counts of the packets of a capture by what becomes of them.
+#[derive(Debug, Default)]
+struct Counts {
+    /// All of them.
+    read: usize,
+    /// Packets without octets.
+    empty: usize,
+    /// Packets that are left out, by their reasons.
+    skipped: [usize; SkipReason::ALL.len()],
+    /// Packets that are sent without the octets that the capture cut off.
+    cut: usize,
+    /// Packets of links other than Ethernet, which get an Ethernet header.
+    framed: usize,
+    /// The file ends inside of a packet.
+    ends_early: bool,
+}
+
+impl Counts {
+    /// A sentence such as `3 of 9 packets are used; left out: 6 not of IP`.
+    fn sentence(&self, used: usize) -> String {
+        let mut text = format!("{used} of {} packets are used", self.read);
+        let reasons = SkipReason::ALL.into_iter().map(|reason| {
+            (self.skipped.get(reason.index()).copied().unwrap_or(0), reason.to_string())
+        });
+        let left_out = reasons.chain([(self.empty, "without octets".to_owned())]);
+        let mut separator = "; left out: ";
+        for (count, reason) in left_out.filter(|(count, _)| *count > 0) {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{separator}{count} {reason}");
+            separator = ", ";
+        }
+        if self.ends_early {
+            text += "; the file ends inside of a packet";
+        }
+        text
+    }
+
+    /// Sentences about packets that are left out or are not sent as they were.
+    fn notices(&self, used: usize, mac: [u8; 6]) -> Vec<String> {
+        let mut notices = Vec::new();
+        if used < self.read || self.ends_early {
+            notices.push(self.sentence(used));
+        }
+        if self.framed > 0 {
+            let mac = mac.map(|octet| format!("{octet:02x}")).join(":");
+            notices.push(format!(
+                "{} packets have no Ethernet header in the capture and get one, from {mac} to \
+                 00:00:00:00:00:00",
+                self.framed
+            ));
+        }
+        if self.cut > 0 {
+            notices.push(format!(
+                "{} packets are sent without the octets that the capture cut off (tcpdump -s 0 \
+                 keeps all)",
+                self.cut
+            ));
+        }
+        notices
+    }
+}
+
+/// Reads the packets of a capture. A frame of Ethernet is sent as it is; an IP packet of any other link
+/// gets the Ethernet header that the language puts below it. When packets are sent again and again, the
+/// mean gap lies between the last and the first.
+///
+/// # Errors
+///
+/// In words, when it is no capture or has no packet to send.
+pub(crate) fn read(octets: &[u8], settings: &Settings) -> Result<Input, String> {
+    let reader = Reader::new(octets).map_err(|error| error.to_string())?;
+    let (mut packets, mut offsets_ns, mut first_ns) = (Vec::new(), Vec::new(), None);
+    let mut counts = Counts::default();
+    for record in reader {
+        let record = match record {
+            Ok(record) => record,
+            // The packets before the cut are whole.
+            Err(PcapError::Truncated) => {
+                counts.ends_early = true;
+                break;
+            }
+            Err(error) => return Err(error.to_string()),
+        };
+        counts.read += 1;
+        let Some(octets) = frame(&record, settings.device.mac, &mut counts) else { continue };
+        let first_ns = *first_ns.get_or_insert(record.time_ns);
+        let last_ns = offsets_ns.last().copied().unwrap_or(0);
+        // Clocks that went back hold nothing up.
+        offsets_ns.push(record.time_ns.saturating_sub(first_ns).max(last_ns));
+        packets.push(Packet { octets, ..Packet::default() });
+    }
+    let Some(last_ns) = offsets_ns.last().copied() else {
+        return Err(format!("has no packets to send: {}", counts.sentence(0)));
+    };
+    let gaps = (offsets_ns.len() as u64 - 1).max(1);
+    let times = Schedule::Times { offsets_ns, round_ns: last_ns + last_ns / gaps };
+    let notices = counts.notices(packets.len(), settings.device.mac);
+    let random = LibcRandom::from_seed(settings.seed);
+    let program = Program { packets, random, warnings: Vec::new() };
+    Ok(Input { program, times: Some(times), notices })
+}
+
+/// Returns the frame to send for `record`; `None`, counted by its reason, where there is none.
+fn frame(record: &Record<'_>, mac: [u8; 6], counts: &mut Counts) -> Option<Vec<u8>> {
+    if record.octets.is_empty() {
+        counts.empty += 1;
+        return None;
+    }
+    let is_cut = record.octets.len() < record.original_len as usize;
+    if record.link_type == LINK_ETHERNET {
+        counts.cut += usize::from(is_cut);
+        return Some(record.octets.to_vec());
+    }
+    match link::ip_packet(record.link_type, record.octets) {
+        Ok(packet) => {
+            counts.cut += usize::from(is_cut);
+            counts.framed += 1;
+            let is_ipv6 = packet.first().is_some_and(|first| first >> 4 == 6);
+            let ether_type = if is_ipv6 { TYPE_IPV6 } else { TYPE_IPV4 };
+            Some([&[0; 6][..], &mac, &ether_type.to_be_bytes(), packet].concat())
+        }
+        Err(error) => {
+            let reason = match error {
+                LinkError::Truncated if is_cut => SkipReason::Cut,
+                LinkError::Truncated | LinkError::Header => SkipReason::Header,
+                LinkError::LinkType(_) => SkipReason::LinkType,
+                LinkError::NotIp => SkipReason::NotIp,
+            };
+            if let Some(count) = counts.skipped.get_mut(reason.index()) {
+                *count += 1;
+            }
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use packet_wire::pcap::{ByteOrder, Resolution, Writer};
+
+    #[test]
+    fn a_capture_gives_packets_and_times() {
+        let mut writer = Writer::new(LINK_ETHERNET, ByteOrder::Big, Resolution::Nanoseconds);
+        for (time_ns, octet) in [(1_000, 1), (1_400, 2), (1_200, 3), (1_800, 4)] {
+            writer.packet(time_ns, &[octet; 20]);
+        }
+        let input = read(writer.octets(), &Settings::default()).unwrap();
+        assert_eq!(input.program.packets.len(), 4);
+        assert_eq!(input.program.packets[2].octets, [3; 20]);
+        let times = input.times.unwrap();
+        let due: Vec<_> = (0..5).map(|number| times.due_ns(number).unwrap()).collect();
+        assert_eq!(due, [0, 400, 400, 800, 800 + 266]);
+        assert!(read(b"no capture at all, really", &Settings::default()).is_err());
+    }
+
+    #[test]
+    fn a_capture_of_the_newer_format_gives_the_same() {
+        // As editcap 4.0 writes it, without the names of programs: 20 octets, and 0.88 s later 19.
+        let words: [u32; 41] = [
+            0x0a0d_0d0a,
+            28,
+            0x1a2b_3c4d,
+            1,
+            0xffff_ffff,
+            0xffff_ffff,
+            28,
+            1,
+            32,
+            1,
+            0x0004_0000,
+            0x0001_0009,
+            9,
+            0,
+            32,
+            6,
+            52,
+            0,
+            0x1797_9cfe,
+            0x3d85_cd15,
+            20,
+            23,
+            0x0302_0100,
+            0x0706_0504,
+            0x0b0a_0908,
+            0x0f0e_0d0c,
+            0x1312_1110,
+            52,
+            6,
+            52,
+            0,
+            0x1797_9cfe,
+            0x71c4_ca01,
+            19,
+            22,
+            0xaaaa_aaaa,
+            0xaaaa_aaaa,
+            0xaaaa_aaaa,
+            0x6568_aaaa,
+            0x006f_6c6c,
+            52,
+        ];
+        let file: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let input = read(&file, &Settings::default()).unwrap();
+        let octets: Vec<_> = input.program.packets.iter().map(|packet| &packet.octets).collect();
+        assert_eq!(octets[0][..], (0..20).collect::<Vec<u8>>());
+        assert_eq!((octets[1].len(), &octets[1][14..]), (19, &b"hello"[..]));
+        let times = input.times.unwrap();
+        assert_eq!(times.due_ns(1), Some(0x71c4_ca01 - 0x3d85_cd15));
+    }
+}
