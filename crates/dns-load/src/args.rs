@@ -53,8 +53,8 @@ pub struct Args {
     /// Send over TCP only: --ports is the number of connections, each with many queries in flight
     #[arg(long, conflicts_with_all = ["segmentation", "mode"])]
     tcp: bool,
-    /// Transport of queries; tcp is --tcp
-    #[arg(long, short = 'm', value_name = "MODE")]
+    /// Transport of queries: udp, or tcp as with --tcp
+    #[arg(long, short = 'm', value_name = "MODE", value_parser = parse_mode)]
     mode: Option<Mode>,
     /// Repeat a query over TCP if its answer has TC set; latency counts from the first due time
     #[arg(long, conflicts_with = "tcp")]
@@ -127,12 +127,25 @@ pub struct Args {
 }
 
 /// `-m`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// UDP
     Udp,
     /// TCP
     Tcp,
+}
+
+/// Reads `-m`; dnsperf's transports that are not there are named with what to write instead.
+pub(crate) fn parse_mode(text: &str) -> Result<Mode, String> {
+    match text {
+        "udp" => Ok(Mode::Udp),
+        "tcp" => Ok(Mode::Tcp),
+        "dot" | "tls" => {
+            Err("queries are not sent over TLS: write -m tcp for connections, or -m udp".into())
+        }
+        "doh" => Err("queries are not sent over HTTPS: write -m tcp or -m udp".into()),
+        _ => Err("it is udp or tcp".into()),
+    }
 }
 
 /// Rate of a run that has none of its own: a window, or the first of a search.

@@ -17,7 +17,7 @@ use load::Rate;
 use netio::signal::Signals;
 use netio::{ScopedAddress, resolve, scoped, stdout};
 
-use crate::args::{Failure, Mode, UNLIMITED_NS, failure, parse_rate, parse_seconds};
+use crate::args::{Failure, Mode, UNLIMITED_NS, failure, parse_mode, parse_rate, parse_seconds};
 use crate::asked::{self, Asking};
 use crate::capture::DNS_PORT;
 use crate::edns::{EdnsArgs, EdnsOption, parse_option};
@@ -39,7 +39,7 @@ pub struct Args {
     #[arg(short = 'f', value_name = "FAMILY", default_value = "any", value_parser = ["any", "inet", "inet6"])]
     family: String,
     /// Transport of queries: udp or tcp
-    #[arg(short = 'm', value_name = "MODE", default_value = "udp")]
+    #[arg(short = 'm', value_name = "MODE", default_value = "udp", value_parser = parse_mode)]
     mode: Mode,
     /// The server: an address or the name of a host
     #[arg(short = 's', value_name = "HOST", default_value = "127.0.0.1")]
@@ -312,16 +312,66 @@ fn seconds(ns: u64) -> f64 {
     ns as f64 / NS_PER_S as f64
 }
 
-/// Standard deviation of the latency, as exactly as the buckets of the histogram are.
+/// Standard deviation of the latency from sending, in seconds, as exactly as the buckets of the
+/// histogram are.
 fn deviation_s(report: &Report) -> f64 {
-    let entries = &report.load.histogram_due;
-    let count: f64 = entries.iter().map(|&(_, count)| count as f64).sum();
-    let sum: f64 = entries.iter().map(|&(ns, count)| seconds(ns) * count as f64).sum();
-    let mean = sum / count.max(1.0);
-    let squares = entries.iter().map(|&(ns, count)| (seconds(ns) - mean).powi(2) * count as f64);
-    (squares.sum::<f64>() / count.max(1.0)).sqrt()
+    let latency = &report.latency_sent.0;
+    let count = latency.count().max(1) as f64;
+    let entries = || latency.entries().map(|(ns, count)| (seconds(ns), count as f64));
+    let mean = entries().map(|(s, count)| s * count).sum::<f64>() / count;
+    let squares = entries().map(|(s, count)| (s - mean).powi(2) * count);
+    (squares.sum::<f64>() / count).sqrt()
 }
 
 fn print(text: &str) -> Result<(), Failure> {
     stdout::print(text).map_err(|error| (format!("cannot write to standard output: {error}"), 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use base::time::NS_PER_MS;
+    use dns_wire::Query;
+    use netio::send::SendCounts;
+
+    use super::*;
+    use crate::drive::LaneResult;
+    use crate::exchanges::Answered;
+    use crate::queries::Workload;
+    use crate::tcp::ConnectionCounts;
+
+    #[test]
+    fn the_deviation_is_that_of_the_latency_from_sending() {
+        let workload = Workload::parse("queries", b"a.example A\n", Query::PLAIN).unwrap();
+        let server = "192.0.2.1:53".parse().unwrap();
+        let settings = Settings::new(server, workload, Rate::per_second(100.0).unwrap());
+        let mut answered = Answered::default();
+        // Each query leaves later than the one before, and is answered 1 or 3 ms after that.
+        for (number, delay_ms) in (0..10).zip([1, 3].into_iter().cycle()) {
+            let due_ns = number * 10 * NS_PER_MS;
+            let sent_ns = due_ns + number * 50 * NS_PER_MS;
+            answered.ledger.completed(due_ns, sent_ns, sent_ns + delay_ms * NS_PER_MS);
+        }
+        let lane = LaneResult {
+            answered,
+            sends: SendCounts::default(),
+            connections: ConnectionCounts::default(),
+            socket_drops: 0,
+            too_long: 0,
+            cpu_ns: 0,
+            segmentation: false,
+            stopped_ns: None,
+            ran_out_ns: None,
+        };
+        let report = Report::of_lanes(&settings, 0, vec![lane], None);
+        let deviation_ms = 1_000.0 * deviation_s(&report);
+        assert!((deviation_ms - 1.0).abs() < 0.01, "{deviation_ms} ms");
+    }
+
+    #[test]
+    fn transports_that_are_not_there_are_answered_with_what_to_write() {
+        assert_eq!(parse_mode("tcp"), Ok(Mode::Tcp));
+        for mode in ["dot", "doh"] {
+            assert!(parse_mode(mode).is_err_and(|why| why.contains("write -m tcp")), "{mode}");
+        }
+    }
 }

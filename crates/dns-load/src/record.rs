@@ -39,6 +39,9 @@ pub struct Report {
     /// Latency of every answer that `answers.rcodes` counts.
     #[serde(skip)]
     pub response_latency: ResponseLatency,
+    /// Time from sending to answer of every query in `load.latency_sent`.
+    #[serde(skip)]
+    pub latency_sent: ResponseLatency,
     /// What connections of TCP did; none over UDP alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<ConnectionCounts>,
@@ -158,6 +161,7 @@ impl Report {
             started_ns: wall_ns(start_ns),
             interrupted: sum.stopped_ns.is_some(),
             answers: answers(&sum.answered.tally, sum.too_long),
+            latency_sent: ResponseLatency(sum.answered.ledger.latency_sent().clone()),
             response_latency: sum.answered.response_latency,
             connections: (settings.transport != Transport::Udp { tc_fallback: false })
                 .then_some(sum.connections),

@@ -38,7 +38,7 @@ const IPERF: Switches = &[
     ),
     (&["-N", "--nodelay", "--no-delay"], "leave it out; no datagram waits for another one"),
     (&["-M", "--mss", "--set-mss"], "write `-l OCTETS`, the data of a datagram"),
-    (&["-m", "--print_mss"], "leave it out; the first lines name the octets of a datagram"),
+    (&["-m", "--print_mss"], "leave it out; `--json` states the octets of a datagram"),
     (&["-C", "--congestion", "--linux-congestion"], "write `--ccid 2` (like TCP) or `--ccid 3`"),
     (&["-Z", "--zerocopy"], "leave it out; datagrams leave in batches"),
     (&["-O", "--omit"], "leave it out; the lines of `-i 1` show the first seconds by themselves"),

@@ -16,6 +16,9 @@ use crate::link::Link;
 use crate::run::socket_options;
 use crate::wire::Wire;
 
+/// Port of clients of DHCPv6; relays have 547.
+const V6_CLIENT_PORT: u16 = 546;
+
 /// How long the kernel may take to say that an interface that was just set up has a link.
 const LINK_NS: u64 = 2 * NS_PER_S;
 const LOOK_EVERY: Duration = Duration::from_millis(10);
@@ -56,7 +59,7 @@ impl Place {
         }
         let default_port = match (is_v6, args.relay) {
             (false, _) => 67,
-            (true, None) => 546,
+            (true, None) => V6_CLIENT_PORT,
             (true, Some(_)) => 547,
         };
         let own_port = if args.local_port == 0 { default_port } else { args.local_port };
@@ -110,7 +113,12 @@ impl Place {
         let cause = is_one.then(|| silence::cause(server, None)).flatten();
         cause.unwrap_or_else(|| {
             let from = self.shown();
+            let is_client = server.is_ipv6() && self.local.port() == V6_CLIENT_PORT;
             let subnet = match (is_one, self.is_direct) {
+                (true, _) if is_client => format!(
+                    "is {server} up? A server drops what a client sends to its address (RFC 9915, \
+                     section 16): write -A 1 to be a relay, or `all -l INTERFACE` for the link"
+                ),
                 (true, _) => format!("is {server} up, and has it a subnet for the relay {from}?"),
                 (false, true) => {
                     format!("is a server on the link of {from}, with a subnet for it?")

@@ -61,6 +61,8 @@ const OUTPUT: [&str; 8] = [
     "--interface",
     "--server-mac",
 ];
+/// Long switches without a value; they may be cut short.
+const LONG_BARE: [&str; 3] = ["--direct", "--broadcast-flag", "--answer-arp"];
 /// Letters of switches without a value.
 const BARE: &str = "146BchiuvV";
 
@@ -68,7 +70,7 @@ const BARE: &str = "146BchiuvV";
 /// are left out.
 fn repeated(words: &[String]) -> String {
     let (mut switches, mut rest) = (String::new(), String::new());
-    let mut words = words.iter();
+    let mut words = words.iter().peekable();
     while let Some(word) = words.next() {
         let (name, value) =
             word.split_once('=').map_or((word.as_str(), None), |(a, b)| (a, Some(b)));
@@ -81,6 +83,10 @@ fn repeated(words: &[String]) -> String {
         }
         if word.starts_with("--") {
             let _ = write!(switches, " {word}");
+            let is_bare = LONG_BARE.iter().any(|bare| bare.starts_with(name));
+            if let Some(value) = words.next_if(|_| value.is_none() && !is_bare) {
+                let _ = write!(switches, " {value}");
+            }
             continue;
         }
         let Some(letters) = word.strip_prefix('-').filter(|letters| !letters.is_empty()) else {
@@ -317,5 +323,9 @@ mod tests {
         let words = "-4 -r100 --compat 127.0.0.1 -iB -n 5 --json x -xa --scenario=basic";
         let words: Vec<String> = words.split(' ').map(Into::into).collect();
         assert_eq!(repeated(&words), " -4 -r 100 -i -B -n 5 -x a --scenario=basic 127.0.0.1");
+        let words = "--scenario avalanche --direct -R 200 --answer all --shape poisson";
+        let words: Vec<String> = words.split(' ').map(Into::into).collect();
+        let expected = " --scenario avalanche --direct -R 200 --answer --shape poisson all";
+        assert_eq!(repeated(&words), expected);
     }
 }

@@ -55,7 +55,7 @@ pub struct Settings {
     pub busy: bool,
     /// Take queries in groups that the kernel has joined, and answer in groups.
     pub segmentation: bool,
-    /// Where chance comes from.
+    /// Random seed.
     pub seed: u64,
     /// What goes wrong.
     pub faults: Faults,

@@ -56,7 +56,7 @@ impl fmt::Display for Origin {
 /// What a zone is made from. The same makes the same zone, queries and answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZoneLike {
-    /// Where chance comes from.
+    /// Random seed.
     pub seed: u64,
     /// Names that have records, 1 to [`NAMES_MAX`], and as many queries.
     pub names: u32,
