@@ -304,6 +304,24 @@ fn a_program_around_the_run_is_told_start_and_stop_and_a_link_is_enough() {
 }
 
 #[test]
+fn a_server_of_dhcpv6_that_is_silent_to_unicast_is_told_with_the_reason() {
+    let socket = std::net::UdpSocket::bind("[::1]:0").expect("loopback has an address");
+    let port = socket.local_addr().expect("it is bound").port().to_string();
+    let said = |words_of_relay: &str| {
+        let own = free_port().to_string();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
+        command.args(words("perfdhcp -6 -i -r 50 -n 3 -d 0.1 -l ::1")).args(["-L", &own]);
+        command.args(words(words_of_relay));
+        let output = run_bounded(command.args(["-N", &port, "::1"]));
+        String::from_utf8(output.stderr).expect("plain text")
+    };
+    let as_client = said("-x e");
+    assert!(as_client.contains("write -A 1 to be a relay"), "{as_client}");
+    let as_relay = said("-A 1");
+    assert!(as_relay.contains("a subnet for the relay"), "{as_relay}");
+}
+
+#[test]
 fn a_silent_server_is_told_with_what_to_check() {
     let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let port = socket.local_addr().unwrap().port().to_string();

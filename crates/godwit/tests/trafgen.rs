@@ -313,6 +313,9 @@ fn captures_are_written_and_sent_again() {
     let mut writer = Writer::new(LINK_ETHERNET, ByteOrder::Little, Resolution::Nanoseconds);
     for number in 0..3 {
         writer.packet(number * 20_000_000, records[0].octets);
+        // As a machine captures its own packets before the interface cuts them up.
+        writer.packet(number * 20_000_000, &[0; 3_000]);
+        writer.packet(number * 20_000_000, &[0; 10]);
     }
     fs::write(&file, writer.octets()).expect("the folder can be written");
     let mut receiver = link.receiver();

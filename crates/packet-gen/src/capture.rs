@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use packet_wire::captured::SkipReason;
-use packet_wire::ethernet::{TYPE_IPV4, TYPE_IPV6};
+use packet_wire::ethernet::{HEADER_LEN, TAG_LEN, TYPE_IPV4, TYPE_IPV6, TYPE_VLAN};
 use packet_wire::link::{self, LinkError};
 use packet_wire::pcap::{LINK_ETHERNET, PcapError, Reader, Record};
 
@@ -20,6 +20,9 @@ struct Counts {
     read: usize,
     /// Packets without octets.
     empty: usize,
+    /// Frames longer than the interface takes, and shorter than an Ethernet header.
+    too_long: usize,
+    too_short: usize,
     /// Packets that are left out, by their reasons.
     skipped: [usize; SkipReason::ALL.len()],
     /// Packets that are sent without the octets that the capture cut off.
@@ -37,7 +40,13 @@ impl Counts {
         let reasons = SkipReason::ALL.into_iter().map(|reason| {
             (self.skipped.get(reason.index()).copied().unwrap_or(0), reason.to_string())
         });
-        let left_out = reasons.chain([(self.empty, "without octets".to_owned())]);
+        let by_length = [
+            (self.empty, "without octets"),
+            (self.too_long, "longer than the interface takes"),
+            (self.too_short, "shorter than an Ethernet header"),
+        ];
+        let by_length = by_length.map(|(count, reason)| (count, reason.to_owned()));
+        let left_out = reasons.chain(by_length);
         let mut separator = "; left out: ";
         for (count, reason) in left_out.filter(|(count, _)| *count > 0) {
             // Writing to a string cannot fail.
@@ -77,12 +86,16 @@ impl Counts {
 
 /// Reads the packets of a capture. A frame of Ethernet is sent as it is; an IP packet of any other link
 /// gets the Ethernet header that the language puts below it. When packets are sent again and again, the
-/// mean gap lies between the last and the first.
+/// mean gap lies between the last and the first. An interface takes IP packets of `mtu_bytes` at most.
 ///
 /// # Errors
 ///
 /// In words, when it is no capture or has no packet to send.
-pub(crate) fn read(octets: &[u8], settings: &Settings) -> Result<Input, String> {
+pub(crate) fn read(
+    octets: &[u8],
+    settings: &Settings,
+    mtu_bytes: Option<usize>,
+) -> Result<Input, String> {
     let reader = Reader::new(octets).map_err(|error| error.to_string())?;
     let (mut packets, mut offsets_ns, mut first_ns) = (Vec::new(), Vec::new(), None);
     let mut counts = Counts::default();
@@ -98,6 +111,11 @@ pub(crate) fn read(octets: &[u8], settings: &Settings) -> Result<Input, String> 
         };
         counts.read += 1;
         let Some(octets) = frame(&record, settings.device.mac, &mut counts) else { continue };
+        if mtu_bytes.is_some_and(|mtu_bytes| !fits(&octets, mtu_bytes, &mut counts)) {
+            continue;
+        }
+        counts.cut += usize::from(is_cut(&record));
+        counts.framed += usize::from(record.link_type != LINK_ETHERNET);
         let first_ns = *first_ns.get_or_insert(record.time_ns);
         let last_ns = offsets_ns.last().copied().unwrap_or(0);
         // Clocks that went back hold nothing up.
@@ -115,28 +133,39 @@ pub(crate) fn read(octets: &[u8], settings: &Settings) -> Result<Input, String> 
     Ok(Input { program, times: Some(times), notices })
 }
 
+/// Returns true for a packet of which the capture kept the beginning alone.
+const fn is_cut(record: &Record<'_>) -> bool {
+    record.octets.len() < record.original_len as usize
+}
+
+/// Returns whether an interface takes the frame; counts it by the reason where it does not.
+fn fits(frame: &[u8], mtu_bytes: usize, counts: &mut Counts) -> bool {
+    let is_tagged = frame.get(12..14) == Some(&TYPE_VLAN.to_be_bytes());
+    let most = mtu_bytes + HEADER_LEN + if is_tagged { TAG_LEN } else { 0 };
+    let (is_short, is_long) = (frame.len() < HEADER_LEN, frame.len() > most);
+    counts.too_short += usize::from(is_short);
+    counts.too_long += usize::from(is_long);
+    !is_short && !is_long
+}
+
 /// Returns the frame to send for `record`; `None`, counted by its reason, where there is none.
 fn frame(record: &Record<'_>, mac: [u8; 6], counts: &mut Counts) -> Option<Vec<u8>> {
     if record.octets.is_empty() {
         counts.empty += 1;
         return None;
     }
-    let is_cut = record.octets.len() < record.original_len as usize;
     if record.link_type == LINK_ETHERNET {
-        counts.cut += usize::from(is_cut);
         return Some(record.octets.to_vec());
     }
     match link::ip_packet(record.link_type, record.octets) {
         Ok(packet) => {
-            counts.cut += usize::from(is_cut);
-            counts.framed += 1;
             let is_ipv6 = packet.first().is_some_and(|first| first >> 4 == 6);
             let ether_type = if is_ipv6 { TYPE_IPV6 } else { TYPE_IPV4 };
             Some([&[0; 6][..], &mac, &ether_type.to_be_bytes(), packet].concat())
         }
         Err(error) => {
             let reason = match error {
-                LinkError::Truncated if is_cut => SkipReason::Cut,
+                LinkError::Truncated if is_cut(record) => SkipReason::Cut,
                 LinkError::Truncated | LinkError::Header => SkipReason::Header,
                 LinkError::LinkType(_) => SkipReason::LinkType,
                 LinkError::NotIp => SkipReason::NotIp,
@@ -160,13 +189,13 @@ mod tests {
         for (time_ns, octet) in [(1_000, 1), (1_400, 2), (1_200, 3), (1_800, 4)] {
             writer.packet(time_ns, &[octet; 20]);
         }
-        let input = read(writer.octets(), &Settings::default()).unwrap();
+        let input = read(writer.octets(), &Settings::default(), None).unwrap();
         assert_eq!(input.program.packets.len(), 4);
         assert_eq!(input.program.packets[2].octets, [3; 20]);
         let times = input.times.unwrap();
         let due: Vec<_> = (0..5).map(|number| times.due_ns(number).unwrap()).collect();
         assert_eq!(due, [0, 400, 400, 800, 800 + 266]);
-        assert!(read(b"no capture at all, really", &Settings::default()).is_err());
+        assert!(read(b"no capture at all, really", &Settings::default(), None).is_err());
     }
 
     #[test]
@@ -216,7 +245,7 @@ mod tests {
             52,
         ];
         let file: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let input = read(&file, &Settings::default()).unwrap();
+        let input = read(&file, &Settings::default(), None).unwrap();
         let octets: Vec<_> = input.program.packets.iter().map(|packet| &packet.octets).collect();
         assert_eq!(octets[0][..], (0..20).collect::<Vec<u8>>());
         assert_eq!((octets[1].len(), &octets[1][14..]), (19, &b"hello"[..]));

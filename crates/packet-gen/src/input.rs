@@ -40,12 +40,22 @@ impl Source {
         }
     }
 
-    /// Reads and understands everything.
+    /// Returns true for a capture.
+    pub(crate) fn is_capture(&self) -> bool {
+        matches!(self, Self::File(name) if name.contains(".pcap"))
+    }
+
+    /// Reads and understands everything. Frames of a capture that an interface with `mtu_bytes` does not
+    /// take are left out.
     ///
     /// # Errors
     ///
     /// The file cannot be read; all problems of a packet file; what is wrong with a capture.
-    pub(crate) fn read(&self, settings: &Settings) -> Result<Input, GeneratorError> {
+    pub(crate) fn read(
+        &self,
+        settings: &Settings,
+        mtu_bytes: Option<usize>,
+    ) -> Result<Input, GeneratorError> {
         let octets = match self {
             Self::Text(text) => text.clone().into_bytes(),
             Self::File(name) if name == "-" => {
@@ -57,8 +67,8 @@ impl Source {
             Self::File(name) => std::fs::read(name)
                 .map_err(|error| GeneratorError::Usage(format!("cannot read {name}: {error}")))?,
         };
-        if matches!(self, Self::File(name) if name.contains(".pcap")) {
-            return capture::read(&octets, settings)
+        if self.is_capture() {
+            return capture::read(&octets, settings, mtu_bytes)
                 .map_err(|error| GeneratorError::Usage(format!("{}: {error}", self.name())));
         }
         match language::compile_with(&octets, settings, &|include| self.included(include)) {

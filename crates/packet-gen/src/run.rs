@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use netio::FrameSender;
 use netio::frame::transmit_queues;
 use netio::interface::{self, Interface};
 use netio::signal::Signals;
@@ -113,7 +114,13 @@ pub(crate) fn run(args: &Args) -> Result<(), GeneratorError> {
         is_to_file: !matches!(output, Output::Interface(_)),
     };
     let source = source(args)?;
-    let input = source.read(&settings)?;
+    let mtu_bytes = match &output {
+        Output::Interface(interface) if source.is_capture() => {
+            Some(FrameSender::open(interface)?.mtu_bytes())
+        }
+        _ => None,
+    };
+    let input = source.read(&settings, mtu_bytes)?;
     warn(&source, &input);
     let schedule = schedule(args, &input);
     // In the reference every worker begins with the same numbers.

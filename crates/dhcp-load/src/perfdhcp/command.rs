@@ -92,7 +92,7 @@ impl Args {
             && report.is_unanswered()
             && let Some(place) = place
         {
-            stderr::print_line(format_args!("error: {}", place.silence()));
+            stderr::print_line(format_args!("error: {}", place.silence(self)));
             return Ok(ExitCode::from(Ending::FellShort.code()));
         }
         Ok(ExitCode::from(ending.code()))

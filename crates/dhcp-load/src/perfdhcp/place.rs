@@ -16,9 +16,6 @@ use crate::link::Link;
 use crate::run::socket_options;
 use crate::wire::Wire;
 
-/// Port of clients of DHCPv6; relays have 547.
-const V6_CLIENT_PORT: u16 = 546;
-
 /// How long the kernel may take to say that an interface that was just set up has a link.
 const LINK_NS: u64 = 2 * NS_PER_S;
 const LOOK_EVERY: Duration = Duration::from_millis(10);
@@ -59,7 +56,7 @@ impl Place {
         }
         let default_port = match (is_v6, args.relay) {
             (false, _) => 67,
-            (true, None) => V6_CLIENT_PORT,
+            (true, None) => 546,
             (true, Some(_)) => 547,
         };
         let own_port = if args.local_port == 0 { default_port } else { args.local_port };
@@ -107,13 +104,13 @@ impl Place {
     }
 
     /// Why no server has answered, as far as the network says, and what to check.
-    pub(crate) fn silence(&self) -> String {
+    pub(crate) fn silence(&self, args: &Args) -> String {
         let server = self.server;
         let is_one = !self.is_broadcast && !server.ip().is_multicast();
         let cause = is_one.then(|| silence::cause(server, None)).flatten();
         cause.unwrap_or_else(|| {
             let from = self.shown();
-            let is_client = server.is_ipv6() && self.local.port() == V6_CLIENT_PORT;
+            let is_client = args.is_v6() && args.relay.is_none();
             let subnet = match (is_one, self.is_direct) {
                 (true, _) if is_client => format!(
                     "is {server} up? A server drops what a client sends to its address (RFC 9915, \
