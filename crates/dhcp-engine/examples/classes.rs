@@ -1,8 +1,8 @@
-//! What classes cost: time per message of Kea's language compiled, for none, one and a hundred classes
-//! that compare one option, and for a hundred that have nothing in common.
+//! Cost of classes: time per message of Kea's language compiled, for none, one and a hundred
+//! classes that compare one option, and for a hundred classes without equal parts.
 //!
-//! `cargo run --release -p dhcp-engine --example classes`. Each line is the best of several rounds: the
-//! machine's other work only ever adds.
+//! `cargo run --release -p dhcp-engine --example classes`. Each line is the best of several rounds:
+//! other work of the machine can only add time.
 
 use std::fmt::Write;
 use std::hint::black_box;
@@ -18,7 +18,7 @@ use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, option};
 const ROUNDS: usize = 200;
 const MESSAGES: usize = 2_000;
 
-/// Classes whose `n`th test is `test(n)`.
+/// Compiles `count` classes; `test(n)` is the test of the `n`th.
 fn classes(count: usize, test: impl Fn(usize) -> String) -> Classes {
     let mut list = String::new();
     for n in 0..count {
@@ -32,7 +32,7 @@ fn classes(count: usize, test: impl Fn(usize) -> String) -> Classes {
     Classes::compile(&config.client_classes, [])
 }
 
-/// A hundred tests of as many shapes as there are.
+/// Returns one of a hundred tests in as many shapes as there are.
 fn distinct(n: usize) -> String {
     match n % 5 {
         0 => format!("substring(option[60].hex, {}, {}) == 'x{n}'", n % 7, 1 + n % 11),
@@ -43,7 +43,7 @@ fn distinct(n: usize) -> String {
     }
 }
 
-/// A DISCOVER of client `n`, a third of them of a class that is configured.
+/// Returns a DISCOVER of client `n`; a third of the clients are in a configured class.
 fn discover(n: usize) -> Vec<u8> {
     let mut chaddr = [0; 16];
     chaddr[..6].copy_from_slice(&[2, 0, 0, 0, (n >> 8) as u8, n as u8]);

@@ -1,8 +1,8 @@
-//! What a configuration of many reservations costs to load: seconds and memory of each step, from the
-//! text to the tables that the packet path looks hosts up in.
+//! Cost of loading a configuration with many reservations: seconds and memory of each step, from
+//! the text to the tables in which the packet path looks hosts up.
 //!
-//! `cargo run --release -p dhcp-engine --example reservations -- [COUNT] [4|6]`; a million hosts of
-//! DHCPv4 when nothing is said.
+//! `cargo run --release -p dhcp-engine --example reservations -- [COUNT] [4|6]`; the default is a
+//! million DHCPv4 hosts.
 
 use std::fmt::Write;
 use std::fs;
@@ -12,14 +12,13 @@ use std::time::Instant;
 use dhcp_config::{NoIncludes, Problem, parse_dhcp4, parse_dhcp6};
 use dhcp_lease::LeaseTable;
 
-/// Hosts of each subnet, which has 16 bits for them.
+/// Number of hosts of each subnet, which has 16 bits for them.
 const PER_SUBNET: usize = 50_000;
 
-/// Octets of the server's DUID.
+/// Bytes of the server's DUID.
 const SERVER_DUID: [u8; 4] = [0, 3, 0, 1];
 
-/// Prints how long a step took, how much of that it had a processor, and what the process holds after
-/// it.
+/// Runs a step and prints its duration, its processor time, and the memory of the process after it.
 fn step<T>(name: &str, work: impl FnOnce() -> T) -> T {
     let (began, running) = (Instant::now(), processor_s());
     let done = work();
@@ -32,22 +31,22 @@ fn step<T>(name: &str, work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Seconds that this process has had a processor; 0 where the kernel does not tell.
+/// Returns the processor time of this process, in seconds; 0 where the kernel does not report it.
 fn processor_s() -> f64 {
     let times = fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     let running_ns = times.split(' ').next().and_then(|field| field.parse().ok());
     running_ns.unwrap_or(0.0) / 1e9
 }
 
-/// A figure of the kernel's about this process, in mebibytes; 0 where there is none.
+/// Returns a figure of the kernel about this process, in mebibytes; 0 where there is none.
 fn memory_mib(key: &str) -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default();
     line.split_whitespace().next().and_then(|kib| kib.parse().ok()).unwrap_or(0_u64) / 1024
 }
 
-/// A tenth of the hosts each by DUID, client identifier and flexible identifier, the others by hardware
-/// address; some have a name, few an option.
+/// Appends a host: a tenth of the hosts each by DUID, client identifier and flexible identifier,
+/// the others by hardware address; some have a name, few an option.
 fn host(text: &mut String, number: usize, address: &str) {
     let (key, start) = match number % 10 {
         0 => ("duid", "00030001020000"),
@@ -92,7 +91,7 @@ fn configuration(count: usize, family: u8) -> String {
     }
     text.truncate(text.len() - 2);
     text.push_str("] } }");
-    // DHCPv6 knows no client identifiers but DUIDs.
+    // DHCPv6 has no client identifiers but DUIDs.
     if family == 6 { text.replace("client-id", "hw-address") } else { text }
 }
 

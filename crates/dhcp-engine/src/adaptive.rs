@@ -1,4 +1,4 @@
-//! Leases that are short while pools are nearly full (Kea's `adaptive-lease-time-threshold`).
+//! Short leases while pools are nearly full (Kea's `adaptive-lease-time-threshold`).
 
 use base::Now;
 use dhcp_config::{Allocator, Lifetime};
@@ -7,14 +7,14 @@ use dhcp_lease::{Family, Occupancy, Owner};
 
 use crate::repeat::remaining_s;
 
-/// The part of the pools from which on leases are short; `None` when they never are. Kea knows how
-/// full pools are only where free addresses stand in a queue.
+/// Returns the used part of the pools from which on leases are short; `None` when they never are.
+/// Kea knows how full pools are only with the allocator that queues free addresses.
 pub(crate) fn threshold(configured: f64, allocator: Allocator) -> Option<f64> {
     Some(configured).filter(|&part| part < 1.0 && allocator == Allocator::FreeLeaseQueue)
 }
 
-/// What is left of `lifetime_s` of the lease in `slot`, when it is the asking client's and runs;
-/// else 0.
+/// Returns the rest of `lifetime_s` of the lease in `slot`, in seconds, when the lease is the
+/// requesting client's and runs; otherwise 0.
 pub(crate) fn left_s<F: Family>(now: Now, slot: &SlotView<F>, lifetime_s: u32) -> u32 {
     let is_running = slot.occupancy == Occupancy::Leased
         && slot.owner == Owner::Asking
@@ -23,7 +23,8 @@ pub(crate) fn left_s<F: Family>(now: Now, slot: &SlotView<F>, lifetime_s: u32) -
     age_s.map_or(0, |age_s| remaining_s(lifetime_s, u32::try_from(age_s).unwrap_or(u32::MAX)))
 }
 
-/// The least within `limits` that takes nothing away of what is left, whatever the client wishes.
+/// Returns the shortest lifetime within `limits` that is not below `left_s`, the seconds left,
+/// whatever lifetime the client requests.
 pub(crate) fn shortest(limits: Lifetime, left_s: u32) -> Lifetime {
     let lifetime_s = limits.min_s.max(left_s);
     Lifetime { default_s: lifetime_s, min_s: lifetime_s, max_s: lifetime_s }

@@ -1,5 +1,5 @@
-//! What clients are called, in both families: names cleaned, completed and made up (Kea reference
-//! §5.9). DNS itself is not updated.
+//! Names of clients, in both families: cleaned, completed and generated (Kea reference §5.9). The
+//! module does not update DNS.
 
 use core::fmt::{self, Write};
 use core::net::IpAddr;
@@ -11,16 +11,16 @@ use dhcp_wire::name::read_text;
 use crate::name_characters::{NameCharacters, NameOctets};
 use crate::omission::Omission;
 
-/// What a scope says of its clients' names.
+/// Settings of a scope for its clients' names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameTerms {
-    /// Whose names are replaced by generated ones.
+    /// Condition under which a generated name replaces the client's.
     pub replace: ReplaceName,
-    /// What generated names begin with.
+    /// Prefix of generated names.
     pub generated_prefix: Box<str>,
-    /// What completes names; empty when nothing does.
+    /// Suffix that completes names; empty for none.
     pub suffix: Box<str>,
-    /// What is replaced in the names that clients give.
+    /// Replacement of characters in the names that clients send.
     pub characters: NameCharacters,
 }
 
@@ -45,25 +45,26 @@ impl NameTerms {
         }
     }
 
-    /// The terms of a pool in a scope with `outer`; `None` when it has none of its own.
+    /// Returns the terms of a pool in a scope with `outer`; `None` when the pool has none of its
+    /// own.
     #[must_use]
     pub fn of_pool(own: &NameKeys, outer: &NameKeys) -> Option<Box<Self>> {
         let has_own = *own != NameKeys::default();
         has_own.then(|| Box::new(Self::compile(&own.clone().inside(outer))))
     }
 
-    /// Whether a name that a client gives is replaced.
+    /// Returns true if a name that a client sends is replaced.
     pub(crate) const fn replaces_given(&self) -> bool {
         matches!(self.replace, ReplaceName::Always | ReplaceName::WhenPresent)
     }
 
-    /// Whether a client that gives no name gets one.
+    /// Returns true if a client that sends no name gets one.
     pub(crate) const fn replaces_missing(&self) -> bool {
         matches!(self.replace, ReplaceName::Always | ReplaceName::WhenNotPresent)
     }
 
-    /// Completes `name` by the suffix, unless it has that or ends in a dot. Returns what is omitted:
-    /// a name that would be longer than a lease keeps stays as it is.
+    /// Completes `name` by the suffix, unless the name has the suffix or ends in a dot. Returns the
+    /// omission, if any: a name that would be longer than a lease can store stays as it is.
     pub(crate) fn qualify(&self, name: &mut String) -> Option<Omission> {
         let suffix = self.suffix.strip_suffix('.').unwrap_or(&self.suffix);
         if self.suffix.is_empty() || name.ends_with('.') {
@@ -73,7 +74,7 @@ impl NameTerms {
         if before.is_some_and(|before| before.is_empty() || before.ends_with('.')) {
             return None;
         }
-        // Both dots count: the last one is put there by whoever answers option 81.
+        // Both dots count: the code that answers option 81 appends the last one.
         if name.len() + 1 + suffix.len() + 1 > HOST_NAME_MAX {
             return Some(Omission::Suffix);
         }
@@ -82,8 +83,8 @@ impl NameTerms {
         None
     }
 
-    /// Makes `name` one after the client's address. Returns what is omitted: the suffix, or the name,
-    /// which is empty then.
+    /// Sets `name` to a name generated from the client's address. Returns the omission, if any: the
+    /// suffix, or the name, which is empty then.
     pub(crate) fn generate(&self, address: IpAddr, name: &mut String) -> Option<Omission> {
         name.clear();
         name.push_str(&self.generated_prefix);
@@ -100,7 +101,7 @@ impl NameTerms {
     }
 }
 
-/// Writes dashes where addresses have dots or colons.
+/// Writer that replaces the dots and colons of addresses by dashes.
 struct Dashes<'n>(&'n mut String);
 
 impl Write for Dashes<'_> {
@@ -114,15 +115,15 @@ impl Write for Dashes<'_> {
     }
 }
 
-/// Lets `name` end in a dot, if there is room for one.
+/// Appends a dot to `name` unless it ends in one, if the dot fits.
 pub(crate) fn end_in_dot(name: &mut String) {
     if !name.ends_with('.') && name.len() < HOST_NAME_MAX {
         name.push('.');
     }
 }
 
-/// Gives the labels of a name to `take` as they are on the wire: at most 63 octets each, no empty
-/// ones, with `\X` and `\DDD` replaced by what they stand for.
+/// Passes the labels of a name to `take` as they are on the wire: at most 63 bytes each, no empty
+/// ones, with `\X` and `\DDD` replaced by the bytes that they represent.
 pub(crate) fn labels(name: &str, mut take: impl FnMut(&[u8])) {
     let mut octets = NameOctets::new();
     let is_name = read_text(name.bytes(), |octet| octets.push(&[octet]));
@@ -160,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_name_stays_as_it_is_when_the_suffix_has_no_room() {
-        // 242 octets, a dot, the suffix of 11 and the last dot are 255.
+        // 242 bytes, a dot, the suffix of 11 and the last dot are 255.
         for (octets, omitted) in [(242, None), (243, Some(Omission::Suffix))] {
             let name = "a".repeat(octets);
             let mut completed = name.clone();

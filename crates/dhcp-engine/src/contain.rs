@@ -1,11 +1,13 @@
 //! Panics that end one piece of work and not the process.
 //!
-//! A server aborts on every panic (`docs/design/024-panics.md`) but on those in work that runs in
-//! [`contained`]: the work is given up, the caller counts it, and everything else goes on. Work that has
-//! begun to change leases aborts all the same, in `dhcp-lease`. Until [`enable`] is called, as by
-//! servers, nothing is contained: a test fails by the panic itself.
+//! A server aborts on every panic (`docs/design/024-panics.md`) except on panics in work that runs
+//! in [`contained`]: the server gives up that work, the caller counts it, and everything else goes
+//! on. A panic in work that has begun to change leases aborts the process nevertheless, in
+//! `dhcp-lease`. Until a server calls [`enable`], nothing is contained: a test fails by the panic
+//! itself.
 //!
-//! Budget: one flag read, another set and restored; unwinding costs nothing where there is no panic.
+//! Budget: one flag read, another set and restored; unwinding costs nothing where there is no
+//! panic.
 
 use core::cell::Cell;
 use core::panic::AssertUnwindSafe;
@@ -18,15 +20,15 @@ thread_local! {
     static IS_CONTAINED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Has [`contained`] contain panics from now on.
+/// Makes [`contained`] contain panics from now on.
 pub fn enable() {
     IS_ENABLED.store(true, Ordering::Relaxed);
 }
 
-/// Does `work` and returns what it returns; `None` when it panicked.
+/// Runs `work` and returns its result; `None` when it panicked.
 ///
 /// After a panic, values that `work` had borrowed may be changed in part, so callers contain only
-/// work whose state is made anew each time.
+/// work whose state is created anew each time.
 pub fn contained<T>(work: impl FnOnce() -> T) -> Option<T> {
     if IS_ENABLED.load(Ordering::Relaxed) { caught(work) } else { Some(work()) }
 }
@@ -38,8 +40,8 @@ fn caught<T>(work: impl FnOnce() -> T) -> Option<T> {
     outcome.ok()
 }
 
-/// Returns true while a panic of this thread would end a piece of work only, for the panic hook of a
-/// server.
+/// Returns true while a panic of this thread would only end a piece of work; the panic hook of a
+/// server calls it.
 #[must_use]
 pub fn is_contained() -> bool {
     IS_CONTAINED.get()

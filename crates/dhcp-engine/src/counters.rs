@@ -1,4 +1,5 @@
-//! What one shard counts: messages in, replies out, malformed and dropped ones by reason.
+//! Counters of one shard: received messages, sent replies, malformed and dropped messages by
+//! reason.
 
 use core::marker::PhantomData;
 
@@ -13,7 +14,7 @@ use crate::statistic::{DropStatistic, Event};
 /// Most kinds of message, reply or refusal that are counted by name.
 const KINDS_MAX: usize = 16;
 
-/// The counters of one shard. The shard writes, anyone reads.
+/// Counters of one shard. The shard writes, any thread may read.
 #[derive(Debug)]
 pub struct ShardCounters<P> {
     received: Counters<KINDS_MAX>,
@@ -79,24 +80,24 @@ impl<P: Protocol> ShardCounters<P> {
         self.dropped.add(reason.index(), 1);
     }
 
-    /// Counts what a lease and its reply go without.
+    /// Counts omissions from a lease and its reply.
     pub(crate) fn omitted(&self, omissions: Omissions) {
         omissions.iter().for_each(|omission| self.omitted.add(omission.index(), 1));
     }
 
-    /// Counts a message that the protocol leaves without a reply.
+    /// Counts a message to which the protocol requires no reply.
     pub fn silent(&self) {
         self.silent.add(0, 1);
     }
 
-    /// What is also counted for each subnet.
+    /// Returns the counters that also exist for each subnet.
     #[must_use]
     pub const fn events(&self) -> &EventCounters {
         &self.events
     }
 
-    /// Messages that were well formed, and those that were not read since service is switched off or
-    /// since they had waited too long.
+    /// Returns the number of messages that were well formed, plus those that were not read since
+    /// service is disabled or since they had waited too long.
     #[must_use]
     pub fn received_total(&self) -> u64 {
         let unread = self.dropped_for(DropReason::ServiceDisabled)
@@ -104,43 +105,43 @@ impl<P: Protocol> ShardCounters<P> {
         unread + self.received.snapshot().iter().sum::<u64>()
     }
 
-    /// Messages that were malformed.
+    /// Returns the number of malformed messages.
     #[must_use]
     pub fn malformed_total(&self) -> u64 {
         self.malformed.snapshot().iter().sum()
     }
 
-    /// Replies sent.
+    /// Returns the number of sent replies.
     #[must_use]
     pub fn sent_total(&self) -> u64 {
         self.sent.snapshot().iter().sum()
     }
 
-    /// Refusals written with the name at `index` of [`Protocol::REFUSALS`].
+    /// Returns the number of refusals written with the name at `index` of [`Protocol::REFUSALS`].
     #[must_use]
     pub fn refused_with(&self, index: usize) -> u64 {
         self.refusals.value(index)
     }
 
-    /// Messages dropped for `reason`.
+    /// Returns the number of messages dropped for `reason`.
     #[must_use]
     pub fn dropped_for(&self, reason: DropReason) -> u64 {
         self.dropped.value(reason.index())
     }
 
-    /// Messages dropped for any reason.
+    /// Returns the number of messages dropped for any reason.
     #[must_use]
     pub fn dropped_total(&self) -> u64 {
         self.dropped.snapshot().iter().sum()
     }
 
-    /// Messages that ended in silence.
+    /// Returns the number of messages that ended in silence.
     #[must_use]
     pub fn silent_total(&self) -> u64 {
         self.silent.value(0)
     }
 
-    /// Messages dropped that count in `statistic`.
+    /// Returns the number of dropped messages that count in `statistic`.
     #[must_use]
     pub fn dropped_as(&self, statistic: DropStatistic) -> u64 {
         let dropped = DropReason::ALL
@@ -153,7 +154,7 @@ impl<P: Protocol> ShardCounters<P> {
         dropped.chain(malformed).sum()
     }
 
-    /// Messages received that count in the statistic at `index` of
+    /// Returns the number of received messages that count in the statistic at `index` of
     /// [`Protocol::RECEIVED_STATISTICS`].
     fn received_as(&self, index: usize) -> u64 {
         let malformed = (0..P::MALFORMED.len())
@@ -162,8 +163,9 @@ impl<P: Protocol> ShardCounters<P> {
         self.received.value(index) + malformed.sum::<u64>()
     }
 
-    /// Kea's global statistics of packets and allocations (its manual, chapter "Statistics"), all
-    /// of them, with their names; a name may come several times, the values are to be added up.
+    /// Returns all of Kea's global statistics of packets and allocations (its manual, chapter
+    /// "Statistics") with their names. A name may occur several times: the caller adds up the
+    /// values.
     #[must_use]
     pub fn statistics(&self) -> Vec<(String, u64)> {
         let packets = P::PACKETS;
@@ -189,7 +191,7 @@ impl<P: Protocol> ShardCounters<P> {
         told
     }
 
-    /// Kea's statistics of the subnets that are configured: `id`, name behind `subnet[id].`, and
+    /// Returns Kea's statistics of the configured subnets: `id`, name after `subnet[id].`, and
     /// value.
     #[must_use]
     pub fn subnet_statistics(&self) -> Vec<(u32, &'static str, u64)> {
@@ -200,8 +202,8 @@ impl<P: Protocol> ShardCounters<P> {
         self.events.by_subnet().into_iter().flat_map(named).collect()
     }
 
-    /// Every reason for which messages are dropped or not read, by the name that it has here, with
-    /// its count.
+    /// Returns every reason for which messages are dropped or not read, by Godwit's name for it,
+    /// with its count.
     pub fn drops(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let reasons = DropReason::ALL.iter().map(|reason| reason.name());
         let malformed = P::MALFORMED.iter().copied().filter(|name| !name.is_empty());
@@ -209,13 +211,12 @@ impl<P: Protocol> ShardCounters<P> {
         reasons.zip(counts).chain(malformed.zip(self.malformed.snapshot()))
     }
 
-    /// Every reason for which a lease goes without something that would not fit, by the name that it
-    /// has here, with its count.
+    /// Returns every omission because of a size limit, by Godwit's name for it, with its count.
     pub fn omissions(&self) -> impl Iterator<Item = (&'static str, u64)> {
         Omission::ALL.iter().map(|omission| omission.name()).zip(self.omitted.snapshot())
     }
 
-    /// Every counter that is not zero, with its name.
+    /// Returns every counter that is not zero, with its name.
     pub fn entries(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let named = |names: &'static [&'static str], counters: &Counters<KINDS_MAX>| {
             names.iter().copied().zip(counters.snapshot())

@@ -1,5 +1,5 @@
-//! Counts of what befell clients, for the whole server and for each subnet, of one shard. The shard
-//! writes without a lock; anyone reads.
+//! Counts of events of clients in one shard, for the whole server and for each subnet. The shard
+//! writes without a lock; any thread may read.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,24 +9,25 @@ use base::Counters;
 use crate::prefixes::SubnetIndex;
 use crate::statistic::Event;
 
-/// The counts of the subnets of one configuration.
+/// Event counts of the subnets of one configuration.
 #[derive(Debug, Default)]
 pub struct SubnetEvents {
     /// `id` and counts, in the order of [`SubnetIndex`].
     subnets: Box<[(u32, Counters<{ Event::COUNT }>)]>,
 }
 
-/// The counts of one shard.
+/// Event counts of one shard.
 #[derive(Debug, Default)]
 pub struct EventCounters {
     all: Counters<{ Event::COUNT }>,
-    /// Changed when the configuration changes, never with a message.
+    /// Counts of the current configuration's subnets. They are replaced when the configuration
+    /// changes, never because of a message.
     subnets: Mutex<Arc<SubnetEvents>>,
 }
 
 impl EventCounters {
-    /// Counts an event of the subnet at `subnet`. Only the owning shard may call this, with what
-    /// [`Self::begin`] gave it.
+    /// Counts an event of the subnet at `subnet`. Only the owning shard may call this, with the
+    /// `subnets` that [`Self::begin`] returned.
     pub fn count(&self, event: Event, subnets: &SubnetEvents, subnet: SubnetIndex) {
         self.all.add(event.index(), 1);
         if let Some((_, counts)) = subnets.subnets.get(subnet as usize) {
@@ -34,8 +35,8 @@ impl EventCounters {
         }
     }
 
-    /// Counts for the subnets with these `id`s from now on. What was counted for those that stay is
-    /// kept, as Kea does.
+    /// Counts for the subnets with these `id`s from now on. Subnets that stay keep their counts, as
+    /// in Kea.
     pub fn begin(&self, ids: impl Iterator<Item = u32>) -> Arc<SubnetEvents> {
         let mut current = self.subnets.lock().unwrap_or_else(PoisonError::into_inner);
         let before: BTreeMap<u32, _> =
@@ -54,19 +55,19 @@ impl EventCounters {
         Arc::clone(&current)
     }
 
-    /// How often an event happened.
+    /// Returns the number of times an event happened.
     #[must_use]
     pub fn total(&self, event: Event) -> u64 {
         self.all.value(event.index())
     }
 
-    /// How often each happened, in the order of [`Event`].
+    /// Returns the number of times each event happened, in the order of [`Event`].
     #[must_use]
     pub fn totals(&self) -> [u64; Event::COUNT] {
         self.all.snapshot()
     }
 
-    /// The counts of each subnet by its `id`, in the order of [`Event`].
+    /// Returns the counts of each subnet by its `id`, in the order of [`Event`].
     #[must_use]
     pub fn by_subnet(&self) -> Vec<(u32, [u64; Event::COUNT])> {
         let current = Arc::clone(&self.subnets.lock().unwrap_or_else(PoisonError::into_inner));

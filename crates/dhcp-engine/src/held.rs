@@ -5,38 +5,39 @@ use std::collections::VecDeque;
 use crate::in_flight::ClientKeys;
 use crate::protocol::Asked;
 
-/// Length of the messages for which there is room from the start, octets.
+/// Length of the messages for which each buffer is allocated at the start, in bytes.
 const BUFFER_LEN: usize = 1500;
-/// Messages longer than that which can be held at one time: 16 MiB of them at most.
+/// Largest number of messages longer than [`BUFFER_LEN`] that can be held at one time: together at
+/// most 16 MiB.
 const LONG_MAX: usize = 256;
 
-/// What a held message waits for.
+/// Event that a held message waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitsFor {
     /// Another message of the same client, in flight now. The held one has not entered.
     Client,
     /// This row epoch. The message has entered.
     Epoch(u64),
-    /// This batch of hosts that are looked up. The message has entered.
+    /// This batch of host look-ups. The message has entered.
     Hosts(u64),
 }
 
-/// A held message without its octets.
+/// Held message without its bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Held<I> {
-    /// The client.
+    /// Keys of the client.
     pub keys: Option<ClientKeys>,
-    /// How the message came in.
+    /// Ingress of the message.
     pub ingress: I,
-    /// Its type, and when it came.
+    /// Type of the message and the time at which it came.
     pub asked: Asked,
-    /// What it waits for.
+    /// Event that the message waits for.
     pub waits_for: WaitsFor,
-    /// Monotonic time at which it was held first.
+    /// Monotonic time at which the message was held first, in nanoseconds.
     pub since_ns: u64,
 }
 
-/// A bounded queue of held messages, allocated once.
+/// Bounded queue of held messages, allocated once.
 #[derive(Debug)]
 pub struct HeldMessages<I> {
     buffers: Box<[Vec<u8>]>,
@@ -45,7 +46,7 @@ pub struct HeldMessages<I> {
 }
 
 impl<I> HeldMessages<I> {
-    /// A queue for `capacity` messages.
+    /// Returns a queue for `capacity` messages.
     #[must_use]
     pub fn new(capacity: u32) -> Self {
         Self {
@@ -55,19 +56,19 @@ impl<I> HeldMessages<I> {
         }
     }
 
-    /// Messages held.
+    /// Returns the number of held messages.
     #[must_use]
     pub fn len(&self) -> usize {
         self.queue.len()
     }
 
-    /// True when none is held.
+    /// Returns true if no message is held.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// Holds a copy of `octets`; false when there is no room.
+    /// Holds a copy of `octets`; returns false when the queue is full.
     #[must_use]
     pub fn push(&mut self, held: Held<I>, octets: &[u8]) -> bool {
         let is_long = |buffer: &&Vec<u8>| buffer.capacity() > BUFFER_LEN;
@@ -82,7 +83,7 @@ impl<I> HeldMessages<I> {
         true
     }
 
-    /// Takes the message at the front, to be put back or given back.
+    /// Takes the message at the front. The caller puts the message or its buffer back.
     pub fn take_first(&mut self) -> Option<(Held<I>, u32)> {
         self.queue.pop_front()
     }
@@ -92,24 +93,24 @@ impl<I> HeldMessages<I> {
         self.queue.push_back((held, index));
     }
 
-    /// The octets of a message taken; its buffer must be given back.
+    /// Returns the bytes of a taken message; the caller must give the buffer back.
     pub fn take_octets(&mut self, index: u32) -> Vec<u8> {
         core::mem::take(&mut self.buffers[index as usize])
     }
 
-    /// Gives a message's buffer back.
+    /// Gives the buffer of a message back.
     pub fn give_octets_back(&mut self, index: u32, octets: Vec<u8>) {
         self.buffers[index as usize] = octets;
         self.release(index);
     }
 
-    /// Makes a buffer free, and as short as the others.
+    /// Makes a buffer free, and shrinks it to [`BUFFER_LEN`].
     fn release(&mut self, index: u32) {
         shorten(&mut self.buffers[index as usize]);
         self.free.push(index);
     }
 
-    /// Gives back the buffers of all messages that were taken and not given back, after a panic.
+    /// Restores the buffers of all messages that were taken and not given back, after a panic.
     pub fn restore(&mut self) {
         let mut is_known = vec![false; self.buffers.len()];
         let queued = self.queue.iter().map(|&(_, index)| index);
@@ -122,7 +123,7 @@ impl<I> HeldMessages<I> {
         }
     }
 
-    /// Takes out every message held since before `oldest_ns`; `u64::MAX` empties it.
+    /// Removes every message held since before `oldest_ns`; `u64::MAX` empties the queue.
     pub fn abandon(&mut self, oldest_ns: u64, mut dropped: impl FnMut(&Held<I>)) {
         let (free, buffers) = (&mut self.free, &mut self.buffers);
         self.queue.retain(|(held, index)| {
@@ -137,7 +138,7 @@ impl<I> HeldMessages<I> {
     }
 }
 
-/// Gives back the memory of a message that was longer than [`BUFFER_LEN`].
+/// Frees the memory of a message that was longer than [`BUFFER_LEN`].
 fn shorten(buffer: &mut Vec<u8>) {
     if buffer.capacity() > BUFFER_LEN {
         *buffer = Vec::with_capacity(BUFFER_LEN);

@@ -1,10 +1,10 @@
-//! Octets as Kea writes them in texts that leases keep.
+//! Bytes as Kea writes them in texts that leases store.
 
-/// The digits in the order of their values.
+/// Hexadecimal digits in the order of their values.
 const DIGITS: [u8; 16] = *b"0123456789ABCDEF";
 
-/// Appends the digits of `octets`, upper case, nothing between them. A lease that keeps what its
-/// relay agent said has some fifty octets: formatting each took a sixth of a whole exchange.
+/// Appends the digits of `octets`, upper case, without separators. A lease with relay agent
+/// information has about fifty bytes of it: formatting each took a sixth of a whole exchange.
 pub(crate) fn write_hex(octets: impl IntoIterator<Item = u8>, target: &mut String) {
     for octet in octets {
         for nibble in [octet >> 4, octet & 15] {

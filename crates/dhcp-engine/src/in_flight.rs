@@ -1,12 +1,12 @@
 //! One transaction in flight per client, by any of its identities, across batches and shards.
 //!
-//! From the moment a message enters until its reply has left, the client is in flight. One more
-//! message of the client is held by the shard that received it and tried again later; further ones
-//! are duplicates. Clients are told apart by seeded 64-bit hashes: a collision only makes two
-//! strangers wait for each other.
+//! From the moment a message enters until its reply has left, the client is in flight. The shard
+//! that receives one more message of the client holds it and tries it again later; further ones are
+//! duplicates. Seeded 64-bit hashes identify clients: a collision only makes two unrelated clients
+//! wait for each other.
 //!
 //! Few clients are in flight at a time unless rows wait for a disk, so the first ones of a stripe
-//! lie beside its lock: entering and leaving touch two cache lines that stay in the cache.
+//! are next to its lock: entering and leaving touch two cache lines that stay in the cache.
 
 use std::hash::BuildHasher;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,26 +17,26 @@ use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 
 const STRIPES: usize = 512;
-/// Keys that lie beside a stripe's lock.
+/// Number of keys next to a stripe's lock.
 const FEW: usize = 9;
 
-/// A client under both of its identities; equal when it has only one.
+/// Keys of a client under both of its identities; equal when it has only one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClientKeys([u64; 2]);
 
-/// Whether a message may enter.
+/// Result of [`InFlight::enter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
-    /// It has entered; [`InFlight::leave`] must follow.
+    /// The message has entered; [`InFlight::leave`] must follow.
     Entered,
-    /// The client is in flight and nothing was held for it so far: hold the message.
+    /// The client is in flight and no message of it is held so far: hold the message.
     Hold,
     /// The client is in flight and a message is already held for it.
     Duplicate,
 }
 
-/// A key whose lowest bit, which is the same for all of a stripe, says instead whether a message is
-/// held for it.
+/// Key of a client in flight. The lowest bit, which is equal for all keys of a stripe, is instead 1
+/// if a message is held for the client.
 #[derive(Clone, Copy)]
 struct Occupant(u64);
 
@@ -53,13 +53,13 @@ impl Occupant {
         self.0 & 1 == 1
     }
 
-    /// What the table inside finds it by.
+    /// Returns the hash under which the table has the key.
     const fn hash(&self) -> u64 {
         self.0 & !1
     }
 }
 
-/// The occupants of one stripe.
+/// Occupants of one stripe.
 struct Occupants {
     few: [Occupant; FEW],
     few_count: usize,
@@ -76,7 +76,7 @@ impl Occupants {
         self.more.find_mut(Occupant::of(key).hash(), |occupant| occupant.has_key(key))
     }
 
-    /// Adds a key that is not there.
+    /// Adds a key that the stripe does not have.
     fn insert(&mut self, key: u64) {
         let occupant = Occupant::of(key);
         if self.few_count < FEW {
@@ -115,15 +115,15 @@ impl core::fmt::Debug for InFlight {
     }
 }
 
-/// The clients in flight, shared by all shards in stripes.
+/// Clients in flight, shared by all shards, in stripes.
 pub struct InFlight {
     hasher: FixedState,
     stripes: Box<[Stripe]>,
 }
 
 impl InFlight {
-    /// An empty set with room for `capacity` clients without allocating; `seed` makes the hashes
-    /// unpredictable to clients.
+    /// Returns an empty set with room for `capacity` clients without allocating; `seed` makes the
+    /// hashes unpredictable to clients.
     #[must_use]
     pub fn new(seed: u64, capacity: usize) -> Self {
         let room = 2 * capacity / STRIPES + 16;
@@ -139,7 +139,7 @@ impl InFlight {
         }
     }
 
-    /// The keys of the client with this hardware address and client identifier.
+    /// Returns the keys of the client with this hardware address and client identifier.
     #[must_use]
     pub fn keys(&self, hardware: &[u8], client_id: Option<&[u8]>) -> ClientKeys {
         let by_hardware = self.hasher.hash_one((0_u8, hardware));
@@ -151,14 +151,14 @@ impl InFlight {
         }
     }
 
-    /// Brings near what [`InFlight::enter`] reads.
+    /// Prefetches the memory that [`InFlight::enter`] reads.
     pub fn expect(&self, keys: ClientKeys, prefetch: Prefetch) {
         for key in keys.0 {
             prefetch_value(prefetch, &self.stripes[key as usize % STRIPES], 2);
         }
     }
 
-    /// Lets a message in, or says what to do with it.
+    /// Enters a message, or returns that the caller holds or drops it.
     pub fn enter(&self, keys: ClientKeys) -> Entry {
         self.with_tables(keys, |tables, places| {
             let mut entry = Entry::Entered;
@@ -194,14 +194,14 @@ impl InFlight {
         });
     }
 
-    /// Clients in flight, counted by identity. For tests and statistics.
+    /// Returns the number of clients in flight, counted by identity. For tests and statistics.
     #[must_use]
     pub fn identity_count(&self) -> usize {
         self.stripes.iter().map(|stripe| lock(stripe).len()).sum()
     }
 
-    /// Runs `body` with the tables that hold the keys, locked in order, and the place (table,
-    /// key) of each distinct key.
+    /// Runs `body` with the tables that hold the keys, locked in order, and the place (table, key)
+    /// of each distinct key.
     fn with_tables<R>(
         &self,
         keys: ClientKeys,

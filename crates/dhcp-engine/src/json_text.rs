@@ -1,7 +1,8 @@
-//! Looking into JSON texts that leases keep, in place: nothing is copied or allocated.
+//! Search in JSON texts that leases store, in place: it copies and allocates nothing.
 
-/// The text of the member `key` of the object in `text`; `None` when there is no such member or
-/// `text` is no object as far as it was read. Keys are compared as they are written.
+/// Returns the text of the member `key` of the object in `text`; `None` when there is no such
+/// member or `text` is no object as far as it was read. Keys are compared as they are written,
+/// escapes included.
 pub(crate) fn member<'t>(text: &'t str, key: &str) -> Option<&'t str> {
     let mut rest = text.trim_ascii_start().strip_prefix('{')?.trim_ascii_start();
     loop {
@@ -15,12 +16,12 @@ pub(crate) fn member<'t>(text: &'t str, key: &str) -> Option<&'t str> {
     }
 }
 
-/// What stands between the quotes when all of `text` is a string; escapes are left as they are.
+/// Returns the text between the quotes when all of `text` is a string; escapes stay as they are.
 pub(crate) fn string(text: &str) -> Option<&str> {
     split_string(text).filter(|(_, after)| after.is_empty()).map(|(inside, _)| inside)
 }
 
-/// The string that `text` begins with, and what follows it.
+/// Returns the string that `text` begins with, and the text after it.
 fn split_string(text: &str) -> Option<(&str, &str)> {
     let inside = text.strip_prefix('"')?;
     let mut is_escaped = false;
@@ -32,7 +33,7 @@ fn split_string(text: &str) -> Option<(&str, &str)> {
     Some((&inside[..end], &inside[end + 1..]))
 }
 
-/// Octets up to where the value ends that `text` begins with.
+/// Returns the length of the value that `text` begins with, in bytes.
 fn len_of_value(text: &str) -> Option<usize> {
     let (mut rest, mut depth) = (text, 0_u32);
     loop {

@@ -1,9 +1,9 @@
-//! What a DHCP server decides: the compiled configuration snapshot and the message transaction.
+//! Decisions of a DHCP server: the compiled configuration snapshot and the message transaction.
 //!
-//! A transaction steps until it has an outcome: it asks for facts, proposes changes, and ends in a
-//! reply, in silence or in a counted drop. It reads no clock and does no I/O; whoever drives it
-//! brings `Now`, the facts and the result of the commit. RFCs to have read: 2131, 2132, 3046, 3527,
-//! 4361, 5107, 6842; 6422, 6603, 8357, 9915.
+//! A transaction steps until it has an outcome: it requests facts, proposes changes, and ends in a
+//! reply, in silence or in a counted drop. It reads no clock and does no I/O; its driver passes in
+//! `Now`, the facts and the result of the commit. RFCs to have read: 2131, 2132, 3046, 3527, 4361,
+//! 5107, 6842; 6422, 6603, 8357, 9915.
 
 mod adaptive;
 pub mod classify;

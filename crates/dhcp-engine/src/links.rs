@@ -1,11 +1,11 @@
-//! Which subnets share a link (a shared network, or one subnet alone) and where the pools of a
-//! link lie.
+//! Links: the subnets that share a link (a shared network, or one subnet alone), and the positions
+//! of a link's pools.
 
 use dhcp_lease::PoolIndex;
 
 use crate::prefixes::{AddressBits, SubnetIndex};
 
-/// The lease table's name of a configured allocator.
+/// Returns the lease table's allocator for a configured one.
 pub(crate) const fn allocator(configured: dhcp_config::Allocator) -> dhcp_lease::Allocator {
     match configured {
         dhcp_config::Allocator::Iterative => dhcp_lease::Allocator::Iterative,
@@ -14,33 +14,34 @@ pub(crate) const fn allocator(configured: dhcp_config::Allocator) -> dhcp_lease:
     }
 }
 
-/// The links of a configuration, with pools of one kind.
+/// Links of a configuration, with pools of one kind.
 #[derive(Debug)]
 pub struct Links<A> {
     links: Vec<Link<A>>,
-    /// Where each subnet is.
+    /// Position of each subnet.
     places: Vec<InLink>,
-    /// The subnets of each link in their order, twice over.
+    /// Subnets of each link in their order, the whole list twice.
     members: Vec<Vec<SubnetIndex>>,
 }
 
-/// Where a subnet is among the others of its link.
+/// Position of a subnet among the others of its link.
 #[derive(Clone, Copy, Debug)]
 struct InLink {
     link: u32,
-    /// Its position among the members.
+    /// Position of the subnet among the members of its link.
     member_at: u32,
-    /// How many pools those before it have.
+    /// Number of pools of the subnets before this one.
     pools_before: u32,
 }
 
 #[derive(Debug)]
 struct Link<A> {
-    /// Pools of all subnets in their order, twice over: from every place on, all of them follow.
+    /// Pools of all subnets in their order, the whole list twice: after each position, all of them
+    /// follow.
     pool_order: Vec<PoolIndex>,
-    /// How many they are, once.
+    /// Number of pools.
     pool_count: usize,
-    /// (first, last, pool, subnet), ascending.
+    /// Address ranges as (first, last, pool, subnet), ascending.
     ranges: Vec<(A, A, PoolIndex, SubnetIndex)>,
 }
 
@@ -50,17 +51,18 @@ impl<A> Link<A> {
     }
 }
 
-/// Where an address lies within a link.
+/// Pool and subnet of an address within a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolPlace {
-    /// The pool.
+    /// Pool that contains the address.
     pub pool: PoolIndex,
-    /// The pool's subnet.
+    /// Subnet of the pool.
     pub subnet: SubnetIndex,
 }
 
 impl<A: AddressBits> Links<A> {
-    /// The links of subnets that are each in one of `network_count` shared networks or in none.
+    /// Returns the links of subnets that are each in one of `network_count` shared networks or in
+    /// none.
     pub fn new(network_count: usize, networks: impl Iterator<Item = Option<usize>>) -> Self {
         let empty = || Link { pool_order: Vec::new(), pool_count: 0, ranges: Vec::new() };
         let mut links: Vec<_> = (0..network_count).map(|_| empty()).collect();
@@ -80,8 +82,8 @@ impl<A: AddressBits> Links<A> {
         Self { links, places, members }
     }
 
-    /// Adds a pool of `subnet`, after those that allocation tries before it. Subnets come in their
-    /// order.
+    /// Adds a pool of `subnet`, after those that allocation tries before it. Callers add pools in
+    /// the order of their subnets.
     pub fn add_pool(&mut self, subnet: SubnetIndex, pool: PoolIndex, (first, last): (A, A)) {
         let place = self.places[subnet as usize];
         let behind = &self.members[place.link as usize];
@@ -95,8 +97,8 @@ impl<A: AddressBits> Links<A> {
         link.ranges.insert(at, (first, last, pool, subnet));
     }
 
-    /// The subnets that share a link with `first`, itself first, then those behind it, then those
-    /// before it.
+    /// Returns the subnets that share a link with `first`: first itself, then those after it, then
+    /// those before it.
     #[must_use]
     pub fn subnets_from(&self, first: SubnetIndex) -> &[SubnetIndex] {
         let InLink { link, member_at, .. } = self.places[first as usize];
@@ -106,13 +108,13 @@ impl<A: AddressBits> Links<A> {
         &members[start..start + once]
     }
 
-    /// The pools that allocation may use for a message selected into `subnet`, in order.
+    /// Returns the pools that allocation may use for a message selected into `subnet`, in order.
     #[must_use]
     pub fn pool_order(&self, subnet: SubnetIndex) -> &[PoolIndex] {
         self.link(subnet).once()
     }
 
-    /// The same, beginning with the pools of `first`, which shares the link.
+    /// Returns the pools of the link in order, beginning with those of `first`, which is on it.
     #[must_use]
     pub fn pool_order_from(&self, first: SubnetIndex) -> &[PoolIndex] {
         let link = self.link(first);
@@ -120,7 +122,7 @@ impl<A: AddressBits> Links<A> {
         &link.pool_order[start..start + link.pool_count]
     }
 
-    /// The pool that holds `address`, among those that share a link with `subnet`.
+    /// Returns the pool that contains `address`, among those that share a link with `subnet`.
     #[must_use]
     pub fn place(&self, subnet: SubnetIndex, address: A) -> Option<PoolPlace> {
         let ranges = &self.link(subnet).ranges;
@@ -129,18 +131,18 @@ impl<A: AddressBits> Links<A> {
         (address <= last).then_some(PoolPlace { pool, subnet })
     }
 
-    /// Position of the link that `subnet` is on: in [`Self::pool_orders`].
+    /// Returns the position in [`Self::pool_orders`] of the link that `subnet` is on.
     #[must_use]
     pub fn link_of(&self, subnet: SubnetIndex) -> usize {
         self.places[subnet as usize].link as usize
     }
 
-    /// The orders of allocation of all links.
+    /// Returns the orders of allocation of all links.
     pub fn pool_orders(&self) -> impl Iterator<Item = &[PoolIndex]> {
         self.links.iter().map(Link::once)
     }
 
-    /// Whether two subnets are on one link.
+    /// Returns true if two subnets are on one link.
     #[must_use]
     pub fn is_shared(&self, one: SubnetIndex, other: SubnetIndex) -> bool {
         self.link_of(one) == self.link_of(other)

@@ -1,5 +1,5 @@
-//! Characters of the names that clients give, replaced as `hostname-char-set` and
-//! `hostname-char-replacement` say (Kea reference §5.9), octet by octet.
+//! Replacement of characters in the names that clients send, by `hostname-char-set` and
+//! `hostname-char-replacement` (Kea reference §5.9), byte by byte.
 
 use core::ops::Range;
 
@@ -7,37 +7,37 @@ use base::host_name::HOST_NAME_MAX;
 use dhcp_config::CharacterSet;
 use dhcp_wire::name::read_text;
 
-/// What a scope replaces in names, and by what.
+/// Characters that a scope replaces in names, and their replacement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameCharacters {
     set: CharacterSet,
     replacement: Box<[Piece]>,
 }
 
-/// Part of what is put in the place of a match.
+/// Part of the replacement of a match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Piece {
     Text(Box<[u8]>),
     /// The match itself.
     Match,
-    /// The text in front of the match.
+    /// The text before the match.
     Before,
-    /// The text behind the match.
+    /// The text after the match.
     After,
 }
 
 impl NameCharacters {
-    /// Compiles a set with its replacement, in which Kea's library takes `$&` or `$0` for the match,
-    /// `` $` `` and `$'` for what is in front of it and behind it, and `$$` for a dollar sign. Groups
-    /// (`$1`) are not kept: nothing is put there.
+    /// Compiles a set with its replacement, in which Kea's library takes `$&` or `$0` for the
+    /// match, `` $` `` and `$'` for the text before and after it, and `$$` for a dollar sign. Kea's
+    /// library does not store groups: `$1` is replaced by an empty text.
     #[must_use]
     pub fn new(set: CharacterSet, replacement: &str) -> Self {
         Self { set, replacement: pieces(replacement.as_bytes()) }
     }
 
-    /// Replaces characters in each of the labels of `raw`, which has a dot behind each. Leaves the name
-    /// as text in `name`: with `\X` and `\DDD` for what is no plain character, without its final dot
-    /// when `is_partial`. False when nothing is left or what is left is no name.
+    /// Replaces characters in each of the labels of `raw`, each of which ends in a dot. Writes the
+    /// name as text to `name`: with `\X` and `\DDD` for characters that are not plain, without the
+    /// final dot when `is_partial`. Returns false when the result is empty or no name.
     pub(crate) fn clean_labels(&self, raw: &[u8], is_partial: bool, name: &mut String) -> bool {
         name.clear();
         let mut cleaned = NameOctets::new();
@@ -56,7 +56,7 @@ impl NameCharacters {
             if octets == b"." {
                 return false;
             }
-            // As in Kea a name does not begin with blanks.
+            // Kea strips blanks from the beginning of a name, too.
             let is_blank = |octet: &u8| matches!(octet, b' ' | b'\t' | b'\n');
             let first = octets.iter().position(|octet| !is_blank(octet));
             octets = octets.get(first.unwrap_or(octets.len())..).unwrap_or_default();
@@ -69,20 +69,20 @@ impl NameCharacters {
         if !read_text(octets.iter().copied(), |octet| push_escaped(octet, &mut text)) {
             return false;
         }
-        // A dot that was escaped is like the others now.
+        // A dot that was escaped is an ordinary dot now.
         let Some(octets) = text.get() else { return false };
         if !read_text(octets.iter().copied(), |_| ()) {
             return false;
         }
-        // A label that ended in a dot leaves a name that needs no suffix, as in Kea.
+        // As in Kea, a label that ended in a dot leaves a name that needs no suffix.
         let loses_dot = is_partial && !ends_in_dot;
         let octets = octets.strip_suffix(b".").filter(|_| loses_dot).unwrap_or(octets);
         push_text(octets, name);
         true
     }
 
-    /// Replaces characters in the host name `raw` and leaves it in `name`, in lower case. False when
-    /// nothing is left, or more than a name has room for.
+    /// Replaces characters in the host name `raw` and writes it to `name`, in lower case. Returns
+    /// false when the result is empty or longer than a name may be.
     pub(crate) fn clean_host_name(&self, raw: &[u8], name: &mut String) -> bool {
         name.clear();
         let mut cleaned = NameOctets::new();
@@ -117,7 +117,7 @@ impl NameCharacters {
     }
 }
 
-/// Takes a replacement apart.
+/// Splits a replacement into its pieces.
 fn pieces(replacement: &[u8]) -> Box<[Piece]> {
     let mut pieces = Vec::new();
     let mut text = Vec::new();
@@ -131,7 +131,7 @@ fn pieces(replacement: &[u8]) -> Box<[Piece]> {
             Some(b'\'') => Piece::After,
             Some(b'$') => Piece::Text(b"$".as_slice().into()),
             Some(digit @ b'0'..=b'9') => {
-                // A second digit belongs to the number.
+                // A second digit belongs to the group number.
                 let second = rest.get(1).copied().filter(u8::is_ascii_digit);
                 rest = rest.get(usize::from(second.is_some())..).unwrap_or_default();
                 let is_match = digit == b'0' && second.is_none_or(|second| second == b'0');
@@ -154,13 +154,13 @@ fn pieces(replacement: &[u8]) -> Box<[Piece]> {
     pieces.into()
 }
 
-/// Appends an octet of a name to its text (RFC 1035 §5.1). Dots separate labels.
+/// Appends a byte of a name to its text (RFC 1035 §5.1). Dots separate labels.
 fn push_escaped(octet: u8, text: &mut NameOctets) {
     let (escaped, len) = escaped(octet);
     text.push(&escaped[..len]);
 }
 
-/// The text of an octet of a name, and its length. A dot ends a label.
+/// Returns the text of a byte of a name, and the length of that text. A dot ends a label.
 pub(crate) fn escaped(octet: u8) -> ([u8; 4], usize) {
     match octet {
         b'"' | b'(' | b')' | b';' | b'\\' | b'@' | b'$' => ([b'\\', octet, 0, 0], 2),
@@ -172,14 +172,14 @@ pub(crate) fn escaped(octet: u8) -> ([u8; 4], usize) {
     }
 }
 
-/// Appends what leases can keep: zeros and octets that are not UTF-8 are left out.
+/// Appends the characters that leases can store: zeros and bytes that are not UTF-8 are left out.
 fn push_text(octets: &[u8], name: &mut String) {
     for chunk in octets.utf8_chunks() {
         name.extend(chunk.valid().chars().filter(|&letter| letter != '\0'));
     }
 }
 
-/// Octets of a name, as many as one may have.
+/// Bytes of a name, at most as many as a name may have.
 pub(crate) struct NameOctets {
     octets: [u8; HOST_NAME_MAX],
     len: usize,
@@ -191,7 +191,7 @@ impl NameOctets {
         Self { octets: [0; HOST_NAME_MAX], len: 0, is_too_long: false }
     }
 
-    /// Appends octets. Those that have no room are left out.
+    /// Appends bytes. If they do not fit, none of them is appended.
     pub(crate) fn push(&mut self, octets: &[u8]) {
         match self.octets.get_mut(self.len..self.len + octets.len()) {
             Some(target) => {
@@ -202,7 +202,7 @@ impl NameOctets {
         }
     }
 
-    /// The octets, unless some had no room.
+    /// Returns the bytes, unless some did not fit.
     pub(crate) fn get(&self) -> Option<&[u8]> {
         self.octets.get(..self.len).filter(|_| !self.is_too_long)
     }

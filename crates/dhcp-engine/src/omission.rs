@@ -1,35 +1,37 @@
-//! What a reply and its lease go without since it would not fit. The client is served all the same;
-//! each reason has its counter.
+//! Omissions from a reply or its lease because of a size limit. The server serves the client
+//! nevertheless; each reason has its counter.
 
 use dhcp_lease::user_context::USER_CONTEXT_MAX;
 
-/// Reasons why a lease or a reply goes without something.
+/// Reasons why the server omits something from a lease or a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Omission {
-    /// The name stays as it is, since with the `ddns-qualifying-suffix` it would be longer than a
-    /// lease keeps.
+    /// The name stays without the `ddns-qualifying-suffix`, since with it the name would be longer
+    /// than a lease can store.
     Suffix,
-    /// The client gets no name made of its address, since that would be longer than a lease keeps.
+    /// The client gets no name generated from its address, since the name would be longer than a
+    /// lease can store.
     GeneratedName,
-    /// The lease keeps nothing of what relay agents said, since that would be longer than a lease
-    /// keeps.
+    /// The lease stores no relay agent information, since that would be longer than a lease can
+    /// store.
     RelayInfo,
-    /// The reply lacks options, since it would be longer than the client takes or a frame carries.
+    /// The reply lacks options, since it would be longer than the client accepts or a frame
+    /// carries.
     Options,
 }
 
 impl Omission {
-    /// All of them, in the order of their counters.
+    /// All omissions, in the order of their counters.
     pub const ALL: [Self; 4] = [Self::Suffix, Self::GeneratedName, Self::RelayInfo, Self::Options];
 
-    /// Position in [`Self::ALL`].
+    /// Returns the position in [`Self::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// The name under which it is counted.
+    /// Returns the name of the omission's counter.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -41,8 +43,8 @@ impl Omission {
     }
 }
 
-/// Empties `context`, which relay agents' words were written into, when no lease keeps as much;
-/// whether it did.
+/// Empties `context`, which has relay agent information, when it is longer than a lease can store;
+/// returns true if it was.
 pub(crate) fn bound(context: &mut String) -> bool {
     let is_too_long = context.len() > USER_CONTEXT_MAX;
     if is_too_long {
@@ -51,17 +53,17 @@ pub(crate) fn bound(context: &mut String) -> bool {
     is_too_long
 }
 
-/// The omissions of one message.
+/// Omissions of one message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Omissions(u8);
 
 impl Omissions {
-    /// Adds one; twice is once.
+    /// Adds an omission; adding it again has no effect.
     pub(crate) const fn note(&mut self, omission: Omission) {
         self.0 |= 1 << omission.index();
     }
 
-    /// Iterates over them in the order of their counters.
+    /// Iterates over the omissions in the order of their counters.
     pub(crate) fn iter(self) -> impl Iterator<Item = Omission> {
         Omission::ALL.into_iter().filter(move |omission| self.0 & 1 << omission.index() != 0)
     }

@@ -1,5 +1,5 @@
-//! Replies that wait until their row is safe. Not first-in-first-out: each leaves when its own
-//! epoch has settled.
+//! Replies that wait until their row is durable. The order is not first-in-first-out: each reply
+//! leaves when its own epoch has settled.
 
 use core::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,23 +7,23 @@ use std::collections::BinaryHeap;
 use crate::in_flight::ClientKeys;
 use crate::protocol::Asked;
 
-/// Length of the replies for which there is room from the start, octets: the payload of a frame of
-/// Ethernet.
+/// Length of the replies for which each slot is allocated, in bytes: the payload of an Ethernet
+/// frame.
 const SLOT_LEN: usize = 1472;
-/// Octets of all longer replies that wait, at most.
+/// Largest total length of all longer replies that wait, in bytes.
 const LONG_BYTES_MAX: usize = 16 << 20;
 
-/// A bounded set of emitted replies, allocated once. `D` says where one goes, `I` how its message
-/// came in.
+/// Bounded set of emitted replies, allocated once. `D` is the type of a destination, `I` that of a
+/// message's ingress.
 #[derive(Debug)]
 pub struct Outbox<D, I> {
     slots: Box<[Slot<D, I>]>,
-    /// [`SLOT_LEN`] octets for each slot that was used at least once, with room for all: memory
-    /// that no reply needed is never written.
+    /// [`SLOT_LEN`] bytes for each slot that was used at least once, with capacity for all slots:
+    /// memory that no reply needed is never written.
     octets: Vec<u8>,
     free: Vec<u32>,
     by_epoch: BinaryHeap<Reverse<(u64, u32)>>,
-    /// Octets of the replies that are longer than a slot.
+    /// Total length of the replies that are longer than a slot, in bytes.
     long_bytes: usize,
 }
 
@@ -32,27 +32,28 @@ struct Slot<D, I> {
     envelope: Option<Envelope<D, I>>,
     since_ns: u64,
     len: usize,
-    /// The octets of a reply that is longer than [`SLOT_LEN`]: rare, so allocated for it alone.
+    /// Bytes of a reply that is longer than [`SLOT_LEN`]. Such replies are rare, so each has its
+    /// own allocation.
     long: Option<Box<[u8]>>,
 }
 
-/// What is known of a reply beside its octets.
+/// Data of a reply apart from its bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Envelope<D, I> {
-    /// Where it goes.
+    /// Destination of the reply.
     pub destination: D,
-    /// How its message came in.
+    /// Ingress of the reply's request.
     pub ingress: I,
-    /// The client that is in flight until it leaves.
+    /// Client that is in flight until the reply leaves.
     pub keys: Option<ClientKeys>,
-    /// What it answers.
+    /// Request that the reply answers.
     pub asked: Asked,
-    /// Position of its kind in the counters.
+    /// Position of the reply's kind in the counters.
     pub kind: usize,
 }
 
 impl<D: Copy, I: Copy> Outbox<D, I> {
-    /// An outbox for `capacity` replies.
+    /// Returns an outbox for `capacity` replies.
     #[must_use]
     pub fn new(capacity: u32) -> Self {
         let slot = || Slot { envelope: None, since_ns: 0, len: 0, long: None };
@@ -65,26 +66,26 @@ impl<D: Copy, I: Copy> Outbox<D, I> {
         }
     }
 
-    /// Replies that wait.
+    /// Returns the number of waiting replies.
     #[must_use]
     pub fn len(&self) -> usize {
         self.by_epoch.len()
     }
 
-    /// True when none waits.
+    /// Returns true if no reply waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.by_epoch.is_empty()
     }
 
-    /// True when less than a quarter of the room is left: what begins an exchange should wait,
-    /// what ends one may still come in.
+    /// Returns true if fewer than a quarter of the slots are free: then messages that begin an
+    /// exchange should wait, and those that end one may still enter.
     #[must_use]
     pub fn is_crowded(&self) -> bool {
         self.free.len() * 4 < self.slots.len()
     }
 
-    /// Keeps a copy of `octets` until `epoch` settles; false when there is no room.
+    /// Copies `octets` and holds them until `epoch` settles; returns false when there is no room.
     #[must_use]
     pub fn push(
         &mut self,
@@ -116,7 +117,7 @@ impl<D: Copy, I: Copy> Outbox<D, I> {
         true
     }
 
-    /// Hands every reply whose epoch is at most `settled` to `send` with that epoch, lowest first.
+    /// Passes every reply whose epoch is at most `settled` to `send` with that epoch, lowest first.
     pub fn release(&mut self, settled: u64, mut send: impl FnMut(u64, Envelope<D, I>, &[u8])) {
         while let Some(&Reverse((epoch, index))) = self.by_epoch.peek() {
             if epoch > settled {
@@ -136,7 +137,7 @@ impl<D: Copy, I: Copy> Outbox<D, I> {
         }
     }
 
-    /// Takes out every reply that has waited since before `oldest_ns`; `u64::MAX` empties it.
+    /// Removes every reply that has waited since before `oldest_ns`; `u64::MAX` empties the outbox.
     pub fn abandon(&mut self, oldest_ns: u64, mut dropped: impl FnMut(Envelope<D, I>)) {
         let (slots, free) = (&mut self.slots, &mut self.free);
         let long_bytes = &mut self.long_bytes;

@@ -1,16 +1,16 @@
-//! Which subnet of a shared network allocation tries first: the one that last gave an address, since
-//! it is likely to have more (Kea reference §5.1).
+//! Preference of allocation among the subnets of a shared network: it begins with the subnet that
+//! last gave an address, since that is likely to have more (Kea reference §5.1).
 
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::collections::BTreeMap;
 
 use crate::prefixes::SubnetIndex;
 
-/// No subnet has given anything yet.
+/// Value of a group in which no subnet has given an address yet.
 const NONE: u32 = u32::MAX;
 
-/// What was used last, in groups of subnets that may stand for each other. All shards read it; it
-/// is written only when another subnet's turn has come.
+/// Subnet used last in each group of interchangeable subnets. All shards read it; a shard writes it
+/// only when it took an address from another subnet than the last time.
 #[derive(Debug)]
 pub struct Preference {
     group_of: Vec<usize>,
@@ -18,8 +18,8 @@ pub struct Preference {
 }
 
 impl Preference {
-    /// Subnets with equal keys make a group. Kea's are those of one shared network with the same
-    /// guards.
+    /// Returns a preference in which subnets with equal keys make a group. Kea's groups are the
+    /// subnets of one shared network with the same guards.
     pub fn new<K: Ord>(keys: impl Iterator<Item = K>) -> Self {
         let mut groups = BTreeMap::new();
         let group_of = keys
@@ -31,7 +31,7 @@ impl Preference {
         Self { group_of, last_used: groups.iter().map(|_| AtomicU32::new(NONE)).collect() }
     }
 
-    /// The subnet to begin with for a client that `selected` was found for.
+    /// Returns the subnet to begin with for a client whose selected subnet is `selected`.
     #[must_use]
     pub fn first(&self, selected: SubnetIndex) -> SubnetIndex {
         match self.last_used[self.group_of[selected as usize]].load(Ordering::Relaxed) {
@@ -40,7 +40,7 @@ impl Preference {
         }
     }
 
-    /// An address was taken from a pool of `subnet`.
+    /// Records that an address was taken from a pool of `subnet`.
     pub fn used(&self, subnet: SubnetIndex) {
         let last = &self.last_used[self.group_of[subnet as usize]];
         if last.load(Ordering::Relaxed) != subnet {

@@ -1,4 +1,5 @@
-//! Which subnet an address belongs to (Kea reference §5.4), by binary search instead of a scan.
+//! Table from addresses to the subnets that they belong to (Kea reference §5.4), by binary search
+//! instead of a scan.
 //!
 //! Addresses are numbers here, `u32` or `u128`. Prefixes nest or are disjoint, so the address space
 //! is cut once into intervals that each name the first subnet, in configuration order, whose prefix
@@ -8,13 +9,13 @@ use core::cmp::Reverse;
 
 use base::Firsts;
 
-/// An address as a number.
+/// Type of an address as a number.
 pub trait AddressBits: Copy + Ord {
-    /// The number after this one; `None` after the last.
+    /// Returns the number after this one; `None` after the last.
     fn next(self) -> Option<Self>;
-    /// The number before this one; wraps around at 0, which is before none.
+    /// Returns the number before this one; wraps around at 0.
     fn previous(self) -> Self;
-    /// First and last address of the prefix of `len` bits that this one lies in.
+    /// Returns the first and last address of the prefix of `len` bits that contains this address.
     fn bounds(self, len: u8) -> (Self, Self);
 }
 
@@ -39,38 +40,39 @@ macro_rules! address_bits {
 
 address_bits!(u32, u128);
 
-/// A subnet's position in the configuration.
+/// Position of a subnet in the configuration.
 pub type SubnetIndex = u32;
 
-/// A sorted table from addresses to subnets.
+/// Sorted table from addresses to subnets.
 #[derive(Clone, Debug, Default)]
 pub struct PrefixTable<A> {
-    /// Where each interval begins, ascending: all that a search reads of the others.
+    /// First address of each interval, ascending: a search reads only this of the intervals that it
+    /// passes.
     firsts: Firsts<A>,
-    /// Disjoint, in the same order.
+    /// Intervals, disjoint, in the order of `firsts`.
     intervals: Vec<Interval<A>>,
-    /// For each subnet the one with the next prefix around its own.
+    /// Subnet with the next prefix around a subnet's own, for each subnet.
     outer: Vec<Option<SubnetIndex>>,
 }
 
-/// A run of addresses that lie in the same prefixes.
+/// Run of addresses that lie in the same prefixes.
 #[derive(Clone, Copy, Debug)]
 struct Interval<A> {
     first: A,
     last: A,
-    /// The first subnet of all that contain it.
+    /// First subnet of all that contain the interval.
     winner: SubnetIndex,
-    /// The subnet with the longest prefix.
+    /// Subnet with the longest prefix of all that contain the interval.
     inner: SubnetIndex,
 }
 
 impl<A: AddressBits> PrefixTable<A> {
-    /// The table of `prefixes`: (first address, last address, subnet), in configuration order,
-    /// each pair nested or disjoint.
+    /// Returns the table of `prefixes`: (first address, last address, subnet), in configuration
+    /// order, each pair nested or disjoint.
     #[must_use]
     pub fn new(prefixes: &[(A, A, SubnetIndex)]) -> Self {
         let mut sorted = prefixes.to_vec();
-        // Outer prefixes before inner ones, so that a stack mirrors the nesting.
+        // Outer prefixes come before inner ones, so that a stack mirrors the nesting.
         sorted.sort_by_key(|&(first, last, subnet)| (first, Reverse(last), subnet));
         let subnets = prefixes.iter().map(|&(_, _, subnet)| subnet as usize + 1).max();
         let mut builder = Builder {
@@ -88,13 +90,14 @@ impl<A: AddressBits> PrefixTable<A> {
         Self { firsts: Firsts::new(intervals.iter().map(|one| one.first)), intervals, outer }
     }
 
-    /// The first subnet whose prefix contains `address`.
+    /// Returns the first subnet whose prefix contains `address`.
     #[must_use]
     pub fn find(&self, address: A) -> Option<SubnetIndex> {
         self.interval(address).map(|interval| interval.winner)
     }
 
-    /// The first subnet, among those that `admits` lets pass, whose prefix contains `address`.
+    /// Returns the first subnet, among those that `admits` accepts, whose prefix contains
+    /// `address`.
     pub fn find_where(
         &self,
         address: A,
@@ -156,7 +159,7 @@ impl<A: AddressBits> Builder<A> {
         }
     }
 
-    /// Covers what of `interval` no other covers yet.
+    /// Adds the part of `interval` that no other interval covers yet.
     fn emit(&mut self, interval: Interval<A>) {
         let first = match self.covered {
             Some(covered) => match covered.next() {

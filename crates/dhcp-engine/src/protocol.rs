@@ -1,5 +1,5 @@
-//! What a shard has to know of a protocol to serve it: how messages are read, who sent them, and
-//! what becomes of one. Everything else of a shard is written once for both families.
+//! Interface between a shard and a protocol: how messages are read, the client that sent one, and
+//! its outcome. All other code of a shard is written once for both families.
 
 use core::fmt::Debug;
 
@@ -18,28 +18,29 @@ use crate::statistic::{DropStatistic, Event};
 
 /// DHCPv4 ([`dhcp_lease::v4::V4`]) or DHCPv6 ([`dhcp_lease::v6::V6`]).
 pub trait Protocol: Reserving {
-    /// A received message, checked and borrowed from its octets.
+    /// Received message, checked and borrowed from its bytes.
     type Message<'m>;
-    /// The compiled configuration.
+    /// Compiled configuration.
     type Snapshot: Debug;
-    /// How a message came in.
+    /// Ingress of a message: where it came in.
     type Ingress: Copy + Debug;
-    /// Where a reply goes.
+    /// Destination of a reply.
     type Destination: Copy + Debug;
-    /// What a transaction needs and need not keep: allocated once for each shard.
+    /// Scratch memory of a transaction, which keeps nothing for the next: allocated once for each
+    /// shard.
     type Work: Debug + Default;
 
-    /// Octets of the longest reply.
+    /// Length of the longest reply, in bytes.
     const REPLY_LEN_MAX: usize;
-    /// Names of the messages that are counted, in the order of [`Protocol::received_index`].
+    /// Names of the counted messages, in the order of [`Protocol::received_index`].
     const RECEIVED: &'static [&'static str];
-    /// What Kea's statistics call these kinds: `discover` in `pkt4-discover-received`.
+    /// Names of the counted messages in Kea's statistics: `discover` in `pkt4-discover-received`.
     const RECEIVED_STATISTICS: &'static [&'static str];
     /// Names of the replies, in the order of [`Emitted::kind`].
     const SENT: &'static [&'static str];
-    /// What Kea's statistics call these kinds: `offer` in `pkt4-offer-sent`.
+    /// Names of the replies in Kea's statistics: `offer` in `pkt4-offer-sent`.
     const SENT_STATISTICS: &'static [&'static str];
-    /// What Kea's statistics of packets begin with: `pkt4`, `pkt6`.
+    /// Prefix of Kea's statistics of packets: `pkt4`, `pkt6`.
     const PACKETS: &'static str;
     /// Names of Kea's statistics of [`Event`]s; empty where the family has none.
     const EVENTS: [&'static str; Event::COUNT];
@@ -48,48 +49,50 @@ pub trait Protocol: Reserving {
     /// Names of the refusals that replies may carry.
     const REFUSALS: &'static [&'static str];
 
-    /// Reads a datagram as strictly as `snapshot` wants it.
+    /// Reads a datagram as strictly as `snapshot` configures.
     ///
     /// # Errors
     ///
     /// The position of the reason in [`Protocol::MALFORMED`].
     fn parse<'m>(snapshot: &Self::Snapshot, octets: &'m [u8]) -> Result<Self::Message<'m>, usize>;
 
-    /// Kea's statistic for the reason at `index` of [`Protocol::MALFORMED`]; and where Kea reads the
-    /// message all the same, the kind in [`Protocol::RECEIVED`] that it counts it under.
+    /// Returns Kea's statistic for the reason at `index` of [`Protocol::MALFORMED`]; and where Kea
+    /// reads the message nevertheless, the position in [`Protocol::RECEIVED`] of the kind that Kea
+    /// counts.
     fn malformed_statistic(index: usize) -> (DropStatistic, Option<usize>);
 
-    /// Who is in which class under `snapshot`.
+    /// Returns the client classes of `snapshot`.
     fn classes(snapshot: &Self::Snapshot) -> &Classes;
 
-    /// `id`s of the subnets, in the order of their indexes.
+    /// Returns the `id`s of the subnets, in the order of their indexes.
     fn ids_of_subnets(snapshot: &Self::Snapshot) -> impl Iterator<Item = u32>;
 
-    /// Position of the message's type in [`Protocol::RECEIVED`].
+    /// Returns the position of the message's type in [`Protocol::RECEIVED`].
     fn received_index(message: &Self::Message<'_>) -> usize;
 
-    /// Whether the message begins an exchange: under overload those that end one go first.
+    /// Returns true if the message begins an exchange: under overload, messages that end an
+    /// exchange are served first.
     fn begins_exchange(message: &Self::Message<'_>) -> bool;
 
-    /// The client that must not have two messages in flight; `None` when the message changes
-    /// nothing and names no client.
+    /// Returns the client that must not have two messages in flight; `None` when the message
+    /// changes nothing and names no client.
     ///
     /// # Errors
     ///
-    /// Why the message is dropped at once.
+    /// The reason why the message is dropped at once.
     fn client(
         in_flight: &InFlight,
         message: &Self::Message<'_>,
     ) -> Result<Option<ClientKeys>, DropReason>;
 
-    /// The hosts of the configuration.
+    /// Returns the hosts of the configuration.
     fn host_tables(snapshot: &Self::Snapshot) -> &Hosts<Self, HostTerms<Self>>;
 
-    /// The pools of the configuration.
+    /// Returns the pools of the configuration.
     fn pool_set(snapshot: &Self::Snapshot) -> &Self::PoolSet;
 
-    /// Tells `store` what it may bring near before the message is served, as far as the message
-    /// says, and returns what else it leads to.
+    /// Makes `store` prefetch what the message will read, as far as the message says, and returns
+    /// the other look-ups that it leads to.
     fn expect<S: LeaseStore<Self>>(
         snapshot: &Self::Snapshot,
         message: &Self::Message<'_>,
@@ -109,18 +112,18 @@ pub trait Protocol: Reserving {
     ) -> Served<Self::Destination>;
 }
 
-/// What a message leads to before it is served: a guess.
+/// Guess at the look-ups of a message before it is served.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ahead {
-    /// Its look-ups of hosts, when there are any.
+    /// Look-ups of hosts for the message, when there are any.
     pub trails: Option<HostTrails>,
-    /// The pool that it will have a candidate of, unless something is reserved; `None` when it has
-    /// said which slot it wants.
+    /// Pool from which the message will get a candidate, unless something is reserved for its
+    /// client; `None` when the message has named the slot that it wants.
     pub pool: Option<PoolIndex>,
 }
 
-/// The names of the values in a list of `$len` places, as counters have them; places behind the
-/// list are called `$rest`.
+/// Expands to the names of the values in a list of `$len` places, as counters have them; places
+/// after the list are named `$rest`.
 macro_rules! names {
     ($values:expr, $len:expr, $rest:literal) => {
         &{
@@ -137,105 +140,105 @@ macro_rules! names {
 
 pub(crate) use names;
 
-/// How options are read under `lenient-option-parsing`, or without.
+/// Returns how options are read with `lenient-option-parsing`, or without it.
 pub(crate) const fn parsing_of(is_lenient: bool) -> Parsing {
     if is_lenient { Parsing::Lenient } else { Parsing::Strict }
 }
 
-/// What a shard lends to a transaction.
+/// Context that a shard lends to a transaction.
 #[derive(Debug)]
 pub struct Desk<'d, P: Protocol, S> {
-    /// The leases.
+    /// Lease store.
     pub store: &'d mut S,
-    /// Reused between messages; whatever it held is void.
+    /// Scratch memory that is reused between messages; its previous content is void.
     pub work: &'d mut P::Work,
-    /// Where the reply is written.
+    /// Buffer for the reply.
     pub buffer: &'d mut [u8],
-    /// The shard's counters.
+    /// Counters of the shard.
     pub counters: &'d ShardCounters<P>,
-    /// Where events of the snapshot's subnets are counted.
+    /// Event counts of the snapshot's subnets.
     pub subnet_events: &'d SubnetEvents,
-    /// The machine's interfaces.
+    /// Interfaces of the machine.
     pub interfaces: &'d InterfaceNames,
-    /// Hosts that were looked up elsewhere.
+    /// Cache of hosts that were looked up outside the configuration.
     pub hosts: &'d HostCache<P>,
 }
 
-/// How a message ended.
+/// Outcome of a message.
 #[derive(Clone, Copy, Debug)]
 pub enum Served<D> {
-    /// A reply is in the buffer.
+    /// The buffer has a reply.
     Reply(Emitted<D>),
-    /// No reply, as the protocol has it.
+    /// The message gets no reply, by the rules of the protocol.
     Silence,
     /// A row that matters is not settled: run the message again after this epoch.
     Wait(u64),
-    /// Hosts were looked for that are not known yet: run the message again when they are.
+    /// Hosts that the transaction needs are not looked up yet: run the message again when they are.
     AwaitHosts,
-    /// No reply, counted.
+    /// The message gets no reply, and its reason is counted.
     Drop(DropReason),
 }
 
-/// A reply in the buffer.
+/// Reply in the buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Emitted<D> {
-    /// Its octets.
+    /// Length of the reply, in bytes.
     pub len: usize,
-    /// Where it goes.
+    /// Destination of the reply.
     pub destination: D,
-    /// Position of its kind in [`Protocol::SENT`].
+    /// Position of the reply's kind in [`Protocol::SENT`].
     pub kind: usize,
-    /// It may leave once this row epoch is settled; 0: at once.
+    /// Row epoch that must be settled before the reply may leave; 0: it may leave at once.
     pub gate_epoch: u64,
 }
 
-/// A message as far as whoever measures cares.
+/// Data of a request that measurements need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
-    /// Position of its type in [`Protocol::RECEIVED`].
+    /// Position of the request's type in [`Protocol::RECEIVED`].
     pub kind: usize,
-    /// When it came, on the monotonic clock.
+    /// Monotonic time at which the request came, in nanoseconds.
     pub since_ns: u64,
-    /// Its number at its shard, from 1; 0 before it is to enter.
+    /// Number of the request at its shard, from 1; 0 before it is to enter.
     pub number: u64,
 }
 
-/// What became of a message, for whoever listens.
+/// Outcome of a message, as the shard reports it to a listening [`Transmit`].
 #[derive(Clone, Copy, Debug)]
 pub enum Notice<D> {
-    /// It came in and is well formed.
+    /// The message came in and is well formed.
     Received,
-    /// It is malformed; the position of the reason in [`Protocol::MALFORMED`].
+    /// The message is malformed; the position of the reason in [`Protocol::MALFORMED`].
     Malformed(usize),
-    /// It gets no reply, counted.
+    /// The message gets no reply, and its reason is counted.
     Dropped(DropReason),
-    /// It gets no reply, as the protocol has it.
+    /// The message gets no reply, by the rules of the protocol.
     Silent,
     /// A reply has left.
     Sent {
-        /// Where it goes.
+        /// Destination of the reply.
         destination: D,
-        /// What it answers.
+        /// Request that the reply answers.
         asked: Asked,
     },
 }
 
-/// Where replies go: the socket's transmit batch, or a test's list.
+/// Receiver of replies: the socket's transmit batch, or a test's list.
 pub trait Transmit<P: Protocol> {
-    /// Takes one reply; false when it could not be taken.
+    /// Takes one reply; returns false when it could not take it.
     fn transmit(&mut self, destination: P::Destination, ingress: P::Ingress, octets: &[u8])
     -> bool;
 
-    /// Hears what the reply answers that was just taken.
+    /// Receives the request whose reply [`Transmit::transmit`] just took.
     fn answered(&mut self, _asked: Asked) {}
 
-    /// Whether anybody listens to [`Transmit::hear`]: asked with every message, so it has to be
-    /// known already.
+    /// Returns true if [`Transmit::hear`] does anything: the shard calls this for every message, so
+    /// the result has to be known already.
     fn is_listening(&self) -> bool {
         false
     }
 
-    /// Hears what became of the message `octets`, which came in by `ingress`. `octets` are the
-    /// reply's when that has left, or could not.
+    /// Receives the outcome of the message `octets`, which came in by `ingress`. `octets` are the
+    /// reply's when the reply has left, or could not leave.
     fn hear(&self, _notice: Notice<P::Destination>, _octets: &[u8], _ingress: P::Ingress) {}
 }

@@ -1,9 +1,10 @@
-//! Why a message got no reply although it was well formed. Each has its counter, and most count in
+//! Reasons for which a well-formed message gets no reply. Each has its counter, and most count in
 //! one of Kea's statistics of dropped packets.
 
 use crate::statistic::DropStatistic;
 
-/// Reasons for silence. The peer's doing, or the server's present limits; never an error log.
+/// Reasons for silence. The peer or the server's present limits cause them; the server never logs
+/// them as errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum DropReason {
@@ -13,31 +14,33 @@ pub enum DropReason {
     UnexpectedMessageType,
     /// A BOOTP message, and BOOTP is not served (Kea's `libdhcp_bootp.so`).
     Bootp,
-    /// Service is switched off (`dhcp-disable`); the datagram was not read.
+    /// The service is disabled (`dhcp-disable`); the server did not read the datagram.
     ServiceDisabled,
     /// The client is in the class `DROP`.
     Filtered,
     /// A DISCOVER by a client in the class `REJECT`.
     Rejected,
-    /// No subnet serves the place that the message came from.
+    /// No subnet serves the link that the message came from.
     NoSubnet,
-    /// An INFORM from nowhere: neither `ciaddr` nor the datagram says where its sender is.
+    /// An INFORM without an address: neither `ciaddr` nor the datagram has the address of its
+    /// sender.
     NoAddress,
     /// DHCPv4: the interface that the message came through has no address of ours that could be the
     /// server identifier.
     NoOwnAddress,
     /// The message carries neither a hardware address nor a client identifier; DHCPv6: it carries
-    /// the DUID 00:00:00, by which Kea's leases say that they are nobody's.
+    /// the DUID 00:00:00, which marks Kea's leases that belong to no client.
     NoIdentity,
-    /// The client identifier is longer than a lease keeps.
+    /// The client identifier is longer than a lease can store.
     ClientIdTooLong,
     /// The client chose another server (option 54; DHCPv6: Server Identifier).
     ClientChoseOtherServer,
-    /// DHCPv6: no Server Identifier where one must be (RFC 9915 §16).
+    /// DHCPv6: a required Server Identifier is missing (RFC 9915 §16).
     NoServerId,
-    /// A server identifier where none may be (RFC 2131 §4.3.1 table 5; RFC 9915 §16).
+    /// A message has a server identifier although its type forbids one (RFC 2131 §4.3.1 table 5;
+    /// RFC 9915 §16).
     UnexpectedServerId,
-    /// A DECLINE that does not say which address (RFC 2131 §4.3.3).
+    /// A DECLINE does not name an address (RFC 2131 §4.3.3).
     NothingDeclined,
     /// DHCPv6: several Client or Server Identifiers.
     RepeatedIdentity,
@@ -46,50 +49,51 @@ pub enum DropReason {
     /// DHCPv6: an ADDR-REG-INFORM that does not register one address of its own, or one that is
     /// leased or reserved (RFC 9686 §4.2).
     InvalidRegistration,
-    /// DHCPv6: a client sent to our own address instead of the multicast address.
+    /// DHCPv6: a client sent to one of our own addresses instead of the multicast address.
     UnicastFromClient,
     /// DHCPv6: a CONFIRM without any address (RFC 9915 §18.3.3).
     NothingToConfirm,
-    /// INIT-REBOOT or renewal by a client that we know nothing of, and we are not authoritative
+    /// INIT-REBOOT or renewal by a client that we have no record of, and we are not authoritative
     /// (RFC 2131 §4.3.2).
     UnknownClient,
     /// All pools are in use.
     PoolExhausted,
-    /// RELEASE or DECLINE of an address that the client does not have.
+    /// RELEASE or DECLINE of an address that the client has no lease of.
     NotTheClientsLease,
-    /// The slot kept changing under the transaction.
+    /// Other transactions kept changing the slot during this one.
     Contention,
-    /// The client is in flight and a message of it is held already.
+    /// The client is in flight and a shard already holds another message of it.
     DuplicateInFlight,
-    /// No room to hold one more message.
+    /// The queue of held messages is full.
     HeldFull,
-    /// The store can log no more: nothing may be acknowledged.
+    /// The store cannot log any more rows: the server must not acknowledge anything.
     StoreFailed,
-    /// The reply waited too long for its row to be safe.
+    /// The reply waited too long for its row to be durable.
     GateDeadline,
-    /// Another server, which shares the database, has given the address to somebody else.
+    /// Another server, which shares the database, has leased the address to another client.
     GivenElsewhere,
-    /// The store refused the lease: it holds something that has no room there, or what is there for
-    /// the address cannot be read.
+    /// The store refused the lease: a value of it does not fit there, or the stored row of the
+    /// address cannot be read.
     LeaseRefused,
     /// Reservations cannot be looked up, and one may be the client's.
     HostsUnavailable,
-    /// No room for one more waiting reply.
+    /// The outbox of waiting replies is full.
     OutboxFull,
-    /// The reply does not fit the largest message that the client takes.
+    /// The reply is larger than the largest message that the client accepts.
     ReplyTooLarge,
-    /// The client wants to do without IPv4 (RFC 8925), but no scope of the reply lets it.
+    /// The client wants to do without IPv4 (RFC 8925), but no scope of the reply permits that.
     NoIpv6OnlyTime,
-    /// The kernel did not take the reply.
+    /// The kernel did not accept the reply.
     SendFailed,
-    /// More comes than can be served, and it waited so long that a later message is better served.
+    /// Requests arrive faster than the server replies, and this one waited so long that a later
+    /// message is served instead.
     WaitedTooLong,
-    /// A mistake of the server: what it did with the message panicked.
+    /// The server has a defect: its work on the message panicked.
     InternalError,
 }
 
 impl DropReason {
-    /// All of them, in the order of their counters.
+    /// All reasons, in the order of their counters.
     pub const ALL: [Self; 37] = [
         Self::NotARequest,
         Self::UnexpectedMessageType,
@@ -130,13 +134,13 @@ impl DropReason {
         Self::InternalError,
     ];
 
-    /// Position in [`Self::ALL`].
+    /// Returns the position in [`Self::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// The name under which it is counted.
+    /// Returns the name of the reason's counter.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -180,8 +184,8 @@ impl DropReason {
         }
     }
 
-    /// Kea's statistic of dropped packets that counts it. `None` where Kea counts nothing: it gives
-    /// no reply and leaves it at that.
+    /// Returns Kea's statistic of dropped packets that counts the reason. `None` where Kea counts
+    /// nothing: Kea only sends no reply.
     #[must_use]
     pub const fn statistic(self) -> Option<DropStatistic> {
         match self {

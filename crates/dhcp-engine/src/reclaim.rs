@@ -1,9 +1,9 @@
-//! What `expired-leases-processing` means for the lease table.
+//! Effect of `expired-leases-processing` on the lease table.
 
 use dhcp_config::ExpiredLeases;
 use dhcp_lease::{Expiry, LeaseTable, Leased, ReclaimLimits};
 
-/// Has the leases of `table` end as `config` says.
+/// Applies the expiry settings of `config` to `table`.
 pub fn follow<F: Leased>(table: &LeaseTable<F>, config: &ExpiredLeases) {
     table.set_expiry(Expiry {
         reclaim_wait_s: config.reclaim_timer_wait_s,

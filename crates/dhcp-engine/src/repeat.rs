@@ -1,24 +1,25 @@
 //! Leases so young that they are repeated instead of renewed (Kea's `cache-threshold`, reference
-//! §5.2): no row is written and the client learns what is left.
+//! §5.2): the server writes no row, and the client gets the remaining lifetime.
 
 use base::Now;
 use dhcp_config::{GodwitSettings, LeaseDatabase};
 use dhcp_lease::contract::SlotView;
 use dhcp_lease::{Family, INFINITE_LIFETIME_S, Occupancy, Owner};
 
-/// Up to which age leases are repeated.
+/// Largest age at which leases are repeated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RepeatPolicy {
     /// Part of the lifetime; 0 = never.
     pub threshold: f64,
-    /// Seconds at most.
+    /// Largest age, in seconds.
     pub max_age_s: Option<u32>,
 }
 
 impl RepeatPolicy {
-    /// The policy of a configuration, of which the part of the lifetime and the bound are the
-    /// subnet's. A lease in a database that others write to is never repeated: whether it is the
-    /// client's still is known there alone, and asked with the row that a renewal writes.
+    /// Returns the policy of a configuration. `threshold`, the part of the lifetime, and
+    /// `max_age_s` are the subnet's. A lease in a database that other servers write to is never
+    /// repeated: only the database knows if the lease is still the client's, and the row that a
+    /// renewal writes finds that out.
     #[must_use]
     pub fn of(
         threshold: f64,
@@ -29,8 +30,8 @@ impl RepeatPolicy {
         Self { threshold: if is_shared { 0.0 } else { threshold }, max_age_s }
     }
 
-    /// Seconds since the lease in `slot` was written, when it is the asking client's, runs, was
-    /// given for `wanted_s` and is young enough.
+    /// Returns the seconds since the lease in `slot` was written, when the lease is the requesting
+    /// client's, runs, was given for `wanted_s` and is young enough.
     #[must_use]
     pub fn age_s<F: Family>(&self, now: Now, slot: &SlotView<F>, wanted_s: u32) -> Option<u32> {
         let is_running = slot.occupancy == Occupancy::Leased && slot.owner == Owner::Asking;
@@ -51,7 +52,7 @@ impl RepeatPolicy {
     }
 }
 
-/// What is left of a lifetime after `age_s`.
+/// Returns the rest of a lifetime after `age_s`, in seconds.
 #[must_use]
 pub const fn remaining_s(lifetime_s: u32, age_s: u32) -> u32 {
     if lifetime_s == INFINITE_LIFETIME_S { lifetime_s } else { lifetime_s.saturating_sub(age_s) }

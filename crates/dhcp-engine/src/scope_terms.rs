@@ -1,25 +1,25 @@
-//! What a pool, subnet or shared network says of its clients, whatever the family: who may be served,
-//! which classes are tested once it has served, and which options it sets.
+//! Terms that a pool, subnet or shared network of either family sets for its clients: the clients
+//! that it may serve, the classes that the server tests once it has served, and its options.
 
 use dhcp_config::{ClassGuards, OptionData};
 
 use crate::classify::{ClassIndex, Classes, Guard};
 use crate::options::{OptionCode, ScopeOptions};
 
-/// The compiled terms of one scope; `C` is the type of an option code.
+/// Compiled terms of one scope; `C` is the type of an option code.
 #[derive(Clone, Debug)]
 pub struct ScopeTerms<C> {
-    /// Who may be served from it.
+    /// Condition on the classes of clients that may be served from the scope.
     pub guard: Guard,
-    /// Classes that are tested once it has served, in order.
+    /// Classes that are tested once the scope has served, in order.
     pub additional: Box<[ClassIndex]>,
-    /// Its own options.
+    /// Options of the scope itself.
     pub options: ScopeOptions<C>,
 }
 
 impl<C: OptionCode> ScopeTerms<C> {
-    /// Compiles what a scope is configured with. `classes` has been told of the names in `guards`
-    /// and in the tags of the options.
+    /// Compiles the configuration of a scope. The names in `guards` and in the tags of the options
+    /// were passed to [`Classes::compile`] before.
     #[must_use]
     pub fn compile(guards: &ClassGuards, options: &[OptionData<C>], classes: &Classes) -> Self {
         Self {
@@ -30,7 +30,7 @@ impl<C: OptionCode> ScopeTerms<C> {
     }
 }
 
-/// The names of classes that a scope refers to: what [`Classes::compile`] has to be told.
+/// Returns the names of classes that a scope refers to, for [`Classes::compile`].
 pub fn referred<'s, C>(
     guards: &'s ClassGuards,
     options: &'s [OptionData<C>],

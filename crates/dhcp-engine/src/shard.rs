@@ -1,9 +1,9 @@
-//! One shard of the server without its sockets: messages in, replies out, held messages and
-//! waiting replies in between. The daemon and the simulator drive the same code.
+//! One shard of the server without its sockets: messages come in, replies go out; held messages and
+//! waiting replies are between them. The server and the simulator drive the same code.
 //!
 //! Budget of the steady path: no allocation, no lock that all shards share, no clock; a message
 //! costs one parse, two entries of the in-flight set, one or two fetches, one commit and the
-//! reply's octets.
+//! reply's bytes.
 
 use std::sync::Arc;
 
@@ -23,25 +23,25 @@ use crate::outbox::{Envelope, Outbox};
 use crate::protocol::{Ahead, Asked, Desk, Emitted, Notice, Protocol, Served, Transmit};
 use crate::reason::DropReason;
 
-/// Replies that may wait for their row at one time. At 100,000 replies/s these are 80 ms, twenty
-/// flushes of a slow disk.
+/// Most replies that may wait for their row at one time. At 100,000 replies/s these are 80 ms,
+/// twenty flushes of a slow disk.
 pub const OUTBOX_CAPACITY: u32 = 8192;
-/// Messages that may be held at one time.
+/// Most messages that may be held at one time.
 pub const HELD_CAPACITY: u32 = 4096;
-/// A reply that has waited this long for its row is of no use to its client.
+/// Time after which a waiting reply is of no use to its client, in nanoseconds: the shard drops it.
 pub const GATE_DEADLINE_NS: u64 = 4_000 * NS_PER_MS;
-/// A held message that has waited this long has been sent again by its client.
+/// Time after which a held message is dropped, in nanoseconds: its client has sent it again.
 pub const HELD_DEADLINE_NS: u64 = 2_000 * NS_PER_MS;
 
-/// Messages that are read before the first of them is served, so that what they need is on its way
-/// from memory: about as many as it can bring at a time.
+/// Number of messages that are read before the first of them is served, so that the memory that
+/// they need is being fetched: about as many fetches as memory can do at a time.
 const AHEAD: usize = 8;
 
-/// A datagram as it comes in: when the kernel took it in (monotonic nanoseconds), its octets, and
-/// how it came.
+/// Received datagram: the time at which the kernel received it (monotonic nanoseconds), its bytes,
+/// and its ingress.
 pub type Arrived<'m, I> = (u64, &'m [u8], I);
 
-/// A message that was read and has not entered yet.
+/// Message that was read and has not entered yet.
 struct Read<'m, P: Protocol> {
     octets: &'m [u8],
     message: P::Message<'m>,
@@ -50,25 +50,25 @@ struct Read<'m, P: Protocol> {
     keys: Result<Option<ClientKeys>, DropReason>,
 }
 
-/// A message that has entered, whose transaction runs or waits.
+/// Message that has entered, whose transaction runs or waits.
 #[derive(Clone, Copy)]
 struct Entered {
     keys: Option<ClientKeys>,
     asked: Asked,
-    /// When it was held first, or entered, on the monotonic clock.
+    /// Monotonic time at which the message was held first, or entered, in nanoseconds.
     since_ns: u64,
 }
 
-/// A shard that speaks `P`: its handle on the leases, its transactions, its counters.
+/// Shard that speaks `P`: its handle on the lease store, its transactions, its counters.
 #[derive(Debug)]
 pub struct Shard<P: Protocol, S> {
     store: S,
-    /// Taken out while a message is served under it, so that no count that shards share changes
-    /// with every message.
+    /// Snapshot that messages are served with. It is taken out while one is served, so that no
+    /// reference count that shards share changes with every message.
     snapshot: Option<Arc<P::Snapshot>>,
-    /// A second handle on the snapshot, since a panic loses the one that is taken out.
+    /// Second handle on the snapshot, since a panic loses the one that is taken out.
     in_force: Arc<P::Snapshot>,
-    /// The client whose message is being served.
+    /// Client whose message is being served.
     served: Option<ClientKeys>,
     /// Number of the last message that was to enter.
     last_number: u64,
@@ -78,7 +78,7 @@ pub struct Shard<P: Protocol, S> {
     outbox: Outbox<P::Destination, P::Ingress>,
     held: HeldMessages<P::Ingress>,
     work: Box<P::Work>,
-    /// [`Protocol::REPLY_LEN_MAX`] octets.
+    /// Buffer of [`Protocol::REPLY_LEN_MAX`] bytes for the reply.
     scratch: Box<[u8]>,
     subnet_events: Arc<SubnetEvents>,
     is_disabled: bool,
@@ -88,7 +88,7 @@ pub struct Shard<P: Protocol, S> {
 }
 
 impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
-    /// A shard that serves `snapshot` from `store`; `in_flight` is shared by all shards.
+    /// Returns a shard that serves `snapshot` from `store`; all shards share `in_flight`.
     pub fn new(store: S, snapshot: Arc<P::Snapshot>, in_flight: Arc<InFlight>) -> Self {
         let counters = Arc::<ShardCounters<P>>::default();
         Self {
@@ -112,29 +112,30 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         }
     }
 
-    /// Brings memory near by `prefetch`. At first it is not.
+    /// Sets the function that prefetches memory. The default does nothing.
     pub const fn set_prefetch(&mut self, prefetch: Prefetch) {
         self.prefetch = prefetch;
     }
 
-    /// Looks hosts up there that the configuration does not have. At first nobody is asked.
+    /// Sets the cache for hosts that are not in the configuration. The default is an empty cache
+    /// without a source.
     pub fn set_hosts(&mut self, hosts: HostCache<P>) {
         self.hosts = hosts;
     }
 
-    /// What is remembered of such hosts.
+    /// Returns the cache of hosts that are not in the configuration.
     #[must_use]
     pub const fn hosts(&self) -> &HostCache<P> {
         &self.hosts
     }
 
-    /// The counters, for whoever reports them.
+    /// Returns the counters, for reports.
     #[must_use]
     pub fn counters(&self) -> Arc<ShardCounters<P>> {
         Arc::clone(&self.counters)
     }
 
-    /// The lease store.
+    /// Returns the lease store.
     pub const fn store(&mut self) -> &mut S {
         &mut self.store
     }
@@ -147,37 +148,38 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         self.hosts.clear();
     }
 
-    /// Drops whatever comes in from now on, unread (Kea's `dhcp-disable`), or serves again.
+    /// Drops all messages from now on, unread (Kea's `dhcp-disable`), or serves again.
     pub const fn set_disabled(&mut self, is_disabled: bool) {
         self.is_disabled = is_disabled;
     }
 
-    /// Drops what arrived before `mono_ns`, unread, from now on: when more comes than can be served, a
-    /// later message is better served. At first, and with 0, nothing is too old.
+    /// Drops, from now on, unread messages that arrived before `mono_ns`: when requests arrive
+    /// faster than the server replies, a later message is the better one to serve. The default is
+    /// 0, with which no message is too old.
     pub const fn leave_before(&mut self, mono_ns: u64) {
         self.leave_before_ns = mono_ns;
     }
 
-    /// Knows the machine's interfaces by these names from the next message on. At first it knows
-    /// none, and no subnet is found by its `interface`.
+    /// Sets the names of the machine's interfaces from the next message on. The default is no
+    /// interfaces, with which no subnet is found by its `interface`.
     pub fn set_interfaces(&mut self, interfaces: Arc<InterfaceNames>) {
         self.interfaces = interfaces;
     }
 
-    /// Counts replies that were transmitted but that the kernel did not take in the end.
+    /// Counts replies that were transmitted but that the kernel did not accept in the end.
     pub fn count_given_up(&self, count: usize) {
         for _ in 0..count {
             self.counters.dropped(DropReason::SendFailed);
         }
     }
 
-    /// True when no reply waits and no message is held.
+    /// Returns true if no reply waits and no message is held.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.outbox.is_empty() && self.held.is_empty()
     }
 
-    /// Takes one datagram. The reply, if any, is transmitted now or when its row is safe.
+    /// Processes one datagram. The reply, if any, is transmitted now or when its row is durable.
     pub fn handle(
         &mut self,
         now: Now,
@@ -190,7 +192,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         }
     }
 
-    /// The same of many, in their order.
+    /// Processes many datagrams in their order, as [`Self::handle`] does each.
     pub fn handle_all<'m>(
         &mut self,
         now: Now,
@@ -226,11 +228,11 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         }
     }
 
-    /// Goes on after a panic: without the message that was being served, and those that were read
+    /// Continues after a panic: without the message that was being served, and those that were read
     /// with it and had not entered.
     ///
     /// # Panics
-    /// When leases were being changed, which nothing may go on with.
+    /// When the panic interrupted a change of leases, after which nothing may continue.
     fn give_up(&mut self) {
         assert!(self.store.is_sound(), "a mistake was made while leases were being changed");
         self.snapshot = Some(Arc::clone(&self.in_force));
@@ -239,8 +241,8 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         self.held.restore();
     }
 
-    /// Asks memory for what `messages` will need. What is read to find out more has been asked for
-    /// then: hosts lead to their records, and those to slots.
+    /// Prefetches the memory that `messages` will need, in steps. Memory that a step reads was
+    /// prefetched by the step before: hosts lead to their records, and records to slots.
     fn expect(&mut self, messages: &[Option<Read<'_, P>>; AHEAD]) {
         let snapshot = self.snapshot.as_deref().expect("it is put back after every message");
         let (store, prefetch) = (&mut self.store, self.prefetch);
@@ -267,7 +269,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         }
     }
 
-    /// Reads a datagram and counts it; `None` when that was all.
+    /// Reads a datagram and counts it; returns `None` when it needs no further work.
     fn read<'m>(
         &self,
         (since_ns, octets, ingress): Arrived<'m, P::Ingress>,
@@ -304,7 +306,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         self.last_number += 1;
         let asked = Asked { number: self.last_number, ..asked };
         if P::begins_exchange(message) && self.outbox.is_crowded() {
-            // Whoever has an offer already goes first.
+            // Clients that already have an offer go first.
             return self.drop_unread(DropReason::OutboxFull, (octets, ingress), transmit);
         }
         let keys = match keys {
@@ -340,7 +342,8 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         tell(transmit, Notice::Dropped(reason), octets, ingress);
     }
 
-    /// Ends a batch: hands over the rows, sends what has settled, and tries held messages again.
+    /// Ends a batch: submits the rows, sends the replies whose rows have settled, and tries held
+    /// messages again.
     pub fn end_batch(&mut self, now: Now, transmit: &mut impl Transmit<P>) {
         self.store.submit(now);
         self.release(transmit);
@@ -358,7 +361,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         self.hosts.submit();
     }
 
-    /// Expiry, deadlines and lost stores, at most `budget` slots of work.
+    /// Handles expiry, deadlines and failed stores, at most `budget` slots of work.
     pub fn housekeeping(&mut self, now: Now, budget: u32) -> Swept {
         let is_lost = self.store.has_failed();
         let oldest_ns =
@@ -394,7 +397,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
     ) {
         let Entered { keys, asked, .. } = entered;
         let snapshot = self.snapshot.take().expect("it is put back after every message");
-        // What was refused by then is put right in the table that the transaction reads.
+        // The table that the transaction reads reflects the refusals up to this epoch.
         let settled = self.store.settled_epoch();
         self.store.begin_message(asked.number);
         self.hosts.begin(now);
@@ -434,7 +437,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         self.served = None;
     }
 
-    /// Holds a message that has entered, unless that is of no use.
+    /// Holds a message that has entered, unless it waits for hosts and the last look-up failed.
     fn hold(
         &mut self,
         octets: &[u8],
@@ -446,7 +449,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         let held = Held { keys, ingress, asked, waits_for, since_ns };
         let is_in_vain = matches!(waits_for, WaitsFor::Hosts(_)) && self.hosts.is_failing();
         let reason = match is_in_vain {
-            // It was asked all the same: the client's next message may be luckier.
+            // The shard requested the hosts nevertheless: the client's next message may find them.
             true => DropReason::HostsUnavailable,
             false if self.held.push(held, octets) => return,
             false => DropReason::HeldFull,
@@ -460,8 +463,8 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         leave(&self.in_flight, keys);
     }
 
-    /// Sends a reply of a transaction that began when the epoch beside it was settled, or holds it
-    /// until its own is.
+    /// Sends the reply of a transaction, or holds it until its gate epoch has settled. `settled` is
+    /// the epoch that had settled when the transaction began.
     fn reply(
         &mut self,
         now: Now,
@@ -481,7 +484,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             }
             return;
         }
-        // A reply that rests on what was settled before is none that was refused since.
+        // Refusals since then do not concern a reply that depends only on earlier epochs.
         let epoch = if gate_epoch > settled { gate_epoch } else { 0 };
         depart((&self.store, &self.counters), (epoch, &envelope), octets, transmit);
         leave(&self.in_flight, keys);
@@ -519,7 +522,8 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
                     let entered = Entered { keys, asked, since_ns };
                     self.run(now, (&octets[..], &message), ingress, entered, transmit);
                 }
-                // It was read when it came in, under a configuration that was more lenient.
+                // The message was read when it came in, under a configuration that was more
+                // lenient.
                 Err(reason) => {
                     self.counters.malformed(reason);
                     leave(&self.in_flight, self.served.take());
@@ -530,7 +534,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
     }
 }
 
-/// Sends a reply that rests on `epoch`, which is settled, unless what it says was refused.
+/// Sends a reply that depends on the settled `epoch`, unless the database refused its lease.
 fn depart<P: Protocol, S: LeaseStore<P>>(
     (store, counters): (&S, &ShardCounters<P>),
     (epoch, reply): (u64, &Envelope<P::Destination, P::Ingress>),
@@ -554,7 +558,7 @@ fn depart<P: Protocol, S: LeaseStore<P>>(
     tell(transmit, Notice::Dropped(dropped), octets, ingress);
 }
 
-/// Lets whoever listens hear of one message.
+/// Reports one message to `transmit`, if it is listening.
 #[inline]
 fn tell<P: Protocol>(
     transmit: &impl Transmit<P>,

@@ -1,34 +1,34 @@
-//! Kea's statistics, as far as they count messages and what befell them: what they are called and
-//! what counts in which. Values are kept in [`crate::counters`] and [`crate::events`]; lists of
-//! samples and their times are the control channel's.
+//! Kea's statistics that count messages and events of clients: their names, and the counters that
+//! each sums up. [`crate::counters`] and [`crate::events`] have the values; the control channel has
+//! the lists of samples and their times.
 
-/// Why a packet was dropped, in the words of Kea's statistics; `pkt4-receive-drop` and
+/// Reasons for dropped packets, in the words of Kea's statistics; `pkt4-receive-drop` and
 /// `pkt6-receive-drop` are their sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum DropStatistic {
-    /// It could not be read.
+    /// The packet could not be read.
     ParseFailed,
-    /// It breaks a rule of the protocol.
+    /// The packet breaks a rule of the protocol.
     RfcViolation,
-    /// The operator's classes say so.
+    /// The operator's classes exclude the client.
     AdminFiltered,
-    /// It was meant for another server.
+    /// The packet was meant for another server.
     NotForUs,
-    /// Something went wrong here.
+    /// The server failed to process the packet.
     ProcessingFailed,
-    /// The client has messages in work already.
+    /// The server already has messages of the client in work.
     Duplicate,
-    /// No room to keep it waiting.
+    /// The queue of waiting messages or replies is full.
     QueueFull,
-    /// Service is switched off.
+    /// Service is disabled.
     ServiceDisabled,
-    /// A limit of the operator.
+    /// The packet exceeds a limit of the operator.
     LimitExceeded,
 }
 
 impl DropStatistic {
-    /// All of them.
+    /// All statistics, in the order of their positions.
     pub const ALL: [Self; 9] = [
         Self::ParseFailed,
         Self::RfcViolation,
@@ -41,13 +41,13 @@ impl DropStatistic {
         Self::LimitExceeded,
     ];
 
-    /// Position in [`Self::ALL`].
+    /// Returns the position in [`Self::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// The statistic's name behind `pkt4-` or `pkt6-`.
+    /// Returns the statistic's name after `pkt4-` or `pkt6-`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -64,41 +64,43 @@ impl DropStatistic {
     }
 }
 
-/// What is counted for the whole server and for each subnet.
+/// Events that are counted for the whole server and for each subnet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Event {
-    /// Pools were searched and had nothing for a client.
+    /// The server searched pools and found no free address for a client.
     AllocationFail,
-    /// A client of a shared network got nothing.
+    /// A client of a shared network got no lease.
     AllocationFailSharedNetwork,
-    /// A client of a subnet outside of shared networks got nothing.
+    /// A client of a subnet outside of shared networks got no lease.
     AllocationFailSubnet,
-    /// A client got nothing because no pool was for it.
+    /// A client got no lease because no pool was open to it.
     AllocationFailNoPools,
-    /// A client that is in classes got nothing. As everyone is in `ALL`, Kea counts every failure.
+    /// A client that is in classes got no lease. As every client is in `ALL`, Kea counts every
+    /// failure.
     AllocationFailClasses,
     /// A reserved address was in use by another client.
     ReservationConflict,
-    /// An address was repeated instead of renewed.
+    /// The lease of an address was repeated instead of renewed.
     LeaseReuse,
     /// DHCPv6: a delegated prefix was repeated instead of renewed.
     PrefixReuse,
 }
 
 impl Event {
-    /// How many there are.
+    /// Number of events.
     pub const COUNT: usize = 8;
 
-    /// Position in [`crate::Protocol::EVENTS`].
+    /// Returns the position in [`crate::Protocol::EVENTS`].
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
 }
 
-/// What is counted when a client gets nothing from pools: of a shared network or of a subnet alone,
-/// of which any were open to the client or none.
+/// Returns the events to count when a client gets no lease from pools. `is_in_network`: the
+/// client's subnet is in a shared network; `was_any_searched`: at least one pool was open to the
+/// client.
 #[must_use]
 pub const fn failed_allocation(is_in_network: bool, was_any_searched: bool) -> [Event; 3] {
     let place = match is_in_network {

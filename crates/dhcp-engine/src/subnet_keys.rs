@@ -1,22 +1,22 @@
-//! Subnets found by something that is configured for them: a relay's address, an interface.
+//! Subnets found by a key that is configured for them: a relay's address, an interface.
 
 use core::borrow::Borrow;
 
 use crate::prefixes::SubnetIndex;
 
-/// The first subnet of each key, in configuration order.
+/// Table from keys to subnets; several subnets of one key are in configuration order.
 #[derive(Debug)]
 pub struct SubnetKeys<K>(Vec<(K, SubnetIndex)>);
 
 impl<K: Ord> SubnetKeys<K> {
-    /// A table of keys and their subnets.
+    /// Returns a table of keys and their subnets.
     pub fn new(entries: impl Iterator<Item = (K, SubnetIndex)>) -> Self {
         let mut entries: Vec<_> = entries.collect();
         entries.sort_unstable();
         Self(entries)
     }
 
-    /// The first subnet with this key.
+    /// Returns the first subnet with this key.
     pub fn find<Q: Ord + ?Sized>(&self, key: &Q) -> Option<SubnetIndex>
     where
         K: Borrow<Q>,
@@ -24,7 +24,7 @@ impl<K: Ord> SubnetKeys<K> {
         self.find_where(key, |_| true)
     }
 
-    /// The first subnet with this key among those that `admits` lets pass.
+    /// Returns the first subnet with this key among those that `admits` accepts.
     pub fn find_where<Q: Ord + ?Sized>(
         &self,
         key: &Q,

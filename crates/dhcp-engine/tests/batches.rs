@@ -1,4 +1,4 @@
-//! A batch is served like its messages one by one, whatever was brought near for it.
+//! Test that a batch is served like its messages one by one, whatever was prefetched for it.
 
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,14 +9,14 @@ use dhcp_engine::v4::DropReason;
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 
-/// Prefetches asked for by the tests of this process.
+/// Number of prefetches by the tests of this process.
 static ASKED_FOR: AtomicUsize = AtomicUsize::new(0);
 
 fn count_prefetch(_address: usize) {
     ASKED_FOR.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Gives random messages of a few clients, some of them twice in a batch and some cut short, to two
+/// Sends random messages of a few clients, some of them twice in a batch and some cut short, to two
 /// servers: to one in batches, to the other one by one.
 fn compare<P: Rig>(text: &str, message: impl Fn(&mut Random) -> Vec<u8>)
 where

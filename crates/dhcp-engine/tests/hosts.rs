@@ -1,4 +1,4 @@
-//! The tables of hosts: against a model, and a million of them.
+//! Tables of hosts: against a model, and with a million hosts.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -28,7 +28,7 @@ fn scope(random: &mut Random) -> Scope {
     }
 }
 
-/// Few different ones, so that scopes and kinds share many.
+/// Returns one of a few identifiers, so that scopes and kinds share many.
 fn identifier(random: &mut Random) -> HostIdentifier {
     let octets: Vec<u8> = (0..=random.below(2)).map(|_| random.below(6) as u8).collect();
     // Some are too long for a record, or just not.
@@ -195,7 +195,8 @@ fn a_million_hosts_are_each_found_and_nobody_else_is() {
     }
 }
 
-/// The whole way from a file: `examples/reservations.rs` goes it with a million and says what it costs.
+/// This test goes the whole way from a file to the tables; `examples/reservations.rs` does it with
+/// a million hosts and prints the cost.
 #[test]
 fn the_hosts_of_a_file_are_each_found_in_their_subnet() {
     const COUNT: u32 = 20_000;
@@ -205,7 +206,7 @@ fn the_hosts_of_a_file_are_each_found_in_their_subnet() {
         ("client-id", IdentifierKind::ClientId),
         ("flex-id", IdentifierKind::FlexId),
     ];
-    // Hosts with equal octets are told apart by kind and subnet.
+    // Hosts with equal bytes differ by kind and subnet.
     let of = |number: u32| (1 + number % 2, KEYS[number as usize / 2 % 4], number / 8);
     let address = |number: u32| Ipv4Addr::from(0x0a00_0000 | (number % 2) << 16 | (number / 2 + 1));
     let mut subnets = ["", ""].map(String::from);

@@ -1,26 +1,26 @@
-//! Instructions of one exchange, counted by callgrind, against the figures stated in
-//! `instructions.toml`: whoever makes a message dearer says so in the same commit.
+//! Instructions of one exchange, counted by callgrind, against the figures in `instructions.toml`:
+//! a commit that makes a message more expensive also changes the figure.
 //!
-//! What is counted is the example `features`, whose build belongs to that of the tests.
+//! The measured program is the example `features`, which is built with the tests.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Growth that is not told of: as much as the same code differs by between processors.
+/// Largest growth that the test accepts: as much as the same code differs by between processors.
 const TOLERATED: f64 = 1.03;
-/// Exchanges that one run of the example counts.
+/// Number of exchanges that one run of the example counts.
 const EXCHANGES: f64 = 1_000.0;
-/// The figures stated.
+/// Contents of `instructions.toml`.
 const STATED: &str = include_str!("instructions.toml");
 
-/// Instructions per exchange stated for `feature`.
+/// Returns the instructions per exchange that the file has for `feature`.
 fn stated(feature: &str) -> f64 {
     let line = STATED.lines().find_map(|line| line.strip_prefix(&format!("\"{feature}\" = ")));
     line.and_then(|figure| figure.parse().ok())
         .unwrap_or_else(|| panic!("instructions.toml has no figure of {feature}"))
 }
 
-/// The example's program: beside the folder of the test programs.
+/// Returns the path of the example's program: next to the folder of the test programs.
 fn example() -> PathBuf {
     let own = std::env::current_exe().unwrap();
     own.parent().and_then(Path::parent).unwrap().join("examples/features")
@@ -41,7 +41,7 @@ fn counted(family: &str, name: &str) -> f64 {
     collected.trim().parse::<f64>().unwrap() / EXCHANGES
 }
 
-/// True when callgrind can be run here; says why not otherwise.
+/// Returns true if callgrind can be run here; prints the reason if not.
 fn can_count() -> bool {
     let is_there = Command::new("valgrind").arg("--version").output().is_ok();
     if !is_there {

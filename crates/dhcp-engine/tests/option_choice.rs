@@ -1,4 +1,5 @@
-//! Which configured options replies carry: scopes, flags, class tags, vendors (Kea reference §1.4).
+//! Choice of the configured options in replies: scopes, flags, class tags, vendors (Kea reference
+//! §1.4).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +12,7 @@ use dhcp_engine::options::{CodeSet, OptionCode, ScopeOptions, Wanted, put, sent}
 use dhcp_wire::v4::{Message, MessageType, option};
 use dhcp_wire::v6::MessageType as MessageType6;
 
-/// What a reply carries, worked out slowly: every code, looked for in every scope.
+/// Computes the options of a reply slowly: every code, looked for in every scope.
 fn expected<C: OptionCode>(
     scopes: &[Vec<OptionData<C>>],
     asked: &[C],
@@ -51,7 +52,8 @@ fn class(name: &str) -> Option<ClassIndex> {
     CLASSES.iter().position(|class| *class == name).map(|at| ClassIndex(at as u16))
 }
 
-/// Scopes with few codes, so that they meet; at most one option of a code without tags in each.
+/// Returns scopes with few codes, so that they meet; at most one option of a code without tags in
+/// each.
 fn scopes<C: OptionCode>(random: &mut Random, codes: &[C]) -> Vec<Vec<OptionData<C>>> {
     let scope = |random: &mut Random| {
         let mut options: Vec<OptionData<C>> = Vec::new();
@@ -153,7 +155,7 @@ fn options_come_in_the_order_in_which_they_are_asked_for() {
     assert_eq!(codes, [42, 6, 3]);
 }
 
-/// A server with these global options.
+/// Returns a server with these global options.
 fn server(options: &str) -> Server {
     Server::new(&format!(
         r#"{{ "Dhcp4": {{ "option-data": [ {options} ],
@@ -162,7 +164,7 @@ fn server(options: &str) -> Server {
     ))
 }
 
-/// Option 125 of the offer to a client that sends these options.
+/// Returns option 125 of the offer to a client that sends these options.
 fn vendor_options(server: &mut Server, options: &[(u8, &[u8])]) -> Option<Vec<u8>> {
     let mut discover = Build::new(MessageType::Discover, 1);
     for (code, octets) in options {
@@ -190,7 +192,8 @@ fn cable_modems_get_the_sub_options_that_they_ask_for() {
     let request = vendor(4491, &[1, 2, 2, 9]);
     let tftp = vendor(4491, &[2, 4, 10, 1, 1, 2]);
     assert_eq!(vendor_options(&mut server, &[(125, &request)]), Some(tftp));
-    // Asked by someone else's client, by nobody, or for the option as a whole.
+    // These requests come from another vendor's client, from a client that names no sub-option, and
+    // for the option as a whole.
     assert_eq!(vendor_options(&mut server, &[(125, &vendor(9, &[1, 1, 2]))]), None);
     assert_eq!(vendor_options(&mut server, &[(125, &vendor(4491, &[]))]), None);
     assert_eq!(vendor_options(&mut server, &[(55, &[125])]), None);
@@ -210,7 +213,7 @@ fn sub_options_that_are_always_sent_go_to_clients_that_name_their_vendor() {
     let answer = [vendor(7, &[3, 1, 3]), nine].concat();
     assert_eq!(vendor_options(&mut server, &[(124, &both)]), Some(answer));
     assert_eq!(vendor_options(&mut server, &[]), None);
-    // Cut off in the middle: what comes before counts.
+    // This option is cut off in the middle: the part before counts.
     assert_eq!(vendor_options(&mut server, &[(124, &vendor(7, b"y")[..4])]), None);
 }
 
@@ -258,7 +261,7 @@ fn each_vendor_class_is_sent_once() {
     assert_eq!(value, [0, 0, 0, 7, 1, b'b', 0, 0, 0, 9, 1, b'a']);
 }
 
-/// Options 17 of the advertisement to a client that sends these options.
+/// Returns options 17 of the advertisement to a client that sends these options.
 fn vendor_options6(options: &str, asked: &[(u16, &[u8])]) -> Vec<Vec<u8>> {
     let mut server = v6::Server::new(&format!(
         r#"{{ "Dhcp6": {{ "option-data": [ {options} ],
@@ -295,7 +298,7 @@ fn sub_options_of_dhcpv6_come_in_one_option_for_each_vendor() {
 type OfClient = Vec<(u16, Vec<u8>)>;
 
 /// Checks a file of vectors: what Kea sent, what godwit sends, the code, options of the client and
-/// global keys. Returns how many were equal and how many not.
+/// global keys. Returns the number of equal and of different vectors.
 fn check_vectors(
     vectors: &str,
     answer: fn(keys: &str, code: u16, sent: &OfClient) -> String,
@@ -318,7 +321,7 @@ fn check_vectors(
     counts
 }
 
-/// An option of the client from its code and its octets in hexadecimal.
+/// Returns an option of the client from its code and its bytes in hexadecimal.
 fn of_client((code, digits): (&str, &str)) -> (u16, Vec<u8>) {
     let octet = |at| u8::from_str_radix(&digits[at..at + 2], 16).expect("hexadecimal digits");
     let octets = (0..digits.len()).step_by(2).map(octet).collect();

@@ -1,5 +1,5 @@
-//! More messages than a shard has room for, as the statistics tell of them: what is shed, in which
-//! order, and under which of Kea's names.
+//! Overload of a shard, as the statistics show it: the messages that it drops, their order, and
+//! Kea's names for them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -43,13 +43,14 @@ fn request_6(client: u16) -> Vec<u8> {
     v6::Build::new(wire6::MessageType::Request, client).for_us().na(1, &[]).octets()
 }
 
-/// Kea's statistics of the messages of the only shard.
+/// Returns Kea's statistics of the messages of the only shard.
 fn told<P: Rig>(server: &Server<P>, names: &[&str]) -> Vec<u64> {
     let all: BTreeMap<String, u64> = server.counters[0].statistics().into_iter().collect();
     names.iter().map(|name| all[&format!("{}-{name}", P::PACKETS)]).collect()
 }
 
-/// What `begin` makes begins an exchange of a client, what `end` makes ends one.
+/// Checks the drops of an overloaded shard. Messages from `begin` begin an exchange of a client,
+/// those from `end` end one.
 fn sheds_and_counts<P: Rig>(config: &str, begin: fn(u16) -> Vec<u8>, end: fn(u16) -> Vec<u8>) {
     const DROPS: [&str; 4] = ["duplicate", "queue-full", "processing-failed", "receive-drop"];
     let mut server: Server<P> = Server::new(config);
@@ -68,7 +69,7 @@ fn sheds_and_counts<P: Rig>(config: &str, begin: fn(u16) -> Vec<u8>, end: fn(u16
     assert_eq!(told(&server, &DROPS), [0, 1, 0, 1]);
     send(&mut server, end(0));
     assert_eq!(told(&server, &DROPS), [1, 1, 0, 2]);
-    // With a quarter of the room left, whoever begins is turned away, and nobody else.
+    // With a quarter of the room left, only messages that begin an exchange are dropped.
     for client in held + 1..=room / 4 * 3 {
         send(&mut server, end(client));
     }
@@ -80,7 +81,8 @@ fn sheds_and_counts<P: Rig>(config: &str, begin: fn(u16) -> Vec<u8>, end: fn(u16
     assert_eq!(told(&server, &DROPS), [1, 2, 0, 3]);
     send(&mut server, end(room));
     assert_eq!(told(&server, &DROPS), [1, 3, 0, 4]);
-    // The rows never come: whatever waits is dropped when nobody waits for it any more.
+    // The rows never settle: all waiting messages are dropped when no client waits for them any
+    // more.
     server.pass_s(5);
     let waited = u64::from(room + held);
     assert_eq!(told(&server, &DROPS), [1, 3, waited, waited + 4]);
@@ -88,7 +90,7 @@ fn sheds_and_counts<P: Rig>(config: &str, begin: fn(u16) -> Vec<u8>, end: fn(u16
     assert!(server.shards[0].is_idle());
 }
 
-/// The names of all reasons are different, and as a label may have them.
+/// Checks that the names of all reasons are different, and that labels may contain them.
 fn has_a_name_for_each_reason<P: Rig>(config: &str) {
     let server: Server<P> = Server::new(config);
     let names: Vec<&str> = server.counters[0].drops().map(|(name, _)| name).collect();

@@ -1,5 +1,5 @@
-//! A panic while a message is served costs that message and those read with it: what comes afterwards
-//! is served, and the client too when it asks again.
+//! Test that a panic while a message is served costs only that message and those read with it: the
+//! server serves later messages, and the same client when it sends again.
 
 use std::process::Command;
 
@@ -10,12 +10,12 @@ use dhcp_engine::{Transmit, contain};
 use dhcp_lease::v4::V4;
 use dhcp_wire::v4::MessageType;
 
-/// Tells this program, when it is started again by the test, to contain panics: of all others a panic
-/// is a failure.
+/// Environment variable with which the test starts this program again, so that it contains panics:
+/// in all other tests a panic is a failure.
 const IS_CHILD: &str = "GODWIT_TEST_CONTAINS";
 const CLIENTS: u8 = 20;
 
-/// Panics at the first reply.
+/// Receiver that panics at the first reply.
 #[derive(Default)]
 struct Faulty {
     has_panicked: bool,

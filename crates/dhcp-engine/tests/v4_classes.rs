@@ -1,5 +1,5 @@
-//! Client classes in DHCPv4: when they are found out, whom guards let in, what members get (Kea
-//! reference §1.4, §2.2, §2.3).
+//! Client classes in DHCPv4: the time of their evaluation, the clients that guards admit, the
+//! options of members (Kea reference §1.4, §2.2, §2.3).
 
 use std::net::Ipv4Addr;
 
@@ -7,8 +7,8 @@ use crate::common::v4::{Build, SERVER, Server, kind};
 use dhcp_engine::v4::DropReason;
 use dhcp_wire::v4::{Message, MessageType, option};
 
-/// A configuration with one network of two subnets and a subnet beside it, where `classes` are
-/// evaluated; `keys` come after them.
+/// Returns a configuration with one network of two subnets and a subnet outside of it, where
+/// `classes` are evaluated; `keys` come after them.
 fn configuration(classes: &str, first: &str, second: &str, pool: &str) -> String {
     format!(
         r#"{{ "Dhcp4": {{
@@ -55,7 +55,8 @@ fn guards_turn_selection_and_pools_to_what_is_open() {
     let guarded = r#""client-classes": [ "gold" ],"#;
     let mut server = Server::new(&configuration(GOLD, guarded, "", ""));
     assert_eq!(given(&server.ask(&discover(1, "gold"))), Ipv4Addr::new(10, 0, 0, 10));
-    // The relay agent is in the first subnet, which is not for others: no subnet contains it.
+    // The relay agent is in the first subnet, which is not for other clients: no subnet contains
+    // it.
     server.tell(&discover(2, "tin"));
     assert_eq!(server.dropped(DropReason::NoSubnet), 1);
 
@@ -64,13 +65,14 @@ fn guards_turn_selection_and_pools_to_what_is_open() {
     let order: Vec<Ipv4Addr> = (1..=5).map(|n| given(&server.ask(&discover(n, "tin")))).collect();
     let expected = [[0, 10], [0, 11], [1, 20], [1, 21]].map(|[s, n]| Ipv4Addr::new(10, 0, s, n));
     assert_eq!(order[..4], expected);
-    // All are held now, and the oldest hold is broken, but the pool of others is left alone.
+    // All addresses are held now, and the oldest hold is broken, but the pool of other clients
+    // stays untouched.
     assert_eq!(order[4], expected[0]);
     let nak = server.ask(&request(6, "tin").requested(Ipv4Addr::new(10, 0, 1, 10)).server(SERVER));
     assert_eq!(kind(&nak), Some(MessageType::Nak));
     let ack = server.ask(&request(7, "gold").requested(Ipv4Addr::new(10, 0, 1, 10)).server(SERVER));
     assert_eq!(kind(&ack), Some(MessageType::Ack));
-    // Who is no longer in the class loses the address with the next renewal.
+    // A client that has left the class loses the address with the next renewal.
     let nak = server.ask(&request(7, "tin").from(Ipv4Addr::new(10, 0, 1, 10)));
     assert_eq!(kind(&nak), Some(MessageType::Nak));
 }
@@ -146,7 +148,7 @@ fn additional_classes_come_last_and_only_where_they_are_named() {
     };
     assert_eq!(asked(1, "tin"), (b"extra.bin".to_vec(), vec![10, 3, 3, 3]));
     assert_eq!(asked(2, "gold"), (b"gold.bin".to_vec(), vec![10, 4, 4, 4]));
-    // The first subnet is full, and the second names no such class.
+    // The first subnet is full, and the second has no such class.
     assert_eq!(asked(3, "tin"), (b"subnet.bin".to_vec(), vec![10, 9, 9, 9]));
 }
 
@@ -184,7 +186,7 @@ fn offers_may_be_leases() {
     assert_eq!(kind(&ack), Some(MessageType::Ack));
     let rows = server.log.take_rows();
     assert_eq!((rows.len(), rows[0].valid_lifetime_s), (1, 1000));
-    // A lease that runs longer than the offer would is not cut short.
+    // A lease that runs longer than the offer would is not shortened.
     let again = server.ask(&discover(1, "slow"));
     assert_eq!(given(&again), given(&octets));
     assert!(server.log.take_rows().is_empty());
@@ -221,7 +223,7 @@ fn bootp_clients_are_served_when_the_hook_is_there() {
         bootp.header.chaddr[5] = n;
         server.ask(&bootp);
     }
-    // Nothing is left, and BOOTP has no word for that.
+    // No address is left, and BOOTP has no message for that.
     bootp.header.chaddr[5] = 7;
     server.tell(&bootp);
     assert_eq!(server.dropped(DropReason::UnknownClient), 1);
@@ -266,7 +268,7 @@ fn the_first_and_last_address_of_a_24_are_left_out_when_asked() {
     let mut server = Server::new(&text);
     let order: Vec<Ipv4Addr> = (1..=3).map(|n| given(&server.ask(&discover(n, "x")))).collect();
     assert_eq!(order, [[0, 254], [1, 1], [1, 20]].map(|[s, n]| Ipv4Addr::new(10, 0, s, n)));
-    // Kea gives them to whoever asks.
+    // Kea gives these addresses to clients that request them.
     let ack = server.ask(&request(9, "x").requested(Ipv4Addr::new(10, 0, 0, 255)).server(SERVER));
     assert_eq!(kind(&ack), Some(MessageType::Ack));
 }

@@ -1,5 +1,5 @@
-//! Corners of the protocol where Kea has a rule of its own (reference §5.3, §5.4, §5.8), and what is
-//! counted of them under Kea's names (reference §3.6).
+//! Corner cases of the protocol where Kea has a rule of its own (reference §5.3, §5.4, §5.8), and
+//! their counts under Kea's names (reference §3.6).
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -20,7 +20,7 @@ fn address(last: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, 0, last)
 }
 
-/// `SMALL` with more keys at the top.
+/// Returns `SMALL` with more keys at the top.
 fn small_with(keys: &str) -> String {
     SMALL.replacen("\"valid-lifetime\"", &format!("{keys}, \"valid-lifetime\""), 1)
 }
@@ -48,15 +48,15 @@ fn a_request_moves_the_client_to_another_free_address() {
     assert_eq!(server.lease(1), address(10));
     let ack = server.ask(&request(1).requested(address(12)).server(SERVER));
     assert_eq!(Message::parse(&ack).unwrap().yiaddr(), address(12));
-    // One commit has given up the old one.
+    // One commit has ended the old lease.
     server.pass_s(1);
     let ack = server.ask(&request(2).requested(address(10)).server(SERVER));
     assert_eq!(kind(&ack), Some(MessageType::Ack));
     assert_eq!(server.lease(1), address(12));
 }
 
-/// A reply that waited for the database's word is dropped when that is no; what is said afterwards of the
-/// same row, which the table has from the database, is not.
+/// A reply that waited for the database is dropped when the database refuses its row; later replies
+/// about the same row, which the table has from the database, are not.
 #[test]
 fn what_was_refused_once_is_not_refused_for_good() {
     let mut server = Server::new(SMALL);
@@ -67,7 +67,7 @@ fn what_was_refused_once_is_not_refused_for_good() {
     server.auto_settle = true;
     server.tell(&request(2).requested(address(99)).server(SERVER));
     assert_eq!(server.dropped(DropReason::GivenElsewhere), 1);
-    // The lease is there, and its row is of the epoch that was refused.
+    // The lease exists, and its row has the epoch that was refused.
     for _ in 0..3 {
         let offer = server.ask(&discover(1));
         assert_eq!(kind(&offer), Some(MessageType::Offer));
@@ -98,13 +98,13 @@ fn leases_are_short_while_the_pool_is_nearly_full() {
     let seconds = |octets: Vec<u8>| Message::parse(&octets).expect("a reply parses").lease_time();
     let queue = r#""adaptive-lease-time-threshold": 0.5, "allocator": "flq""#;
     let mut server = Server::new(&small_with(queue));
-    // Offers do not count, the address at hand does.
+    // Offers do not count, the offered address does.
     for n in 1..4 {
         assert_eq!(seconds(server.ask(&discover(n))), Some(1000), "{n}");
     }
     let first = server.lease(1);
     assert_eq!(seconds(server.ask(&discover(2))), Some(500));
-    // No wish counts, and what is left of a lease is not taken away.
+    // The requested lifetime does not count, and the rest of a lease is not taken away.
     assert_eq!(seconds(server.ask(&discover(2).option(51, &[0, 0, 7, 0]))), Some(500));
     server.lease(2);
     server.pass_s(300);
@@ -180,7 +180,7 @@ fn nobody_is_refused_by_whom_no_subnet_serves_unless_kea_refuses() {
     let ack = Message::parse(&ack).unwrap();
     assert_eq!(ack.message_type(), Some(MessageType::Ack));
     assert!(ack.option(option::DOMAIN_NAME_SERVER).is_none());
-    // Who asks everybody to renew its lease may be another server's client.
+    // A client that asks all servers to renew its lease may be another server's.
     let heard = Ingress {
         is_broadcast: true,
         ..Ingress::routed(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 68), SERVER)
@@ -208,7 +208,7 @@ fn a_lease_is_given_up_from_anywhere_with_or_without_a_server_identifier() {
     assert_eq!(server.dropped(DropReason::NotTheClientsLease), 0);
     server.tell(&Build::new(MessageType::Decline, 2));
     assert_eq!(server.dropped(DropReason::NothingDeclined), 1);
-    // A lease that has run out is not the client's to decline.
+    // The client cannot decline a lease that has expired.
     assert_eq!(server.lease(3), address(11));
     server.now = server.now.after_ns(1_001 * base::time::NS_PER_S);
     server.tell(&Build::new(MessageType::Decline, 3).requested(address(11)));
@@ -224,11 +224,12 @@ fn client_identifiers_are_kept_only_where_they_count() {
         let named = |message: Build, id: &[u8]| message.option(option::CLIENT_ID, id);
         let octets = server.ask(&named(request(1).requested(address(10)).server(SERVER), b"\x00a"));
         let ack = Message::parse(&octets).unwrap();
-        // It is echoed in any case (RFC 6842).
+        // The server echoes the identifier in any case (RFC 6842).
         assert_eq!(ack.client_id().unwrap(), *b"\x00a");
         let rows = server.log.take_rows();
         assert_eq!(rows[0].client_id.is_some(), is_kept, "{keys}");
-        // Another identifier from the same interface is another client only where they count.
+        // Another identifier from the same interface is another client only where identifiers
+        // count.
         let offer = server.ask(&named(discover(1), b"\x00b"));
         let same = Message::parse(&offer).unwrap().yiaddr() == address(10);
         assert_eq!(same, !is_kept, "{keys}");
@@ -253,7 +254,7 @@ fn clients_of_other_servers_are_told_apart_unless_that_is_switched_off() {
     let mut server = Server::new(&tolerant);
     let ack = server.ask(&request(1).requested(address(10)).server(other));
     assert_eq!(kind(&ack), Some(MessageType::Ack));
-    // The relay agent's word for us (RFC 5107).
+    // The relay agent has another identifier for us (RFC 5107).
     let mut server = Server::new(SMALL);
     let overridden = [relay::SERVER_IDENTIFIER_OVERRIDE, 4, 192, 0, 2, 99];
     let octets = server.ask(
@@ -306,7 +307,7 @@ fn relay_agents_choose_the_subnet_and_the_port_of_replies() {
     let mut server = Server::new(&ignoring);
     let offer = server.ask(&chosen);
     assert_eq!(Message::parse(&offer).unwrap().yiaddr(), address(10));
-    // RFC 3011: the option comes back.
+    // RFC 3011: the server returns the option.
     let selected = discover(2).option(option::SUBNET_SELECTION, &[10, 0, 9, 0]);
     let octets = server.ask(&selected);
     let offer = Message::parse(&octets).unwrap();
@@ -354,10 +355,10 @@ fn a_network_gives_from_the_subnet_that_gave_last() {
         message
     };
     let given = |octets: &[u8]| Message::parse(octets).unwrap().yiaddr().octets()[2];
-    // The relay agent's own subnet first, and then its neighbors in turn.
+    // The relay agent's own subnet comes first, and then its neighbors in turn.
     let order: Vec<u8> = (1..=2).map(|n| given(&server.ask(&second(discover(n))))).collect();
     assert_eq!(order, [1, 1]);
-    // A client of the first subnet gets on where the last one left off.
+    // A client of the first subnet continues where the last one ended.
     let order: Vec<u8> = (3..=6).map(|n| given(&server.ask(&discover(n)))).collect();
     assert_eq!(order, [2, 2, 0, 0]);
     for n in 1..=6 {
@@ -438,7 +439,7 @@ fn a_row_that_the_store_cannot_read_refuses_no_client_its_address() {
         let mut server = Server::new(&small_with(keys));
         let leased = server.lease(1);
         let mut lease = server.table.lease(leased).expect("it was leased");
-        // What the table has in the place of such a row.
+        // This is the lease that the table has for such a row.
         lease.cltt_s = 0;
         lease.state = LeaseState::Declined;
         lease.valid_lifetime_s = INFINITE_LIFETIME_S;
@@ -454,7 +455,7 @@ fn a_row_that_the_store_cannot_read_refuses_no_client_its_address() {
             server.tell(&message);
             assert_eq!(server.dropped(DropReason::LeaseRefused), at, "{keys}");
         }
-        // It is free for nobody.
+        // The address is free for no client.
         assert_ne!(server.lease(2), leased);
     }
 }

@@ -1,5 +1,5 @@
-//! Clients on the server's own link: which subnet they belong to (Kea reference §5.4) and where
-//! their replies go (RFC 2131 §4.1).
+//! Clients on the server's own link: their subnets (Kea reference §5.4) and the destinations of
+//! their replies (RFC 2131 §4.1).
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use dhcp_engine::InterfaceNames;
 use dhcp_engine::v4::{Destination, DropReason, Ingress};
 use dhcp_wire::v4::{Message, MessageType, option};
 
-/// The server's addresses on its two links.
+/// Addresses of the server on its two links.
 const ON_ETH0: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const ON_ETH1: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 1);
 
@@ -30,13 +30,13 @@ fn server() -> Server {
     server
 }
 
-/// A broadcast from a client without an address, over interface `interface`.
+/// Returns the ingress of a broadcast from a client without an address, over interface `interface`.
 fn heard(interface: u32, local: Ipv4Addr) -> Ingress {
     let nowhere = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 68);
     Ingress { source: nowhere, local, interface, is_broadcast: true, door: 0, mac: None }
 }
 
-/// A datagram from `source` to the server's address on eth0.
+/// Returns the ingress of a datagram from `source` to the server's address on eth0.
 fn sent_from(source: Ipv4Addr) -> Ingress {
     Ingress { interface: 2, ..Ingress::routed(SocketAddrV4::new(source, 68), ON_ETH0) }
 }
@@ -58,7 +58,7 @@ fn in_frame(n: u8, address: Ipv4Addr) -> Destination {
     Destination::Hardware { mac: [2, 0, 0, 0, 0, n], address }
 }
 
-/// The one reply: where it goes, what it is, and `yiaddr`.
+/// Returns destination, message type and `yiaddr` of the one reply.
 fn reply(
     server: &mut Server,
     message: &Build,
@@ -120,14 +120,15 @@ fn the_interface_tells_the_subnet_of_whoever_has_no_address() {
 #[test]
 fn a_datagram_to_our_address_tells_its_subnet_by_its_own() {
     let mut server = server();
-    // From a client of another link, through a router: by ciaddr, then by source address.
+    // These come from a client of another link, through a router: the subnet follows from ciaddr,
+    // then from the source address.
     let renewal = direct(MessageType::Request, 1).from(address(1, 12));
     let expected = (at_client(address(1, 12)), Some(MessageType::Ack), address(1, 12));
     assert_eq!(reply(&mut server, &renewal, sent_from(address(0, 99))), expected);
     let discover = direct(MessageType::Discover, 2);
     let (_, _, yiaddr) = reply(&mut server, &discover, sent_from(address(1, 99)));
     assert_eq!(yiaddr.octets()[2], 1);
-    // The same in a broadcast says nothing: the client may come from another link.
+    // In a broadcast the address proves nothing: the client may come from another link.
     let rebinding = direct(MessageType::Request, 3).from(address(1, 13));
     let ingress = Ingress { source: SocketAddrV4::new(address(1, 13), 68), ..heard(2, ON_ETH0) };
     assert!(server.send_by(0, &rebinding.octets(), ingress).is_empty());
@@ -200,7 +201,7 @@ fn a_named_link_counts_more_than_the_interface() {
     assert_eq!(reply(&mut server, &discover, heard(2, ON_ETH0)).2, address(1, 10));
 }
 
-/// Messages of every type that a client sends.
+/// Returns messages of every type that a client sends.
 fn of_every_type(n: u8, server: Ipv4Addr) -> Vec<Build> {
     let at = address(0, 12);
     vec![
@@ -223,7 +224,7 @@ fn a_broadcast_from_a_client_that_no_subnet_fits_is_dropped_without_a_word() {
         "subnet4": [ { "id": 1, "subnet": "10.0.0.0/24", "client-classes": [ "mine" ],
                        "pools": [ { "pool": "10.0.0.10 - 10.0.0.13" } ] } ] } }"#;
     let elsewhere = heard(2, Ipv4Addr::new(192, 0, 2, 1));
-    // The last client names a link that there is no subnet of.
+    // The last client names a link that has no subnet.
     let cases = [
         (TWO_LINKS, elsewhere, false),
         (GUARDED, heard(2, ON_ETH0), false),
@@ -275,7 +276,7 @@ fn nothing_is_said_where_we_have_no_address_to_be_known_by() {
     assert_eq!(server.dropped(DropReason::NoOwnAddress), messages.len() as u64);
 }
 
-/// A server whose options together have more octets than a frame, and a client's list of them.
+/// Returns a server whose options together are longer than a frame, and a client's list of them.
 fn verbose_server() -> (Server, Vec<u8>) {
     let long = |code: u8| {
         let data = "0123456789".repeat(if code < 230 { 3 } else { 40 });
@@ -293,7 +294,7 @@ fn verbose_server() -> (Server, Vec<u8>) {
                             "pools": [ {{ "pool": "10.0.4.0 - 10.0.9.255" }} ] }} ] }} }}"#,
         data.join(", ")
     ));
-    // What matters is asked for last.
+    // The client requests the most important options last.
     let asked = codes.into_iter().rev().chain([3, 6, 1]).collect();
     (server, asked)
 }
@@ -338,7 +339,7 @@ fn where_not_all_options_fit_those_that_matter_go_out_and_the_rest_is_counted() 
                 }
                 assert_eq!(reply.option(82).is_some(), is_relayed, "{case}");
                 assert_eq!(reply.option(61).is_some(), id_len > 0, "{case}");
-                // Of the others the first that fit, in the client's order.
+                // The other options in the reply are the first that fit, in the client's order.
                 let has = |code: &u8| reply.option(*code).is_some();
                 let missing = asked.iter().filter(|code| !has(code)).count();
                 assert!(missing > 0, "{case}");
@@ -350,7 +351,7 @@ fn where_not_all_options_fit_those_that_matter_go_out_and_the_rest_is_counted() 
     assert_eq!(counted, Some(("options-left-out", shortened)));
 }
 
-/// Kea keeps subnets by their ids: of those that fit the lowest one is taken.
+/// Kea orders subnets by their ids: of those that fit, it takes the lowest one.
 #[test]
 fn of_subnets_that_fit_the_lowest_id_is_taken() {
     let one = |id: u32, fits: &str| {

@@ -1,5 +1,5 @@
-//! Any datagrams into a shard: no panic, every message accounted for, every reply well formed and
-//! addressed to who asked, and nothing kept that was not meant to be.
+//! Arbitrary datagrams into a shard: no panic, every message counted, every reply well formed and
+//! addressed to its client, and no state left that was not intended.
 //!
 //! `GODWIT_FUZZ_CASES=n` sends more, `GODWIT_SIM_SEED=s` starts elsewhere.
 
@@ -47,8 +47,8 @@ const TWO_SUBNETS: &str = r#"{ "Dhcp4": {
           "pools": [ { "pool": "10.0.2.10 - 10.0.2.12" } ] } ]
 } }"#;
 
-/// Makes a datagram that gets past the first checks, most of the time: our relay, a request of few
-/// clients about few addresses.
+/// Changes a datagram so that it passes the first checks, most of the time: our relay, a request of
+/// few clients about few addresses.
 fn aim(random: &mut Random, octets: &mut [u8]) {
     if octets.len() < 240 || random.chance(1, 10) {
         return;
@@ -72,7 +72,7 @@ fn aim(random: &mut Random, octets: &mut [u8]) {
     }
 }
 
-/// How a datagram comes in: through the relay, from a client, or to all stations.
+/// Returns the ingress of a datagram: through the relay, from a client, or to all stations.
 fn ingress(random: &mut Random) -> Ingress {
     let client = Ipv4Addr::new(10, 0, 0, 12);
     let ip = *random.pick(&[RELAY, RELAY, client, Ipv4Addr::UNSPECIFIED]).expect("four of them");
@@ -83,7 +83,7 @@ fn ingress(random: &mut Random) -> Ingress {
     }
 }
 
-/// A reply goes where its own fields say that its client listens.
+/// Checks that a reply goes to the destination that its own fields require.
 fn check_destination(destination: Destination, reply: &Message<'_>) {
     match destination {
         Destination::Relay(to) => assert_eq!(*to.ip(), reply.giaddr()),
@@ -110,7 +110,7 @@ fn check_reply(request: &[u8], destination: Destination, reply: &[u8]) {
         && request.xid() == reply.xid()
         && request.chaddr() == reply.chaddr()
     {
-        // Parameters go past the relay agent to a client that says where it is.
+        // Parameters go past the relay agent to a client that names its address.
         let is_direct = request.message_type() == Some(MessageType::Inform)
             && !request.ciaddr().is_unspecified();
         let relay = if is_direct { Ipv4Addr::UNSPECIFIED } else { request.giaddr() };

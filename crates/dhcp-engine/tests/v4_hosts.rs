@@ -1,4 +1,4 @@
-//! Reservations in DHCPv4 (Kea reference §5.5): who has which address, name, options and classes.
+//! Reservations in DHCPv4 (Kea reference §5.5): addresses, names, options and classes of hosts.
 
 use std::net::Ipv4Addr;
 
@@ -6,7 +6,8 @@ use crate::common::v4::{Build, SERVER, Server, kind};
 use dhcp_engine::v4::DropReason;
 use dhcp_wire::v4::{Message, MessageType, option, relay};
 
-/// Two subnets of one network; `keys` at the top, reservations of the first subnet.
+/// Returns a configuration of two subnets of one network; `keys` at the top, reservations of the
+/// first subnet.
 fn configuration(keys: &str, reservations: &str) -> String {
     format!(
         r#"{{ "Dhcp4": {{
@@ -22,7 +23,7 @@ fn configuration(keys: &str, reservations: &str) -> String {
     )
 }
 
-/// Reserves `address` for client `n`.
+/// Returns a reservation of `address` for client `n`.
 fn reserve(n: u8, address: &str) -> String {
     format!(r#"{{ "hw-address": "02:00:00:00:00:0{n}", "ip-address": "{address}" }}"#)
 }
@@ -55,7 +56,7 @@ fn conflicts(server: &Server) -> (u64, u64) {
 fn the_owner_has_its_address_in_and_out_of_pools_and_nobody_else() {
     let both = format!("{}, {}", reserve(1, "10.0.0.10"), reserve(2, "10.0.0.200"));
     let mut server = Server::new(&configuration("", &both));
-    // 10.0.0.10 is free and yet not for others.
+    // 10.0.0.10 is free and yet not for other clients.
     assert_eq!(server.lease(3), address(11));
     assert_eq!(server.lease(4), Ipv4Addr::new(10, 0, 1, 10));
     let offer = server.ask(&discover(5).requested(address(10)));
@@ -68,7 +69,7 @@ fn the_owner_has_its_address_in_and_out_of_pools_and_nobody_else() {
     let rows = server.log.take_rows();
     let pooled = rows.iter().find(|row| row.address == address(200)).unwrap();
     assert_eq!((pooled.subnet_id, pooled.pool_id), (1, 0));
-    // It renews, releases and takes it again like any other.
+    // The client renews, releases and gets it again like any other.
     let ack = server.ask(&request(2).from(address(200)));
     assert_eq!(given(&ack), address(200));
     server.tell(&Build::new(MessageType::Release, 2).from(address(200)));
@@ -82,14 +83,14 @@ fn a_client_is_moved_to_what_is_reserved_for_it_later() {
     let mut server = Server::new(&configuration("", ""));
     assert_eq!(server.lease(1), address(10));
     server.reload(&configuration("", &reserve(1, "10.0.0.200")));
-    // The address that it has is no longer the one that it is to have.
+    // The address that the client has is no longer the one reserved for it.
     let nak = server.ask(&request(1).from(address(10)));
     assert_eq!(kind(&nak), Some(MessageType::Nak));
     assert_eq!(server.lease(1), address(200));
     server.pass_s(1);
     let ack = server.ask(&request(2).requested(address(10)).server(SERVER));
     assert_eq!(kind(&ack), Some(MessageType::Ack), "it is free");
-    // A reservation that is gone takes the address with it: it is in no pool.
+    // Without the reservation the client loses the address: it is in no pool.
     server.reload(&configuration("", ""));
     server.tell(&request(1).from(address(200)));
     assert_eq!(server.dropped(DropReason::UnknownClient), 1);
@@ -106,7 +107,7 @@ fn who_has_a_reserved_address_keeps_it_until_it_renews() {
     assert_eq!(conflicts(&server), (1, 1));
     let ack = server.ask(&request(1).requested(address(11)).server(SERVER));
     assert_eq!(kind(&ack), Some(MessageType::Ack));
-    // The other one is refused what it has, and gets something else.
+    // The server refuses the other client's address, and gives it another one.
     let nak = server.ask(&request(2).from(address(10)));
     assert_eq!(kind(&nak), Some(MessageType::Nak));
     assert_eq!(server.lease(2), Ipv4Addr::new(10, 0, 1, 10));
@@ -125,7 +126,7 @@ fn modes_say_which_reservations_count() {
     };
     assert_eq!(in_pool(""), (address(11), address(10)));
     assert_eq!(in_pool("\"reservations-in-subnet\": false,"), (address(10), address(11)));
-    // Reservations are said to lie outside of pools, so the one inside is not looked at.
+    // The mode says that reservations lie outside of pools, so the one inside is ignored.
     assert_eq!(in_pool("\"reservations-out-of-pool\": true,"), (address(10), address(11)));
     let global = |address: &str| {
         let keys =
@@ -208,7 +209,7 @@ fn hosts_have_names_options_fields_and_classes() {
     assert_eq!(offer.lease_time(), Some(300));
     assert_eq!(offer.host_name().unwrap(), *b"ownname");
     assert_eq!(offer.option(option::LOG_SERVER), None);
-    // A reservation counts where it belongs, and chooses no subnet when it has no address.
+    // A reservation counts in its own subnet, and chooses no subnet when it has no address.
     let octets = server.ask(&discover(9));
     let offer = Message::parse(&octets).unwrap();
     assert_eq!(offer.yiaddr(), address(11));
@@ -220,7 +221,7 @@ fn hosts_have_names_options_fields_and_classes() {
     assert_eq!(offer.host_name().unwrap(), *b"nine");
 }
 
-/// Each subnet of a shared network that is tried has reservations of its own.
+/// Each subnet of a shared network that the server tries has reservations of its own.
 #[test]
 fn a_reservation_without_an_address_hides_none_of_another_subnet() {
     let second = |hosts: &str| {
@@ -241,7 +242,8 @@ fn a_reservation_without_an_address_hides_none_of_another_subnet() {
     }
 }
 
-/// All identifiers of a client are one client: what any of its entries has is no one else's.
+/// All identifiers of a client are one client: no other client may have the address of any of its
+/// reservations.
 #[test]
 fn what_a_further_reservation_of_a_client_holds_is_not_kept_from_it() {
     let named = |message: Build| message.option(option::CLIENT_ID, &[1, 0xaa, 0xbb]);
@@ -261,11 +263,11 @@ fn what_a_further_reservation_of_a_client_holds_is_not_kept_from_it() {
         let with_port = |message: Build| {
             named(message).option(option::RELAY_AGENT_INFORMATION, b"\x01\x05port7")
         };
-        // What it asks for.
+        // The client may have the address if it requests it.
         let mut server = Server::new(&text);
         let offer = server.ask(&with_port(discover(1)).requested(address(11)));
         assert_eq!(given(&offer), address(11), "{hosts}");
-        // Nothing else is left, for others nothing at all.
+        // For this client only this address is left, for other clients none at all.
         let mut server = Server::new(&text);
         assert_eq!(server.lease(2), address(10));
         server.tell(&discover(3));
@@ -276,7 +278,7 @@ fn what_a_further_reservation_of_a_client_holds_is_not_kept_from_it() {
         assert_eq!(kind(&ack), Some(MessageType::Ack));
         let ack = server.ask(&with_port(request(1).from(address(11))));
         assert_eq!(kind(&ack), Some(MessageType::Ack));
-        // The second entry does not count otherwise.
+        // The second reservation does not count otherwise.
         let mut server = Server::new(&text);
         assert_eq!(given(&server.ask(&with_port(discover(1)))), address(10), "{hosts}");
     }
@@ -319,7 +321,8 @@ fn leases_keep_what_the_relay_agent_said() {
     server.ask(&relayed(request(1).requested(address(10)).server(SERVER), &said));
     let context = r#"{ "ISC": { "relay-agent-info": { "remote-id": "ABCD", "sub-options": "0x0101070202ABCD" } } }"#;
     assert_eq!(&*server.log.take_rows()[0].user_context, context);
-    // The same words need not be written again; others do, and silence keeps them.
+    // The same information is not written again; other information is, and a message without any
+    // keeps it.
     server.ask(&relayed(request(1).from(address(10)), &said));
     assert!(server.log.take_rows().is_empty());
     server.ask(&request(1).from(address(10)));
@@ -342,7 +345,7 @@ fn a_client_that_renews_past_its_relay_agent_is_still_known_by_what_that_said() 
     let host = r#"{ "circuit-id": "07", "hostname": "seven" }"#;
     let said = [relay::CIRCUIT_ID, 1, 7];
     let renew = |n| request(n).from(address(10)).direct();
-    // What the reply says of class and host, and whether it has the agent's words.
+    // The answer shows class and host, and if it has the agent's information.
     let answer = |server: &mut Server, message: &Build| {
         let octets = server.ask(message);
         let reply = Message::parse(&octets).expect("a reply parses");
@@ -364,7 +367,8 @@ fn a_client_that_renews_past_its_relay_agent_is_still_known_by_what_that_said() 
                 assert_eq!(now.user_context, row.user_context);
             }
         }
-        // The relay agent's own words count before those of the lease, and it may have none.
+        // The relay agent's present information counts before that of the lease, and it may have
+        // none.
         let others = renew(1).option(option::RELAY_AGENT_INFORMATION, &[relay::CIRCUIT_ID, 1, 8]);
         assert!(!answer(&mut server, &others).0);
         assert!(!answer(&mut server, &request(1).from(address(10))).0);
@@ -376,7 +380,7 @@ fn what_a_lease_keeps_of_a_relay_agent_is_for_its_client_alone() {
     let keys = r#""store-extended-info": true, "stash-agent-options": true,
         "client-classes": [ { "name": "DROP", "test": "relay4[1].hex == 0x08" } ],"#;
     let mut server = Server::new(&configuration(keys, ""));
-    // In this way the lease has what its client would not have been given it with.
+    // In this way the lease has information with which its client would not have got it.
     let leased = server.lease(1);
     let mut lease = server.table.lease(leased).expect("it was leased");
     lease.user_context = r#"{"ISC":{"relay-agent-info":"0x010108"}}"#.into();
@@ -386,7 +390,7 @@ fn what_a_lease_keeps_of_a_relay_agent_is_for_its_client_alone() {
     assert_eq!(kind(&nak), Some(MessageType::Nak));
     server.tell(&renew(1));
     assert_eq!(server.dropped(DropReason::Filtered), 1);
-    // A message of another type is taken as it is.
+    // A message of another type is processed as it is.
     assert!(!server.send_to(0, &discover(1).from(leased).direct().octets()).is_empty());
 }
 
@@ -435,7 +439,8 @@ fn the_operators_expression_tells_hosts_and_takes_the_place_of_client_identifier
     assert_eq!(given(&server.ask(&moved)), address(10));
 }
 
-/// Firmware, boot loader and system ask within seconds, each with another client identifier.
+/// Firmware, boot loader and system send requests within seconds, each with another client
+/// identifier.
 #[test]
 fn an_offer_of_a_reserved_address_binds_no_other_identifier_of_its_owner() {
     for reserved in ["10.0.0.10", "10.0.0.200"] {

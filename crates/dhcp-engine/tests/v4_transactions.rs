@@ -1,4 +1,4 @@
-//! RFC 2131 §4.3 and Kea's deviations (reference §5.3), message by message.
+//! Transactions of RFC 2131 §4.3 and Kea's deviations (reference §5.3), message by message.
 
 use std::net::Ipv4Addr;
 
@@ -42,7 +42,7 @@ fn an_offer_carries_terms_and_options() {
     assert_eq!(value(option::SUBNET_MASK).unwrap(), [255, 255, 255, 0]);
     assert_eq!(value(option::ROUTER).unwrap(), [10, 0, 0, 1]);
     assert_eq!(value(42).unwrap(), [10, 0, 0, 4]);
-    // Sent without being asked for (Kea reference §1.4).
+    // The server sends these without a request (Kea reference §1.4).
     assert_eq!(value(option::DOMAIN_NAME_SERVER).unwrap(), [10, 0, 0, 2, 10, 0, 0, 3]);
     assert_eq!(value(option::RENEWAL_TIME).unwrap(), 400_u32.to_be_bytes());
     assert_eq!(value(option::REBINDING_TIME).unwrap(), 800_u32.to_be_bytes());
@@ -52,7 +52,8 @@ fn an_offer_carries_terms_and_options() {
     assert_eq!(last, Some(option::RELAY_AGENT_INFORMATION));
 }
 
-/// A client or its driver repeats an option: it is taken where both say the same, as in Kea.
+/// A client or its driver repeats an option: the server accepts it if both values are equal, as in
+/// Kea.
 #[test]
 fn a_request_that_names_its_address_and_type_twice_is_answered() {
     let mut server = Server::new(SMALL);
@@ -64,7 +65,7 @@ fn a_request_that_names_its_address_and_type_twice_is_answered() {
     assert_eq!(Message::parse(&ack).unwrap().yiaddr(), address(10));
 }
 
-/// Configured values of T1 and T2 stand in for timers that are not set.
+/// Configured values of T1 and T2 apply in place of timers that are not set.
 #[test]
 fn options_58_and_59_are_sent_to_those_that_ask() {
     let text = |keys: &str, always: bool| {
@@ -207,14 +208,14 @@ fn a_renewal_extends_once_it_is_worth_it() {
     server.lease(1);
     server.pass_s(200);
     let early = server.ask(&request(1).from(address(10)));
-    // 200 s are within a quarter of the lifetime: repeated, not renewed.
+    // 200 s are within a quarter of the lifetime: the lease is repeated, not renewed.
     assert_eq!(Message::parse(&early).unwrap().lease_time(), Some(800));
     server.pass_s(200);
     let due = server.ask(&request(1).from(address(10)));
     let due = Message::parse(&due).unwrap();
     assert_eq!(due.lease_time(), Some(1000));
     assert_eq!(due.ciaddr(), address(10));
-    // Half an hour later the lease of the renewal has run out.
+    // Half an hour later the lease of the renewal has expired.
     server.pass_s(1001);
     assert_eq!(server.lease(2), address(11));
     let back = server.ask(&request(1).from(address(10)));
@@ -281,14 +282,14 @@ fn no_acknowledgment_leaves_before_its_row_is_safe() {
     server.auto_settle = false;
     let asked = request(1).requested(address(10)).server(SERVER).octets();
     assert!(server.send_to(0, &asked).is_empty());
-    // The client asks again meanwhile: held, then a duplicate.
+    // The client sends again meanwhile: the server holds the message, then the next is a duplicate.
     assert!(server.send_to(0, &asked).is_empty());
     assert!(server.send_to(0, &asked).is_empty());
     assert_eq!(server.dropped(DropReason::DuplicateInFlight), 1);
     let mut sink = Sink::default();
     server.settle(&mut sink);
     server.settle(&mut sink);
-    // The ACK, then the held message's repeated ACK.
+    // The replies are the ACK, then the held message's repeated ACK.
     assert_eq!(sink.0.len(), 2);
     assert!(sink.0.iter().all(|(_, reply)| kind(reply) == Some(MessageType::Ack)));
     assert!(server.shards[0].is_idle());

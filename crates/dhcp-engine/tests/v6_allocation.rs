@@ -1,5 +1,5 @@
-//! The steady path of DHCPv6 allocates nothing: exchanges, renewals and releases of an address and
-//! a prefix at once, counted by the allocator.
+//! Test that the steady path of DHCPv6 allocates nothing: exchanges, renewals and releases of an
+//! address and a prefix at once, counted by the allocator.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ const CONFIGURATION: &str = r#"{ "Dhcp6": {
         "pd-pools": [ { "prefix": "2001:db8:8000::", "prefix-len": 34, "delegated-len": 56 } ] } ]
 } }"#;
 
-/// Keeps the last reply.
+/// Receiver that keeps the last reply.
 struct Last {
     octets: [u8; 1500],
     len: usize,
@@ -64,7 +64,7 @@ fn message(buffer: &mut [u8], kind: MessageType, client: u32, last: &Last) -> us
     writer.finish().expect("the buffer is large")
 }
 
-/// A whole life of each of `clients`; how many replies there were.
+/// Runs the whole life of each of `clients`; returns the number of replies.
 fn serve(shard: &mut Shard<MemoryStore>, now: Now, clients: std::ops::Range<u32>) -> usize {
     let mut buffer = [0; 600];
     let mut last = Last { octets: [0; 1500], len: 0, count: 0 };
@@ -88,7 +88,7 @@ fn exchanges_renewals_and_releases_allocate_nothing() {
     let mut shard = Shard::new(store, snapshot, Arc::new(InFlight::new(1, 1024)));
     let now = Now { mono_ns: NS_PER_S, wall_us: 1_700_000_000_000_000 };
 
-    // The first ones grow buffers to their working size.
+    // The first clients grow buffers to their working size.
     assert_eq!(serve(&mut shard, now, 0..30_000), 105_000);
     let mut replies = 0;
     let counted = allocation_counter::measure(|| {

@@ -6,7 +6,7 @@ use dhcp_engine::Event;
 use dhcp_engine::v6::DropReason;
 use dhcp_wire::v6::{IaKind, MessageType, StatusCode, option};
 
-/// A configuration with these classes around one subnet with `inner`.
+/// Returns a configuration with these classes around one subnet with `inner`.
 fn config(classes: &str, inner: &str) -> String {
     format!(
         r#"{{ "Dhcp6": {{
@@ -18,7 +18,7 @@ fn config(classes: &str, inner: &str) -> String {
     )
 }
 
-/// Clients that send this user class are in the class `gold`.
+/// Class `gold`, of clients that send this user class.
 const GOLD: &str = r#"{ "name": "gold", "test": "option[15].hex == 0x0001aa" }"#;
 const POOL: &str = r#""pools": [ { "pool": "2001:db8:1::10-2001:db8:1::1f" } ]"#;
 
@@ -37,7 +37,8 @@ fn pools_are_open_to_those_in_their_classes() {
     let mut server = Server::new(&config(GOLD, pools));
     assert_eq!(server.ask(&solicit(1)).leased(0), address(0x20));
     assert_eq!(server.ask(&gold(solicit(2))).leased(0), address(0x10));
-    // A wish for what is not open is not granted, and a lease of it is not extended.
+    // A requested address in a pool that is not open is not granted, and a lease of it is not
+    // extended.
     let wish = Build::new(MessageType::Solicit, 1).na(1, &[address(0x10)]);
     assert_eq!(server.ask(&wish).leased(0), address(0x20));
     let request = Build::new(MessageType::Request, 2).for_us().na(1, &[address(0x10)]);
@@ -120,7 +121,7 @@ fn the_first_class_with_a_lifetime_gives_it() {
     assert_eq!(lifetimes(server.ask(&gold(wish))), (300, 550));
 }
 
-/// Option 23 of an answer, by the last group of its one address.
+/// Returns option 23 of an answer, by the last group of its one address.
 fn resolver(answer: &common::v6::Answer) -> Option<u8> {
     answer.option(option::DNS_SERVERS).map(|octets| octets[15])
 }
@@ -171,7 +172,7 @@ fn vendors_options_go_to_their_clients() {
     assert_eq!(told(&mut server, solicit(1)), None);
     let always = [0, 0, 0x11, 0x8b, 7, 0xd1, 0, 1, 0x0c];
     assert_eq!(told(&mut server, solicit(1).wants(&[option::VENDOR_OPTS])).unwrap(), always);
-    // A device of CableLabs' asks inside of its own vendor options.
+    // A CableLabs device requests options inside of its own vendor options.
     let asking = [0, 0, 0x11, 0x8b, 0, 1, 0, 2, 7, 0xd0];
     let both = [&always[..4], &[7, 0xd0, 0, 2, 0x0a, 0x0b], &always[4..]].concat();
     assert_eq!(told(&mut server, solicit(1).option(option::VENDOR_OPTS, &asking)).unwrap(), both);

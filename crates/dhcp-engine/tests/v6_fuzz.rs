@@ -1,5 +1,6 @@
-//! Any datagrams into shards: no panic, every message accounted for, every reply well formed and
-//! mirrored to who asked, and nothing acknowledged that is not safe in the log as its client's.
+//! Arbitrary datagrams into shards: no panic, every message counted, every reply well formed and
+//! returned to its sender, and no lease acknowledged that is not durable in the log as its
+//! client's.
 //!
 //! `GODWIT_FUZZ_CASES=n` sends more, `GODWIT_SIM_SEED=s` starts elsewhere.
 
@@ -98,7 +99,7 @@ fn prefix(random: &mut Random) -> Leased {
     (Ipv6Addr::new(0x2001, 0xdb8, 0x100, number, 0, 0, 0, 0), len, 0, 0)
 }
 
-/// A message as some client of a few would send it, now and then in a way it should not.
+/// Returns a message as one of a few clients would send it, sometimes with a mistake.
 fn plausible(random: &mut Random) -> Build {
     let kind = *random.pick(&KINDS).expect("nine of them");
     let client = random.below(24) as u16;
@@ -153,10 +154,10 @@ fn ingress(random: &mut Random) -> Ingress {
     Ingress { source, local: RELAY, interface: 1, is_multicast, door: 0 }
 }
 
-/// What the log says of every address and prefix.
+/// Rows of the log for every address and prefix.
 #[derive(Default)]
 struct Books {
-    /// Committed and not yet settled.
+    /// Rows that are committed and not yet settled.
     pending: Vec<Lease>,
     settled: BTreeMap<Resource, Lease>,
 }
@@ -183,7 +184,8 @@ impl Books {
         }
     }
 
-    /// A reply has left: all that it acknowledges must be safe and the client's.
+    /// Checks a reply that has left: every lease that it acknowledges must be settled and the
+    /// client's.
     fn check(&self, octets: &[u8], now_s: u64) -> u64 {
         let packet = Packet::parse(octets).expect("replies are well formed");
         let message = packet.message();
@@ -207,7 +209,7 @@ impl Books {
     }
 }
 
-/// What became of the cases.
+/// Counts of the cases by outcome.
 #[derive(Debug, Default)]
 struct Tally {
     parsed: u64,
@@ -215,7 +217,7 @@ struct Tally {
     acknowledged: u64,
 }
 
-/// Writes one datagram: of a plausible client, the same changed, or any.
+/// Writes one datagram: of a plausible client, the same changed, or an arbitrary one.
 fn datagram(random: &mut Random, buffer: &mut [u8]) -> usize {
     if random.chance(1, 4) {
         return arbitrary::datagram(random, &[], buffer).1;
@@ -276,7 +278,7 @@ fn whatever_comes_in_is_accounted_for() {
     assert!(tally.acknowledged * 30 > cases, "{tally:?}");
 }
 
-/// Rows become safe, what waited for them leaves, and held messages run.
+/// Settles rows: the replies that waited for them leave, and held messages run.
 fn settle(server: &mut Server, books: &mut Books, tally: &mut Tally) {
     let mut sink = Sink::default();
     server.log.settle_all();

@@ -10,7 +10,8 @@ use dhcp_wire::v6::{MessageType, StatusCode, option};
 const DUID_1: &str = "00:03:00:01:02:00:00:00:00:01";
 const DUID_2: &str = "00:03:00:01:02:00:00:00:00:02";
 
-/// Global keys and the inside of one subnet with four addresses and four prefixes.
+/// Returns a configuration of global keys and the inside of one subnet with four addresses and four
+/// prefixes.
 fn config(global: &str, inner: &str) -> String {
     format!(
         r#"{{ "Dhcp6": {{
@@ -94,7 +95,7 @@ fn a_lease_of_what_is_reserved_for_another_ends_with_its_renewal() {
     let old = server.lease(1);
     let host = format!(r#"{{ "duid": "{DUID_2}", "ip-addresses": [ "{old}" ] }}"#);
     server.reload(&reserved(&host));
-    // Until then the host has another address.
+    // Before that, the host has another address.
     let other = server.lease(2);
     assert_ne!(other, old);
     let moved = server.ask(&renew(1, old));
@@ -142,7 +143,7 @@ fn modes_say_which_reservations_count() {
     assert_eq!(offered(&config("", &inside)), address(0x13));
     let off = r#""reservations-in-subnet": false,"#;
     assert_eq!(offered(&config(off, &inside)), address(0x10));
-    // Out of pools: what lies in one is not looked at.
+    // With reservations out of pools, reserved addresses in a pool are ignored.
     let out = r#""reservations-out-of-pool": true,"#;
     assert_eq!(offered(&config(out, &inside)), address(0x10));
     assert_eq!(offered(&config(out, &outside)), address(0x77));
@@ -150,7 +151,7 @@ fn modes_say_which_reservations_count() {
     assert_eq!(offered(&config(&inside, "")), address(0x10));
     assert_eq!(offered(&config(&format!("{global}{inside}"), "")), address(0x13));
     assert_eq!(offered(&config(&format!("{global}{inside}"), &outside)), address(0x77));
-    // A global address that fits no subnet of the link is passed over.
+    // A global address that fits no subnet of the link is skipped.
     let foreign = host("2001:db8:9::1");
     assert_eq!(offered(&config(&format!("{global}{foreign}"), "")), address(0x10));
 }
@@ -192,7 +193,7 @@ fn leases_may_be_kept_under_the_flexible_identifier() {
     assert_eq!((first.leased(0), first.ias[0].iaid), (address(0x12), 1));
     let kept = lease(&server, address(0x12));
     assert_eq!((kept.duid.octets(), kept.iaid), (&b"\0\0port"[..], 0));
-    // Another device behind the port has the same lease, and its own identifiers back.
+    // Another device at the same port has the same lease, and the reply has its own identifiers.
     let second = server.ask(&port(Build::new(MessageType::Solicit, 2).na(9, &[])));
     assert_eq!((second.leased(0), second.ias[0].iaid), (address(0x12), 9));
     assert_eq!(second.option(option::CLIENTID), Some(&common::v6::duid(2)[..]));
@@ -253,8 +254,9 @@ fn classes_of_an_early_global_host_choose_the_subnet() {
     assert_ne!(server.ask(&solicit(2)).leased(0), address(0x10));
 }
 
-/// Reservations of a shared network belong to their subnets: none chooses a subnet unless it has
-/// something there, and none counts where nothing comes from its subnet.
+/// Reservations of a shared network belong to their subnets: a reservation chooses a subnet only if
+/// it has an address or prefix there, and it counts only if an address or prefix comes from its
+/// subnet.
 #[test]
 fn a_host_counts_in_its_own_subnet() {
     let text = |second: &str| {
@@ -283,14 +285,15 @@ fn a_host_counts_in_its_own_subnet() {
     assert_eq!(answer.leased(0), ip("2001:db8:2::1"));
     assert!(answer.option(option::DNS_SERVERS).is_some());
     assert_eq!(&*lease(&server, answer.leased(0)).hostname, "second");
-    // One without anything in the first subnet does not hide it.
+    // A reservation without an address in the first subnet does not hide another one.
     let mut server = Server::new(&text(r#""ip-addresses": [ "2001:db8:2::77" ],"#));
     let answer = server.ask(&request(1, ip("2001:db8:2::77")));
     assert_eq!(answer.leased(0), ip("2001:db8:2::77"));
     assert_eq!(&*lease(&server, answer.leased(0)).hostname, "second");
 }
 
-/// All identifiers of a client are one client: what any of its entries has is no one else's.
+/// All identifiers of a client are one client: no other client may have the resources of any of its
+/// reservations.
 #[test]
 fn what_a_further_reservation_of_a_client_holds_is_not_kept_from_it() {
     let hosts = format!(
@@ -316,7 +319,7 @@ fn what_a_further_reservation_of_a_client_holds_is_not_kept_from_it() {
     assert_eq!(server.ask(&both(1)).leased(1), ip("2001:db8:8100::"));
     let mut server = Server::new(&text);
     assert_eq!(server.ask(&request(1, address(0x11))).leased(0), address(0x11));
-    // The second entry does not count otherwise.
+    // The second reservation does not count otherwise.
     assert_eq!(Server::new(&text).ask(&both(1)).leased(0), address(0x10));
 }
 
@@ -332,7 +335,7 @@ fn what_relay_agents_said_is_kept_with_the_lease() {
     assert_eq!(&*lease(&server, address(0x10)).user_context, expected);
 }
 
-/// Kea completes a reserved name whether the client sends one or not.
+/// Kea completes a reserved name with or without a name from the client.
 #[test]
 fn a_reserved_name_is_completed_without_a_name_of_the_client() {
     let hosts = format!(
@@ -345,7 +348,7 @@ fn a_reserved_name_is_completed_without_a_name_of_the_client() {
     assert_eq!(lease(&server, address(0x77)).hostname.to_lowercase(), "res.suffix.example");
 }
 
-/// Boot loader and system of one machine ask within seconds, each as another association.
+/// Boot loader and system of one machine send requests within seconds, each as another association.
 #[test]
 fn an_offer_of_what_is_reserved_binds_no_other_association_of_its_owner() {
     let hosts = format!(

@@ -1,4 +1,5 @@
-//! Where DHCPv6 messages belong and where replies go: relay agents, interfaces, shared networks.
+//! Subnets of DHCPv6 messages and destinations of replies: relay agents, interfaces, shared
+//! networks.
 
 use std::net::{Ipv6Addr, SocketAddrV6};
 use std::sync::Arc;
@@ -40,7 +41,7 @@ fn server() -> Server {
     server
 }
 
-/// The third group of the address that is offered: the number of the subnet.
+/// Returns the third group of the offered address: the number of the subnet.
 fn subnet_of(server: &mut Server, n: u16, relays: &[Agent<'_>]) -> Option<u16> {
     let solicit = Build::new(MessageType::Solicit, n).na(1, &[]).through(relays);
     let answer = server.ask(&solicit);
@@ -57,11 +58,12 @@ fn a_relayed_message_belongs_to_the_link_that_its_agents_name() {
         (&[(ip("2001:db8:3::1"), &[][..])][..], Some(3)),
         (&[(ip("2001:db8:ff::1"), &[])], Some(5)),
         (&[(ip("2001:db8:9::1"), &[port])], Some(4)),
-        // Interface-Id before link address, and the link address when it is not known.
+        // Interface-Id goes before link address, and the link address counts when the Interface-Id
+        // is not known.
         (&[(ip("2001:db8:3::1"), &[port])], Some(4)),
         (&[(ip("2001:db8:3::1"), &[unknown])], Some(3)),
         (&[(ip("2001:db8:99::1"), &[])], None),
-        // Of several agents the one nearest to the client that names a link.
+        // Among several agents, the one nearest to the client that names a link counts.
         (&[(ip("2001:db8:5::1"), &[]), (ip("2001:db8:3::1"), &[])], Some(3)),
         (&[(ip("2001:db8:5::1"), &[]), (NOWHERE, &[])], Some(5)),
         (&[(ip("2001:db8:5::1"), &[]), (link_local, &[]), (NOWHERE, &[])], Some(5)),
@@ -84,7 +86,7 @@ fn agents_that_name_no_link_leave_the_message_to_the_interface_and_their_own_add
     let chains: [Vec<Agent<'_>>; 6] = [
         vec![(NOWHERE, &[])],
         vec![(link_local, &[])],
-        // As in Kea an Interface-Id counts beside a link address alone.
+        // As in Kea, an Interface-Id counts only together with a link address.
         vec![(NOWHERE, &port)],
         vec![(link_local, &unknown)],
         vec![(NOWHERE, &[]), (NOWHERE, &port)],
@@ -127,7 +129,7 @@ fn agents_that_name_no_link_leave_the_message_to_the_interface_and_their_own_add
 fn a_shared_network_offers_what_any_of_its_subnets_has() {
     let mut server = server();
     let second: &[Agent<'_>] = &[(ip("2001:db8:2::1"), &[])];
-    // That of the link address first.
+    // The subnet of the link address comes first.
     assert_eq!(subnet_of(&mut server, 1, second), Some(2));
     assert_eq!(subnet_of(&mut server, 2, second), Some(1));
     let confirm = Build::new(MessageType::Confirm, 1).na(1, &[ip("2001:db8:1::77")]);
@@ -184,7 +186,7 @@ fn replies_go_back_through_the_agents_that_brought_the_message() {
     assert_eq!((packet.relay(0).hop_count, packet.relay(0).peer_address), (1, RELAY));
     assert_eq!((packet.relay(1).link_address, packet.relay(1).peer_address), (RELAY, CLIENT));
     assert_eq!(packet.relay(1).interface_id(), Some(&b"ge-0/0/1"[..]));
-    // RFC 8357: an agent that does not listen on port 547.
+    // RFC 8357: this agent does not listen on port 547.
     let ported = solicit.through(&[(RELAY, &[(option::RELAY_PORT, &[0, 0])])]).octets();
     let mut ingress = V6::INGRESS;
     ingress.source.set_port(5_547);
@@ -242,7 +244,7 @@ fn agents_supply_options_that_are_allowed_and_that_we_do_not_have() {
             .flat_map(|&(code, value)| [(code >> 8) as u8, code as u8, 0, 1, value])
             .collect()
     };
-    // 65 twice, 31 (which we always send ourselves), and one that is not allowed.
+    // The options are 65 twice, 31 (which we always send ourselves), and one that is not allowed.
     let outer = supplied(&[(65, 1), (23, 9)]);
     let inner = supplied(&[(65, 2), (31, 9)]);
     let solicit = Build::new(MessageType::Solicit, 1)
@@ -257,7 +259,7 @@ fn agents_supply_options_that_are_allowed_and_that_we_do_not_have() {
     assert_eq!(values(31), [ip("2001:db8::123").octets()]);
 }
 
-/// Kea keeps subnets by their ids: of those that fit the lowest one is taken.
+/// Kea orders subnets by their ids: of those that fit, it takes the lowest one.
 #[test]
 fn of_subnets_that_fit_the_lowest_id_is_taken() {
     let relay = r#""relay": { "ip-addresses": [ "2001:db8:1::1" ] },"#;
@@ -295,7 +297,7 @@ fn of_subnets_that_fit_the_lowest_id_is_taken() {
     }
 }
 
-/// RFC 8168 §3.2: the length that a client asks for goes before the prefix that it names.
+/// RFC 8168 §3.2: the length that a client requests goes before the prefix that it names.
 #[test]
 fn the_length_of_a_hint_goes_before_its_prefix() {
     let pool = |prefix: &str, len: u8| {

@@ -1,5 +1,5 @@
-//! Delegations that could overlap: reservations and leases of other lengths in a pool, commands, and
-//! pools whose length changed.
+//! Delegations that could overlap: reservations and leases of other lengths in a pool, commands,
+//! and pools whose length changed.
 
 use std::collections::BTreeSet;
 use std::net::Ipv6Addr;
@@ -11,7 +11,7 @@ use dhcp_lease::v6::{LeaseState, LeaseStore as _, MemoryStore, Resource};
 use dhcp_lease::{PutMode, PutRefusal};
 use dhcp_wire::v6::{IaKind, MessageType};
 
-/// One subnet with these pools of prefixes and reservations.
+/// Returns a configuration of one subnet with these prefix pools and reservations.
 fn config(pd_pools: &str, reservations: &str) -> String {
     format!(
         r#"{{ "Dhcp6": {{ "interfaces-config": {{ "interfaces": [ "*" ] }},
@@ -33,7 +33,7 @@ fn prefix(text: &str, len: u8) -> Resource {
     Resource::prefix(text.parse().expect("an address"), len)
 }
 
-/// What client `n` is given that asks for `hint`, or for anything.
+/// Returns the prefix that client `n` gets when it requests `hint`, or any prefix.
 fn delegated(server: &mut Server, n: u16, hint: Option<Resource>) -> Option<Resource> {
     let hint: Vec<_> = hint.iter().map(|hint| (hint.address, hint.len)).collect();
     let reply = server.ask(&Build::new(MessageType::Request, n).for_us().pd(1, &hint));
@@ -109,7 +109,7 @@ fn a_command_adds_no_lease_that_overlaps_one() {
     check(&server);
 }
 
-/// Pools, reservations, clients that ask for anything and reloads, from a seed.
+/// This test takes pools, reservations, clients that request any prefix, and reloads from a seed.
 #[test]
 fn no_two_delegations_overlap_whatever_is_configured_and_asked_for() {
     for seed in 0..60 {
@@ -137,7 +137,7 @@ fn any_prefix(random: &mut Random) -> Resource {
 }
 
 fn any_config(random: &mut Random) -> String {
-    // Halves of one region, so that no two pools of a configuration overlap.
+    // The pools are halves of one region, so that no two pools of a configuration overlap.
     let pools: Vec<_> = ["2001:db8:f000::", "2001:db8:f000:80::"]
         .into_iter()
         .map(|prefix| pool(prefix, 57, 57 + random.below(7) as u8))

@@ -76,7 +76,7 @@ fn what_cannot_be_registered_is_not_answered() {
     ] {
         assert!(send(&mut server, source, &message).is_none());
     }
-    // What comes from nowhere that is served counts as such.
+    // Messages from links that are not served count as such.
     let invalid = server.dropped(DropReason::InvalidRegistration);
     let unserved = server.dropped(DropReason::NoSubnet);
     assert_eq!((invalid, unserved), (5, 2));

@@ -1,4 +1,4 @@
-//! RFC 9915 §18.3 and Kea's choices (reference §5.15), message by message.
+//! Transactions of RFC 9915 §18.3 and Kea's choices (reference §5.15), message by message.
 
 use crate::common::v6::{Answer, Build, SERVER_DUID, SMALL, Server, Sink, address, duid, prefix};
 use dhcp_engine::v6::DropReason;
@@ -8,7 +8,7 @@ fn solicit(n: u16) -> Build {
     Build::new(MessageType::Solicit, n)
 }
 
-/// A message to our server.
+/// Returns a message to our server.
 fn message(kind: MessageType, n: u16) -> Build {
     Build::new(kind, n).for_us()
 }
@@ -32,9 +32,9 @@ fn an_advertise_carries_terms_and_options() {
     assert_eq!(na.leased, [(address(0x10), 128, 600, 1000)]);
     assert_eq!((pd.kind, pd.iaid, pd.timers_s, pd.status), (IaKind::Pd, 8, (250, 400), None));
     assert_eq!(pd.leased, [(prefix(0), 56, 600, 1000)]);
-    // RFC 6603: the excluded part of this very prefix.
+    // RFC 6603: this is the excluded part of this very prefix.
     assert_eq!(pd.excluded, Some(("2001:db8:100:ff::".parse().unwrap(), 64)));
-    // The pool's own resolver; what is always sent comes unasked.
+    // The reply has the pool's own resolver; options that are always sent come without a request.
     let resolver: std::net::Ipv6Addr = "2001:db8::54".parse().unwrap();
     assert_eq!(advertise.option(option::DNS_SERVERS), Some(&resolver.octets()[..]));
     assert!(advertise.option(option::SNTP_SERVERS).is_some());
@@ -67,7 +67,7 @@ fn a_wish_is_granted_when_it_is_free_and_in_a_pool() {
     assert_eq!(server.ask(&prefix_wish).leased(0), prefix(2));
     let length_only = solicit(5).pd(1, &[("::".parse().unwrap(), 60)]);
     assert_eq!(server.ask(&length_only).ias[0].leased[0].1, 56);
-    // The offer of another address does not keep a REQUEST from asking for a free one.
+    // The offer of another address does not prevent a REQUEST from naming a free one.
     let other = server.ask(&request(1).na(1, &[address(0x13)]));
     assert_eq!(other.leased(0), address(0x13));
 }
@@ -98,7 +98,7 @@ fn leases_of_prefixes_are_short_while_their_pool_is_nearly_full() {
         [0, 1].map(|at| (reply.ias[at].leased[0].2, reply.ias[at].leased[0].3))
     };
     assert_eq!(lifetimes(&mut server, 1), [(600, 1000); 2]);
-    // Kea does not look at how full pools of addresses are.
+    // Kea does not consider how full address pools are.
     assert_eq!(lifetimes(&mut server, 2), [(600, 1000), (300, 500)]);
     server.pass_s(280);
     let left = lifetimes(&mut server, 1);
@@ -107,7 +107,7 @@ fn leases_of_prefixes_are_short_while_their_pool_is_nearly_full() {
 
 #[test]
 fn renewals_of_short_leases_do_not_shorten_the_preferred_lifetime_each_time() {
-    // Leases are short from the first on. What follows from the valid lifetime comes out each time.
+    // Leases are short from the first on. The part of the valid lifetime results each time.
     for (keys, wish, valid_s) in [
         (r#""valid-lifetime": 7200"#, (0, 0), 7200),
         (r#""valid-lifetime": 7200"#, (1000, 2000), 7200),
@@ -239,7 +239,7 @@ fn a_request_for_an_address_of_another_link_is_told_so() {
     let reply = server.ask(&request(1).na(1, &[foreign]).na(2, &[]));
     assert_eq!(reply.statuses(), [Some(StatusCode::NotOnLink), None]);
     assert!(reply.ias[0].leased.is_empty());
-    // A SOLICIT only wishes.
+    // In a SOLICIT the address is only a hint.
     assert_eq!(server.ask(&solicit(1).na(1, &[foreign])).statuses(), [None]);
 }
 
@@ -267,7 +267,7 @@ fn too_many_associations_are_refused_by_kind() {
     let answer = server.ask(&asked.ia(IaKind::Ta, 9, &[]));
     let count = |code| answer.statuses().iter().filter(|status| **status == code).count();
     assert_eq!(answer.ias.len(), 13);
-    // Four of each kind fit, and four of each kind is what the pools have.
+    // Four of each kind fit, and the pools have four of each kind.
     assert_eq!(count(None), 8);
     assert_eq!(count(Some(StatusCode::NoAddrsAvail)), 3);
     assert_eq!(count(Some(StatusCode::NoPrefixAvail)), 2);
@@ -280,7 +280,7 @@ fn a_renewal_extends_once_it_is_worth_it() {
     server.lease(1);
     let renew = message(MessageType::Renew, 1).na(1, &[address(0x10)]);
     server.pass_s(200);
-    // 200 s are within a quarter of the lifetime: repeated, not renewed.
+    // 200 s are within a quarter of the lifetime: the lease is repeated, not renewed.
     let early = server.ask(&renew);
     assert_eq!(early.ias[0].leased, [(address(0x10), 128, 400, 800)]);
     server.pass_s(200);
@@ -433,7 +433,7 @@ fn parameters_are_given_to_anyone() {
         Build::anonymous(MessageType::InformationRequest, 1),
         Build::new(MessageType::InformationRequest, 1),
         message(MessageType::InformationRequest, 1),
-        // RFC 9915 §16.12 says to discard it; Kea does not.
+        // RFC 9915 §16.12 requires servers to discard it; Kea does not.
         Build::new(MessageType::InformationRequest, 1).na(1, &[address(0x10)]).pd(2, &[]),
     ] {
         let reply = server.ask(&asked.wants(&wants));
@@ -487,14 +487,14 @@ fn no_acknowledgment_leaves_before_its_rows_are_safe() {
     server.auto_settle = false;
     let asked = request(1).na(1, &[]).pd(1, &[]).octets();
     assert!(server.send_to(0, &asked).is_empty());
-    // The client asks again meanwhile: held, then a duplicate.
+    // The client sends again meanwhile: the server holds the message, then the next is a duplicate.
     assert!(server.send_to(0, &asked).is_empty());
     assert!(server.send_to(0, &asked).is_empty());
     assert_eq!(server.dropped(DropReason::DuplicateInFlight), 1);
     let mut sink = Sink::default();
     server.settle(&mut sink);
     server.settle(&mut sink);
-    // The REPLY, then the held message's repeated one.
+    // The replies are the REPLY, then the held message's repeated one.
     assert_eq!(sink.0.len(), 2);
     for (_, octets) in &sink.0 {
         assert_eq!(Answer::parse(octets).leased(1), prefix(0));
@@ -552,7 +552,7 @@ fn the_duid_of_declined_leases_is_no_clients() {
         assert_eq!(server.dropped(DropReason::NoIdentity), count);
     }
     assert!(server.log.take_rows().is_empty());
-    // A longer one is a client's like any other.
+    // A longer DUID identifies a client like any other.
     let message = Build::anonymous(MessageType::Solicit, 2).option(option::CLIENTID, &[0; 4]);
     assert_eq!(server.ask(&message.na(1, &[])).leased(0), address(0x10));
 }

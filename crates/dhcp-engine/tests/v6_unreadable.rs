@@ -1,4 +1,4 @@
-//! Rows of a lease database that cannot be read, as DHCPv6 clients meet them.
+//! Rows of a lease database that cannot be read, and the replies to their DHCPv6 clients.
 
 use crate::common::v6::{Build, SMALL, Server};
 use dhcp_engine::v6::DropReason;
@@ -15,7 +15,7 @@ fn a_row_that_the_store_cannot_read_gives_no_client_something_else() {
     let resources = [Resource::address(leased), Resource::prefix(delegated.0, delegated.1)];
     for resource in resources {
         let mut lease = server.table.lease(resource).expect("it was leased");
-        // What the table has in the place of such a row.
+        // This is the lease that the table has for such a row.
         lease.state = LeaseState::Declined;
         lease.valid_lifetime_s = INFINITE_LIFETIME_S;
         lease.duid = ClientId::new(&[]);
@@ -31,7 +31,7 @@ fn a_row_that_the_store_cannot_read_gives_no_client_something_else() {
         server.tell(&message().pd(1, &[(delegated.0, delegated.1)]));
         assert_eq!(server.dropped(DropReason::LeaseRefused), 2 * at, "{kind:?}");
     }
-    // It is free for no one, and the client may begin anew.
+    // The address is free for no client, and its own client may begin anew.
     assert_ne!(server.lease(2), leased);
     assert_ne!(server.lease(1), leased);
 }

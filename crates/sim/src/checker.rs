@@ -1,19 +1,20 @@
-//! The invariants, checked at every reply that leaves the server.
+//! Invariants, checked at every reply that leaves the server.
 
 use std::collections::BTreeMap;
 
 use crate::durable::Disk;
 use crate::scene::{Acknowledgment, Owner, Scene};
 
-/// Clients count a lease from when they asked (RFC 2131 §4.4.1), and a reply may have waited for
-/// its row since then: up to 800 ms in any world, and seconds are cut.
+/// Seconds by which a client's lease can end before the server's. Clients count a lease from their
+/// request (RFC 2131 §4.4.1), and a reply may have waited for its row since then: up to 800 ms in
+/// any world, and seconds are truncated.
 const ASKED_BEFORE_S: u64 = 2;
 
-/// What went wrong, with everything needed to understand it.
+/// Violation of an invariant, with all data needed to understand it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation(pub String);
 
-/// A lease that the server has acknowledged.
+/// Lease that the server has acknowledged.
 #[derive(Clone, Copy, Debug)]
 struct Acknowledged {
     owner: Owner,
@@ -21,15 +22,15 @@ struct Acknowledged {
     until_s: u64,
 }
 
-/// Who owns what, as told by the acknowledgments alone.
+/// Owners of addresses, according to the acknowledgments alone.
 #[derive(Debug)]
 pub struct Checker<P: Scene> {
     owners: BTreeMap<P::Address, Acknowledged>,
-    /// Acknowledgments seen.
+    /// Number of acknowledgments.
     pub acknowledged: u64,
-    /// Acknowledged leases that were looked for after a crash.
+    /// Number of acknowledged leases that were looked for after a crash.
     pub survived: u64,
-    /// Commits of each client since its last reply.
+    /// Number of commits of each client since its last reply.
     commits: BTreeMap<usize, u32>,
     violations: Vec<Violation>,
 }
@@ -47,7 +48,7 @@ impl<P: Scene> Default for Checker<P> {
 }
 
 impl<P: Scene> Checker<P> {
-    /// The server acknowledges a lease at `now_s`.
+    /// Checks a lease that the server acknowledges at `now_s`.
     pub fn on_ack(&mut self, given: Acknowledgment<P::Address>, now_s: u64) {
         self.acknowledged += 1;
         let Acknowledgment { owner, address, lifetime_s } = given;
@@ -64,12 +65,13 @@ impl<P: Scene> Checker<P> {
         self.owners.insert(address, Acknowledged { owner, until_s });
     }
 
-    /// A commit of `client` was made.
+    /// Records a commit of `client`.
     pub fn on_commit(&mut self, client: usize) {
         *self.commits.entry(client).or_default() += 1;
     }
 
-    /// A reply to `client` leaves: whatever its message claimed was claimed in one commit.
+    /// Checks, when a reply to `client` leaves, that its message made one commit for all its
+    /// claims.
     pub fn on_reply(&mut self, client: usize) {
         let commits = self.commits.remove(&client).unwrap_or(0);
         if commits > 1 {
@@ -77,8 +79,8 @@ impl<P: Scene> Checker<P> {
         }
     }
 
-    /// The server has stopped and forgotten what is not on `disk`: everything that it acknowledged
-    /// must be there.
+    /// Checks, after the server has stopped and lost all state but `disk`, that the disk has every
+    /// lease that it acknowledged.
     pub(crate) fn on_crash(&mut self, disk: &Disk<P>, now_s: u64) {
         self.commits.clear();
         let mut lost = Vec::new();
@@ -97,17 +99,17 @@ impl<P: Scene> Checker<P> {
         self.violations.extend(lost.into_iter().map(Violation));
     }
 
-    /// A RELEASE or DECLINE was taken in: `address` is nobody's.
+    /// Records that the server accepted a RELEASE or DECLINE: `address` has no owner.
     pub fn on_given_up(&mut self, address: P::Address) {
         self.owners.remove(&address);
     }
 
-    /// Records that something else is wrong.
+    /// Records another violation.
     pub fn fail(&mut self, what: String) {
         self.violations.push(Violation(what));
     }
 
-    /// What was found.
+    /// Returns the violations found.
     #[must_use]
     pub fn violations(&self) -> &[Violation] {
         &self.violations

@@ -1,4 +1,4 @@
-//! The disk of this world: rows that are safe, and those that a crash may lose.
+//! Disk of the world: durable rows, and rows that a crash may lose.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,9 +10,9 @@ use crate::scene::Scene;
 /// Rows in the order in which they were logged.
 #[derive(Debug)]
 pub(crate) struct Disk<P: Scene> {
-    /// The last safe row of every address.
+    /// Last durable row of every address.
     safe: BTreeMap<P::Address, P::Lease>,
-    /// Rows on their way, each with an epoch whose settling makes it safe.
+    /// Rows that are not durable yet, each with an epoch whose settling makes it so.
     pending: VecDeque<(u64, P::Lease)>,
 }
 
@@ -23,19 +23,20 @@ impl<P: Scene> Default for Disk<P> {
 }
 
 impl<P: Scene> Disk<P> {
-    /// Rows were logged that belong to `epoch` at the latest.
+    /// Logs rows that belong to `epoch` at the latest.
     pub(crate) fn log(&mut self, epoch: u64, rows: Vec<P::Lease>) {
         self.pending.extend(rows.into_iter().map(|row| (epoch, row)));
     }
 
-    /// All rows up to `epoch` are safe.
+    /// Makes all rows up to `epoch` durable.
     pub(crate) fn settle(&mut self, epoch: u64) {
         while let Some((_, row)) = self.pending.pop_front_if(|(at, _)| *at <= epoch) {
             self.safe.insert(<P as Scene>::address(&row), row);
         }
     }
 
-    /// The machine stops. Of the rows on their way the first few have reached the disk.
+    /// Stops the machine. A random number of the first rows that are not durable yet reach the
+    /// disk.
     pub(crate) fn crash(&mut self, random: &mut Random) {
         let survivors = random.below(self.pending.len() as u64 + 1) as usize;
         for (_, row) in self.pending.drain(..).take(survivors) {
@@ -43,14 +44,14 @@ impl<P: Scene> Disk<P> {
         }
     }
 
-    /// What is safe, as a server finds it when it starts.
+    /// Loads the durable rows into `table`, as a server does when it starts.
     pub(crate) fn load(&self, table: &LeaseTable<P>) {
         for row in self.safe.values() {
             table.load(row.clone());
         }
     }
 
-    /// The safe row of `address`.
+    /// Returns the durable row of `address`.
     pub(crate) fn row(&self, address: P::Address) -> Option<&P::Lease> {
         self.safe.get(&address)
     }

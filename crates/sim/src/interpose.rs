@@ -1,5 +1,6 @@
-//! Other shards' messages in the middle of a transaction: before a shard's commit, the world may
-//! let the other shard run a whole message. What was fetched is then stale, as on real threads.
+//! Messages of other shards in the middle of a transaction: before a shard's commit, the world may
+//! run a whole message on the other shard. The facts that were fetched before are stale then, as
+//! with real threads.
 
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
@@ -12,39 +13,39 @@ use dhcp_lease::{LeaseStore, PutMode, PutRefusal, Receipt, Refusal, Swept};
 use crate::scene::Scene;
 use crate::world::{Deed, Deeds};
 
-/// A shard that the world and its neighbors' stores can run.
+/// Shard that the world and the stores of other shards can run.
 pub type SharedShard<P, S> = Rc<RefCell<Shard<P, Interposed<P, S>>>>;
 type WeakShard<P, S> = Weak<RefCell<Shard<P, Interposed<P, S>>>>;
-/// A shard with the message that it is to run.
+/// Shard with the message that it will run.
 type NextDue<P, S> = (SharedShard<P, S>, Due<P>, Deeds<P>);
 
-/// A message that is due for a shard.
+/// Message that is due for a shard.
 #[derive(Clone, Debug)]
 pub struct Due<P: Scene> {
-    /// The shard.
+    /// Position of the shard.
     pub shard: usize,
-    /// The message.
+    /// Bytes of the message.
     pub octets: Rc<[u8]>,
-    /// How it came in.
+    /// Ingress of the message.
     pub ingress: P::Ingress,
 }
 
-/// What all interposed stores share.
+/// State that all interposed stores share.
 #[derive(Debug)]
 pub struct Junction<P: Scene, S> {
-    /// The shards; the one that runs is borrowed.
+    /// Shards; the one that runs is borrowed.
     pub shards: Vec<WeakShard<P, S>>,
     /// Messages that may run early.
     pub due: Vec<Due<P>>,
-    /// Decides which.
+    /// Source of the random choice of these messages.
     pub random: Random,
-    /// Where the shards' deeds are written down.
+    /// List to which the shards' actions are added.
     pub deeds: Deeds<P>,
-    /// Messages that ran inside another one.
+    /// Number of messages that ran inside another one.
     pub interposed: u64,
 }
 
-/// A store that lets other shards in before each fetch and commit.
+/// Store that lets other shards run before each fetch and commit.
 #[derive(Debug)]
 pub struct Interposed<P: Scene, S> {
     inner: S,
@@ -64,7 +65,7 @@ impl<P: Scene, S: LeaseStore<P>> Interposed<P, S> {
         }
     }
 
-    /// A due message of a shard that is not running, perhaps.
+    /// Returns, at random, a due message of a shard that is not running.
     fn next_due(&self) -> Option<NextDue<P, S>> {
         let mut junction = self.junction.borrow_mut();
         if junction.due.is_empty() || junction.random.chance(1, 2) {

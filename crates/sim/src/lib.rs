@@ -1,11 +1,11 @@
-//! A deterministic world for the DHCP server: two shards over one lease table, clients that
-//! retransmit, race, reboot, decline, release and vanish, a network that loses, delays and repeats,
-//! rows that settle late, crashes that lose what has not settled, reloads in between — all from one
-//! seed on a virtual clock.
+//! Deterministic world for the DHCP server: two shards over one lease table; clients that
+//! retransmit, race, reboot, decline, release and vanish; a network that loses, delays and repeats;
+//! rows that settle late; crashes that lose rows that have not settled; reloads in between. All of
+//! it follows from one seed on a virtual clock.
 //!
-//! The shards are the daemon's own ([`dhcp_engine::Shard`]); only sockets, clock and disk are
-//! replaced. Checkers look at every acknowledgment. The world is written once; a [`Scene`] brings
-//! what a protocol's clients do. RFCs to have read: 2131, 9915.
+//! The shards are the server's own ([`dhcp_engine::Shard`]); only sockets, clock and disk are
+//! replaced. Checkers verify every acknowledgment. The world is written once; a [`Scene`] provides
+//! the behaviour of a protocol's clients. RFCs to have read: 2131, 9915.
 
 pub mod checker;
 mod durable;

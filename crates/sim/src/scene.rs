@@ -1,4 +1,4 @@
-//! What the world has to be told of a protocol: its clients, and what they see in replies.
+//! Interface between the world and a protocol: its clients, and the content of replies for them.
 
 use core::fmt::Debug;
 
@@ -9,10 +9,10 @@ use dhcp_lease::{LeaseTable, Leased};
 
 use crate::settings::Settings;
 
-/// Whose a lease is: a client, and in DHCPv6 one of its identity associations.
+/// Owner of a lease: a client, and in DHCPv6 one of its identity associations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Owner {
-    /// The client.
+    /// Number of the client.
     pub client: usize,
     /// Kind and number of the association; 0 where there are none.
     pub association: u64,
@@ -21,59 +21,59 @@ pub struct Owner {
 /// One lease that a reply acknowledges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acknowledgment<A> {
-    /// To whom.
+    /// Owner of the lease.
     pub owner: Owner,
-    /// What.
+    /// Leased address or prefix.
     pub address: A,
-    /// For how many seconds.
+    /// Lifetime, in seconds.
     pub lifetime_s: u32,
 }
 
-/// Whether a client gets a reply.
+/// Result of sending a reply to a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hearing {
-    /// It does.
+    /// The client gets the reply.
     Hears,
-    /// It has left that address meanwhile.
+    /// The client has left that address meanwhile.
     Misses,
-    /// Nobody could have heard it there: the server is wrong.
+    /// No client could get the reply at that destination: the server is wrong.
     CannotHear,
 }
 
-/// Index of the interface, called `eth0`, that clients on the server's own link are heard through.
+/// Index of the interface, `eth0`, over which clients on the server's own link send.
 pub const INTERFACE: u32 = 2;
 
-/// A protocol with clients.
+/// Protocol with clients.
 pub trait Scene: Protocol + Leased {
-    /// A client with its state.
+    /// Client with its state.
     type Client: Debug;
 
-    /// Whether every message that changes a lease is answered.
+    /// True if the server answers every message that changes a lease.
     const ANSWERS_ALL: bool;
 
-    /// The server's configuration with pools of `pool_size`.
+    /// Returns the server's configuration with pools of `pool_size`.
     fn snapshot(settings: &Settings, pool_size: u32, table: &LeaseTable<Self>) -> Self::Snapshot;
 
-    /// The client with this number, just switched on.
+    /// Returns the client with this number, just switched on.
     fn new_client(settings: &Settings, index: usize, random: &mut Random) -> Self::Client;
 
-    /// How a datagram of a client reaches the server.
+    /// Returns the ingress of a client's datagram.
     fn ingress(client: &Self::Client, octets: &[u8], random: &mut Random) -> Self::Ingress;
 
-    /// Whether the client is on the server's own link.
+    /// Returns true if the client is on the server's own link.
     fn is_direct(client: &Self::Client) -> bool;
 
-    /// Whether a reply that is sent to `destination` reaches the client that it is for.
+    /// Returns whether a reply that is sent to `destination` reaches its client.
     fn hears(client: &Self::Client, destination: Self::Destination, reply: &[u8]) -> Hearing;
 
-    /// The client's timer has run: it sends something, or nothing.
+    /// Runs the client's timer; returns the message that it sends, if any.
     fn on_timer(client: &mut Self::Client, random: &mut Random, now_s: u64) -> Option<Vec<u8>>;
 
-    /// The client believes that it has the address with this number, until `until_s`, and asks to
-    /// keep it, whoever has it.
+    /// Makes the client believe that it has the address with this number, until `until_s`; returns
+    /// a message that requests to keep it, whichever client has it.
     fn claim(client: &mut Self::Client, number: u32, until_s: u64) -> Vec<u8>;
 
-    /// A reply has arrived; the client may answer at once.
+    /// Passes a reply to the client; returns the message that it sends at once, if any.
     fn on_reply(
         client: &mut Self::Client,
         random: &mut Random,
@@ -81,23 +81,23 @@ pub trait Scene: Protocol + Leased {
         now_s: u64,
     ) -> Option<Vec<u8>>;
 
-    /// The client that a reply is for; `None` when it is malformed.
+    /// Returns the client that a reply is for; `None` when the reply is malformed.
     fn recipient(reply: &[u8]) -> Option<usize>;
 
-    /// What a reply acknowledges.
+    /// Returns the leases that a reply acknowledges.
     fn acknowledged(reply: &[u8]) -> Vec<Acknowledgment<Self::Address>>;
 
-    /// The client that asks for a change.
+    /// Returns the client that requests a change.
     fn asker(identity: &Self::Identity<'_>) -> usize;
 
-    /// Whose a stored lease is, of what, and until which second; `None` when it is nobody's.
+    /// Returns owner, address and end (in seconds) of a stored lease; `None` when it has no owner.
     fn stored(lease: &Self::Lease) -> Option<(Owner, Self::Address, u64)>;
 
-    /// What a stored lease is of.
+    /// Returns the address of a stored lease.
     fn address(lease: &Self::Lease) -> Self::Address;
 }
 
-/// There are no files in this world.
+/// Include resolver of a world without files.
 pub(crate) struct NoIncludes;
 
 impl IncludeResolver for NoIncludes {

@@ -1,46 +1,46 @@
-//! What a world is made of, drawn from its seed so that a thousand seeds are a thousand worlds.
+//! Settings of a world, drawn from its seed so that a thousand seeds are a thousand worlds.
 
 use base::Random;
 
-/// The make-up of one world.
+/// Settings of one world.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The seed of everything.
+    /// Seed of all random decisions.
     pub seed: u64,
-    /// Shards.
+    /// Number of shards.
     pub shards: usize,
-    /// Clients that want addresses.
+    /// Number of clients that want addresses.
     pub clients: usize,
-    /// Addresses in the pool, fewer or more than clients.
+    /// Number of addresses in the pool, fewer or more than clients.
     pub pool_size: u32,
-    /// Seconds that a lease lasts.
+    /// Lifetime of a lease, in seconds.
     pub lifetime_s: u32,
-    /// Milliseconds that an offer holds.
+    /// Time for which an offer holds its address, in milliseconds.
     pub hold_ms: u32,
-    /// Lost datagrams in a thousand, each direction.
+    /// Lost datagrams in a thousand, in each direction.
     pub loss_permille: u64,
     /// Repeated datagrams in a thousand.
     pub repeat_permille: u64,
-    /// Longest time until a row settles, milliseconds.
+    /// Longest time until a row settles, in milliseconds.
     pub settle_ms: u64,
-    /// Virtual seconds to live through.
+    /// Virtual duration, in seconds.
     pub duration_s: u64,
-    /// Configuration reloads on the way.
+    /// Number of configuration reloads.
     pub reloads: u32,
-    /// DHCPv4: whether every second client sends a client identifier.
+    /// DHCPv4: true if every second client sends a client identifier.
     pub has_client_ids: bool,
     /// Clients on the server's own link, in a thousand.
     pub direct_permille: u64,
-    /// DHCPv4: the server answers for the network.
+    /// DHCPv4: true if the server is authoritative.
     pub is_authoritative: bool,
-    /// Crashes on the way.
+    /// Number of crashes.
     pub crashes: u32,
-    /// DHCPv6: whether clients may have their lease in two messages.
+    /// DHCPv6: true if clients may get their lease in two messages.
     pub allows_rapid_commit: bool,
 }
 
 impl Settings {
-    /// The world of `seed`.
+    /// Returns the settings of the world of `seed`.
     #[must_use]
     pub fn from_seed(seed: u64) -> Self {
         let mut random = Random::from_seed(seed);

@@ -1,5 +1,6 @@
-//! The world: one event queue on a virtual clock. A step takes the earliest event, moves the clock
-//! there and runs it; nothing sleeps, nothing races, and the same seed lives the same life.
+//! World: one event queue on a virtual clock. A step takes the earliest event, moves the clock to
+//! its time and runs it. No thread sleeps and no threads race, so the same seed gives the same
+//! history.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -18,14 +19,14 @@ use crate::interpose::{Due, Interposed, Junction, SharedShard};
 use crate::scene::{Hearing, INTERFACE, Scene};
 use crate::settings::Settings;
 
-/// Messages that are due within this time may run in the middle of another one.
+/// Time within which a due message may run in the middle of another one, in nanoseconds.
 const SOON_NS: u64 = 20 * NS_PER_MS;
-/// At most so many of them.
+/// Largest number of messages that may run in the middle of another one.
 const SOON_MAX: usize = 6;
-/// How often a shard looks after expiry.
+/// Period with which a shard handles expiry, in milliseconds.
 const HOUSEKEEPING_MS: u64 = 50;
 
-/// What the shards did, in order, and the world has not looked at yet.
+/// Actions of the shards, in order, that the world has not processed yet.
 #[derive(Debug)]
 pub struct Deeds<P: Scene>(pub Rc<RefCell<Vec<Deed<P>>>>);
 
@@ -41,63 +42,63 @@ impl<P: Scene> Default for Deeds<P> {
     }
 }
 
-/// Something that a shard did.
+/// Action of a shard.
 #[derive(Clone, Debug)]
 pub enum Deed<P: Scene> {
-    /// A commit of this client was made.
+    /// A shard committed a change of this client.
     Committed(usize),
     /// A reply left.
     Replied(P::Destination, Vec<u8>),
-    /// A RELEASE or DECLINE of this address was taken in.
+    /// A shard accepted a RELEASE or DECLINE of this address.
     TookBack(P::Address),
 }
 
-/// Something that will happen.
+/// Planned event.
 #[derive(Clone, Debug)]
 enum Event<P: Scene> {
-    /// A client's timer runs.
+    /// A client's timer expires.
     Timer(usize),
     /// A message reaches a shard.
     ToShard(Due<P>),
     /// A reply reaches a client.
     ToClient(usize, Vec<u8>),
-    /// Rows up to this epoch are safe, if the server has not crashed since.
+    /// Rows up to this epoch become durable, if the server has not crashed since.
     Settle {
-        /// Crashes before the rows were logged.
+        /// Number of crashes before the rows were logged.
         life: u32,
-        /// The epoch.
+        /// Epoch up to which rows settle.
         epoch: u64,
     },
-    /// A shard looks after expiry and deadlines.
+    /// A shard handles expiry and deadlines.
     Housekeeping(usize),
     /// The configuration changes.
     Reload,
-    /// Several clients claim one address at the same moment.
+    /// Several clients claim one address at the same time.
     Herd,
-    /// The server loses everything but its disk, and starts again.
+    /// The server loses all state but its disk, and starts again.
     Crash,
 }
 
-/// What a life came to.
+/// Result of a world's life.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// What went wrong.
+    /// Violations of the invariants.
     pub violations: Vec<Violation>,
-    /// Acknowledgments that left the server.
+    /// Number of acknowledgments that left the server.
     pub acknowledged: u64,
-    /// Messages that ran in the middle of another shard's transaction.
+    /// Number of messages that ran in the middle of another shard's transaction.
     pub interposed: u64,
-    /// Messages dropped for any reason.
+    /// Number of messages dropped for any reason.
     pub dropped: u64,
-    /// Well-formed messages taken in.
+    /// Number of well-formed messages received.
     pub received: u64,
-    /// Replies to clients on the server's own link.
+    /// Number of replies to clients on the server's own link.
     pub direct_replies: u64,
-    /// Acknowledged leases that were found again after a crash.
+    /// Number of acknowledged leases that were found again after a crash.
     pub survived: u64,
 }
 
-/// What a crash ends.
+/// State that a crash ends.
 struct Server<P: Scene> {
     table: Arc<LeaseTable<P>>,
     log: Arc<ManualLog<P>>,
@@ -107,7 +108,7 @@ struct Server<P: Scene> {
     counters: Vec<Arc<ShardCounters<P>>>,
 }
 
-/// A world.
+/// Simulated world.
 pub struct World<P: Scene> {
     settings: Settings,
     random: Random,
@@ -115,7 +116,7 @@ pub struct World<P: Scene> {
     next_event: u64,
     events: BTreeMap<(u64, u64), Event<P>>,
     server: Server<P>,
-    /// Crashes so far.
+    /// Number of crashes so far.
     life: u32,
     disk: Disk<P>,
     junction: Rc<RefCell<Junction<P, ManualStore<P>>>>,
@@ -128,7 +129,7 @@ pub struct World<P: Scene> {
 }
 
 impl<P: Scene> Server<P> {
-    /// A server that finds what is on `disk`.
+    /// Starts a server that loads the rows of `disk`.
     fn start(
         settings: &Settings,
         random: &mut Random,
@@ -157,7 +158,7 @@ impl<P: Scene> Server<P> {
 }
 
 impl<P: Scene> World<P> {
-    /// The world of `settings` before anything has happened.
+    /// Returns the world of `settings` before any event.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         let mut random = Random::from_seed(settings.seed);
@@ -195,11 +196,11 @@ impl<P: Scene> World<P> {
         world
     }
 
-    /// Lives through the whole duration and the calm after it, and reports.
+    /// Runs the whole duration and the calm after it; returns the report.
     #[must_use]
     pub fn live(mut self) -> Report {
         let end_ns = self.now.mono_ns + self.settings.duration_s * NS_PER_S;
-        // After the end no client speaks; what is on its way arrives, settles and is answered.
+        // After the end no client sends; messages under way arrive, settle and are answered.
         let calm_ns = end_ns + 20 * NS_PER_S;
         while let Some(((at_ns, _), event)) = self.events.pop_first() {
             if at_ns > calm_ns {
@@ -221,7 +222,7 @@ impl<P: Scene> World<P> {
         }
     }
 
-    /// Adds up what a server has counted before it is gone.
+    /// Adds the counters of a server before it is dropped.
     fn close_the_books(&mut self) {
         for counters in &self.server.counters {
             self.dropped += counters.dropped_total();
@@ -239,7 +240,7 @@ impl<P: Scene> World<P> {
 
     fn plan(&mut self) {
         for client in 0..self.clients.len() {
-            // Many at once: races for the last addresses.
+            // Many clients begin at the same time: they race for the last addresses.
             let delay_ms =
                 [0, self.random.below(5), self.random.below(20_000)][self.random.below(3) as usize];
             self.after_ms(delay_ms, Event::Timer(client));
@@ -293,7 +294,7 @@ impl<P: Scene> World<P> {
                 let size = 1 + self.random.below(24) as u32;
                 let snapshot = Arc::new(P::snapshot(&self.settings, size, &self.server.table));
                 for shard in &self.server.shards {
-                    // Shards notice at different times.
+                    // Shards get the new configuration at different times.
                     if self.random.chance(2, 3) {
                         shard.borrow_mut().reload(Arc::clone(&snapshot));
                     }
@@ -418,7 +419,8 @@ impl<P: Scene> World<P> {
         }
     }
 
-    /// Every message ended in a reply, in silence or in a counted drop, and nothing waits.
+    /// Checks that every message ended in a reply, in silence or in a counted drop, and that no
+    /// message waits.
     fn check_the_books(&mut self) {
         for (index, (shard, counters)) in
             self.server.shards.iter().zip(&self.server.counters).enumerate()

@@ -1,4 +1,4 @@
-//! Many lives of two shards. `GODWIT_SIM_SEEDS=n` lives more, `GODWIT_SIM_SEED=s` one.
+//! Many lives of two shards. `GODWIT_SIM_SEEDS=n` runs more, `GODWIT_SIM_SEED=s` runs one.
 
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
@@ -14,7 +14,7 @@ fn live<P: Scene>(seed: u64) -> Report {
     World::<P>::new(Settings::from_seed(seed)).live()
 }
 
-/// Lives `count` lives, each without a violation, and gives what they came to together.
+/// Runs `count` lives, each without a violation, and returns the sum of their reports.
 fn live_many<P: Scene>(count: u64) -> Report {
     let seeds: Vec<u64> = match number("GODWIT_SIM_SEED") {
         Some(seed) => vec![seed],
@@ -37,7 +37,7 @@ fn live_many<P: Scene>(count: u64) -> Report {
     }
     println!("{} lives: {total:?}", seeds.len());
     if seeds.len() > 100 {
-        // Worlds in which nothing happens prove nothing.
+        // Worlds without events prove nothing.
         assert!(total.acknowledged > 10_000, "{total:?}");
         assert!(total.interposed > 10_000, "{total:?}");
         assert!(total.dropped > 1_000, "{total:?}");

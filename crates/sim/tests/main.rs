@@ -1,3 +1,3 @@
-//! The integration tests of `sim`, one program: a module for each subject.
+//! Integration tests of `sim`, one program: a module for each subject.
 
 mod lives;

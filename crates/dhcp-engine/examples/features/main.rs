@@ -1,9 +1,10 @@
-//! What a feature costs: time per exchange (DORA, SARR) of a shard that keeps its leases in memory,
+//! Cost of a feature: time per exchange (DORA, SARR) of a shard that keeps its leases in memory,
 //! for a plain configuration and for others that differ from it by one feature.
 //!
-//! `cargo run --release -p dhcp-engine --example features` plays all of them in turn, round after
+//! `cargo run --release -p dhcp-engine --example features` runs all of them in turn, round after
 //! round, and prints medians and the median ratio to the plain one of the same round. A part of a
-//! name as argument plays those that have it; a number, another count of rounds. For instructions:
+//! name as argument runs those that contain it; a number sets another count of rounds. For
+//! instructions:
 //!
 //! ```sh
 //! valgrind --tool=callgrind --toggle-collect='*measured*' features --once v4 plain
@@ -20,28 +21,28 @@ use std::time::Instant;
 use base::Now;
 use base::time::NS_PER_S;
 
-/// Exchanges of one round.
+/// Number of exchanges of one round.
 const EXCHANGES: u32 = 1_000;
 const ROUNDS: usize = 21;
-/// Exchanges before the first round, which grow buffers to their working size.
+/// Number of exchanges before the first round, which grow buffers to their working size.
 const WARM_UP: u32 = 2_000;
 
 const START: Now = Now { mono_ns: NS_PER_S, wall_us: 1_700_000_000_000_000 };
 
-/// A server with its clients, each of which comes once.
+/// Server with its clients, each of which comes once.
 trait Bench {
     /// Serves the next clients.
     fn exchange(&mut self, count: u32);
 }
 
-/// What is measured, by its name.
+/// Measured feature, with its name.
 struct Feature {
     family: &'static str,
     name: &'static str,
     make: Box<dyn Fn() -> Box<dyn Bench>>,
 }
 
-/// Callgrind collects what happens in here.
+/// Runs exchanges; callgrind counts only this function.
 #[inline(never)]
 fn measured(bench: &mut dyn Bench, count: u32) {
     bench.exchange(count);
@@ -52,7 +53,7 @@ fn median(values: &mut [f64]) -> f64 {
     values[values.len() / 2]
 }
 
-/// Plays features in turn. The first one of a family is the plain one.
+/// Runs features in turn. The first one of a family is the plain one.
 fn play(features: &[Feature], rounds: usize) {
     let mut benches: Vec<_> = features.iter().map(|feature| (feature.make)()).collect();
     benches.iter_mut().for_each(|bench| bench.exchange(WARM_UP));

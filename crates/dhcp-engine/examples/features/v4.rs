@@ -19,26 +19,27 @@ use super::{Bench, Feature, START};
 
 const SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 
-/// Clients that renew.
+/// Number of clients that renew.
 const RENEWING: u32 = 500;
 
-/// The address of a client, where they were served in order.
+/// Returns the address of a client, if clients were served in order.
 fn address_of(client: u32) -> Ipv4Addr {
     Ipv4Addr::from_bits(Ipv4Addr::new(10, 0, 0, 1).to_bits() + client)
 }
 
-/// How a feature's clients behave.
+/// Behaviour of a feature's clients.
 #[derive(Clone, Copy)]
 struct Manner {
-    /// The first octet of their relay agent's address.
+    /// First byte of their relay agent's address.
     network: u8,
-    /// Subnets that clients come from in turn; 0: all from the first.
+    /// Number of subnets that clients come from in turn; 0: all from the first.
     subnets: u32,
-    /// Each exchange is a renewal of the same clients.
+    /// True if each exchange is a renewal of the same clients.
     renews: bool,
-    /// Renewals go past the relay agent.
+    /// True if renewals go past the relay agent.
     is_direct: bool,
-    /// Reserved for each client, by identifiers of all kinds in turn or by hardware address.
+    /// Number of clients with a reservation each, by identifiers of all kinds in turn or by
+    /// hardware address.
     hosts: u32,
     hosts_are_mixed: bool,
 }
@@ -60,7 +61,7 @@ impl Transmit<V4> for Last {
     }
 }
 
-/// The hosts of the first clients.
+/// Returns the hosts of the first clients.
 fn hosts(manner: Manner) -> impl Iterator<Item = Reservation4> {
     let kinds = [
         IdentifierKind::HardwareAddress,
@@ -180,7 +181,7 @@ impl Bench for Server {
     }
 }
 
-/// A configuration of one subnet with `keys` at the top.
+/// Returns a configuration of one subnet with `keys` at the top.
 fn with(keys: &str) -> String {
     let comma = if keys.is_empty() { "" } else { "," };
     format!(
@@ -190,7 +191,7 @@ fn with(keys: &str) -> String {
     )
 }
 
-/// `count` subnets of 256 addresses; `pool` makes the pool of each.
+/// Returns `count` subnets of 256 addresses; `pool` makes the pool of each.
 fn subnets(count: u32, pool: impl Fn(String) -> String) -> String {
     let subnet = |n: u32| {
         let network = format!("10.{}.{}", n >> 8, n & 255);
@@ -228,7 +229,7 @@ const PLAIN: Manner = Manner {
     hosts_are_mixed: false,
 };
 
-/// One of twenty options that hold addresses.
+/// Returns one of twenty options that hold addresses.
 fn servers(n: u32) -> String {
     let codes = [3, 4, 5, 6, 7, 8, 9, 10, 11, 33, 41, 42, 44, 45, 48, 49, 69, 70, 71, 72];
     let code = codes[n as usize];
@@ -309,7 +310,7 @@ fn in_many_subnets() -> Vec<Made> {
     ]
 }
 
-/// What is measured, the plain one first.
+/// Returns the measured features, the plain one first.
 pub fn features() -> Vec<Feature> {
     let feature = |(name, text, manner): Made| Feature {
         family: "v4",

@@ -20,16 +20,16 @@ use super::{Bench, Feature, START};
 const SERVER_DUID: [u8; 10] = [0, 3, 0, 1, 2, 0, 0, 0, 0, 1];
 const CLIENT: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0xc);
 
-/// How a feature's clients behave.
+/// Behaviour of a feature's clients.
 #[derive(Clone, Copy)]
 struct Manner {
-    /// The second group of their relay agent's address.
+    /// Second group of their relay agent's address.
     network: u16,
-    /// Subnets that clients come from in turn; 0: all from the first.
+    /// Number of subnets that clients come from in turn; 0: all from the first.
     subnets: u32,
-    /// Each exchange is a renewal of the same clients.
+    /// True if each exchange is a renewal of the same clients.
     renews: bool,
-    /// Reserved for each client, by identifiers of all kinds in turn or by DUID.
+    /// Number of clients with a reservation each, by identifiers of all kinds in turn or by DUID.
     hosts: u32,
     hosts_are_mixed: bool,
 }
@@ -51,7 +51,7 @@ impl Transmit<V6> for Last {
     }
 }
 
-/// The hosts of the first clients.
+/// Returns the hosts of the first clients.
 fn hosts(manner: Manner) -> impl Iterator<Item = Reservation6> {
     let kinds = [IdentifierKind::Duid, IdentifierKind::HardwareAddress, IdentifierKind::FlexId];
     (0..manner.hosts).map(move |n| {
@@ -88,7 +88,7 @@ impl Server {
         Self { shard, manner, next: 0, last: Last([0; 1500], 0) }
     }
 
-    /// Sends a message that asks for `address`, if any.
+    /// Sends a message that requests `address`, if any.
     fn send(&mut self, kind: MessageType, client: u32, address: Option<Ipv6Addr>) {
         let [a, b, c, d] = client.to_be_bytes();
         let subnet = client.checked_rem(self.manner.subnets).unwrap_or(0) as u16;
@@ -149,7 +149,7 @@ impl Bench for Server {
     }
 }
 
-/// A configuration of one subnet with `keys` at the top.
+/// Returns a configuration of one subnet with `keys` at the top.
 fn with(keys: &str) -> String {
     let comma = if keys.is_empty() { "" } else { "," };
     format!(
@@ -159,7 +159,7 @@ fn with(keys: &str) -> String {
     )
 }
 
-/// `count` subnets of the length 64; `pool` makes the pool of each from its network.
+/// Returns `count` subnets of the length 64; `pool` makes the pool of each from its network.
 fn subnets(count: u32, pool: impl Fn(String) -> String) -> String {
     let subnet = |n: u32| {
         let network = format!("2001:db8:{n:x}");
@@ -190,7 +190,7 @@ type Made = (&'static str, Box<dyn Fn() -> String>, Manner);
 const PLAIN: Manner =
     Manner { network: 0xdb8, subnets: 0, renews: false, hosts: 0, hosts_are_mixed: false };
 
-/// One of twenty options of four octets.
+/// Returns one of twenty options of four bytes.
 fn option_of(n: u32) -> String {
     let code = 200 + n;
     format!(
@@ -256,7 +256,7 @@ fn in_many_subnets() -> Vec<Made> {
     ]
 }
 
-/// What is measured, the plain one first.
+/// Returns the measured features, the plain one first.
 pub fn features() -> Vec<Feature> {
     let feature = |(name, text, manner): Made| Feature {
         family: "v6",

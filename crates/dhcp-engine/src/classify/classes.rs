@@ -1,4 +1,4 @@
-//! The classes of a configuration and who is in them.
+//! Classes of a configuration, and their evaluation for a message.
 
 use std::collections::BTreeMap;
 
@@ -13,67 +13,68 @@ use super::program::{Program, Test, TextId};
 use super::workspace::Run;
 use super::{ClassIndex, ClassSet, PacketView, Workspace};
 
-/// The compiled classes of a configuration.
+/// Compiled classes of a configuration.
 #[derive(Debug)]
 pub struct Classes {
     program: Program,
-    /// By index.
+    /// Names, by index.
     names: Vec<Box<str>>,
     by_name: BTreeMap<Box<str>, ClassIndex>,
-    /// The configured classes, in their order.
+    /// Configured classes, in their order.
     pub(super) configured: Vec<Configured>,
-    /// By index, the position among the configured ones.
+    /// Positions among the configured classes, by index.
     positions: Vec<Option<u16>>,
     early: Pass,
     late: Pass,
     vendor: MadeNames,
 }
 
-/// A configured class.
+/// Configured class.
 #[derive(Debug)]
 pub(super) struct Configured {
     pub(super) index: ClassIndex,
     pub(super) check: Check,
 }
 
-/// Who is in a class.
+/// Condition under which a class contains a client.
 #[derive(Debug)]
 pub(super) enum Check {
-    /// Those whom hosts or scopes put there.
+    /// Hosts or scopes put clients into the class.
     Given,
-    /// Those for whom a condition holds.
+    /// The class contains clients for which a condition holds.
     Test(Test),
-    /// Those for whom a text is not empty; the classes it spawns.
+    /// The class contains clients for which a text is not empty; with the classes that it spawns.
     Template(TextId, MadeNames),
 }
 
 impl Classes {
-    /// Everyone.
+    /// Class of every client.
     pub const ALL: ClassIndex = ClassIndex(0);
-    /// Clients with a reservation.
+    /// Class of clients with a reservation.
     pub const KNOWN: ClassIndex = ClassIndex(1);
-    /// Clients without one.
+    /// Class of clients without a reservation.
     pub const UNKNOWN: ClassIndex = ClassIndex(2);
-    /// Messages that get no answer.
+    /// Class of messages that get no reply.
     pub const DROP: ClassIndex = ClassIndex(3);
-    /// Messages that are refused.
+    /// Class of messages that are refused.
     pub const REJECT: ClassIndex = ClassIndex(4);
-    /// Messages of BOOTP.
+    /// Class of BOOTP messages.
     pub const BOOTP: ClassIndex = ClassIndex(5);
-    /// Clients whose names are not updated in DNS.
+    /// Class of clients whose names are not updated in DNS.
     pub const SKIP_DDNS: ClassIndex = ClassIndex(6);
 
-    /// Clients that renew without the relay agent whose words count again.
+    /// Class of clients that renew without their relay agent, whose earlier information counts
+    /// again.
     pub const STASH_AGENT_OPTIONS: ClassIndex = ClassIndex(7);
 
-    /// Names of the above, by index.
+    /// Names of the built-in classes, by index.
     const BUILT_IN: [&str; 8] =
         ["ALL", "KNOWN", "UNKNOWN", "DROP", "REJECT", "BOOTP", "SKIP_DDNS", "STASH_AGENT_OPTIONS"];
 
-    /// Compiles `client-classes`. `referred` are the names that something asks after: guards, lists
-    /// of additional classes, tags of options. Names that only hosts give to clients need not be
-    /// there; nothing would come of them. Of more than 65,536 names in all the last are classes
-    /// that nobody is in.
+    /// Compiles `client-classes`. `referred` are the names that other parts of the configuration
+    /// refer to: guards, lists of additional classes, tags of options. Names that only hosts give
+    /// to clients are not needed: they would have no effect. If there are more than 65,536 names in
+    /// all, the last ones are classes that no client is in.
     #[must_use]
     pub fn compile<'n, C, B>(
         classes: &[ClientClass<C, B>],
@@ -122,13 +123,14 @@ impl Classes {
         Self { program, names, by_name, configured, positions, early, late, vendor }
     }
 
-    /// The class of a name, when anything refers to it.
+    /// Returns the class of a name, when the configuration refers to it.
     #[must_use]
     pub fn index(&self, name: &str) -> Option<ClassIndex> {
         self.by_name.get(name).copied()
     }
 
-    /// The classes with these names; those that nothing refers to are left out.
+    /// Returns the classes with these names; names that the configuration does not refer to are
+    /// left out.
     #[must_use]
     pub fn named(&self, names: &[String]) -> ClassSet {
         let mut classes = ClassSet::default();
@@ -138,25 +140,26 @@ impl Classes {
         classes
     }
 
-    /// The name of a class.
+    /// Returns the name of a class.
     #[must_use]
     pub fn name(&self, class: ClassIndex) -> &str {
         self.names.get(usize::from(class.0)).map_or("", |name| name)
     }
 
-    /// Position of a class in `client-classes`; `None` when it stands nowhere there.
+    /// Returns the position of a class in `client-classes`; `None` when the class is not configured
+    /// there.
     #[must_use]
     pub fn position(&self, class: ClassIndex) -> Option<usize> {
         self.positions.get(usize::from(class.0)).copied().flatten().map(usize::from)
     }
 
-    /// How many classes there are, whatever they come from.
+    /// Returns the number of classes of any origin.
     #[must_use]
     pub fn count(&self) -> usize {
         self.names.len()
     }
 
-    /// Begins a message: `set` becomes everyone's class, that of the client's vendor, and the
+    /// Begins a message: `set` gets the class of every client, that of the client's vendor, and the
     /// configured ones that depend neither on KNOWN nor on UNKNOWN.
     pub fn evaluate_early<V: PacketView>(
         &self,
@@ -177,15 +180,15 @@ impl Classes {
         self.evaluate(&self.early, view, set, work);
     }
 
-    /// Goes on once the host is known and its classes and KNOWN or UNKNOWN are in the set: the
-    /// classes that depend on these.
+    /// Evaluates the classes that depend on KNOWN, UNKNOWN or the classes of the host, once these
+    /// are in the set.
     pub fn evaluate_late<V: PacketView>(&self, view: &V, set: &mut ClassSet, work: &mut Workspace) {
         work.go_on(&self.program);
         self.evaluate(&self.late, view, set, work);
     }
 
-    /// Goes on after allocation: the additional classes of pool, subnet and network, in this order.
-    /// Those without a test count as passed.
+    /// Evaluates, after allocation, the additional classes of pool, subnet and network, in this
+    /// order. Classes without a test count as passed.
     pub fn evaluate_additional<V: PacketView>(
         &self,
         additional: &[ClassIndex],
@@ -212,8 +215,8 @@ impl Classes {
         }
     }
 
-    /// For a host that gives classes: takes out what was tested, puts in what the host gives, and
-    /// tests again what does not depend on KNOWN or UNKNOWN, as Kea does.
+    /// Evaluates the classes again for a host that gives classes: removes the tested ones, adds the
+    /// host's, and repeats the tests that do not depend on KNOWN or UNKNOWN, as Kea does.
     pub fn evaluate_again<V: PacketView>(
         &self,
         given: &[ClassIndex],
@@ -269,7 +272,7 @@ impl Classes {
                     let Some(span) = run.text(*text).ok().filter(|span| span.len > 0) else {
                         continue;
                     };
-                    // The class spawned comes first: what it sets wins.
+                    // The spawned class comes first, so that its settings win.
                     if let Some(spawned) = spawned.find(work.octets(&self.program, span)) {
                         set.insert(spawned);
                     }
@@ -284,7 +287,7 @@ fn indexed(names: &[Box<str>]) -> impl Iterator<Item = (&str, ClassIndex)> {
     names.iter().zip(0..).map(|(name, index)| (&**name, ClassIndex(index)))
 }
 
-/// Names as they are met.
+/// Names in the order in which they are added.
 #[derive(Default)]
 struct Names {
     list: Vec<Box<str>>,
@@ -302,7 +305,7 @@ impl Names {
     }
 }
 
-/// A string made from messages, such as what identifies hosts for the flex-id hook.
+/// Compiled expression with a string value, such as the identifier of hosts for the flex-id hook.
 #[derive(Debug)]
 pub struct StringProgram {
     program: Program,
@@ -310,7 +313,7 @@ pub struct StringProgram {
 }
 
 impl StringProgram {
-    /// Compiles a string; `member` in it asks after these classes.
+    /// Compiles a string expression; a `member` in it refers to `classes`.
     #[must_use]
     pub fn compile(text: &Text, classes: &Classes) -> Self {
         let find = |name: &str| classes.index(name);
@@ -319,9 +322,9 @@ impl StringProgram {
         Self { program: compiler.finish(), text }
     }
 
-    /// Makes the string of a message and appends it to `target`; false, with nothing appended, when
-    /// the expression has no value. `work` should be another one than that of the classes: both can
-    /// do with one, but each forgets what it knew for the other.
+    /// Evaluates the string for a message and appends it to `target`; returns false, with nothing
+    /// appended, when the expression has no value. `work` should be another workspace than that of
+    /// the classes: a shared one works, too, but each program discards the values of the other.
     pub fn evaluate<V: PacketView>(
         &self,
         view: &V,

@@ -1,4 +1,4 @@
-//! Trees to programs.
+//! Compiler from expression trees to programs.
 
 use dhcp_config::expression::{Condition, Conversion, Term, Text};
 use foldhash::fast::FixedState;
@@ -10,10 +10,10 @@ use super::texts;
 
 type Map<K, V> = HashMap<K, V, FixedState>;
 
-/// A program being made.
+/// Compiler of one program.
 pub(super) struct Compiler<'c> {
     program: Program,
-    /// Names to classes; a class without an index is one that nobody is ever in.
+    /// Names to classes; a name without an index is a class that no client is ever in.
     classes: &'c dyn Fn(&str) -> Option<ClassIndex>,
     constants: Map<Box<[u8]>, Span>,
     texts: Map<Make, TextId>,
@@ -75,7 +75,7 @@ impl<'c> Compiler<'c> {
         self.program.text(id).make == Make::Fault
     }
 
-    /// A text of other texts.
+    /// Adds a text made of other texts.
     fn made_of(&mut self, make: Make, parts: &[TextId], may_fail: bool) -> TextId {
         if parts.iter().any(|part| self.is_fault(*part)) {
             return self.fault();
@@ -259,7 +259,7 @@ impl<'c> Compiler<'c> {
         Test::Is { key, value }
     }
 
-    /// A chain of `and` when `all`, else of `or`.
+    /// Compiles a chain of `and` when `all`, else of `or`.
     fn chain(&mut self, parts: &[Condition], strict: bool, all: bool) -> Test {
         let tests: Vec<Test> = parts.iter().map(|part| self.condition(part)).collect();
         let is_strict = strict && tests.iter().any(|test| self.may_fail(test));
@@ -276,7 +276,8 @@ impl<'c> Compiler<'c> {
                 test => flat.push(test),
             }
         }
-        // What decides the chain ends it, and without faults before it is all that there is to it.
+        // A part that decides the chain ends it; if no earlier part can fail, it is the value of
+        // the chain.
         let decides = |test: &Test| *test == Test::Constant(!all);
         if let Some(end) = flat.iter().position(decides).filter(|_| !is_strict) {
             flat.truncate(end + 1);

@@ -1,9 +1,9 @@
-//! Which classes a test asks after.
+//! Classes that a test refers to.
 
 use dhcp_config::expression::{Condition, Text};
 use dhcp_config::{ClassTest, ClientClass};
 
-/// Calls `found` with each name that `member` names.
+/// Calls `found` with each name that a `member` of the test names.
 pub(super) fn members(test: &ClassTest, found: &mut dyn FnMut(&str)) {
     match test {
         ClassTest::Test { condition, .. } => in_condition(condition, found),
@@ -11,8 +11,9 @@ pub(super) fn members(test: &ClassTest, found: &mut dyn FnMut(&str)) {
     }
 }
 
-/// For each class whether it has to wait for KNOWN or UNKNOWN: its test asks after them, or after a
-/// class in front of it that has to wait. Kea looks at what a template asks itself only.
+/// Returns for each class if it has to wait for KNOWN or UNKNOWN: its test refers to them, or to an
+/// earlier class that has to wait. For a template, Kea only considers direct references to KNOWN
+/// and UNKNOWN.
 pub(super) fn late<C, B>(classes: &[ClientClass<C, B>]) -> Vec<bool> {
     let mut late = std::collections::BTreeSet::from(["KNOWN", "UNKNOWN"]);
     classes

@@ -1,11 +1,12 @@
-//! The forms in which expressions take the values of options.
+//! Forms in which expressions take the values of options.
 
 use dhcp_config::expression::Form;
 
 use super::printed::print;
 
-/// Brings what stands behind `start` into its form; false, with nothing left there, when it counts
-/// as none. `width` is how many digits codes and lengths have at least where they are printed.
+/// Converts the bytes after `start` to their form; returns false, with these bytes removed, when
+/// the value counts as missing. `width` is the minimal number of digits of printed codes and
+/// lengths.
 pub(super) fn shape(
     form: Form,
     code: u16,

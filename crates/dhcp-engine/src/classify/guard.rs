@@ -1,19 +1,18 @@
-//! Who may be served from a scope.
+//! Guards: conditions on the classes of clients that may be served from a scope.
 
 use super::{ClassIndex, ClassSet, Classes};
 
-/// The compiled `client-classes` of a network, subnet or pool.
+/// Compiled `client-classes` of a network, subnet or pool.
 #[derive(Clone, Debug, Default)]
 pub struct Guard {
     required: Box<[ClassIndex]>,
-    /// Some name has no class: nobody is in it, and the others decide.
+    /// True if names are required and none of them has a class: then no client is admitted.
     is_closed: bool,
 }
 
 impl Guard {
-    /// Compiles the names of
-    /// [`ClassGuards::required`](dhcp_config::ClassGuards::required), which were among those that
-    /// `classes` was told of.
+    /// Compiles the names of [`ClassGuards::required`](dhcp_config::ClassGuards::required), which
+    /// were passed to [`Classes::compile`] before.
     #[must_use]
     pub fn compile(required: &[String], classes: &Classes) -> Self {
         let found: Box<[ClassIndex]> =
@@ -21,8 +20,8 @@ impl Guard {
         Self { is_closed: found.is_empty() && !required.is_empty(), required: found }
     }
 
-    /// Whether a client in these classes may be served: when it is in any of those required, and
-    /// always when none is.
+    /// Returns true if a client in these classes may be served: it is in any of the required
+    /// classes, or no class is required.
     #[must_use]
     #[inline]
     pub fn admits(&self, set: &ClassSet) -> bool {

@@ -1,14 +1,15 @@
-//! Client classes: who is in which, found out for each message by tests that were compiled when the
-//! configuration was loaded.
+//! Client classes: tests that were compiled when the configuration was loaded find the classes of
+//! each message.
 //!
-//! [`Classes`] gives every name that matters a [`ClassIndex`] and fills a [`ClassSet`] in the order in
-//! which Kea assigns classes; a [`Guard`] asks it. What tests see of a message is a [`PacketView`].
-//! The language is `dhcp_config::expression`'s. An expression without a value for a message, such as
-//! `uint8totext` of two octets, keeps the message out of the class; nothing is logged.
+//! [`Classes`] gives every name that matters a [`ClassIndex`] and fills a [`ClassSet`] in the order
+//! in which Kea assigns classes; a [`Guard`] reads the set. Tests see a message as a
+//! [`PacketView`]. The language is `dhcp_config::expression`'s. An expression without a value for a
+//! message, such as `uint8totext` of two bytes, excludes the message from the class; the server
+//! logs nothing.
 //!
-//! On the way of a message nothing is allocated once the [`Workspace`] has grown: each term is read
-//! once, each text is made once, and classes whose tests demand that a text is some constant are
-//! found by one look-up of that text.
+//! The classification of a message allocates nothing once the [`Workspace`] has grown: each term is
+//! read once, each text is made once, and one look-up of a text finds the classes whose tests
+//! require that the text is some constant.
 
 mod classes;
 mod compile;

@@ -1,6 +1,6 @@
-//! Names of classes that are made from what clients send: `SPAWN_<template>_<value>` and
-//! `VENDOR_CLASS_<text>`. Only those that the configuration refers to exist; they are found by the
-//! octets that make them, so that no name is put together while a message is classified.
+//! Names of classes that are made from data of clients: `SPAWN_<template>_<value>` and
+//! `VENDOR_CLASS_<text>`. Only those that the configuration refers to exist. They are found by the
+//! bytes that make them, so that classification puts no name together.
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -8,22 +8,22 @@ use hashbrown::HashMap;
 use super::ClassIndex;
 use super::texts::digits;
 
-/// Begins the names of classes by vendor.
+/// Prefix of the names of classes by vendor.
 pub(super) const VENDOR_CLASS: &str = "VENDOR_CLASS_";
 
-/// Begins the name of a class spawned by `template`.
+/// Returns the prefix of the names of classes spawned by `template`.
 pub(super) fn spawned_by(template: &str) -> String {
     format!("SPAWN_{template}_")
 }
 
-/// Classes by the octets behind a common beginning of their names.
+/// Classes by the bytes after a common prefix of their names.
 #[derive(Debug, Default)]
 pub(super) struct MadeNames {
     by_octets: HashMap<Box<[u8]>, ClassIndex, FixedState>,
 }
 
 impl MadeNames {
-    /// The classes among `names` that begin with `beginning`.
+    /// Returns the classes among `names` that begin with `beginning`.
     pub(super) fn new<'n>(
         beginning: &str,
         names: impl Iterator<Item = (&'n str, ClassIndex)>,
@@ -31,7 +31,7 @@ impl MadeNames {
         let mut by_octets = HashMap::default();
         for (name, class) in names {
             let Some(rest) = name.strip_prefix(beginning) else { continue };
-            // As written is what Kea before 3.3 makes of clients' octets.
+            // Kea before 3.3 makes names of clients' bytes without escapes.
             by_octets.entry(rest.as_bytes().into()).or_insert(class);
             if let Some(octets) = unescaped(rest.as_bytes()) {
                 by_octets.insert(octets.into(), class);
@@ -44,15 +44,15 @@ impl MadeNames {
         self.by_octets.is_empty()
     }
 
-    /// The class that `octets` make.
+    /// Returns the class that `octets` make.
     pub(super) fn find(&self, octets: &[u8]) -> Option<ClassIndex> {
         self.by_octets.get(octets).copied()
     }
 }
 
-/// The octets that Kea writes as `name`: `%%` for a percent sign, `%` and two digits for any octet
-/// that is neither a letter, a digit nor one of `!#$%&*+-./:?@^_|~`. `None` when it would write them
-/// in another way.
+/// Returns the bytes that Kea writes as `name`: `%%` for a percent sign, `%` and two digits for any
+/// byte that is neither a letter, a digit nor one of `!#$%&*+-./:?@^_|~`. `None` when Kea would
+/// write them in another way.
 fn unescaped(name: &[u8]) -> Option<Vec<u8>> {
     let mut octets = Vec::new();
     let mut rest = name;

@@ -1,7 +1,7 @@
-//! One pass over the configured classes: which of them a message could be in at all.
+//! Pass over the configured classes, restricted to those that a message could be in at all.
 //!
-//! A class whose test demands that a text is one of some constants need not be looked at unless it
-//! is: one look-up of the text finds all classes that demand what it is.
+//! A class whose test requires that a text is one of some constants is only tested if the text is
+//! one of them: one look-up of the text finds all classes that require its value.
 
 use super::PacketView;
 use super::classes::{Check, Configured};
@@ -9,12 +9,12 @@ use super::compile::Compiler;
 use super::program::Test;
 use super::workspace::{Run, Workspace};
 
-/// The classes of one pass, as positions among the configured ones.
+/// Classes of one pass, as positions among the configured ones.
 #[derive(Debug, Default)]
 pub(super) struct Pass {
-    /// Those that are always looked at, one bit each.
+    /// Classes that every pass tests, one bit each.
     always: Vec<u64>,
-    /// Those that need no more look once a gate has let them through.
+    /// Classes that need no test once a gate has admitted them.
     decided: Vec<u64>,
     gates: Vec<Gate>,
 }
@@ -23,20 +23,20 @@ pub(super) struct Pass {
 #[derive(Debug)]
 struct Gate {
     key: u32,
-    /// By the number of the value.
+    /// Positions of classes, by the number of the value.
     open: Vec<Vec<u16>>,
 }
 
-/// What a test demands: one of these values of keys.
+/// Requirement of a test: one of these values of keys.
 #[derive(Default)]
 struct Demand {
     values: Vec<(u32, u32)>,
-    /// Nothing else.
+    /// True if the test requires nothing else.
     is_all: bool,
 }
 
 impl Pass {
-    /// The pass over the classes at `positions`.
+    /// Returns the pass over the classes at `positions`.
     pub(super) fn new(
         compiler: &Compiler<'_>,
         classes: &[Configured],
@@ -77,7 +77,7 @@ impl Pass {
         open[value].push(u16::try_from(position).expect("classes have indexes of 16 bits"));
     }
 
-    /// Finds the classes to look at.
+    /// Finds the classes to test.
     pub(super) fn begin<V: PacketView>(&self, run: &mut Run<'_, V>) {
         run.work.candidates.clear();
         run.work.candidates.extend_from_slice(&self.always);
@@ -89,7 +89,7 @@ impl Pass {
         }
     }
 
-    /// The next class to look at, from position `from`.
+    /// Returns the next class to test, from position `from`.
     pub(super) fn next(&self, from: usize, work: &Workspace) -> Option<usize> {
         let mut word = from / 64;
         let mut bits = work.candidates.get(word)? & (u64::MAX << (from % 64));
@@ -100,7 +100,7 @@ impl Pass {
         Some(word * 64 + bits.trailing_zeros() as usize)
     }
 
-    /// Whether a class that is to be looked at has its client without a look.
+    /// Returns true if a class among the candidates contains its client without a test.
     pub(super) fn is_decided(&self, position: usize) -> bool {
         self.decided[position / 64] & (1 << (position % 64)) != 0
     }
@@ -110,8 +110,9 @@ fn mark(bits: &mut [u64], position: usize) {
     bits[position / 64] |= 1 << (position % 64);
 }
 
-/// What a test demands of one key or several, if it demands anything. A test that fails is not
-/// passed, so that within `and` any part will do, whatever comes before it.
+/// Returns the values that a test requires of one key or several, if it requires any. A test that
+/// fails is not passed, so within `and` the requirement of any part suffices, whatever comes before
+/// it.
 fn demand(test: &Test, compiler: &Compiler<'_>) -> Option<Demand> {
     match test {
         Test::Is { key, value } => Some(Demand { values: vec![(*key, *value)], is_all: true }),

@@ -11,12 +11,13 @@ use dhcp_wire::v6;
 
 use crate::name_characters::escaped;
 
-/// Octets of an option 81 or 39 at most that is printed with its name: flags, two codes and a name.
+/// Largest length of an option 81 or 39 that is printed with its name, in bytes: flags, two codes
+/// and a name.
 const FQDN_MAX: usize = 3 + 255;
 
-/// Replaces what stands behind `start` by what Kea prints of an option `code` with that value.
-/// `width` is how many digits code and length have at least. A value that is not as its option is
-/// defined is printed as octets.
+/// Replaces the bytes after `start` by the text that Kea prints of an option `code` with that
+/// value. `width` is the minimal number of digits of code and length. A value that does not match
+/// its option's definition is printed as bytes.
 pub(super) fn print(print: Print, code: u16, width: usize, start: usize, target: &mut Vec<u8>) {
     let value_end = target.len();
     let is_printed = match print {
@@ -34,7 +35,7 @@ pub(super) fn print(print: Print, code: u16, width: usize, start: usize, target:
     target.drain(start..value_end);
 }
 
-/// A text at the end of octets.
+/// Writer that appends text to bytes.
 struct Text<'t>(&'t mut Vec<u8>);
 
 impl Write for Text<'_> {
@@ -53,8 +54,8 @@ fn print_header(code: u16, width: usize, len: usize, target: &mut Vec<u8>) {
     append(target, format_args!("type={code:0width$}, len={len:0width$}:"));
 }
 
-/// Appends what Kea prints of options of unknown contents: the octets in hexadecimal digits, and as
-/// characters when they are all printable.
+/// Appends the text that Kea prints of options of unknown contents: the bytes in hexadecimal
+/// digits, and as characters when they are all printable.
 fn print_octets(code: u16, width: usize, start: usize, target: &mut Vec<u8>) {
     let value = start..target.len();
     print_header(code, width, value.len(), target);
@@ -74,7 +75,8 @@ fn print_octets(code: u16, width: usize, start: usize, target: &mut Vec<u8>) {
     }
 }
 
-/// Appends the values of a field, each with its type. False when the octets are no such values.
+/// Appends the values of a field, each with its type. Returns false when the bytes are no such
+/// values.
 fn print_values(
     (field, is_array): (Field, bool),
     code: u16,
@@ -108,7 +110,8 @@ fn print_values(
     true
 }
 
-/// Octets of a value of `field`, and the name of its type; `None` for what is printed otherwise.
+/// Returns the length of a value of `field`, in bytes, and the name of its type; `None` for fields
+/// that are printed otherwise.
 const fn kind(field: Field) -> Option<(usize, &'static str)> {
     Some(match field {
         Field::Boolean => (1, "boolean"),
@@ -142,8 +145,8 @@ fn print_value(field: Field, octets: [u8; 16], target: &mut Vec<u8>) {
     }
 }
 
-/// Appends the text of a name given by `read`. Without its final dot when `is_partial`. False when it
-/// is none.
+/// Appends the text of a name that `read` reads, without its final dot when `is_partial`. Returns
+/// false when it is no name.
 fn push_name(
     is_partial: bool,
     target: &mut Vec<u8>,
@@ -170,7 +173,7 @@ fn print_name(code: u16, width: usize, start: usize, target: &mut Vec<u8>) -> bo
     is_name && len > 0
 }
 
-/// The value behind `start`, unless it is longer than a name with flags and codes.
+/// Returns the value after `start`, unless it is longer than a name with flags and codes.
 fn copied(start: usize, target: &[u8]) -> Option<([u8; FQDN_MAX], usize)> {
     let value = target.get(start..)?;
     let mut octets = [0; FQDN_MAX];
@@ -262,7 +265,7 @@ mod tests {
                 "type=006, len=008: 10.0.0.1 10.0.0.2",
             ),
             (Field::Name, false, 137, b"\x01A\x01b\0", "type=137, len=005: \"a.b.\" (fqdn)"),
-            // Not as they are defined.
+            // These values do not match their definitions.
             (Field::U32, false, 51, &[1], "type=051, len=001: 01"),
             (Field::U32, true, 51, &[], "type=051, len=000: ''"),
             (Field::U8, false, 53, &[1, 2], "type=053, len=002: 01:02"),

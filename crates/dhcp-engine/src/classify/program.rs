@@ -1,5 +1,5 @@
-//! Compiled expressions: equal parts once, constants computed, comparisons with constants turned
-//! into numbers that one look-up finds.
+//! Compiled expressions: equal parts occur once, constants are computed, and comparisons with
+//! constants become numbers that one look-up finds.
 
 use core::hash::BuildHasher;
 
@@ -12,7 +12,7 @@ use super::ClassIndex;
 /// Position of a text in [`Program::texts`].
 pub(super) type TextId = u32;
 
-/// Where octets are: among the constants of the program or in the workspace.
+/// Range of bytes: among the constants of the program or in the workspace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Span {
     pub(super) is_constant: bool,
@@ -21,7 +21,7 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// The part of this span that `range` is.
+    /// Returns the part of this span at `range`.
     pub(super) fn part(self, range: core::ops::Range<usize>) -> Self {
         Self { start: self.start + range.start as u32, len: range.len() as u32, ..self }
     }
@@ -31,7 +31,7 @@ impl Span {
     }
 }
 
-/// How a text is made.
+/// Operation that makes a text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Make {
     Constant(Span),
@@ -58,21 +58,22 @@ pub(super) enum Make {
         otherwise: TextId,
         is_strict: bool,
     },
-    /// Cannot be made of any message.
+    /// No message has a value for the text.
     Fault,
 }
 
-/// A text of a program.
+/// Text of a program.
 #[derive(Clone, Debug)]
 pub(super) struct TextNode {
     pub(super) make: Make,
-    /// Whether making it may fail.
+    /// True if making the text may fail.
     pub(super) may_fail: bool,
-    /// Whether it depends on classes, which change while a message is classified: never kept.
+    /// True if the text depends on classes, which change while a message is classified: then it is
+    /// made anew each time.
     pub(super) is_volatile: bool,
 }
 
-/// A compiled condition.
+/// Compiled condition.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Test {
     Constant(bool),
@@ -81,7 +82,7 @@ pub(super) enum Test {
         key: u32,
         value: u32,
     },
-    /// Two texts are the same.
+    /// Two texts are equal.
     Equal(TextId, TextId),
     /// The message has a term.
     Exists(TextId),
@@ -99,13 +100,13 @@ pub(super) enum Test {
     Fault,
 }
 
-/// A text that is compared with constants.
+/// Text that is compared with constants.
 #[derive(Debug, Default)]
 pub(super) struct Key {
     pub(super) text: TextId,
-    /// The constants, by their numbers.
+    /// Constants, by their numbers.
     pub(super) values: Vec<Span>,
-    /// Numbers by constant.
+    /// Numbers, by constant.
     table: HashTable<u32>,
 }
 
@@ -115,10 +116,10 @@ impl Key {
     }
 }
 
-/// Up to as many constants are compared one by one.
+/// Largest number of constants that are compared one by one.
 const SCANNED_MAX: usize = 4;
 
-/// The parts of all expressions of one configuration.
+/// Parts of all expressions of one configuration.
 #[derive(Debug, Default)]
 pub(super) struct Program {
     pub(super) constants: Vec<u8>,
@@ -126,8 +127,9 @@ pub(super) struct Program {
     pub(super) keys: Vec<Key>,
 }
 
-/// The hash of constants; the octets compared with them come from anyone, so that finding many
-/// that collide must not cost more than a look at each constant, which it does not.
+/// Returns the hash of a constant or of bytes to compare with constants. Those bytes come from any
+/// client. Many bytes with colliding hashes must not cost more than one comparison with each
+/// constant, and they do not.
 fn hash(octets: &[u8]) -> u64 {
     FixedState::default().hash_one(octets)
 }
@@ -137,7 +139,7 @@ impl Program {
         &self.texts[id as usize]
     }
 
-    /// The octets of a constant text.
+    /// Returns the bytes of a constant text.
     pub(super) fn constant(&self, id: TextId) -> Option<&[u8]> {
         match self.text(id).make {
             Make::Constant(span) => self.constants.get(span.range()),
@@ -145,7 +147,7 @@ impl Program {
         }
     }
 
-    /// The number of `octets` among the values of a key.
+    /// Returns the number of `octets` among the values of a key.
     #[inline]
     pub(super) fn value(&self, key: &Key, octets: &[u8]) -> Option<u32> {
         let same = |number: &u32| &self.constants[key.values[*number as usize].range()] == octets;
@@ -155,7 +157,7 @@ impl Program {
         key.table.find(hash(octets), same).copied()
     }
 
-    /// Makes the look-up tables.
+    /// Fills the look-up tables.
     pub(super) fn finish(&mut self) {
         let constants = &self.constants;
         for Key { values, table, .. } in &mut self.keys {

@@ -1,29 +1,29 @@
-//! The classes that one message is in.
+//! Classes that one message is in.
 
 /// Position of a class in [`Classes`](super::Classes): the built-in ones first, then those of the
 /// configuration in its order, then names that are only referred to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClassIndex(pub u16);
 
-/// A set of classes that remembers the order in which they were assigned. It is reused from message
+/// Set of classes that remembers the order in which they were assigned. It is reused from message
 /// to message, so that it grows while it is new and then allocates nothing.
 #[derive(Clone, Debug, Default)]
 pub struct ClassSet {
-    /// One bit for each class.
+    /// Membership, one bit for each class.
     present: Vec<u64>,
-    /// The members, as they were assigned.
+    /// Members, in the order of assignment.
     order: Vec<ClassIndex>,
 }
 
 impl ClassSet {
-    /// Takes every class out.
+    /// Removes every class.
     pub fn clear(&mut self) {
         for class in self.order.drain(..) {
             self.present[usize::from(class.0 / 64)] = 0;
         }
     }
 
-    /// Puts a class behind those assigned before; false when it is in the set already.
+    /// Adds a class after those assigned before; returns false when it is in the set already.
     pub fn insert(&mut self, class: ClassIndex) -> bool {
         let word = usize::from(class.0 / 64);
         if self.present.len() <= word {
@@ -38,7 +38,7 @@ impl ClassSet {
         is_new
     }
 
-    /// Takes out the classes that `keep` does not want.
+    /// Removes the classes for which `keep` returns false.
     pub fn retain(&mut self, keep: impl Fn(ClassIndex) -> bool) {
         let present = &mut self.present;
         self.order.retain(|&class| {
@@ -50,7 +50,7 @@ impl ClassSet {
         });
     }
 
-    /// Whether a class is in the set.
+    /// Returns true if the set contains `class`.
     #[must_use]
     #[inline]
     pub fn contains(&self, class: ClassIndex) -> bool {
@@ -58,7 +58,7 @@ impl ClassSet {
         word & (1 << (class.0 % 64)) != 0
     }
 
-    /// The members, in the order of assignment.
+    /// Returns the members, in the order of assignment.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = ClassIndex> + '_ {
         self.order.iter().copied()
     }

@@ -1,4 +1,4 @@
-//! The functions of texts. They run while a message is classified and, over constants, when the
+//! Functions of texts. They run while a message is classified and, over constants, when the
 //! configuration is loaded.
 
 use core::fmt::Write;
@@ -7,12 +7,13 @@ use core::ops::Range;
 
 use dhcp_config::expression::Conversion;
 
-/// An expression that has no value for this message: a number or an address of the wrong length.
+/// Error of an expression that has no value for this message, such as a number or an address of the
+/// wrong length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fault;
 
-/// Where `substring(text, start, length)` lies in a text of `len` octets; `None` for `length` is
-/// all.
+/// Returns the range of `substring(text, start, length)` in a text of `len` bytes; `None` for
+/// `length` is all.
 pub(super) fn substring(len: usize, start: i32, length: Option<i32>) -> Range<usize> {
     let len = len as i64;
     let start = i64::from(start);
@@ -28,7 +29,7 @@ pub(super) fn substring(len: usize, start: i32, length: Option<i32>) -> Range<us
     start as usize..end as usize
 }
 
-/// Where field `field` lies in a text that every octet of `delimiters` splits.
+/// Returns the range of field `field` in a text that every byte of `delimiters` splits.
 pub(super) fn split(text: &[u8], delimiters: &[u8], field: i32) -> Range<usize> {
     if delimiters.is_empty() {
         return 0..text.len();
@@ -45,7 +46,7 @@ pub(super) fn split(text: &[u8], delimiters: &[u8], field: i32) -> Range<usize> 
     start..ends.next().unwrap_or(text.len())
 }
 
-/// What a function of one text makes of a short text: all of them but those that change letters.
+/// Converts a text to a short text: the functions of one text other than those that change letters.
 pub(super) fn convert(conversion: Conversion, text: &[u8]) -> Result<Short, Fault> {
     let mut short = Short::EMPTY;
     if text.is_empty() {
@@ -68,8 +69,8 @@ pub(super) fn convert(conversion: Conversion, text: &[u8]) -> Result<Short, Faul
     written.map(|()| short).map_err(|_| Fault)
 }
 
-/// An address as the C library prints it, which std does too but for those that end in an address
-/// of IPv4 without the mark of a mapped one.
+/// Writes an address as the C library prints it. std prints the same, except for addresses that end
+/// in an IPv4 address without the mark of a mapped one.
 fn write_v6(short: &mut Short, octets: [u8; 16]) -> core::fmt::Result {
     let [front @ .., a, b, c, d] = octets;
     if front == [0; 12] && (a, b) != (0, 0) {
@@ -78,7 +79,7 @@ fn write_v6(short: &mut Short, octets: [u8; 16]) -> core::fmt::Result {
     write!(short, "{}", Ipv6Addr::from(octets))
 }
 
-/// A short text: the longest address fits.
+/// Short text: the longest address fits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Short {
     octets: [u8; Self::MAX],
@@ -103,7 +104,7 @@ impl Write for Short {
     }
 }
 
-/// The two digits of an octet, as `hexstring` writes it.
+/// Returns the two digits of a byte, as `hexstring` writes it.
 pub(super) fn digits(octet: u8) -> [u8; 2] {
     let digit = |value: u8| b"0123456789abcdef"[usize::from(value & 15)];
     [digit(octet >> 4), digit(octet)]

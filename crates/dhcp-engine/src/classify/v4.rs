@@ -1,4 +1,4 @@
-//! What expressions see of a DHCPv4 message.
+//! View that expressions have of a DHCPv4 message.
 
 use dhcp_config::expression::{Field4, Form, PacketField, Path, Term};
 use dhcp_wire::v4::option::{
@@ -14,17 +14,17 @@ use super::form::shape;
 use crate::interfaces::InterfaceNames;
 use crate::v4::Ingress;
 
-/// A DHCPv4 message as it came in.
+/// DHCPv4 message as it came in.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketView4<'m> {
-    /// The message.
+    /// Message.
     pub message: &'m Message<'m>,
-    /// How it came in.
+    /// Ingress of the message.
     pub ingress: &'m Ingress,
-    /// The machine's interfaces.
+    /// Interfaces of the machine.
     pub interfaces: &'m InterfaceNames,
-    /// What counts as option 82 of a message without: what the client's lease keeps of a relay
-    /// agent. Empty when nothing does.
+    /// Value that counts as option 82 of a message without that option: the relay agent information
+    /// that the client's lease stores. Empty when nothing counts.
     pub stashed: &'m [u8],
 }
 
@@ -56,7 +56,7 @@ impl PacketView for PacketView4<'_> {
                 self.field(*field, target);
                 true
             }
-            // Not of this family: the parser refuses them.
+            // The parser refuses these terms in DHCPv4.
             Term::RelayOption { .. } | Term::Field6(_) | Term::RelayAddress { .. } => false,
         }
     }
@@ -76,7 +76,8 @@ impl PacketView for PacketView4<'_> {
 }
 
 impl<'m> PacketView4<'m> {
-    /// What a relay agent said of the client, now or before.
+    /// Returns the information of a relay agent about the client, from this message or an earlier
+    /// one.
     #[must_use]
     pub fn relay_agent_information(&self) -> Option<OptionValue<'m>> {
         if self.stashed.is_empty() {
@@ -108,12 +109,12 @@ impl<'m> PacketView4<'m> {
         }
     }
 
-    /// What vendors say in an option, in blocks.
+    /// Returns the blocks of vendors' data in an option.
     fn blocks(&self, code: u8) -> Blocks<'m> {
         Blocks(self.message.option(code).unwrap_or(OptionValue::of(&[])))
     }
 
-    /// The blocks of an enterprise, or of the one with the lowest number, and this number.
+    /// Returns the blocks of an enterprise, or of the one with the lowest number, and this number.
     fn of_enterprise(
         &self,
         code: u8,
@@ -128,8 +129,8 @@ impl<'m> PacketView4<'m> {
         Some((meant, blocks.map(|(_, value)| value)))
     }
 
-    /// Appends a sub-option of vendors. Kea looks at the enterprise with the lowest number only, so
-    /// that it finds nothing of the others.
+    /// Appends a sub-option of a vendor option. Kea looks at the enterprise with the lowest number
+    /// only, so it finds no data of the others.
     fn vendor_option(
         &self,
         enterprise: Option<u32>,
@@ -179,14 +180,15 @@ fn put_number(number: Option<u32>, target: &mut Vec<u8>) -> bool {
     number.inspect(|number| target.extend(number.to_be_bytes())).is_some()
 }
 
-/// Appends a value; false when it counts as none.
+/// Appends a value; returns false when it counts as missing.
 fn put(value: OptionValue<'_>, form: Form, code: u8, target: &mut Vec<u8>) -> bool {
     let start = target.len();
     value.fragments().for_each(|piece| target.extend_from_slice(piece));
     shape(form, code.into(), 3, start, target)
 }
 
-/// Appends the sub-option at the end of a way of codes. Pieces of one code are one value, as in Kea.
+/// Appends the sub-option at the end of a path of codes. Pieces of one code are one value, as in
+/// Kea.
 fn inside(value: OptionValue<'_>, codes: &[u16], form: Form, target: &mut Vec<u8>) -> bool {
     let Some((&code, deeper)) = codes.split_first() else { return false };
     let mut found = SubOptions::new(value).filter(|&(other, _)| u16::from(other) == code);
@@ -202,8 +204,8 @@ fn inside(value: OptionValue<'_>, codes: &[u16], form: Form, target: &mut Vec<u8
     exists && shape(form, code, 3, start, target)
 }
 
-/// Blocks of vendors' data (RFC 3925): number of the enterprise and what stands behind it and a
-/// length of one octet. They end at one that is cut off.
+/// Blocks of vendors' data (RFC 3925): the number of the enterprise, a length of one byte, and the
+/// data. They end at a block that is cut off.
 struct Blocks<'m>(OptionValue<'m>);
 
 impl<'m> Iterator for Blocks<'m> {

@@ -1,4 +1,5 @@
-//! What expressions see of a DHCPv6 message and of what relay agents put around it.
+//! View that expressions have of a DHCPv6 message and of the options that relay agents add around
+//! it.
 
 use core::net::Ipv6Addr;
 
@@ -10,20 +11,20 @@ use super::form::shape;
 use crate::interfaces::InterfaceNames;
 use crate::v6::Ingress;
 
-/// Where clients and relay agents send to who know no server (RFC 9915 §7.1).
+/// Address to which clients and relay agents send that know no server (RFC 9915 §7.1).
 const ALL_AGENTS_AND_SERVERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 1, 2);
 
-/// Vendor classes that are classes of their own wherever among the client's they stand.
+/// Vendor classes that become classes at any position among the client's.
 const DOCSIS: [&[u8]; 2] = [b"docsis3.0", b"eRouter1.0"];
 
-/// A DHCPv6 message as it came in.
+/// DHCPv6 message as it came in.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketView6<'m> {
-    /// The message with its relay levels.
+    /// Message with its relay levels.
     pub packet: &'m Packet<'m>,
-    /// How it came in.
+    /// Ingress of the message.
     pub ingress: &'m Ingress,
-    /// The machine's interfaces.
+    /// Interfaces of the machine.
     pub interfaces: &'m InterfaceNames,
 }
 
@@ -32,7 +33,7 @@ impl PacketView for PacketView6<'_> {
         match term {
             Term::Option(path) => inside(self.options(), path, target),
             Term::RelayOption { level, path } => {
-                // The message that it carries is none of an agent's options, as in Kea.
+                // The relayed message is none of an agent's options, as in Kea.
                 let relay = self.relay(*level);
                 let relay = relay.filter(|_| path.codes.first() != Some(&option::RELAY_MSG));
                 relay.is_some_and(|relay| inside(relay.options, path, target))
@@ -74,7 +75,7 @@ impl PacketView for PacketView6<'_> {
                 target.extend(number.to_be_bytes());
                 true
             }
-            // Not of this family: the parser refuses it.
+            // The parser refuses this term in DHCPv6.
             Term::Field4(_) => false,
         }
     }
@@ -95,7 +96,8 @@ impl<'m> PacketView6<'m> {
         self.packet.message().options()
     }
 
-    /// What a relay agent said: from 0 as seen from the server, from -1 as seen from the client.
+    /// Returns the data of a relay agent: from 0 as seen from the server, from -1 as seen from the
+    /// client.
     fn relay(&self, level: i8) -> Option<Relay<'m>> {
         let count = self.packet.relay_count();
         let index = match usize::try_from(level) {
@@ -105,8 +107,8 @@ impl<'m> PacketView6<'m> {
         (index < count).then(|| self.packet.relay(index))
     }
 
-    /// What stands behind the number of an enterprise, or of the first there is, in an option of
-    /// vendors. Kea sees the first option only, so that it finds nothing of other enterprises.
+    /// Returns the data after the number of an enterprise, or of the first one when `None`, in a
+    /// vendor option. Kea sees the first option only, so it finds no data of other enterprises.
     fn of_enterprise(&self, code: u16, enterprise: Option<u32>) -> Option<(u32, &'m [u8])> {
         let found = self.options().all(code).filter_map(|value| {
             let (number, rest) = value.split_first_chunk()?;
@@ -138,7 +140,7 @@ fn put_number(found: Option<(u32, &[u8])>, target: &mut Vec<u8>) -> bool {
     found.inspect(|(number, _)| target.extend(number.to_be_bytes())).is_some()
 }
 
-/// Appends the option at the end of a way of codes, the first of each code.
+/// Appends the option at the end of a path of codes, the first of each code.
 fn inside(options: Options<'_>, path: &Path, target: &mut Vec<u8>) -> bool {
     let mut options = options;
     let mut codes = path.codes.iter().peekable();
@@ -155,7 +157,7 @@ fn inside(options: Options<'_>, path: &Path, target: &mut Vec<u8>) -> bool {
     false
 }
 
-/// Where the options of an option begin; `None` when it has none.
+/// Returns the position at which the options within an option begin; `None` when it contains none.
 const fn options_at(code: u16) -> Option<usize> {
     match code {
         option::IA_NA | option::IA_PD => Some(12),

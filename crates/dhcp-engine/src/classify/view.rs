@@ -1,25 +1,26 @@
-//! What expressions see of a message.
+//! View that expressions have of a message.
 
 use dhcp_config::expression::Term;
 
-/// A message with the circumstances in which it came in.
+/// Message with its ingress, as expressions read it.
 pub trait PacketView {
-    /// Appends the octets of `term` to `target`; false, with nothing appended, when the message has
-    /// no such thing.
+    /// Appends the bytes of `term` to `target`; returns false, with nothing appended, when the
+    /// message has no such term.
     fn read(&self, term: &Term, target: &mut Vec<u8>) -> bool;
 
-    /// Whether the message is one of BOOTP.
+    /// Returns true if the message is a BOOTP message.
     fn is_bootp(&self) -> bool {
         false
     }
 
-    /// Whether what a relay agent said before counts as said of the message (Kea's
+    /// Returns true if relay agent information of an earlier message counts for this one (Kea's
     /// `stash-agent-options`).
     fn has_stashed_information(&self) -> bool {
         false
     }
 
-    /// Appends the text of the `nth` vendor class, counted from 0, that the client gives: what makes
-    /// a class `VENDOR_CLASS_<text>`. False, with nothing appended, when there are not as many.
+    /// Appends the text of the `nth` vendor class, counted from 0, that the client sent: the text
+    /// of a class `VENDOR_CLASS_<text>`. Returns false, with nothing appended, when there are not
+    /// as many.
     fn vendor_class(&self, nth: usize, target: &mut Vec<u8>) -> bool;
 }

@@ -1,4 +1,4 @@
-//! Running compiled expressions over one message.
+//! Execution of compiled expressions over one message.
 
 use dhcp_config::expression::Conversion;
 
@@ -6,25 +6,26 @@ use super::program::{Make, Program, Span, Test, TextId};
 use super::texts::{self, Fault};
 use super::{ClassSet, PacketView};
 
-/// Most octets that the texts of one message may have together: far more than any datagram gives
-/// without expressions made to repeat it.
+/// Largest total length of the texts of one message, in bytes: far more than any datagram yields,
+/// except with expressions made to repeat its texts.
 const OCTETS_MAX: usize = 1 << 24;
 
-/// What is known of the message at hand: each of its options is read once, each text made once. One
-/// for each shard; it grows to what the configuration needs and then allocates nothing.
+/// Values already computed for the current message: each of its options is read once, each text
+/// made once. Each shard has one; it grows to the needs of the configuration and then allocates
+/// nothing.
 #[derive(Debug, Default)]
 pub struct Workspace {
-    /// Octets of terms and of texts made of them.
+    /// Bytes of terms and of texts made of them.
     octets: Vec<u8>,
-    /// Octets that are looked at once.
+    /// Bytes that are read only once.
     passing: Vec<u8>,
-    /// Which entries of `texts` and `keys` belong to this message; never 0.
+    /// Mark of the entries of `texts` and `keys` that belong to this message; never 0.
     message: u32,
-    /// Where the program is that they belong to.
+    /// Address of the program that the entries belong to.
     program: usize,
     texts: Vec<KeptText>,
     keys: Vec<KeptKey>,
-    /// Classes to look at, one bit each.
+    /// Classes to test, one bit each.
     pub(super) candidates: Vec<u64>,
 }
 
@@ -40,7 +41,7 @@ struct KeptKey {
     found: Found,
 }
 
-/// What became of a text.
+/// Result of making a text.
 #[derive(Clone, Copy, Debug, Default)]
 enum Made {
     /// The message has no such term; its text is empty.
@@ -60,7 +61,7 @@ impl Made {
     }
 }
 
-/// What became of a key: one of its values, none of them, or a fault.
+/// Value of a key: one of its constants, none of them, or a fault.
 #[derive(Clone, Copy, Debug, Default)]
 enum Found {
     #[default]
@@ -70,7 +71,7 @@ enum Found {
 }
 
 impl Workspace {
-    /// Forgets the message before.
+    /// Discards the values of the previous message.
     pub(super) fn begin(&mut self, program: &Program) {
         self.octets.clear();
         self.program = core::ptr::from_ref(program).addr();
@@ -87,27 +88,26 @@ impl Workspace {
         self.keys.resize(keys, KeptKey::default());
     }
 
-    /// Goes on with the message, unless another program was run meanwhile.
+    /// Continues with the message, unless another program was run meanwhile.
     pub(super) fn go_on(&mut self, program: &Program) {
         if self.program != core::ptr::from_ref(program).addr() {
             self.begin(program);
         }
     }
 
-    /// The octets of a text.
+    /// Returns the bytes of a text.
     pub(super) fn octets<'o>(&'o self, program: &'o Program, span: Span) -> &'o [u8] {
         let all = if span.is_constant { &program.constants } else { &self.octets };
         &all[span.range()]
     }
 
-    /// The octets that `write` writes, which nobody needs afterwards; `None` when it says that
-    /// there are none.
+    /// Returns the bytes that `write` writes, for a single use; `None` when `write` returns false.
     pub(super) fn passing(&mut self, write: impl FnOnce(&mut Vec<u8>) -> bool) -> Option<&[u8]> {
         self.passing.clear();
         write(&mut self.passing).then_some(&*self.passing)
     }
 
-    /// Appends what `write` writes.
+    /// Appends the bytes that `write` writes.
     fn append(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Span {
         let start = self.octets.len();
         write(&mut self.octets);
@@ -116,7 +116,7 @@ impl Workspace {
     }
 }
 
-/// A program at work on a message.
+/// Program that runs on a message.
 pub(super) struct Run<'r, V> {
     pub(super) program: &'r Program,
     pub(super) view: &'r V,
@@ -125,7 +125,7 @@ pub(super) struct Run<'r, V> {
 }
 
 impl<V: PacketView> Run<'_, V> {
-    /// Whether a condition holds.
+    /// Returns true if a condition holds.
     pub(super) fn test(&mut self, test: &Test) -> Result<bool, Fault> {
         match test {
             Test::Constant(value) => Ok(*value),
@@ -148,7 +148,7 @@ impl<V: PacketView> Run<'_, V> {
         }
     }
 
-    /// `all`: whether all hold; else whether any does.
+    /// Returns true if all parts hold when `all` is true, else if any part does.
     fn chain(&mut self, parts: &[Test], is_strict: bool, all: bool) -> Result<bool, Fault> {
         let mut value = all;
         for part in parts {
@@ -162,7 +162,7 @@ impl<V: PacketView> Run<'_, V> {
         Ok(value)
     }
 
-    /// The number of a key's value; `None` when it is none of the constants.
+    /// Returns the number of a key's value; `None` when it is none of the constants.
     pub(super) fn key(&mut self, index: u32) -> Result<Option<u32>, Fault> {
         let kept = self.work.keys[index as usize];
         let found = if kept.message == self.work.message {
@@ -186,7 +186,7 @@ impl<V: PacketView> Run<'_, V> {
         }
     }
 
-    /// A text.
+    /// Returns a text, made now if it was not made before.
     pub(super) fn text(&mut self, id: TextId) -> Result<Span, Fault> {
         if let Make::Constant(span) = self.program.text(id).make {
             return Ok(span);
@@ -253,7 +253,7 @@ impl<V: PacketView> Run<'_, V> {
         }
     }
 
-    /// Whether `len` more octets are too many.
+    /// Returns an error if `len` more bytes would exceed [`OCTETS_MAX`].
     fn check_room(&self, len: usize) -> Result<(), Fault> {
         if self.work.octets.len() + len > OCTETS_MAX { Err(Fault) } else { Ok(()) }
     }
@@ -265,7 +265,7 @@ impl<V: PacketView> Run<'_, V> {
             let span = self.text(*part)?;
             self.check_room(whole.len as usize + span.len as usize)?;
             let octets = &mut self.work.octets;
-            // Making the part may have put something behind what there is of the whole.
+            // Making the part may have appended other bytes after the beginning of the whole.
             if !is_own || whole.range().end != octets.len() {
                 let start = octets.len() as u32;
                 Self::copy(octets, self.program, whole);

@@ -1,12 +1,13 @@
-//! All hosts that a message may meet: those of the configuration first, then those that were looked
-//! up elsewhere, as in Kea (`HostMgr`: the configuration file goes before databases).
+//! All hosts that can concern a message: those of the configuration first, then those that were
+//! looked up elsewhere, as in Kea (`HostMgr`: the configuration file goes before databases).
 
 use dhcp_config::IdentifierKind;
 
 use super::{Host, HostCache, HostIndex, HostTerms, Hosts, Reserving, Scope};
 
-/// The hosts of a configuration, and what is known of others. A look-up of what is not known yet
-/// finds nothing and is noted ([`Self::has_missed`]): nothing that was decided with it counts.
+/// Hosts of a configuration, and cached hosts from elsewhere. A look-up of a host that is not
+/// cached yet finds none and is recorded ([`Self::has_missed`]): the caller must discard all
+/// decisions that followed from it.
 #[derive(Debug)]
 pub struct HostBook<'b, F: Reserving> {
     configured: &'b Hosts<F, HostTerms<F>>,
@@ -22,37 +23,37 @@ impl<F: Reserving> Clone for HostBook<'_, F> {
 impl<F: Reserving> Copy for HostBook<'_, F> {}
 
 impl<'b, F: Reserving> HostBook<'b, F> {
-    /// The hosts of a configuration, and those that `cache` has when others are looked up at all.
+    /// Returns the hosts of a configuration, and those in `cache` when it has a source.
     #[must_use]
     pub fn new(configured: &'b Hosts<F, HostTerms<F>>, cache: &'b HostCache<F>) -> Self {
         Self { configured, found: cache.is_in_use().then_some(cache) }
     }
 
-    /// The hosts of a configuration alone.
+    /// Returns the hosts of a configuration alone.
     #[must_use]
     pub const fn configured(configured: &'b Hosts<F, HostTerms<F>>) -> Self {
         Self { configured, found: None }
     }
 
-    /// True when nothing is reserved for anyone.
+    /// Returns true if no host exists.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.configured.is_empty() && self.found.is_none()
     }
 
-    /// Whether there may be hosts outside of the configuration.
+    /// Returns true if there may be hosts outside of the configuration.
     #[must_use]
     pub const fn looks_up(&self) -> bool {
         self.found.is_some()
     }
 
-    /// Whether something was looked up for the message at hand that is not known yet.
+    /// Returns true if the current message needed a host that is not cached yet.
     #[must_use]
     pub fn has_missed(&self) -> bool {
         self.found.is_some_and(HostCache::has_missed)
     }
 
-    /// The host of a scope with this identifier.
+    /// Returns the host of a scope with this identifier.
     #[must_use]
     pub fn find(&self, scope: Scope, kind: IdentifierKind, octets: &[u8]) -> Option<HostIndex> {
         let is_possible = self.configured.kinds(scope).contains(kind);
@@ -60,7 +61,7 @@ impl<'b, F: Reserving> HostBook<'b, F> {
         configured.or_else(|| self.found?.find(scope, kind, octets))
     }
 
-    /// The host at `index`.
+    /// Returns the host at `index`.
     #[must_use]
     pub fn get(&self, index: HostIndex) -> Host<'b, F, HostTerms<F>> {
         match (index, self.found) {
@@ -69,13 +70,13 @@ impl<'b, F: Reserving> HostBook<'b, F> {
         }
     }
 
-    /// The terms of a client's host that counts, when it has any.
+    /// Returns the terms of a client's host that counts, when it has any.
     #[must_use]
     pub fn terms(&self, host: Option<HostIndex>) -> Option<&'b HostTerms<F>> {
         host.and_then(|host| self.get(host).terms)
     }
 
-    /// Whom a scope has an address or prefix reserved for.
+    /// Returns the hosts for which a scope reserves an address or prefix.
     pub fn owners_of(
         &self,
         scope: Scope,
@@ -85,7 +86,8 @@ impl<'b, F: Reserving> HostBook<'b, F> {
         self.configured.owners_of(scope, address).chain(found.into_iter().flatten())
     }
 
-    /// Whom a scope has an address or prefix reserved for; any of them where there are several.
+    /// Returns the host for which a scope reserves an address or prefix; any of them where there
+    /// are several.
     #[must_use]
     pub fn owner_of(&self, scope: Scope, address: F::Address) -> Option<HostIndex> {
         self.owners_of(scope, address).next()

@@ -1,4 +1,4 @@
-//! Filling the tables of hosts, once for each configuration.
+//! Builder of the tables of hosts, once for each configuration.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use foldhash::fast::FixedState;
 use super::table::{Aside, Group, Record, SHORT};
 use super::{HostIndex, Hosts, IdentifierKinds, Reserving, Scope};
 
-/// Hosts on their way into the tables.
+/// Builder that adds hosts to the tables.
 #[derive(Debug)]
 pub struct HostsBuilder<F: Reserving, T> {
     hosts: Hosts<F, T>,
@@ -17,7 +17,8 @@ pub struct HostsBuilder<F: Reserving, T> {
 }
 
 impl<F: Reserving, T> HostsBuilder<F, T> {
-    /// Without hosts, with room for `capacity` of them. `seed` makes the hashes unpredictable.
+    /// Returns a builder without hosts, with room for `capacity` of them. `seed` makes the hashes
+    /// unpredictable.
     #[must_use]
     pub fn new(seed: u64, capacity: usize) -> Self {
         let hosts = Hosts {
@@ -39,8 +40,8 @@ impl<F: Reserving, T> HostsBuilder<F, T> {
     ///
     /// # Panics
     ///
-    /// When the octets of all identifiers need more than 32 bits to count, or the identifier is
-    /// longer than 255 octets: the configuration is checked for that.
+    /// When the number of bytes of all identifiers needs more than 32 bits, or the identifier is
+    /// longer than 255 bytes: the check of the configuration excludes both.
     pub fn add(
         &mut self,
         scope: Scope,
@@ -61,7 +62,7 @@ impl<F: Reserving, T> HostsBuilder<F, T> {
             Some(place) => place.copy_from_slice(octets),
             None => hosts.octets.extend_from_slice(octets),
         }
-        // What is beyond a count that no message could carry is left out.
+        // Reservations beyond `u16::MAX`, which no message could carry, are left out.
         hosts.reserved.extend(F::reserved(configured).take(usize::from(u16::MAX)));
         let reserved_count = hosts.reserved.len() - aside.reserved_at as usize;
         let reserved = match reserved_count {
@@ -89,7 +90,7 @@ impl<F: Reserving, T> HostsBuilder<F, T> {
         self.kinds.entry(scope.number()).or_default().insert(identifier.kind);
     }
 
-    /// The tables.
+    /// Returns the tables.
     #[must_use]
     pub fn finish(self) -> Hosts<F, T> {
         let mut hosts = self.hosts;

@@ -1,9 +1,9 @@
-//! What a shard remembers of hosts that were looked up elsewhere: a bounded number of keys, for a
-//! short time each, also that a key leads to no host. Who is asked is a [`HostSource`].
+//! Cache of one shard for hosts that were looked up elsewhere: a bounded number of keys, for a
+//! short time each, also keys that lead to no host. A [`HostSource`] looks the hosts up.
 //!
-//! A message reads it while it is served; what it looks for and does not find is noted, and asked
-//! for with what all other messages of the batch look for. What is known is found without
-//! allocating.
+//! The shard reads the cache while it serves a message. The cache records keys that it does not
+//! have and requests them from the source together with those of all other messages of the batch.
+//! It finds known keys without allocating.
 
 use core::cell::{Cell, RefCell};
 use core::fmt::{self, Debug};
@@ -18,19 +18,19 @@ use super::{Host, HostIndex, HostKey, HostSource, HostTerms, ReservationOf, Rese
 use crate::classify::Classes;
 use crate::shard::HELD_CAPACITY;
 
-/// Keys that a cache has room for at least: more than held messages can wait for.
+/// Least number of keys that a cache has room for: more than held messages can wait for.
 pub const CACHE_KEYS_MIN: usize = 8 * HELD_CAPACITY as usize;
 
-/// How much is remembered, and for how long.
+/// Limits of a cache: number of keys, and lifetime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheLimits {
-    /// Keys, each with its hosts; at least [`CACHE_KEYS_MIN`].
+    /// Largest number of keys, each with its hosts; at least [`CACHE_KEYS_MIN`].
     pub keys_max: usize,
     /// Nanoseconds after which a key is looked up again.
     pub lifetime_ns: u64,
 }
 
-/// A key that is looked for.
+/// Key that is looked for.
 #[derive(Clone, Copy, Debug)]
 enum Wanted<'k, A> {
     Identifier(IdentifierKind, &'k [u8]),
@@ -70,12 +70,12 @@ impl<A: Copy + Eq + Hash> Wanted<'_, A> {
     }
 }
 
-/// What is known of a key.
+/// State of a key.
 #[derive(Clone, Copy, Debug)]
 enum State {
-    /// It is asked for in this batch.
+    /// The key is requested in this batch.
     Asked(u64),
-    /// It leads to the hosts of the entry, until then.
+    /// The key leads to the hosts of the entry, until `until_ns`.
     Known { until_ns: u64 },
 }
 
@@ -85,7 +85,7 @@ struct Entry<F: Reserving> {
     hosts: Vec<Remembered<F>>,
 }
 
-/// A host as the packet path reads it.
+/// Host as the packet path reads it.
 struct Remembered<F: Reserving> {
     scope: Scope,
     kind: IdentifierKind,
@@ -94,14 +94,15 @@ struct Remembered<F: Reserving> {
     terms: Option<HostTerms<F>>,
 }
 
-/// Position of a host: that of its key, and which of its hosts it is. Good for one message.
+/// Position of a host: that of its key's entry, and that of the host within it. It is valid for one
+/// message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FoundIndex {
     entry: u32,
     at: u32,
 }
 
-/// Hosts that were looked up. See the module.
+/// Cache of hosts that were looked up. See the module.
 pub struct HostCache<F: Reserving> {
     source: Option<Box<dyn HostSource<F>>>,
     limits: CacheLimits,
@@ -109,13 +110,13 @@ pub struct HostCache<F: Reserving> {
     hasher: FixedState,
     table: HashTable<u32>,
     entries: Vec<Entry<F>>,
-    /// Where room is looked for next.
+    /// Entry at which the next search for one to replace begins.
     hand: usize,
-    /// What the message at hand looked for in vain and nobody has asked for.
+    /// Keys that the current message missed and that are not requested yet.
     missed: RefCell<Vec<HostKey<F::Address>>>,
-    /// The newest batch with something that it looked for.
+    /// Newest batch with a key that the current message missed.
     awaited: Cell<u64>,
-    /// What the batch to come will ask for.
+    /// Keys that the next batch will request.
     wanted: Vec<HostKey<F::Address>>,
     next_batch: u64,
     answered: u64,
@@ -149,7 +150,7 @@ impl<F: Reserving> Default for HostCache<F> {
 }
 
 impl<F: Reserving> HostCache<F> {
-    /// A cache over `source`. `seed` makes the hashes unpredictable.
+    /// Returns a cache over `source`. `seed` makes the hashes unpredictable.
     #[must_use]
     pub fn new(source: Box<dyn HostSource<F>>, limits: CacheLimits, seed: u64) -> Self {
         Self {
@@ -160,25 +161,25 @@ impl<F: Reserving> HostCache<F> {
         }
     }
 
-    /// Whether anything is looked up at all.
+    /// Returns true if the cache has a source.
     #[must_use]
     pub const fn is_in_use(&self) -> bool {
         self.source.is_some()
     }
 
-    /// How many keys are remembered.
+    /// Returns the number of cached keys.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// True when nothing is remembered.
+    /// Returns true if the cache has no keys.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Forgets everything: what is remembered was compiled for another configuration.
+    /// Removes all keys: the cached hosts were compiled for another configuration.
     pub fn clear(&mut self) {
         self.table.clear();
         self.entries.clear();
@@ -192,25 +193,26 @@ impl<F: Reserving> HostCache<F> {
         self.awaited.set(0);
     }
 
-    /// Whether the message at hand looked for something that is not known.
+    /// Returns true if the current message looked for a key that is not known.
     #[must_use]
     pub fn has_missed(&self) -> bool {
         self.awaited.get() > 0 || !self.missed.borrow().is_empty()
     }
 
-    /// Whether the last question could not be answered.
+    /// Returns true if the source could not look up the last batch.
     #[must_use]
     pub const fn is_failing(&self) -> bool {
         self.is_failing
     }
 
-    /// The newest batch that was answered.
+    /// Returns the newest batch that the source has answered.
     #[must_use]
     pub const fn answered(&self) -> u64 {
         self.answered
     }
 
-    /// Asks for what the message at hand looked for in vain; the batch that it has to wait for.
+    /// Requests the keys that the current message missed; returns the batch that it has to wait
+    /// for.
     pub fn ask_for_missed(&mut self) -> u64 {
         let mut awaited = self.awaited.get();
         for key in core::mem::take(self.missed.get_mut()) {
@@ -226,7 +228,7 @@ impl<F: Reserving> HostCache<F> {
         awaited
     }
 
-    /// Hands over what is to be asked for. Ends a batch of messages.
+    /// Sends the requested keys to the source. Ends a batch of messages.
     pub fn submit(&mut self) {
         if let Some(source) = self.source.as_mut().filter(|_| !self.wanted.is_empty()) {
             let batch = source.ask(core::mem::take(&mut self.wanted));
@@ -235,14 +237,15 @@ impl<F: Reserving> HostCache<F> {
         }
     }
 
-    /// Takes what was answered; `classes` are those of the configuration in force.
+    /// Takes the answers of the source; `classes` are those of the configuration in force.
     pub fn take_answers(&mut self, now: Now, classes: &Classes) {
         let until_ns = now.mono_ns.saturating_add(self.limits.lifetime_ns).max(now.mono_ns + 1);
         while let Some(answer) = self.source.as_mut().and_then(|source| source.take()) {
             self.answered = answer.batch;
             self.is_failing = answer.is_failed;
             for (key, hosts) in answer.found {
-                // It is another question when a configuration came in between.
+                // The answer belongs to an earlier request when the configuration changed in
+                // between.
                 let Some(at) = self.position(Wanted::of(&key)) else { continue };
                 let entry = &mut self.entries[at];
                 if !matches!(entry.state, State::Asked(batch) if batch <= answer.batch) {
@@ -261,7 +264,7 @@ impl<F: Reserving> HostCache<F> {
         }
     }
 
-    /// The host of a scope with this identifier.
+    /// Returns the host of a scope with this identifier.
     pub(super) fn find(
         &self,
         scope: Scope,
@@ -274,7 +277,7 @@ impl<F: Reserving> HostCache<F> {
         Some(index(entry, at))
     }
 
-    /// Whom a scope has `address` reserved for.
+    /// Returns the hosts for which a scope reserves `address`.
     pub(super) fn owners_of(
         &self,
         scope: Scope,
@@ -291,7 +294,7 @@ impl<F: Reserving> HostCache<F> {
         })
     }
 
-    /// The host at `place`.
+    /// Returns the host at `place`.
     pub(super) fn get(&self, place: FoundIndex) -> Host<'_, F, HostTerms<F>> {
         let host = &self.entries[place.entry as usize].hosts[place.at as usize];
         Host {
@@ -303,7 +306,7 @@ impl<F: Reserving> HostCache<F> {
         }
     }
 
-    /// The entry of a key that is known; what is not is noted.
+    /// Returns the entry of a known key; records a key that is not known.
     fn look(&self, wanted: Wanted<'_, F::Address>) -> Option<usize> {
         let at = self.position(wanted);
         match at.map(|at| self.entries[at].state) {
@@ -319,8 +322,8 @@ impl<F: Reserving> HostCache<F> {
         self.table.find(wanted.hash(&self.hasher), is_it).map(|&at| at as usize)
     }
 
-    /// Makes an entry, in the place of an old one when there is no room; none when all that there
-    /// is has been asked for.
+    /// Adds an entry, or replaces an old one when the cache is full; adds none when all entries
+    /// are being requested.
     fn remember(&mut self, key: HostKey<F::Address>, state: State) {
         let hash = Wanted::of(&key).hash(&self.hasher);
         let entry = Entry { key, state, hosts: Vec::new() };
@@ -341,7 +344,7 @@ impl<F: Reserving> HostCache<F> {
         self.table.insert_unique(hash, at as u32, hash_of);
     }
 
-    /// A place whose key is not asked for, in turn.
+    /// Returns the next entry, in turn, whose key is not being requested.
     fn oldest(&mut self) -> Option<usize> {
         for _ in 0..self.entries.len() {
             let at = self.hand;

@@ -1,4 +1,4 @@
-//! The hosts that one client is: in the global scope and in the subnets of its link (Kea's
+//! Hosts of one client: in the global scope and in the subnets of its link (Kea's
 //! `reservations-global` and `reservations-in-subnet`, reference §5.5).
 
 use dhcp_config::{IdentifierKind, ReservationModes};
@@ -6,10 +6,10 @@ use dhcp_config::{IdentifierKind, ReservationModes};
 use super::{HostBook, HostIndex, Reserving, Scope};
 use crate::prefixes::SubnetIndex;
 
-/// Kinds of identifiers.
+/// Number of kinds of identifiers.
 pub(super) const KINDS: usize = 5;
 
-/// What a client may be told by, in the order in which hosts are looked up
+/// Identifiers of a client, in the order in which hosts are looked up
 /// (`host-reservation-identifiers`).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Identifiers<'i> {
@@ -17,7 +17,8 @@ pub struct Identifiers<'i> {
 }
 
 impl<'i> Identifiers<'i> {
-    /// Of `kinds` those that `octets` finds in the message. What is empty counts as not sent.
+    /// Returns the identifiers of `kinds` that `octets` finds in the message. Empty ones count as
+    /// not sent.
     pub fn new(
         kinds: &[IdentifierKind],
         octets: impl Fn(IdentifierKind) -> Option<&'i [u8]>,
@@ -29,17 +30,17 @@ impl<'i> Identifiers<'i> {
         Self { list: core::array::from_fn(|_| found.next()) }
     }
 
-    /// Kinds and octets.
+    /// Returns the kinds and bytes.
     pub fn iter(&self) -> impl Iterator<Item = (IdentifierKind, &'i [u8])> {
         self.list.iter().flatten().copied()
     }
 
-    /// The host of a scope that the first of these leads to that leads to any.
+    /// Returns the host of a scope that the first matching identifier leads to.
     pub fn find<F: Reserving>(&self, hosts: HostBook<'_, F>, scope: Scope) -> Option<HostIndex> {
         self.iter().find_map(|(kind, octets)| hosts.find(scope, kind, octets))
     }
 
-    /// The hosts of a scope that these lead to.
+    /// Returns the hosts of a scope that these identifiers lead to.
     pub fn find_all<'h, F: Reserving>(
         &'h self,
         hosts: HostBook<'h, F>,
@@ -48,25 +49,25 @@ impl<'i> Identifiers<'i> {
         self.iter().filter_map(move |(kind, octets)| hosts.find(scope, kind, octets))
     }
 
-    /// Whether any of these is the identifier of a host.
+    /// Returns true if any of these is the identifier of `host`.
     pub fn tell<F: Reserving>(&self, hosts: HostBook<'_, F>, host: HostIndex) -> bool {
         let host = hosts.get(host);
         self.iter().any(|told| told == (host.kind, host.identifier))
     }
 }
 
-/// A subnet that a client may be served from, as far as reservations are concerned.
+/// Subnet that a client may be served from, with the data that reservations need.
 #[derive(Clone, Copy, Debug)]
 pub struct HostSubnet {
-    /// Its position.
+    /// Position of the subnet.
     pub index: SubnetIndex,
-    /// Its `id`.
+    /// `id` of the subnet.
     pub id: u32,
-    /// Which reservations count in it.
+    /// Reservation modes of the subnet.
     pub modes: ReservationModes,
 }
 
-/// The hosts of one client. Reused from message to message.
+/// Hosts of one client. The value is reused from message to message.
 #[derive(Clone, Debug, Default)]
 pub struct ClientHosts {
     global: Option<HostIndex>,
@@ -74,13 +75,13 @@ pub struct ClientHosts {
 }
 
 impl ClientHosts {
-    /// Forgets the client before.
+    /// Removes the hosts of the previous client.
     pub fn clear(&mut self) {
         self.global = None;
         self.in_subnets.clear();
     }
 
-    /// Looks up the global host, before anything is known of the client's subnet
+    /// Looks up the global host, before the client's subnet is selected
     /// (`early-global-reservations-lookup`).
     pub fn find_global<F: Reserving>(
         &mut self,
@@ -121,31 +122,31 @@ impl ClientHosts {
         }
     }
 
-    /// Whether nothing is reserved for the client: it is UNKNOWN.
+    /// Returns true if the client has no host: it is UNKNOWN.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.global.is_none() && self.in_subnets.is_empty()
     }
 
-    /// The global host.
+    /// Returns the global host.
     #[must_use]
     pub const fn global(&self) -> Option<HostIndex> {
         self.global
     }
 
-    /// The host in a subnet.
+    /// Returns the host in a subnet.
     #[must_use]
     pub fn of(&self, subnet: SubnetIndex) -> Option<HostIndex> {
         self.in_subnets.iter().find(|(index, _)| *index == subnet).map(|&(_, host)| host)
     }
 
-    /// Subnets with the client's host in each, in the order of the look-up.
+    /// Returns the subnets with the client's host in each, in the order of the look-up.
     pub fn in_subnets(&self) -> impl Iterator<Item = (SubnetIndex, HostIndex)> + Clone {
         self.in_subnets.iter().copied()
     }
 
-    /// The host that counts for a client that is served from `subnet`: that of the subnet, else the
-    /// global one.
+    /// Returns the host that counts for a client that is served from `subnet`: that of the subnet,
+    /// else the global one.
     #[must_use]
     pub fn current(&self, subnet: SubnetIndex, modes: ReservationModes) -> Option<HostIndex> {
         let own = self.of(subnet).filter(|_| modes.in_subnet);

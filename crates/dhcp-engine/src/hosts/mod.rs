@@ -1,11 +1,11 @@
-//! The hosts that something is reserved for, found by identifier and by address with one hash
-//! look-up each (Kea's manual, "Host Reservations"; reference §5.5).
+//! Hosts with reservations, found by identifier and by address with one hash look-up each (Kea's
+//! manual, "Host Reservations"; reference §5.5).
 //!
-//! What few hosts have (options, classes, names) is a type `T` of the caller's. What a host means for
-//! allocation is the transaction's.
+//! Data that few hosts have (options, classes, names) is a type `T` of the caller. The transaction
+//! decides how a host affects allocation.
 //!
-//! Hosts that stand in databases are looked up elsewhere and remembered for a while ([`HostCache`]);
-//! a message sees both kinds through a [`HostBook`].
+//! Hosts in databases are looked up elsewhere and cached for a while ([`HostCache`]); a message
+//! sees both kinds through a [`HostBook`].
 
 mod book;
 mod build;
@@ -34,51 +34,51 @@ pub use trails::HostTrails;
 
 use crate::options::OptionCode;
 
-/// A family that things can be reserved of.
+/// Family that has reservations.
 pub trait Reserving: Family {
-    /// What one reservation of a host is kept as.
+    /// One reservation of a host in the tables.
     type Reserved: Copy + Debug + Send + Sync + 'static;
-    /// What the configuration says of a host.
+    /// Family-specific part of a host's configuration.
     type Configured: Debug + Send + Sync + 'static;
-    /// What reservations of different hosts must not share.
+    /// Part of an address that reservations of different hosts must not share.
     type Place: Copy + Eq + Hash;
-    /// The codes of its options.
+    /// Type of the family's option codes.
     type Code: OptionCode + Send + Sync + 'static;
-    /// What only this family's hosts have beside addresses; the default is nothing.
+    /// Data other than addresses that only this family's hosts have; the default is none.
     type Own: Clone + Debug + Default + PartialEq + Send + Sync + 'static;
 
-    /// Stands where nothing is reserved.
+    /// Placeholder for no reservation.
     const NOTHING: Self::Reserved;
 
-    /// What a host has that only this family's hosts have.
+    /// Returns the data that only this family's hosts have.
     fn own(configured: &Self::Configured) -> Self::Own;
 
-    /// A host's name as replies and leases have it.
+    /// Returns a host's name as replies and leases have it.
     fn hostname(configured: &HostName) -> HostName {
         configured.clone()
     }
 
-    /// The reservations of a host, in the order of the file.
+    /// Returns the reservations of a host, in the order of the file.
     fn reserved(configured: &Self::Configured) -> impl Iterator<Item = Self::Reserved>;
 
-    /// What is reserved, as it is leased.
+    /// Returns the reserved address or prefix in the form of a lease.
     fn address(reserved: Self::Reserved) -> Self::Address;
 
-    /// The place of an address.
+    /// Returns the place of an address.
     fn place(address: Self::Address) -> Self::Place;
 }
 
-/// Where a reservation stands.
+/// Scope of a reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scope {
-    /// At the top of the configuration.
+    /// The top of the configuration.
     Global,
-    /// In the subnet with this `id`.
+    /// The subnet with this `id`.
     Subnet(u32),
 }
 
 impl Scope {
-    /// Kea's number of a scope: that of the global one is 0, which no subnet has.
+    /// Returns Kea's number of a scope: that of the global one is 0, which no subnet has.
     const fn number(self) -> u32 {
         match self {
             Self::Global => 0,
@@ -87,16 +87,16 @@ impl Scope {
     }
 }
 
-/// A host's position.
+/// Position of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HostIndex {
-    /// In [`Hosts`].
+    /// Position in [`Hosts`].
     Configured(u32),
-    /// In a [`HostCache`].
+    /// Position in a [`HostCache`].
     Found(FoundIndex),
 }
 
-/// Kinds of identifiers.
+/// Set of kinds of identifiers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IdentifierKinds(u8);
 
@@ -105,19 +105,19 @@ impl IdentifierKinds {
         self.0 |= 1 << kind as u8;
     }
 
-    /// Whether `kind` is one of them.
+    /// Returns true if the set contains `kind`.
     #[must_use]
     pub const fn contains(self, kind: IdentifierKind) -> bool {
         self.0 & (1 << kind as u8) != 0
     }
 
-    /// True when there is none.
+    /// Returns true if the set is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Those of both.
+    /// Returns the kinds of both sets.
     #[must_use]
     pub const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -127,20 +127,20 @@ impl IdentifierKinds {
 /// One host.
 #[derive(Clone, Copy, Debug)]
 pub struct Host<'h, F: Reserving, T> {
-    /// Where its reservation stands.
+    /// Scope of the reservation.
     pub scope: Scope,
-    /// Its identifier's kind.
+    /// Kind of the identifier.
     pub kind: IdentifierKind,
-    /// Its identifier's octets.
+    /// Bytes of the identifier.
     pub identifier: &'h [u8],
-    /// What is reserved for it.
+    /// Reserved addresses or prefixes.
     pub reserved: &'h [F::Reserved],
-    /// What else it has; `None` for a host with addresses alone.
+    /// Other data of the host; `None` for a host with addresses alone.
     pub terms: Option<&'h T>,
 }
 
 impl<F: Reserving, T> Host<'_, F, T> {
-    /// What is reserved for it, as it is leased.
+    /// Returns the reserved addresses or prefixes in the form of leases.
     pub fn addresses(&self) -> impl Iterator<Item = F::Address> {
         self.reserved.iter().map(|&reserved| F::address(reserved))
     }

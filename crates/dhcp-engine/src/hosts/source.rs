@@ -1,4 +1,4 @@
-//! Where hosts are looked up that no configuration names, as a shard sees it.
+//! Source of hosts outside of the configuration, as a shard sees it.
 
 use core::fmt::Debug;
 use dhcp_lease::Family;
@@ -8,38 +8,38 @@ use dhcp_config::IdentifierKind;
 
 use super::{ReservationOf, Reserving, Scope};
 
-/// What hosts are looked up by, in all scopes at once.
+/// Key by which hosts are looked up, in all scopes at once.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HostKey<A> {
     /// An identifier.
     Identifier(IdentifierKind, Box<[u8]>),
-    /// Something reserved; of a prefix the first address alone counts.
+    /// A reserved address; of a prefix the first address alone counts.
     Address(A),
 }
 
-/// A host that was found.
+/// Host that a look-up found, with its scope.
 pub type FoundHost<F> = (Scope, Arc<ReservationOf<F>>);
 
-/// A key, and its hosts in the order of importance.
+/// Key, and its hosts in the order of precedence.
 pub type FoundByKey<F> = (HostKey<<F as Family>::Address>, Vec<FoundHost<F>>);
 
-/// The answer to one batch of keys.
+/// Answer to one batch of keys.
 #[derive(Clone, Debug)]
 pub struct HostAnswer<F: Reserving> {
-    /// The batch.
+    /// Number of the batch.
     pub batch: u64,
-    /// Nothing could be looked up: that no host was found says nothing.
+    /// True if the look-up failed: then the absence of a host means nothing.
     pub is_failed: bool,
-    /// All keys of the batch.
+    /// All keys of the batch with their hosts.
     pub found: Vec<FoundByKey<F>>,
 }
 
-/// Looks up hosts while the shard goes on.
+/// Source that looks up hosts while the shard continues.
 pub trait HostSource<F: Reserving>: Debug + Send {
-    /// Asks for `keys`; the number of the batch, the first one 1, and each one more than the one
-    /// before.
+    /// Requests `keys` and returns the number of the batch: 1 for the first, and each one more than
+    /// the one before.
     fn ask(&mut self, keys: Vec<HostKey<F::Address>>) -> u64;
 
-    /// Takes the next answer, if there is one. Batches are answered in their order.
+    /// Takes the next answer, if there is one. Answers come in the order of the batches.
     fn take(&mut self) -> Option<HostAnswer<F>>;
 }

@@ -1,9 +1,9 @@
-//! The hosts of a configuration, laid out for the packet path: whoever sends is found, or not, in
-//! one cache line of a table, and what is reserved for him in one more.
+//! Hosts of a configuration, laid out for the packet path: finding a client's host, or that it has
+//! none, reads one cache line of a table, and its reservation one more.
 //!
-//! The second is the host's record: its identifier, so that it is known to be the one, and its
-//! reservation. Long identifiers, further reservations and terms, which few hosts have, lie aside. A
-//! million hosts of DHCPv4 take 32 octets each for the record and about 12 in each of two tables.
+//! The second line has the host's record: its identifier, to verify the match, and its reservation.
+//! Long identifiers, further reservations and terms, which few hosts have, are in tables aside. A
+//! million hosts of DHCPv4 take 32 bytes each for the record and about 12 in each of two tables.
 
 use core::fmt::Debug;
 use core::hash::BuildHasher;
@@ -16,20 +16,20 @@ use foldhash::fast::FixedState;
 
 use super::{Host, HostIndex, IdentifierKinds, Reserving, Scope};
 
-/// Octets of an identifier that a record has room for.
+/// Number of bytes of an identifier that a record has room for.
 pub(super) const SHORT: usize = 16;
-/// Records that lie together, in one or two cache lines.
+/// Number of records in a group of one or two cache lines.
 const TOGETHER: usize = 2;
 
-/// What a host is found by, and what most have.
+/// Identifier and reservation of a host in the form that suits most hosts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record<R> {
-    /// The identifier, when it is short.
+    /// Identifier, when it is short.
     pub(super) octets: [u8; SHORT],
     pub(super) scope: u32,
-    /// One more than the position of what lies aside; 0 = nothing.
+    /// Position in `asides`, plus one; 0 = none.
     pub(super) aside: u32,
-    /// What is reserved, when it is one.
+    /// Reservation, when there is exactly one.
     pub(super) reserved: R,
     pub(super) reserved_count: u16,
     pub(super) octets_len: u8,
@@ -38,17 +38,17 @@ pub(super) struct Record<R> {
 
 const _: () = assert!(size_of::<Record<core::net::Ipv4Addr>>() == 32, "two records to a line");
 
-/// Records side by side.
+/// Neighboring records.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(super) struct Group<R>(pub(super) [Record<R>; TOGETHER]);
 
-/// Where the rest of a host is.
+/// Positions of the parts of a host that do not fit its record.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Aside {
     pub(super) octets_at: u32,
     pub(super) reserved_at: u32,
-    /// One more than the position of its terms; 0 = none.
+    /// Position of the host's terms, plus one; 0 = none.
     pub(super) terms: u32,
 }
 
@@ -63,11 +63,11 @@ pub struct Hosts<F: Reserving, T> {
     pub(super) terms: Vec<T>,
     pub(super) by_identifier: Buckets,
     pub(super) by_place: Buckets,
-    /// (scope, kinds of its hosts' identifiers), rising.
+    /// Scopes, each with the kinds of its hosts' identifiers, ascending.
     pub(super) kinds: Vec<(u32, IdentifierKinds)>,
 }
 
-/// Where a look-up of an identifier goes.
+/// Hash by which a look-up finds an identifier.
 #[derive(Clone, Copy, Debug)]
 pub struct HostTrail(u32);
 
@@ -84,26 +84,27 @@ impl<F: Reserving, T> Debug for Hosts<F, T> {
 }
 
 impl<F: Reserving, T> Hosts<F, T> {
-    /// How many hosts there are.
+    /// Returns the number of hosts.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// True when nothing is reserved for anyone.
+    /// Returns true if there are no hosts.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The kinds of identifiers that the hosts of a scope have: others need no look-up.
+    /// Returns the kinds of identifiers that the hosts of a scope have: other kinds need no
+    /// look-up.
     #[must_use]
     pub fn kinds(&self, scope: Scope) -> IdentifierKinds {
         let found = self.kinds.binary_search_by_key(&scope.number(), |&(scope, _)| scope);
         found.map_or_else(|_| IdentifierKinds::default(), |at| self.kinds[at].1)
     }
 
-    /// The host of a scope with this identifier.
+    /// Returns the host of a scope with this identifier.
     #[must_use]
     pub fn find(&self, scope: Scope, kind: IdentifierKind, octets: &[u8]) -> Option<HostIndex> {
         let HostTrail(tag) = self.trail(scope, kind, octets);
@@ -115,18 +116,18 @@ impl<F: Reserving, T> Hosts<F, T> {
         self.by_identifier.find(tag).find(is_it).map(HostIndex::Configured)
     }
 
-    /// Where [`Hosts::find`] will go.
+    /// Returns the hash that [`Hosts::find`] will look up.
     #[must_use]
     pub fn trail(&self, scope: Scope, kind: IdentifierKind, octets: &[u8]) -> HostTrail {
         HostTrail(self.hasher.hash_one((scope.number(), kind as u8, octets)) as u32)
     }
 
-    /// Brings near what a look-up reads first.
+    /// Prefetches the memory that a look-up reads first.
     pub fn expect(&self, HostTrail(tag): HostTrail, prefetch: Prefetch) {
         prefetch(self.by_identifier.address_of(tag));
     }
 
-    /// Brings near what it reads then.
+    /// Prefetches the record that a look-up reads second.
     pub fn expect_record(&self, HostTrail(tag): HostTrail, prefetch: Prefetch) {
         for index in self.by_identifier.find(tag) {
             let record = self.record(index);
@@ -134,18 +135,18 @@ impl<F: Reserving, T> Hosts<F, T> {
         }
     }
 
-    /// What the first host that lies there has reserved, if that is anything: who it is of is not
-    /// looked at.
+    /// Returns the first reserved address, if any, of the first host with this hash, without a
+    /// comparison of its identifier.
     pub(super) fn reserved_on(&self, HostTrail(tag): HostTrail) -> Option<F::Address> {
         let index = self.by_identifier.find(tag).next()?;
         self.reserved_of(self.record(index)).first().map(|&reserved| F::address(reserved))
     }
 
-    /// The host at `index`.
+    /// Returns the host at `index`.
     ///
     /// # Panics
     ///
-    /// When it is not the index of a host of these.
+    /// When `index` is not the index of a host of this table.
     #[must_use]
     pub fn get(&self, index: HostIndex) -> Host<'_, F, T> {
         let HostIndex::Configured(index) = index else {
@@ -167,9 +168,9 @@ impl<F: Reserving, T> Hosts<F, T> {
         }
     }
 
-    /// Whom a scope has an address or prefix reserved for: several where that is allowed
-    /// (`ip-reservations-unique`), in no order that means anything. Prefixes are compared by their
-    /// first address alone, as Kea does.
+    /// Returns the hosts for which a scope reserves an address or prefix: several where the
+    /// configuration permits that (`ip-reservations-unique`), in arbitrary order. Prefixes are
+    /// compared by their first address alone, as Kea does.
     pub fn owners_of(&self, scope: Scope, address: F::Address) -> impl Iterator<Item = HostIndex> {
         let (scope, place) = (scope.number(), F::place(address));
         self.by_place.find(self.place_tag(scope, place)).filter_map(move |index| {
@@ -181,14 +182,15 @@ impl<F: Reserving, T> Hosts<F, T> {
         })
     }
 
-    /// Whom a scope has an address or prefix reserved for; any of them where there are several.
+    /// Returns the host for which a scope reserves an address or prefix; any of them where there
+    /// are several.
     #[must_use]
     pub fn owner_of(&self, scope: Scope, address: F::Address) -> Option<HostIndex> {
         self.owners_of(scope, address).next()
     }
 
-    /// Everything reserved, with its scope: those of one host stand together, hosts in the order
-    /// in which they were added.
+    /// Returns all reserved addresses and prefixes, each with its scope: those of one host
+    /// together, hosts in the order in which they were added.
     pub fn reserved(&self) -> impl Iterator<Item = (Scope, F::Address)> {
         (0..self.len as u32).flat_map(|index| {
             let host = self.get(HostIndex::Configured(index));
@@ -231,7 +233,7 @@ impl<F: Reserving, T> Hosts<F, T> {
 }
 
 impl<R: Copy> Group<R> {
-    /// Adds a record behind `len` others.
+    /// Adds a record after `len` others.
     pub(super) fn push(groups: &mut Vec<Self>, len: usize, record: Record<R>) {
         match groups.get_mut(len / TOGETHER) {
             Some(group) => group.0[len % TOGETHER] = record,
@@ -239,7 +241,7 @@ impl<R: Copy> Group<R> {
         }
     }
 
-    /// Room for `count` records.
+    /// Returns room for `count` records.
     pub(super) fn room(count: usize) -> Vec<Self> {
         Vec::with_capacity(count.div_ceil(TOGETHER))
     }
@@ -255,7 +257,7 @@ mod tests {
     use super::*;
     use crate::hosts::HostsBuilder;
 
-    /// Tags are equal once in four thousand million times: here they are made so.
+    /// Two tags are equal once in four thousand million times; this test makes them equal.
     #[test]
     fn what_an_equal_tag_leads_to_is_not_believed() {
         use IdentifierKind::{Duid, HardwareAddress};

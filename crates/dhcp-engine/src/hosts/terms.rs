@@ -1,4 +1,4 @@
-//! What hosts have beside addresses, and the tables of all hosts of a configuration.
+//! Data of hosts apart from addresses, and the tables of all hosts of a configuration.
 
 use base::HostName;
 use dhcp_config::Reservation;
@@ -7,28 +7,29 @@ use super::{Hosts, HostsBuilder, Reserving, Scope};
 use crate::classify::{ClassIndex, Classes};
 use crate::options::ScopeOptions;
 
-/// Kea draws no numbers for its tables of hosts either; what clients send is only looked up.
+/// Fixed seed of the hashes. Kea uses no random numbers for its tables of hosts either; the server
+/// only looks up, and never inserts, identifiers that clients send.
 const SEED: u64 = 0x686f_7374_7321;
 
-/// What a host has beside addresses.
+/// Data of a host apart from addresses.
 #[derive(Clone, Debug)]
 pub struct HostTerms<F: Reserving> {
-    /// Its name; empty when none is set.
+    /// Name of the host; empty when none is set.
     pub hostname: HostName,
-    /// Its options.
+    /// Options of the host.
     pub options: ScopeOptions<F::Code>,
-    /// Classes that it belongs to.
+    /// Classes that the host belongs to.
     pub classes: Box<[ClassIndex]>,
-    /// What only this family's hosts have.
+    /// Data that only this family's hosts have.
     pub own: F::Own,
 }
 
-/// A reservation as family `F` is configured with it.
+/// Reservation in the form in which family `F` configures it.
 pub type ReservationOf<F> = Reservation<<F as Reserving>::Code, <F as Reserving>::Configured>;
 
 impl<F: Reserving> Hosts<F, HostTerms<F>> {
-    /// Compiles the reservations of all scopes. `classes` has been told of the tags of their
-    /// options.
+    /// Compiles the reservations of all scopes. The tags of their options were passed to
+    /// [`Classes::compile`] before.
     #[must_use]
     pub fn compile<'c>(
         scopes: impl Iterator<Item = (Scope, &'c [ReservationOf<F>])> + Clone,
@@ -50,7 +51,7 @@ impl<F: Reserving> Hosts<F, HostTerms<F>> {
 }
 
 impl<F: Reserving> HostTerms<F> {
-    /// The terms of a host; `None` when it has nothing but addresses.
+    /// Returns the terms of a host; `None` when it has only addresses.
     pub(super) fn of(reservation: &ReservationOf<F>, classes: &Classes) -> Option<Self> {
         let Reservation { hostname, options, client_classes, reserved, .. } = reservation;
         let own = F::own(reserved);

@@ -1,4 +1,5 @@
-//! Hosts that are about to be looked up, as far as a message tells before it is served.
+//! Look-ups of hosts that a message is about to make, as far as it reveals them before it is
+//! served.
 
 use base::Prefetch;
 use dhcp_config::ReservationModes;
@@ -7,15 +8,15 @@ use super::client::KINDS;
 use super::table::HostTrail;
 use super::{Hosts, Identifiers, Reserving, Scope};
 
-/// Where the first look-ups of a message go, by each of its identifiers. Hints: the message may
-/// belong to another subnet, and what they lead to may be another's.
+/// Hashes of a message's first look-ups, one for each of its identifiers. They are hints: the
+/// message may belong to another subnet, and a hash may match another client's host.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HostTrails {
     trails: [Option<HostTrail>; KINDS],
 }
 
 impl HostTrails {
-    /// Those of a message of a client in the subnet `id`, where reservations count as `modes` say.
+    /// Returns the hashes for a client in the subnet `id`, whose reservation modes are `modes`.
     pub fn new<F: Reserving, T>(
         hosts: &Hosts<F, T>,
         (id, modes): (u32, ReservationModes),
@@ -34,17 +35,17 @@ impl HostTrails {
         Self { trails: core::array::from_fn(|_| trails.next()) }
     }
 
-    /// Brings near what the look-ups read first.
+    /// Prefetches the memory that the look-ups read first.
     pub fn expect<F: Reserving, T>(&self, hosts: &Hosts<F, T>, prefetch: Prefetch) {
         self.trails.iter().flatten().for_each(|&trail| hosts.expect(trail, prefetch));
     }
 
-    /// Brings near what they read then.
+    /// Prefetches the records that the look-ups read second.
     pub fn expect_records<F: Reserving, T>(&self, hosts: &Hosts<F, T>, prefetch: Prefetch) {
         self.trails.iter().flatten().for_each(|&trail| hosts.expect_record(trail, prefetch));
     }
 
-    /// What is likely to be reserved for the client.
+    /// Returns the address that is probably reserved for the client.
     pub fn reserved<F: Reserving, T>(&self, hosts: &Hosts<F, T>) -> Option<F::Address> {
         self.trails.iter().flatten().find_map(|&trail| hosts.reserved_on(trail))
     }

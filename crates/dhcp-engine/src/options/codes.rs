@@ -3,11 +3,11 @@
 use core::fmt::Debug;
 use core::ops::{BitAnd, BitOrAssign, Not};
 
-/// The type of an option code: `u8` in DHCPv4, `u16` in DHCPv6.
+/// Type of an option code: `u8` in DHCPv4, `u16` in DHCPv6.
 pub trait OptionCode: Copy + Debug + Ord + Into<u16> + TryFrom<u16> {
-    /// The option that names vendor classes.
+    /// Code of the option that names vendor classes.
     const VENDOR_CLASS: u16;
-    /// The option that holds a vendor's sub-options.
+    /// Code of the option that holds a vendor's sub-options.
     const VENDOR_OPTIONS: u16;
 }
 
@@ -21,13 +21,13 @@ impl OptionCode for u16 {
     const VENDOR_OPTIONS: u16 = 17;
 }
 
-/// A set of codes below 256: every code of DHCPv4, and of DHCPv6 all that have a standard. Higher
-/// ones are never in it.
+/// Set of option codes below 256: every code of DHCPv4, and all codes of DHCPv6 that have a
+/// standard. Higher codes are never in the set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CodeSet([u64; 4]);
 
 impl CodeSet {
-    /// The set of `codes`, all of them below 256.
+    /// Returns the set of `codes`, all of them below 256.
     #[must_use]
     pub const fn of(codes: &[u16]) -> Self {
         let mut words = [0; 4];
@@ -39,26 +39,26 @@ impl CodeSet {
         Self(words)
     }
 
-    /// Whether no code is in the set.
+    /// Returns true if no code is in the set.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self == Self::default()
     }
 
-    /// Whether a code can be in such a set.
+    /// Returns true if `code` can be in a set.
     #[must_use]
     pub const fn can_hold(code: u16) -> bool {
         code < 256
     }
 
-    /// Puts a code in.
+    /// Adds a code to the set.
     pub const fn insert(&mut self, code: u16) {
         if Self::can_hold(code) {
             self.0[(code >> 6) as usize] |= 1 << (code & 63);
         }
     }
 
-    /// Takes a code out; whether it was in.
+    /// Removes a code from the set; returns true if the set contained it.
     pub const fn take(&mut self, code: u16) -> bool {
         let is_in = self.contains(code);
         if is_in {
@@ -67,13 +67,13 @@ impl CodeSet {
         is_in
     }
 
-    /// Whether a code is in the set.
+    /// Returns true if `code` is in the set.
     #[must_use]
     pub const fn contains(&self, code: u16) -> bool {
         Self::can_hold(code) && self.0[(code >> 6) as usize] & (1 << (code & 63)) != 0
     }
 
-    /// The codes, ascending.
+    /// Returns the codes, ascending.
     pub fn iter(self) -> impl Iterator<Item = u16> + Clone {
         (0..4_u16).zip(self.0).flat_map(|(word, mut bits)| {
             core::iter::from_fn(move || {

@@ -1,27 +1,27 @@
-//! The options of one space within one scope.
+//! Options of one space within one scope.
 
 use dhcp_config::OptionData;
 
 use super::codes::{CodeSet, OptionCode};
 use crate::classify::{ClassIndex, ClassSet};
 
-/// An option ready to be sent; `C` is the type of a code.
+/// Option ready to be sent; `C` is the type of a code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry<C> {
     /// Option code.
     pub code: C,
     /// Value.
     pub octets: Box<[u8]>,
-    /// Sent even when the client does not ask for it.
+    /// True if the server sends the option even when the client does not request it.
     pub is_always_sent: bool,
-    /// Never sent, whatever else says so.
+    /// True if the server never sends the option, whatever other scopes configure.
     pub is_never_sent: bool,
-    /// Class tags; for everyone when `None`.
+    /// Class tags; the option is for every client when `None`.
     tags: Option<Box<[ClassIndex]>>,
 }
 
 impl<C: Copy> Entry<C> {
-    /// The option as configured; `class` finds the class of a name.
+    /// Returns the option as configured; `class` finds the class of a name.
     pub fn new(option: &OptionData<C>, class: impl Fn(&str) -> Option<ClassIndex>) -> Self {
         let tags = || option.client_classes.iter().filter_map(|name| class(name)).collect();
         Self {
@@ -33,35 +33,35 @@ impl<C: Copy> Entry<C> {
         }
     }
 
-    /// The enterprise number that an option of a vendor begins with.
+    /// Returns the enterprise number that an option of a vendor begins with.
     pub(super) fn enterprise(&self) -> Option<u32> {
         self.octets.first_chunk().copied().map(u32::from_be_bytes)
     }
 
-    /// Whether a client of these classes may get it.
+    /// Returns true if a client of these classes may get the option.
     #[must_use]
     pub fn fits(&self, classes: &ClassSet) -> bool {
         self.tags.as_ref().is_none_or(|tags| tags.iter().any(|&tag| classes.contains(tag)))
     }
 }
 
-/// The options of one space within one scope, ascending by code; of one code those with class tags
-/// first.
+/// Options of one space within one scope, ascending by code; among entries of one code, those with
+/// class tags come first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CodeList<C> {
     entries: Box<[Entry<C>]>,
-    /// Codes that it has, below 256.
+    /// Codes in the list, below 256.
     pub(super) present: CodeSet,
-    /// Those of which an entry is sent unasked, whomever that entry is for.
+    /// Codes below 256 with an entry that is always sent, whichever clients that entry is for.
     pub(super) always: CodeSet,
-    /// Those of which an entry is never sent, likewise.
+    /// Codes below 256 with an entry that is never sent, whichever clients that entry is for.
     pub(super) never: CodeSet,
-    /// Position of the first code above.
+    /// Position of the first entry with a code of 256 or above.
     high_from: usize,
 }
 
 impl<C: OptionCode> CodeList<C> {
-    /// The list of these options.
+    /// Returns the list of these options.
     #[must_use]
     pub fn new(mut entries: Vec<Entry<C>>) -> Self {
         entries.sort_by_key(|entry| (entry.code, entry.tags.is_none()));
@@ -79,19 +79,19 @@ impl<C: OptionCode> CodeList<C> {
         }
     }
 
-    /// Whether there is nothing in it.
+    /// Returns true if the list is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Everything in it.
+    /// Returns all entries.
     #[must_use]
     pub fn entries(&self) -> &[Entry<C>] {
         &self.entries
     }
 
-    /// The entries of one code.
+    /// Returns the entries of one code.
     #[must_use]
     pub fn of(&self, code: C) -> &[Entry<C>] {
         let low = code.into();
@@ -103,7 +103,7 @@ impl<C: OptionCode> CodeList<C> {
         &rest[..rest.partition_point(|entry| entry.code == code)]
     }
 
-    /// The codes above those that a [`CodeSet`] holds, each once.
+    /// Returns the codes above those that a [`CodeSet`] holds, each once.
     pub(super) fn high_codes(&self) -> impl Iterator<Item = C> + '_ {
         self.entries[self.high_from..].chunk_by(|one, two| one.code == two.code).map(|c| c[0].code)
     }

@@ -1,10 +1,11 @@
-//! Configured options: what each scope sets, compiled, and the choice of what a reply carries.
+//! Configured options: the options that each scope sets, compiled, and the choice of the options
+//! that a reply carries.
 //!
 //! A scope is a host, pool, subnet, shared network, class or the global one. Each has a
 //! [`ScopeOptions`]; a reply is put together from those that concern its client, in order of
 //! precedence. `codes` has sets of codes, `list` the options of one space within one scope, `put`
-//! the choice, `vendor` what is told apart by enterprise number. Which scopes concern a client is the business of the family's reply. Kea reference
-//! §1.4; RFC 2132, RFC 9915 §21.
+//! the choice, `vendor` the options with an enterprise number. The code of each family's reply
+//! decides which scopes concern a client. Kea reference §1.4; RFC 2132, RFC 9915 §21.
 
 mod codes;
 mod list;
@@ -20,19 +21,19 @@ pub use vendor::{CABLE_LABS, CABLE_LABS_ORO, OptionWriter, VendorQuery, Vendors,
 
 use crate::classify::ClassIndex;
 
-/// What one scope sets.
+/// Options that one scope sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScopeOptions<C> {
     standard: CodeList<C>,
     /// Sub-options by enterprise number, ascending.
     vendors: Box<[(u32, CodeList<C>)]>,
-    /// Whether it sets anything of a vendor.
+    /// True if the scope sets any option of a vendor.
     has_vendor_options: bool,
 }
 
 impl<C: OptionCode> ScopeOptions<C> {
-    /// Compiles the options of one scope. `class` finds the class of a name; a class that nobody
-    /// can be in has none.
+    /// Compiles the options of one scope. `class` finds the class of a name; it returns `None` for
+    /// a class that no client can be in.
     pub fn compile(options: &[OptionData<C>], class: impl Fn(&str) -> Option<ClassIndex>) -> Self {
         let of_space = |space| {
             let inside = options.iter().filter(|option| option.space == space);
@@ -57,19 +58,19 @@ impl<C: OptionCode> ScopeOptions<C> {
         Self { has_vendor_options: has_vendor_options || !vendors.is_empty(), standard, vendors }
     }
 
-    /// Whether the scope sets nothing.
+    /// Returns true if the scope sets no option.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.standard.is_empty() && self.vendors.is_empty()
     }
 
-    /// The family's own options.
+    /// Returns the options of the family's own space.
     #[must_use]
     pub const fn standard(&self) -> &CodeList<C> {
         &self.standard
     }
 
-    /// Sub-options of a vendor.
+    /// Returns the sub-options of a vendor.
     #[must_use]
     pub fn vendor(&self, enterprise: u32) -> Option<&CodeList<C>> {
         let at = self.vendors.binary_search_by_key(&enterprise, |(number, _)| *number).ok()?;

@@ -1,33 +1,35 @@
-//! The choice of options for one client from the lists of the scopes that concern it.
+//! Choice of options for one client from the lists of the scopes that concern it.
 //!
-//! The rules are Kea's: a code goes out once, from the first list with an entry for the client; a
-//! send flag counts for the code once any entry in any list has it, whomever that entry is for; and
-//! never-send wins.
+//! The rules are Kea's: a code is sent once, from the first list with an entry for the client; a
+//! send flag counts for the code once any entry in any list has it, whichever clients that entry is
+//! for; and never-send wins.
 
 use super::codes::{CodeSet, OptionCode};
 use super::list::{CodeList, Entry};
 use crate::classify::ClassSet;
 
-/// Which options a client is to have, if they are configured.
+/// Selection of the options that a client gets if they are configured.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'w, I> {
-    /// Codes that it asked for, in its order.
+    /// Codes that the client requested, in its order.
     pub asked: I,
-    /// Codes that go to everyone.
+    /// Codes that every client gets.
     pub unasked: CodeSet,
-    /// Codes that are written otherwise: none of these.
+    /// Codes that other code writes; [`put`] writes none of them.
     pub withheld: CodeSet,
     /// The client's classes.
     pub classes: &'w ClassSet,
 }
 
-/// Lists that have options, beyond which those of all scopes are looked through for each code.
+/// Largest number of non-empty lists that [`put`] remembers; with more, it searches the lists of
+/// all scopes for each code.
 const FILLED_MAX: usize = 8;
 
-/// Gives what the client is to have to `write`, each code once, those asked for first. `lists` are
-/// begun anew a few times; they come in order of precedence.
+/// Passes the options of the client to `write`, each code once, requested codes first. `lists`
+/// returns the lists in order of precedence; `put` calls it several times.
 ///
-/// The work is bounded by the codes asked for and, for each that is configured, the lists.
+/// The work is bounded by the number of requested codes and, for each that is configured, the
+/// number of lists.
 pub fn put<'l, C, I, L>(
     lists: impl Fn() -> L,
     wanted: &Wanted<'_, I>,
@@ -39,7 +41,7 @@ pub fn put<'l, C, I, L>(
 {
     let [mut present, mut always, mut never] = [CodeSet::default(); 3];
     let mut has_high = false;
-    // Most scopes set nothing, and there are as many as the client has classes.
+    // Most scopes set no option, and there are as many as the client has classes.
     let (mut filled, mut filled_count) = ([None; FILLED_MAX], 0);
     for list in lists().filter(|list| !list.is_empty()) {
         if let Some(slot) = filled.get_mut(filled_count) {
@@ -82,7 +84,7 @@ pub fn put<'l, C, I, L>(
     }
 }
 
-/// The entry that [`put`] writes of one code, if it does.
+/// Returns the entry that [`put`] writes of one code, if it writes one.
 pub fn sent<'l, C, I, L>(
     lists: impl Fn() -> L,
     wanted: &Wanted<'_, I>,
@@ -99,7 +101,7 @@ where
     first(lists(), code, wanted.classes)
 }
 
-/// Whether a code goes to the client, should it be configured for it.
+/// Returns true if the client gets the code when a scope configures it for the client.
 pub(super) fn is_wanted<'l, C, I, L>(lists: impl Fn() -> L, wanted: &Wanted<'_, I>, code: C) -> bool
 where
     C: OptionCode + 'l,
@@ -115,7 +117,7 @@ where
     !entries().any(|entry| entry.is_never_sent) && is_asked()
 }
 
-/// The entry of the first list that has one for these classes.
+/// Returns the entry of the first list that has one for these classes.
 fn first<'l, C: OptionCode + 'l>(
     lists: impl Iterator<Item = &'l CodeList<C>>,
     code: C,

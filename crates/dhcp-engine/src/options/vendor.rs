@@ -1,21 +1,22 @@
 //! Options of vendors: those that name vendor classes, and those that hold a vendor's sub-options.
 //!
-//! Replies may carry several of one code, told apart by enterprise number. The rules are Kea's.
-//! Sub-options go to clients that name their vendor, or beside a configured option that is sent:
-//! those that are always sent, and CableLabs' that the client asks for in sub-option 1. RFC 3925,
-//! RFC 9915 §21.16 and §21.17.
+//! Replies may carry several options of one code, each with its enterprise number. The rules are
+//! Kea's. Clients get sub-options if they name the vendor, or if a configured option of the vendor
+//! is sent, too: the sub-options that are always sent, and CableLabs' that the client requests in
+//! sub-option 1. RFC 3925, RFC 9915 §21.16 and §21.17.
 
 use super::ScopeOptions;
 use super::codes::{CodeSet, OptionCode};
 use super::list::Entry;
 use super::put::{Wanted, is_wanted, put};
 
-/// The vendor whose sub-option 1 lists codes of sub-options that the client asks for.
+/// Enterprise number of CableLabs, the vendor whose sub-option 1 lists codes of sub-options that
+/// the client requests.
 pub const CABLE_LABS: u32 = 4491;
-/// The sub-option that does.
+/// Code of CableLabs' sub-option that lists the requested codes.
 pub const CABLE_LABS_ORO: u16 = 1;
 
-/// Most vendors that one reply answers to. Further ones are left out.
+/// Most vendors whose options one reply carries. Further ones are left out.
 const VENDORS_MAX: usize = 16;
 
 /// Enterprise numbers, each once, ascending.
@@ -26,7 +27,7 @@ pub struct Vendors {
 }
 
 impl Vendors {
-    /// Adds a vendor if there is room.
+    /// Adds a vendor if there are fewer than 16 so far.
     pub fn insert(&mut self, enterprise: u32) {
         let numbers = &self.numbers[..self.count];
         if let Err(at) = numbers.binary_search(&enterprise)
@@ -38,23 +39,23 @@ impl Vendors {
         }
     }
 
-    /// The numbers.
+    /// Returns the enterprise numbers, ascending.
     #[must_use]
     pub fn numbers(&self) -> &[u32] {
         &self.numbers[..self.count]
     }
 }
 
-/// What a client says of vendors.
+/// Vendors that a client names, and the sub-options that it requests.
 #[derive(Clone, Copy, Debug)]
 pub struct VendorQuery<I> {
-    /// Those it names.
+    /// Vendors that the client names.
     pub vendors: Vendors,
-    /// Codes of CableLabs' sub-options that it asks for.
+    /// Codes of CableLabs' sub-options that the client requests.
     pub asked: I,
 }
 
-/// Takes what a reply carries.
+/// Writer of the options that a reply carries.
 pub trait OptionWriter<C> {
     /// Writes an option.
     fn option(&mut self, code: C, octets: &[u8]);
@@ -62,21 +63,21 @@ pub trait OptionWriter<C> {
     /// Begins an option of a vendor with these sub-options.
     fn begin_vendor(&mut self, enterprise: u32, sub_options: &[u8]);
 
-    /// Adds a sub-option to it.
+    /// Adds a sub-option to the vendor's option that was begun last.
     fn vendor_option(&mut self, code: C, octets: &[u8]);
 
-    /// Ends it.
+    /// Ends the vendor's option that was begun last.
     fn end_vendor(&mut self);
 
-    /// The value of a configured option behind its enterprise number: whether `code` is among the
-    /// sub-options, and the sub-options.
+    /// Returns true if `code` is among `sub_options`, the value of a configured option after its
+    /// enterprise number.
     fn has_sub_option(sub_options: &[u8], code: C) -> bool;
 
-    /// The sub-options in the value of a configured option with a vendor's.
+    /// Returns the sub-options in the value of a configured option with a vendor's sub-options.
     fn sub_options(octets: &[u8]) -> &[u8];
 }
 
-/// Writes everything configured that a client is to have. `scopes` come in order of precedence.
+/// Writes all configured options that a client is to get. `scopes` come in order of precedence.
 pub fn put_all<'l, C, I, L, J, W>(
     scopes: impl Fn() -> L,
     wanted: &Wanted<'_, I>,
@@ -112,7 +113,7 @@ pub fn put_all<'l, C, I, L, J, W>(
     }
 }
 
-/// Gives the configured options of one code that are sent to `take`, one of each enterprise.
+/// Passes the configured options of one code that are sent to `take`, one of each enterprise.
 fn each_enterprise<'l, C, I, L>(
     scopes: &impl Fn() -> L,
     wanted: &Wanted<'_, I>,
@@ -140,7 +141,8 @@ fn each_enterprise<'l, C, I, L>(
     }
 }
 
-/// Writes the option with the sub-options of one vendor, if there are any or it is configured.
+/// Writes the option with the sub-options of one vendor, if there are any sub-options or a scope
+/// configures the option.
 fn put_vendor<'l, C, I, L, J, W>(
     scopes: &impl Fn() -> L,
     wanted: &Wanted<'_, I>,
@@ -165,7 +167,7 @@ fn put_vendor<'l, C, I, L, J, W>(
         writer.begin_vendor(enterprise, sub_options);
     }
     let asked = (enterprise == CABLE_LABS).then_some(asked).into_iter().flatten();
-    // In the order of codes, not of the list.
+    // Sub-options go in the order of their codes, not of the client's list.
     let mut low = CodeSet::default();
     asked.clone().for_each(|code| low.insert(code.into()));
     let inner = Wanted {

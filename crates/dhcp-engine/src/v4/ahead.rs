@@ -1,5 +1,5 @@
-//! What is asked of memory for a message before it is served. All of it is a guess: classes, which
-//! may decide the subnet, are not looked at.
+//! Prefetch of the memory that a message will need, before it is served. The result is a guess: it
+//! does not consider classes, which may decide the subnet.
 
 use base::Prefetch;
 use dhcp_lease::v4::V4;
@@ -12,7 +12,7 @@ use crate::hosts::{HostTrails, Identifiers};
 use crate::prefixes::SubnetIndex;
 use crate::protocol::Ahead;
 
-/// See [`Protocol::expect`](crate::protocol::Protocol::expect).
+/// Prefetches for a message; see [`Protocol::expect`](crate::protocol::Protocol::expect).
 pub(super) fn expect<S: LeaseStore<V4>>(
     snapshot: &Snapshot,
     message: &Message<'_>,
@@ -43,7 +43,8 @@ pub(super) fn expect<S: LeaseStore<V4>>(
     Ahead { trails, pool }
 }
 
-/// The subnet that a message belongs to unless classes or names of interfaces say otherwise.
+/// Returns the subnet that a message belongs to unless classes or names of interfaces decide
+/// otherwise.
 fn likely_subnet(
     snapshot: &Snapshot,
     message: &Message<'_>,

@@ -1,4 +1,4 @@
-//! What reservations mean for allocation (Kea reference §5.5): the address that the client has a
+//! Effect of reservations on allocation (Kea reference §5.5): the address that the client has a
 //! claim to, and those that others have.
 
 use core::net::Ipv4Addr;
@@ -10,16 +10,16 @@ use crate::hosts::{HostIndex, Scope};
 use crate::links::PoolPlace;
 use crate::prefixes::SubnetIndex;
 
-/// Where an address is leased.
+/// Subnet and pool in which an address is leased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The subnet.
+    /// Subnet of the address.
     pub subnet: SubnetIndex,
-    /// Its pool; a reserved address may lie in none.
+    /// Pool of the address; a reserved address may lie in none.
     pub pool: Option<PoolIndex>,
 }
 
-/// An address that is reserved for the client.
+/// Address that is reserved for the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Claim {
     pub(super) address: Ipv4Addr,
@@ -27,14 +27,14 @@ pub(super) struct Claim {
 }
 
 impl Transaction<'_> {
-    /// Subnets of the client's link that serve it, beginning with `first`.
+    /// Returns the subnets of the client's link that serve it, beginning with `first`.
     pub(super) fn open_subnets(&self, first: SubnetIndex) -> impl Iterator<Item = SubnetIndex> {
         let snapshot = self.snapshot;
         let open = |subnet: &SubnetIndex| snapshot.admits(*subnet, &self.known.classes);
         snapshot.neighbors(first).iter().copied().filter(open)
     }
 
-    /// Addresses that the client may have a claim to, whatever lease it has.
+    /// Returns the addresses that the client may have a claim to, whatever lease it has.
     pub(super) fn possible_claims(&self) -> impl Iterator<Item = Ipv4Addr> {
         let hosts = &self.known.hosts;
         let found = hosts.in_subnets().map(|(_, host)| host).chain(hosts.global());
@@ -45,14 +45,14 @@ impl Transaction<'_> {
         self.hosts.get(host).addresses().next()
     }
 
-    /// The client's host in `subnet` itself, where such hosts count.
+    /// Returns the client's host in `subnet` itself, where such hosts count.
     fn own_host(&self, subnet: SubnetIndex) -> Option<HostIndex> {
         self.known.hosts.of(subnet).filter(|_| self.snapshot.subnet(subnet).modes.in_subnet)
     }
 
-    /// The address that the client has a claim to. Reservations of the subnet where it has a lease
-    /// go first, then those of the others in turn, where they have an address; otherwise the global
-    /// one counts where it fits.
+    /// Returns the address that the client has a claim to. Reservations of the subnet where it has
+    /// a lease go first, then those of the others in turn, where they have an address; otherwise
+    /// the global one counts where it fits.
     pub(super) fn claim(&self, facts: &Facts) -> Option<Claim> {
         let (snapshot, selected) = (self.snapshot, self.subnet?);
         if self.known.hosts.is_empty() {
@@ -78,8 +78,9 @@ impl Transaction<'_> {
         Some(self.claim_to(subnet, address))
     }
 
-    /// Returns what further reservations of the client hold in pools of its link: the first that its
-    /// identifiers lead to counts in a subnet, but the addresses of the others are no one else's.
+    /// Returns the addresses of further reservations of the client in pools of its link. In a
+    /// subnet, the first host that its identifiers lead to counts, but no other client may have the
+    /// addresses of the others.
     pub(super) fn further_reserved(&self) -> impl Iterator<Item = Ipv4Addr> {
         let found = self.known.hosts.in_subnets().flat_map(|(subnet, first)| {
             let scope = Scope::Subnet(self.snapshot.subnet(subnet).id);
@@ -95,7 +96,8 @@ impl Transaction<'_> {
         Claim { address, place: Place { subnet, pool } }
     }
 
-    /// The pool of the client's link that has `address`. Asked several times for the same one.
+    /// Returns the pool of the client's link that has `address`. The result is cached, since
+    /// callers repeat the same address.
     fn place_on_link(&self, address: Ipv4Addr) -> Option<PoolPlace> {
         if let Some((known, place)) = self.placed.get()
             && known == address
@@ -107,7 +109,7 @@ impl Transaction<'_> {
         place
     }
 
-    /// Where the client may be given `address` from a pool.
+    /// Returns the subnet and pool from which the client may get `address`.
     pub(super) fn pool_place(&self, address: Ipv4Addr) -> Option<Place> {
         let found = self.place_on_link(address)?;
         let is_admitted =
@@ -115,13 +117,13 @@ impl Transaction<'_> {
         is_admitted.then_some(Place { subnet: found.subnet, pool: Some(found.pool) })
     }
 
-    /// Whether any pool of the link has `address`, for this client or for others.
+    /// Returns true if any pool of the link has `address`, for this client or for others.
     pub(super) fn is_ours(&self, address: Ipv4Addr) -> bool {
         self.place_on_link(address).is_some()
     }
 
-    /// Whether `address` is reserved for others only. Where reservations lie outside of pools, what
-    /// is in a pool is nobody's.
+    /// Returns true if `address` is reserved for other clients only. Where reservations lie outside
+    /// of pools, addresses in pools count as not reserved.
     pub(super) fn is_for_others(&self, address: Ipv4Addr) -> bool {
         let hosts = self.hosts;
         if hosts.is_empty() {
@@ -138,15 +140,16 @@ impl Transaction<'_> {
         }
         let own = self.known.hosts.of(subnet).and_then(|host| self.reserved(host));
         if own == Some(address) {
-            // Whoever else may have it, too: nothing needs to be looked up.
+            // The client may have the address, whichever other hosts have it, too: no look-up is
+            // needed.
             return false;
         }
         let mut owners = hosts.owners_of(Scope::Subnet(terms.id), address).peekable();
         owners.peek().is_some() && !owners.any(|host| self.identifiers.tell(hosts, host))
     }
 
-    /// Addresses that a look-up has found to be reserved for the client: the lease table need not
-    /// know that anybody may have them.
+    /// Returns the addresses that a look-up has found to be reserved for the client. The lease
+    /// table may not know yet that clients may have them.
     pub(super) fn found_claims(&self) -> impl Iterator<Item = Ipv4Addr> {
         let is_found = |host: &HostIndex| matches!(host, HostIndex::Found(_));
         let in_subnets = self.known.hosts.in_subnets().filter_map(move |(subnet, host)| {
@@ -156,13 +159,13 @@ impl Transaction<'_> {
         });
         let global = self.known.hosts.global().filter(is_found);
         let global = global.and_then(|host| self.reserved(host));
-        // Kea protects only what is reserved in a subnet.
+        // Kea protects only addresses reserved in a subnet.
         let is_open = |&address: &Ipv4Addr| self.subnet.is_some() && !self.is_ours(address);
         in_subnets.chain(global.filter(is_open))
     }
 
-    /// Something of others that the client holds, or was about to be given: reservations are looked
-    /// up after an address was claimed.
+    /// Returns a slot reserved for others that the client holds, or was about to get: reservations
+    /// are looked up after an address was claimed.
     pub(super) fn stray(&self, facts: &Facts) -> Option<SlotView> {
         if !self.hosts.looks_up() {
             return None;
@@ -172,8 +175,8 @@ impl Transaction<'_> {
         stray.filter(|_| !self.hosts.has_missed())
     }
 
-    /// The subnet on the link of `near` that `address` belongs to: that of its pool, else the first
-    /// that contains it.
+    /// Returns the subnet on the link of `near` that `address` belongs to: that of its pool, else
+    /// the first that contains it.
     fn subnet_with(&self, near: SubnetIndex, address: Ipv4Addr) -> Option<SubnetIndex> {
         let snapshot = self.snapshot;
         let pooled = snapshot.place(near, address).map(|place| place.subnet);

@@ -1,6 +1,6 @@
-//! What to do, given the facts: pure functions from a transaction and its facts to a decision.
+//! Decisions, given the facts: pure functions from a transaction and its facts to a decision.
 //!
-//! RFC 2131 §4.3; where Kea deviates, reference §5.3 and §5.5 are followed.
+//! They follow RFC 2131 §4.3; where Kea deviates, they follow reference §5.3 and §5.5.
 
 use core::net::Ipv4Addr;
 
@@ -17,10 +17,10 @@ use super::transaction::Transaction;
 use crate::prefixes::SubnetIndex;
 use crate::repeat::remaining_s;
 
-/// What the facts lead to.
+/// Decision that the facts lead to.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Decision {
-    /// Reply; the epoch is that of the slot that was read.
+    /// Send this reply; the epoch is that of the slot that was read.
     Reply(Terms, u64),
     /// Change a slot and end the client's lease of another, then reply (or stay silent).
     Change {
@@ -29,15 +29,15 @@ pub(super) enum Decision {
         gives_up: Option<SlotView>,
         reply: Option<Terms>,
     },
-    /// A free address is needed to go on.
+    /// Fetch a free address first.
     NeedCandidate,
-    /// Run again after this epoch.
+    /// Run the message again after this epoch.
     Wait(u64),
-    /// Nothing to say, counted.
+    /// Send no reply, and count the reason.
     Drop(DropReason),
 }
 
-/// An [`Action`] that does not borrow the lease's texts yet.
+/// Form of an [`Action`] that does not borrow the lease's texts yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Proposed {
     Plain(Action<'static>),
@@ -65,8 +65,9 @@ impl Proposed {
         }
     }
 
-    /// Returns the identity that the slot is changed for. It lacks the client identifier in a subnet
-    /// where that does not count, so that the lease is stored without, as in Kea.
+    /// Returns the identity that the slot is changed for. It lacks the client identifier in a
+    /// subnet where client identifiers do not count, so that the lease is stored without one, as in
+    /// Kea.
     pub(super) fn identity<'m>(&self, transaction: &Transaction<'m>) -> Identity<'m> {
         let subnet = match self {
             Self::Plain(_) => None,
@@ -80,11 +81,11 @@ impl Proposed {
     }
 }
 
-/// A decision, and what else the facts say.
+/// Decision, with a reservation conflict that the facts show.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Decided {
     pub(super) decision: Decision,
-    /// The subnet of the reserved address that another client has in use.
+    /// Subnet of the reserved address that another client has in use.
     pub(super) conflict: Option<SubnetIndex>,
 }
 
@@ -109,8 +110,8 @@ pub(super) fn decide(transaction: &Transaction<'_>, now: Now, facts: &Facts) -> 
     Decided { decision, conflict }
 }
 
-/// The client's running lease on its link, which a reply may repeat: the name for it is made before
-/// anything is decided.
+/// Returns the client's running lease on its link, which a reply may repeat: the transaction makes
+/// the name for it before it decides anything.
 pub(super) fn running(
     transaction: &Transaction<'_>,
     now: Now,
@@ -127,7 +128,7 @@ pub(super) fn running(
     running.find_map(|slot| Some((slot.address, court.place(slot.address)?)))
 }
 
-/// A transaction before its facts.
+/// Transaction with its facts and its claim, over which the decisions are made.
 struct Court<'c, 'm> {
     transaction: &'c Transaction<'m>,
     now: Now,
@@ -136,10 +137,10 @@ struct Court<'c, 'm> {
 }
 
 impl Court<'_, '_> {
-    /// RFC 2131 §4.3.1: the client's current address, its previous one, the one it asks for, a new
-    /// one; before all of them, what is reserved for it.
+    /// Decides on a DISCOVER (RFC 2131 §4.3.1): offers the address reserved for the client, else
+    /// its current address, its previous one, the one it requests, or a new one.
     fn discover(&self, wish: Option<Ipv4Addr>) -> Decision {
-        // A candidate is only claimed when nothing else would do, and a claim must be used.
+        // A candidate is only claimed when no other address would do, and a claim must be used.
         if let Some(found) = self.candidate() {
             return self.offer(found);
         }
@@ -184,7 +185,8 @@ impl Court<'_, '_> {
             };
         }
         if is_running {
-            // The client's own running lease needs no hold; the offer says what a request will get.
+            // The client's own running lease needs no hold; the offer has the terms that a REQUEST
+            // would get.
             let remaining_s = self.repeatable_s(slot, place, terms.lifetime_s);
             let terms = remaining_s.map_or(terms, |remaining_s| terms.repeated(remaining_s));
             return Decision::Reply(terms, slot.row_epoch);
@@ -198,8 +200,8 @@ impl Court<'_, '_> {
         }
     }
 
-    /// A REQUEST for an address: what the client has, or what is free. Whatever else the client has
-    /// on this link is given up for it, as in Kea.
+    /// Decides on a REQUEST for an address: grants one that the client has or that is free. The
+    /// client's other lease on this link ends then, as in Kea.
     fn request(&self, address: Ipv4Addr) -> Decision {
         let slot = self.slot(address);
         let epoch = slot.map_or(0, |slot| slot.row_epoch);
@@ -222,7 +224,8 @@ impl Court<'_, '_> {
         if let Some(claimed) = claimed.and_then(|claim| self.slot(claim.address))
             && self.is_claimable(claimed)
         {
-            // What is reserved for the client is free again: it shall discover it.
+            // The address reserved for the client is free again: the NAK makes the client discover
+            // it.
             return nak(epoch.max(claimed.row_epoch));
         }
         match slot.and_then(|slot| Some((slot, self.place(address)?))) {
@@ -233,8 +236,8 @@ impl Court<'_, '_> {
         }
     }
 
-    /// A REQUEST that names no address at all: what is reserved for the client, what it has or was
-    /// offered, else a new one.
+    /// Decides on a REQUEST that names no address: grants the address reserved for the client, the
+    /// one that it has or was offered, else a new one.
     fn request_any(&self) -> Decision {
         if let Some(found) = self.candidate() {
             return self.lease(found);
@@ -246,7 +249,8 @@ impl Court<'_, '_> {
         found.map_or(Decision::NeedCandidate, |found| self.lease(found))
     }
 
-    /// INIT-REBOOT (RFC 2131 §4.3.2): silence towards strangers unless we are authoritative.
+    /// Decides on an INIT-REBOOT (RFC 2131 §4.3.2): stays silent towards unknown clients unless we
+    /// are authoritative.
     fn reboot(&self, address: Ipv4Addr) -> Decision {
         let transaction = self.transaction;
         let on_link = |address| {
@@ -286,7 +290,8 @@ impl Court<'_, '_> {
         }
     }
 
-    /// RELEASE and DECLINE: only the holder of a lease can give it up (RFC 2131 §4.3.3, §4.3.4).
+    /// Decides on RELEASE and DECLINE: only the holder of a lease can give it up (RFC 2131 §4.3.3,
+    /// §4.3.4).
     fn give_up(
         &self,
         address: Ipv4Addr,
@@ -318,24 +323,26 @@ impl Court<'_, '_> {
         }
     }
 
-    /// Returns whether the client can have `slot`, which is reserved for it. An offer to somebody
-    /// else does not bind: the client may have asked under another identifier.
+    /// Returns true if the client can have `slot`, which is reserved for it. An offer to another
+    /// client does not bind: the same client may have sent the DISCOVER under another identifier.
     fn is_claimable(&self, slot: SlotView) -> bool {
         slot.is_available(self.now) || slot.occupancy == Occupancy::Held
     }
 
-    /// The slot of an address that was asked for.
+    /// Returns the slot of an address that the transaction fetched by its address.
     fn slot(&self, address: Ipv4Addr) -> Option<SlotView> {
         self.facts.asked.iter().flatten().find(|slot| slot.address == address).copied()
     }
 
-    /// Where the client may have `address`: where it is reserved for it, or in a pool.
+    /// Returns the subnet and pool in which the client may have `address`: where it is reserved for
+    /// it, or in a pool.
     fn place(&self, address: Ipv4Addr) -> Option<Place> {
         let claimed = self.claim.filter(|claim| claim.address == address);
         claimed.map(|claim| claim.place).or_else(|| self.transaction.pool_place(address))
     }
 
-    /// The client's best slot on this link: a running lease, a hold, an ended lease, a memory.
+    /// Returns the client's best slot on this link: a running lease, a hold, an ended lease, or the
+    /// memory of one.
     fn own_slot(&self) -> Option<(SlotView, Place)> {
         let rank = |slot: &SlotView| match slot.occupancy {
             Occupancy::Leased if !slot.is_available(self.now) => 0,
@@ -351,7 +358,7 @@ impl Court<'_, '_> {
             .min_by_key(|(slot, _)| (rank(slot), slot.address))
     }
 
-    /// What a further reservation of the client holds, once nothing else is left.
+    /// Returns the address of a further reservation of the client, once no other address is left.
     fn further(&self) -> Option<(SlotView, Place)> {
         let transaction = self.transaction;
         let looks = transaction.wants_further_reserved();
@@ -364,14 +371,14 @@ impl Court<'_, '_> {
 
     fn candidate(&self) -> Option<(SlotView, Place)> {
         let slot = self.facts.candidate?;
-        // Those of the configuration are kept from being candidates.
+        // Addresses reserved in the configuration never become candidates.
         if self.transaction.hosts.looks_up() && self.transaction.is_for_others(slot.address) {
             return None;
         }
         Some((slot, self.transaction.pool_place(slot.address)?))
     }
 
-    /// The subnet of the reserved address, when another client has it in use.
+    /// Returns the subnet of the reserved address, when another client has the address in use.
     fn conflict(&self) -> Option<SubnetIndex> {
         let claim = self.claim?;
         let slot = self.slot(claim.address)?;
@@ -379,7 +386,7 @@ impl Court<'_, '_> {
         is_taken.then_some(claim.place.subnet)
     }
 
-    /// The client's running lease on this link other than `slot`: one client, one lease.
+    /// Returns the client's running lease on this link other than `slot`: one client, one lease.
     fn other_lease(&self, slot: SlotView) -> Option<SlotView> {
         let (snapshot, selected) = (self.transaction.snapshot, self.transaction.subnet?);
         let is_other = |mine: &&SlotView| {
@@ -391,8 +398,8 @@ impl Court<'_, '_> {
         self.facts.mine().find(is_other).copied()
     }
 
-    /// Seconds left, when the lease is young enough to be repeated instead of renewed and would be
-    /// written as it is (Kea reference §5.2).
+    /// Returns the seconds left, when the lease is young enough to be repeated instead of renewed
+    /// and a renewal would write it unchanged (Kea reference §5.2).
     fn repeatable_s(&self, slot: SlotView, place: Place, wanted_s: u32) -> Option<u32> {
         let subnet = self.transaction.snapshot.subnet(place.subnet);
         let user_context = self.transaction.user_context(place.subnet);
@@ -420,17 +427,18 @@ fn is_own(slot: SlotView) -> bool {
     slot.owner == Owner::Asking && slot.occupancy != Occupancy::Declined
 }
 
-/// Returns whether the slot stands for a row that the store has and cannot read: it may be the asking
-/// client's, so a fault of the store is no reason to refuse the client its lease. A lease that a client
-/// declined, for ever too, has the time of that.
+/// Returns true if the slot represents a row that the store has and cannot read: the row may be the
+/// requesting client's, so a fault of the store is no reason to refuse the client its lease. A
+/// lease that a client declined, even for an infinite time, has the time of the decline.
 fn is_unreadable(slot: SlotView) -> bool {
     slot.occupancy == Occupancy::Declined
         && slot.valid_lifetime_s == INFINITE_LIFETIME_S
         && slot.cltt_s == 0
 }
 
-/// Returns whether there is a lease in `slot`, running or past. What was only offered to a client, who may have
-/// chosen another server since, tells nothing of where it is (RFC 2131 §4.3.2).
+/// Returns true if `slot` has a lease, running or past. An offer does not count: the client may
+/// have chosen another server since, so the offer does not prove where the client is (RFC 2131
+/// §4.3.2).
 fn has_lease(slot: SlotView) -> bool {
     match slot.occupancy {
         Occupancy::Held => false,

@@ -1,4 +1,4 @@
-//! Where a reply goes (RFC 2131 §4.1, last paragraphs).
+//! Destination of a reply (RFC 2131 §4.1, last paragraphs).
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 
@@ -12,34 +12,35 @@ pub const SERVER_PORT: u16 = 67;
 /// UDP port of clients.
 pub const CLIENT_PORT: u16 = 68;
 
-/// Hardware type of Ethernet (RFC 1700), whose addresses have six octets.
+/// Hardware type of Ethernet (RFC 1700), whose addresses have six bytes.
 const ETHERNET: u8 = 1;
 
-/// Where a reply goes.
+/// Destination of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Destination {
-    /// To the relay, on the server port.
+    /// The relay, on the server port.
     Relay(SocketAddrV4),
-    /// To the client at an address that it already has.
+    /// The client at an address that it already has.
     Client(SocketAddrV4),
-    /// To the client at an address that it already has, past the relay agent that the message came
+    /// The client at an address that it already has, past the relay agent that the message came
     /// through: the hardware address of the message's frame is not the client's.
     PastRelay(SocketAddrV4),
-    /// To the client at the address that it is given with this reply. Nobody answers for that
-    /// address yet, so the frame must name the hardware address.
+    /// The client at the address that it gets with this reply. The client does not answer ARP for
+    /// that address yet, so the frame must have the client's hardware address.
     Hardware {
         /// The client's Ethernet address.
         mac: [u8; 6],
         /// `yiaddr` and the client port.
         address: SocketAddrV4,
     },
-    /// To all stations of the link that the message came over, on the client port.
+    /// All stations of the link that the message came over, on the client port.
     Broadcast,
 }
 
 impl Destination {
-    /// The relay if there is one; else all stations, when the reply is a NAK; else `ciaddr` (for an
-    /// INFORM without it, the address it came from); else what the broadcast flag says.
+    /// Returns the destination: the relay if there is one; else all stations, when the reply is a
+    /// NAK; else `ciaddr` (for an INFORM without it, the address it came from); else the one that
+    /// the broadcast flag selects.
     #[must_use]
     pub fn of(message: &Message<'_>, ingress: Ingress, terms: &Terms) -> Self {
         let (relay, client) = (message.giaddr(), message.ciaddr());
@@ -47,7 +48,7 @@ impl Destination {
         let is_inform = terms.kind == ReplyKind::InformAck;
         if !relay.is_unspecified() && (!is_inform || client.is_unspecified()) {
             let information = message.relay_agent_information();
-            // RFC 8357 §5.1: the relay agent listens where it asked from.
+            // RFC 8357 §5.1: the relay agent listens on the port that it sent from.
             let port = match information
                 .and_then(|value| relay::sub_option(value, relay::RELAY_SOURCE_PORT))
             {

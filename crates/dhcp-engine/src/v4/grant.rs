@@ -1,5 +1,5 @@
-//! What a client gets: the terms of its lease and the scopes that its reply speaks for, by its host,
-//! its classes and its place (reference §1.4, §5.8).
+//! Grant of a client: the terms of its lease and the scopes whose options its reply carries, by its
+//! host, its classes and its subnet and pool (reference §1.4, §5.8).
 
 use core::net::Ipv4Addr;
 
@@ -19,7 +19,7 @@ use crate::options::ScopeOptions;
 use crate::prefixes::SubnetIndex;
 
 impl<'m> Transaction<'m> {
-    /// Whether the client speaks BOOTP.
+    /// Returns true if the client speaks BOOTP.
     #[must_use]
     pub fn is_bootp(&self) -> bool {
         self.view.message.message_type().is_none()
@@ -32,14 +32,14 @@ impl<'m> Transaction<'m> {
         self.known.name.fit((place, address), reserved, terms);
     }
 
-    /// Parts of the client's lease that are left out since they would not fit.
+    /// Returns the omissions from the client's lease because of a size limit.
     pub(super) fn omissions(&self) -> Omissions {
         let mut omissions = self.known.omissions;
         self.known.name.note(&mut omissions);
         omissions
     }
 
-    /// What a lease in `subnet` keeps of the relay agent's words.
+    /// Returns the relay agent information that a lease in `subnet` stores.
     pub(super) fn user_context(&self, subnet: SubnetIndex) -> &str {
         let keeps = self.snapshot.subnet(subnet).stores_extended_info;
         if keeps { &self.known.user_context } else { "" }
@@ -51,14 +51,14 @@ impl<'m> Transaction<'m> {
         })
     }
 
-    /// What the client gets.
+    /// Returns the terms that the client gets.
     pub(super) fn terms(&self, now: Now, kind: ReplyKind, slot: SlotView, place: Place) -> Terms {
         let lifetime_s = self.lifetime_s(now, &slot, place.subnet);
         Terms { kind, address: slot.address, lifetime_s, place: Some(place), is_repeated: false }
     }
 
-    /// The lifetime in `subnet`: within the limits of the first class that has any, else of the
-    /// subnet; the shortest when the subnet is nearly full.
+    /// Returns the lifetime in `subnet`, in seconds: within the limits of the first class that has
+    /// any, else of the subnet; the shortest when the subnet is nearly full.
     fn lifetime_s(&self, now: Now, slot: &SlotView, subnet: SubnetIndex) -> u32 {
         if self.is_bootp() {
             return INFINITE_LIFETIME_S;
@@ -73,7 +73,8 @@ impl<'m> Transaction<'m> {
         lifetime::granted_s(limits, self.view.message.lease_time())
     }
 
-    /// Whether the pools of `subnet` that are for the client are as full as makes leases short.
+    /// Returns true if the pools of `subnet` that are open to the client are full enough that
+    /// leases are short.
     fn is_nearly_full(&self, slot: &SlotView, subnet: SubnetIndex) -> bool {
         let snapshot = self.snapshot;
         snapshot.subnet(subnet).adaptive_threshold.is_some_and(|threshold| {
@@ -85,21 +86,22 @@ impl<'m> Transaction<'m> {
         })
     }
 
-    /// How long an offer in `subnet` is a lease; `None` when it is none.
+    /// Returns the lifetime of the lease that an offer in `subnet` makes, in seconds; `None` when
+    /// an offer makes none.
     pub(super) fn offer_lifetime_s(&self, subnet: SubnetIndex) -> Option<u32> {
         let of_class = self.class_terms().find_map(|class| class.offer_lifetime_s);
         let of_subnet = self.snapshot.subnet(subnet).offer_lifetime_s;
         Some(of_class.unwrap_or(of_subnet)).filter(|&seconds| seconds > 0)
     }
 
-    /// What the client's classes say, in the order of assignment.
+    /// Returns the terms of the client's classes, in the order of assignment.
     pub(super) fn class_terms(&self) -> impl Iterator<Item = &'m ClassTerms> {
         let snapshot = self.snapshot;
         self.known.classes.iter().filter_map(|class| snapshot.class(class))
     }
 
-    /// The scopes whose options a reply may carry, in order of precedence: host, pool, subnet,
-    /// network, classes, the global one.
+    /// Returns the scopes whose options a reply may carry, in order of precedence: host, pool,
+    /// subnet, network, classes, the global one.
     pub(super) fn scopes(
         &self,
         subnet: SubnetIndex,
@@ -114,13 +116,14 @@ impl<'m> Transaction<'m> {
         near.into_iter().flatten().chain(classes).chain([&snapshot.options])
     }
 
-    /// What the client's host has that counts in `subnet`.
+    /// Returns the terms of the client's host that counts in `subnet`.
     pub(super) fn host_terms(&self, subnet: SubnetIndex) -> Option<&'m HostTerms<V4>> {
         let host = self.known.hosts.current(subnet, self.snapshot.subnet(subnet).modes);
         self.hosts.terms(host)
     }
 
-    /// Evaluates the classes that depend on where the reply puts the client, and names it there.
+    /// Evaluates the classes that depend on the subnet and pool of the reply, and makes the
+    /// client's name there.
     pub(super) fn settle(&mut self, reply: &Reply) {
         if let Some(subnet) = reply.subnet() {
             let pool = reply.terms.place.and_then(|place| place.pool);

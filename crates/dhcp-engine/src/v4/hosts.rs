@@ -1,4 +1,4 @@
-//! What DHCPv4's hosts have reserved: one address, and what boots them.
+//! Reservations of DHCPv4 hosts: one address, and boot fields.
 
 use core::net::Ipv4Addr;
 
@@ -8,7 +8,7 @@ use dhcp_lease::v4::V4;
 
 use crate::hosts::Reserving;
 
-/// What replies tell a host about booting, before what subnets and classes say.
+/// Boot fields of a host in replies, with precedence over those of subnets and classes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BootTerms {
     /// `siaddr`.

@@ -1,5 +1,5 @@
-//! What is known of a client before its leases are looked up: its classes and its hosts, in the
-//! order in which Kea finds them out (reference §2.2).
+//! Facts about a client before its leases are looked up: its classes and its hosts, in the order in
+//! which Kea determines them (reference §2.2).
 
 use dhcp_config::IdentifierKind;
 use dhcp_lease::identity::CLIENT_ID_MAX;
@@ -14,37 +14,37 @@ use crate::hosts::{ClientHosts, HostBook, HostIndex, HostSubnet, Identifiers};
 use crate::omission::Omissions;
 use crate::prefixes::SubnetIndex;
 
-/// Type of client identifiers that hold a DUID behind an IAID (RFC 4361 §6.1).
+/// Type of client identifiers that hold a DUID after an IAID (RFC 4361 §6.1).
 const DUID_TYPE: u8 = 255;
-/// Where the DUID begins in such a client identifier.
+/// Position of the DUID in such a client identifier.
 const DUID_AT: usize = 5;
 /// Type of the client identifiers that the flex-id hook makes.
 const FLEX_ID_TYPE: u8 = 0;
 
-/// What transactions need and need not keep.
+/// Scratch memory of transactions, which keep nothing of it for the next message.
 #[derive(Debug, Default)]
 pub struct Work {
-    /// What was fetched.
+    /// Fetched facts.
     pub facts: Facts,
-    /// What is known of the client.
+    /// Facts about the client.
     pub known: Known,
-    /// What the flex-id hook makes of the message.
+    /// Value of the flex-id hook's expression.
     pub flex: FlexId,
-    /// What the client's lease tells of its relay agent.
+    /// Relay agent information from the client's lease.
     pub stash: Stash,
 }
 
-/// The value of the flex-id hook's expression for the message at hand.
+/// Value of the flex-id hook's expression for the current message.
 #[derive(Debug, Default)]
 pub struct FlexId {
     workspace: Workspace,
     octets: Vec<u8>,
-    /// The client identifier that takes the place of the client's own; empty when none does.
+    /// Client identifier that replaces the client's own; empty when none does.
     client_id: Vec<u8>,
 }
 
 impl FlexId {
-    /// Makes the value anew.
+    /// Evaluates the expression for a message.
     pub(super) fn evaluate(
         &mut self,
         snapshot: &Snapshot,
@@ -57,7 +57,7 @@ impl FlexId {
         program.evaluate(view, classes, &mut self.workspace, &mut self.octets);
         if snapshot.flex_id_replaces_client_id && !self.octets.is_empty() {
             if snapshot.flex_id_is_like_a_duid {
-                // The octets behind the type are an IAID of 0.
+                // The bytes after the type are an IAID of 0.
                 let mut beginning = [0; DUID_AT];
                 beginning[0] = DUID_TYPE;
                 self.client_id.extend_from_slice(&beginning);
@@ -68,11 +68,11 @@ impl FlexId {
         }
     }
 
-    /// The client identifier in place of the client's own.
+    /// Returns the client identifier that replaces the client's own.
     ///
     /// # Errors
     ///
-    /// When it is longer than a lease keeps.
+    /// When it is longer than a lease can store.
     pub(super) fn client_id(&self) -> Result<Option<&[u8]>, DropReason> {
         match self.client_id.len() {
             0 => Ok(None),
@@ -82,26 +82,26 @@ impl FlexId {
     }
 }
 
-/// What is known of the client at hand. One for each shard; it grows to what the configuration needs
+/// Facts about the current client. Each shard has one; it grows to the needs of the configuration
 /// and then allocates nothing.
 #[derive(Debug, Default)]
 pub struct Known {
-    /// The classes that it is in.
+    /// Classes of the client.
     pub(super) classes: ClassSet,
     workspace: Workspace,
-    /// Its hosts.
+    /// Hosts of the client.
     pub(super) hosts: ClientHosts,
-    /// Pools that it may use, in order, when not all of them.
+    /// Pools that the client may use, in order, when it may not use all.
     pub(super) pools: Vec<PoolIndex>,
-    /// What its lease keeps under `store-extended-info`; empty when nothing.
+    /// User context that the client's lease stores under `store-extended-info`; empty when none.
     pub(super) user_context: String,
-    /// What it is called.
+    /// Name of the client.
     pub(super) name: ClientName,
-    /// Parts that its lease is left without, the name aside.
+    /// Omissions from the client's lease, apart from those of the name.
     pub(super) omissions: Omissions,
 }
 
-/// What tells the host that sent the message in `view`.
+/// Returns the identifiers by which the host of the message in `view` is looked up.
 pub(super) fn identifiers<'m>(
     snapshot: &Snapshot,
     view: &PacketView4<'m>,
@@ -114,7 +114,7 @@ pub(super) fn identifiers<'m>(
     })
 }
 
-/// What a message says that tells its host, by what is of this kind.
+/// Returns the identifier of this kind that a message has for host look-ups.
 pub(super) fn octets_of<'m>(
     kind: IdentifierKind,
     message: &'m Message<'_>,
@@ -130,17 +130,17 @@ pub(super) fn octets_of<'m>(
         IdentifierKind::CircuitId => {
             relay::sub_option(information()?, relay::CIRCUIT_ID)?.as_slice()
         }
-        // It is made by an expression.
+        // An expression makes this identifier.
         IdentifierKind::FlexId => None,
     }
 }
 
 impl Known {
-    /// Forgets the client before, and finds out the classes that need no host.
+    /// Discards the facts about the previous client, and determines the classes that need no host.
     ///
     /// # Errors
     ///
-    /// When they say that the message is to be dropped.
+    /// When the classes require that the message is dropped.
     pub(super) fn begin(
         &mut self,
         snapshot: &Snapshot,
@@ -159,7 +159,7 @@ impl Known {
     ///
     /// # Errors
     ///
-    /// When its classes say that the message is to be dropped.
+    /// When the host's classes require that the message is dropped.
     pub(super) fn find_early(
         &mut self,
         (snapshot, hosts): (&Snapshot, HostBook<'_, V4>),
@@ -178,12 +178,12 @@ impl Known {
         self.admit()
     }
 
-    /// Looks up the hosts of a client that `subnet` was selected for, and the classes that depend on
-    /// them.
+    /// Looks up the hosts of a client whose selected subnet is `subnet`, and evaluates the classes
+    /// that depend on them.
     ///
     /// # Errors
     ///
-    /// When they say that the message is to be dropped.
+    /// When the classes require that the message is dropped.
     pub(super) fn locate(
         &mut self,
         (snapshot, hosts): (&Snapshot, HostBook<'_, V4>),
@@ -196,7 +196,8 @@ impl Known {
             let modes = snapshot.subnet(subnet).modes;
             let current = self.hosts.current(subnet, modes);
             let global = self.hosts.global().filter(|_| modes.global);
-            // In a shared network the client may end up in another subnet, with another host.
+            // In a shared network, the client may get an address of another subnet, with another
+            // host.
             let is_due = (!snapshot.looks_up_hosts_early && has_classes(hosts, global))
                 || (!snapshot.subnet(subnet).is_in_network && has_classes(hosts, current));
             self.join((snapshot, hosts), view, current.filter(|_| is_due));
@@ -207,8 +208,8 @@ impl Known {
         self.admit()
     }
 
-    /// Goes on once the client's place is known: classes of the host there, and the additional ones
-    /// of pool, subnet and network.
+    /// Adds the classes that depend on the client's subnet and pool, once these are known: those of
+    /// the host there, and the additional ones of pool, subnet and network.
     pub(super) fn settle(
         &mut self,
         (snapshot, hosts): (&Snapshot, HostBook<'_, V4>),
@@ -250,8 +251,8 @@ impl Known {
                 HostSubnet { index, id: subnet.id, modes: subnet.modes }
             });
         let modes = snapshot.subnet(selected).modes;
-        // Where the selected subnet counts none, Kea does not look in the others of the network
-        // either, unlike in DHCPv6.
+        // If the selected subnet counts no reservations, Kea does not look in the others of the
+        // network either, unlike in DHCPv6.
         if !modes.in_subnet && !modes.global {
             return;
         }
@@ -259,7 +260,7 @@ impl Known {
         self.hosts.find(hosts, modes, open, identifiers, is_global_known);
     }
 
-    /// Puts the client in the classes of a host, and tests again what may depend on them.
+    /// Puts the client in the classes of a host, and repeats the tests that may depend on them.
     fn join(
         &mut self,
         (snapshot, hosts): (&Snapshot, HostBook<'_, V4>),

@@ -1,20 +1,21 @@
-//! How long leases last, and when clients renew them.
+//! Lifetimes of leases, and the times at which clients renew them.
 
 use dhcp_config::v4::Lifetime;
 
 use super::snapshot::Subnet;
 
-/// Seconds that a client gets within `limits` that asks for `wish` (option 51); 0 asks for nothing.
+/// Returns the lifetime within `limits`, in seconds, of a client that requests `wish` (option 51);
+/// 0 requests none.
 pub(super) fn granted_s(limits: &Lifetime, wish: Option<u32>) -> u32 {
     match wish {
         None | Some(0) => limits.default_s,
-        // Kea gives the upper limit precedence when an operator has them the wrong way round.
+        // Kea gives the upper limit precedence when an operator has swapped the limits.
         Some(wish) => wish.max(limits.min_s).min(limits.max_s),
     }
 }
 
-/// T1 and T2 (Kea reference §5.8): explicit ones when they are in order, else calculated ones when
-/// that is switched on.
+/// Returns T1 and T2 (Kea reference §5.8): explicit ones when they are in order, else calculated
+/// ones when the calculation is enabled.
 pub(super) fn timers_s(subnet: &Subnet, lifetime_s: u32) -> (Option<u32>, Option<u32>) {
     let part = |part: f64| (f64::from(lifetime_s) * part).round() as u32;
     let rebind_s = subnet

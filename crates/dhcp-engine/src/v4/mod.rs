@@ -35,33 +35,33 @@ pub use transaction::{Input, Outcome, Step, Transaction, drive};
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 
-/// A shard that speaks DHCPv4.
+/// Shard that speaks DHCPv4.
 pub type Shard<S> = crate::shard::Shard<V4, S>;
-/// The counters of such a shard.
+/// Counters of a DHCPv4 shard.
 pub type ShardCounters = crate::counters::ShardCounters<V4>;
 
-/// How a message came in.
+/// Ingress of a message: where it came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ingress {
-    /// Who sent the datagram: a relay, or a client, from 0.0.0.0 while it has no address.
+    /// Sender of the datagram: a relay, or a client, from 0.0.0.0 while it has no address.
     pub source: SocketAddrV4,
-    /// The server's own address that it was sent to, or that its interface has: the server
+    /// Server's own address that the message was sent to, or that its interface has: the server
     /// identifier of the replies.
     pub local: Ipv4Addr,
-    /// Index of the interface that it came through; 0 when unknown.
+    /// Index of the interface that the message came through; 0 when unknown.
     pub interface: u32,
-    /// Whether it was sent to 255.255.255.255 or to all stations of a network.
+    /// True if the message was sent to 255.255.255.255 or to all stations of a network.
     pub is_broadcast: bool,
-    /// Which of the driver's sockets it came through; the reply leaves through the same, or through
-    /// another one that reaches the destination over the same interface.
+    /// Number of the driver's socket that the message came through; the reply leaves through the
+    /// same, or through another one that reaches the destination over the same interface.
     pub door: u16,
     /// Hardware address that the frame came from, where the driver knows it: a client's, or that of
-    /// the router or relay agent that passed it on. A reply to an address goes there without ARP.
+    /// the router or relay agent that forwarded it. A reply to an address goes there without ARP.
     pub mac: Option<[u8; 6]>,
 }
 
 impl Ingress {
-    /// A datagram for one station, from `source`, which may be anywhere.
+    /// Returns the ingress of a unicast datagram from `source`, which may be anywhere.
     #[must_use]
     pub const fn routed(source: SocketAddrV4, local: Ipv4Addr) -> Self {
         Self { source, local, interface: 0, is_broadcast: false, door: 0, mac: None }

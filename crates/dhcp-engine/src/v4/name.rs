@@ -1,6 +1,6 @@
-//! The client's name: what its options 12 and 81 say of it, what it is told and what its lease keeps
-//! (RFC 4702; Kea reference §5.9). Updates of DNS are not done, so the answer to option 81 is always
-//! that nobody here does them.
+//! Name of a client: the content of its options 12 and 81, the name in the reply and the name in
+//! its lease (RFC 4702; Kea reference §5.9). The server does not update DNS, so the answer to
+//! option 81 is always that the server makes no updates.
 
 use core::net::{IpAddr, Ipv4Addr};
 
@@ -11,32 +11,32 @@ use super::claim::Place;
 use crate::client_name::{self, NameTerms};
 use crate::omission::{Omission, Omissions};
 
-/// The server decides otherwise than the client wants (RFC 4702 §2.1).
+/// Flag: the server decides otherwise than the client wants (RFC 4702 §2.1).
 const FLAG_O: u8 = 2;
-/// The name is made of labels.
+/// Flag: the name is encoded as labels.
 const FLAG_E: u8 = 4;
-/// The server makes no entry.
+/// Flag: the server makes no entry.
 const FLAG_N: u8 = 8;
 
-/// What the name of a client comes from.
+/// Source of a client's name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Given {
-    /// It gives none.
+    /// The client sends no name.
     #[default]
     Nothing,
-    /// What it gives is none.
+    /// The name that the client sends is invalid.
     Nonsense,
-    /// An empty one: it wants one.
+    /// The name is empty: the client wants one.
     Empty,
-    /// A host name (option 12), of one label or more.
+    /// The client sends a host name (option 12), of one label or more.
     HostName { is_partial: bool },
-    /// The labels of option 81, without the end of the name or with it.
+    /// The client sends the labels of option 81, without the end of the name or with it.
     Labels { is_partial: bool },
 }
 
-/// Name of a client after its characters were replaced.
+/// Client name after its characters were replaced.
 enum Cleaned {
-    /// Nothing is left of it, or what is left is no name.
+    /// The result is empty or no name.
     Lost,
     /// The root alone: the client wants a name.
     Root,
@@ -46,37 +46,38 @@ enum Cleaned {
     Whole,
 }
 
-/// What the answer to an option 81 repeats of it, and its flags.
+/// Fields of an option 81 that the answer repeats, and the answer's flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Answer {
     flags: u8,
     codes: [u8; 2],
 }
 
-/// The name of the client at hand. One for each shard; it grows to the longest and then allocates
+/// Name of the current client. Each shard has one; it grows to the longest and then allocates
 /// nothing.
 #[derive(Debug, Default)]
 pub(super) struct ClientName {
     given: Given,
-    /// The name that the client gives: a host name as it was sent, or labels in lower case, a dot
-    /// behind each.
+    /// Name that the client sends: a host name as it was sent, or labels in lower case, a dot after
+    /// each.
     raw: Vec<u8>,
-    /// The same name after its characters were replaced where the client was last named.
+    /// Name that the client sends, after its characters were replaced by the rules of the last
+    /// place.
     own: String,
-    /// What it is called where it was last asked for.
+    /// Name of the client in the last place.
     text: String,
     fqdn: Option<Answer>,
-    /// Whether the reply says anything about it.
+    /// True if the reply has an option for the name.
     is_answered: bool,
-    /// Whether it is one after its address.
+    /// True if the name is generated from the client's address.
     is_generated: bool,
-    /// The part that the name is left without.
+    /// Part that the name lacks.
     omission: Option<Omission>,
     fitted_to: Option<(Place, Ipv4Addr)>,
 }
 
 impl ClientName {
-    /// Forgets the client before, and reads what `message` says.
+    /// Discards the name of the previous client, and reads the name in `message`.
     pub(super) fn begin(&mut self, message: &Message<'_>) {
         self.raw.clear();
         self.text.clear();
@@ -111,12 +112,12 @@ impl ClientName {
     fn read_host_name(&mut self, message: &Message<'_>) -> Given {
         let Some(value) = message.host_name() else { return Given::Nothing };
         let is_blank = |octet: &u8| matches!(octet, b' ' | b'\t' | b'\n');
-        // Zeros at the end are no part of it, then blanks at both ends are not.
+        // Zeros at the end do not belong to the name; after that, blanks at both ends do not.
         let len = value.octets().enumerate().filter(|(_, octet)| *octet != 0).last();
         let len = len.map_or(0, |(at, _)| at + 1);
         let ends = value.octets().take(len).enumerate().filter(|(_, octet)| !is_blank(octet));
         let Some(first) = ends.clone().next().map(|(at, _)| at) else {
-            // Blanks are a name of nothing, zeros are no name.
+            // A value of blanks is an empty name, a value of zeros no name.
             return if len > 0 { Given::Nonsense } else { Given::Nothing };
         };
         let last = ends.last().map_or(first, |(at, _)| at);
@@ -128,11 +129,12 @@ impl ClientName {
             return Given::Empty;
         }
         self.raw.extend(trimmed());
-        // As in Kea its labels count as the client has sent them, whatever is replaced in it.
+        // As in Kea, the number of labels is that of the name as the client sent it, whatever is
+        // replaced in it.
         Given::HostName { is_partial: !has_several_labels(&self.raw) }
     }
 
-    /// Replaces what `terms` say in the name that the client gives.
+    /// Replaces characters in the name that the client sends, by the rules of `terms`.
     fn clean(&mut self, terms: &NameTerms) -> Cleaned {
         let own = &mut self.own;
         if let Given::Labels { is_partial } = self.given {
@@ -155,8 +157,9 @@ impl ClientName {
         }
     }
 
-    /// Makes the name that the client has with `address` in `place`, where `reserved` is reserved
-    /// for it: this, else its own, else one after its address when `terms` or the client want that.
+    /// Makes the name that the client has with `address` in `place`, where `reserved` is the name
+    /// reserved for it: this, else its own, else one generated from its address when `terms` or the
+    /// client require that.
     pub(super) fn fit(
         &mut self,
         (place, address): (Place, Ipv4Addr),
@@ -215,45 +218,47 @@ impl ClientName {
 
     fn end(&mut self, ends_in_dot: bool) {
         if self.text.is_empty() {
-            // There was no room for a generated name.
+            // A generated name did not fit.
         } else if ends_in_dot {
             client_name::end_in_dot(&mut self.text);
         } else if self.text.ends_with('.') {
-            // Some clients cannot do with it.
+            // Some clients cannot handle a final dot.
             self.text.pop();
         }
     }
 
-    /// Whether the name was made for `address` in `place`.
+    /// Returns true if the name was made for `address` in `place`.
     pub(super) fn is_fitted(&self, place: Place, address: Ipv4Addr) -> bool {
         self.fitted_to == Some((place, address))
     }
 
-    /// What the client is called where [`Self::fit`] was asked for last; empty when it has no name.
+    /// Returns the name of the client in the place of the last [`Self::fit`]; empty when it has
+    /// none.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
-    /// The same, as a lease has it that was written for it; `None` when a new one is to be written:
-    /// as in Kea a lease with a generated name is never repeated.
+    /// Returns the name as the client's lease stores it; `None` when a new row must be written: as
+    /// in Kea, a lease with a generated name is never repeated.
     pub(super) fn kept_text(&self) -> Option<&str> {
         (!self.is_generated).then_some(&self.text)
     }
 
-    /// Adds what the name goes without.
+    /// Adds the omission of the name to `omissions`.
     pub(super) const fn note(&self, omissions: &mut Omissions) {
         if let Some(omission) = self.omission {
             omissions.note(omission);
         }
     }
 
-    /// Octets of the option that tells the client, at most.
+    /// Returns the largest length of the name option in the reply, in bytes.
     pub(super) const fn len_max(&self) -> usize {
-        // Flags and two codes, and a length in front of the first label and behind the last.
+        // The option has flags and two codes, and a length before the first label and one after the
+        // last.
         self.text.len() + 5
     }
 
-    /// Writes the option that tells the client, if any does; its code.
+    /// Writes the name option of the reply, if there is one; returns its code.
     pub(super) fn put(&self, writer: &mut MessageWriter<'_>) -> Option<u8> {
         if !self.is_answered || self.text.is_empty() {
             return None;
@@ -285,7 +290,7 @@ impl ClientName {
     }
 }
 
-/// Returns whether a host name has a dot between labels. One after a backslash is part of its
+/// Returns true if a host name has a dot between labels. A dot after a backslash is part of its
 /// label.
 fn has_several_labels(name: &[u8]) -> bool {
     let mut is_escaped = false;

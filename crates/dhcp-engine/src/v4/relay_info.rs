@@ -1,12 +1,12 @@
-//! What the relay agent said of a client, as leases keep it under `store-extended-info` (Kea
-//! reference §5.10): a JSON text in the form and spelling of Kea's.
+//! Relay agent information about a client, as leases store it under `store-extended-info` (Kea
+//! reference §5.10): a JSON text in Kea's form and spelling.
 
 use dhcp_wire::v4::{Message, OptionValue, relay};
 
 use crate::hex::write_hex;
 
-/// Appends the user context of a lease that was given through a relay agent; nothing when that said
-/// nothing. Sub-options are ordered by code.
+/// Appends the user context of a lease that was given through a relay agent; nothing when the agent
+/// added no information. Sub-options are ordered by code.
 pub(super) fn write(message: &Message<'_>, target: &mut String) {
     if let Some(value) = message.relay_agent_information() {
         write_value(value, target);
@@ -28,7 +28,7 @@ fn write_value(value: OptionValue<'_>, target: &mut String) {
         target.push_str("0x");
     }
     let mut after = None;
-    // The few sub-options need no list of their own.
+    // The sub-options are few, so they need no list of their own.
     while let Some(code) = sub_options().map(|(code, _)| code).filter(|&c| Some(c) > after).min() {
         for (_, value) in sub_options().filter(|&(found, _)| found == code) {
             write_hex([code, value.len() as u8], target);

@@ -1,4 +1,4 @@
-//! Replies: what one says, and its octets.
+//! Replies: their content and their bytes.
 //!
 //! RFC 2131 §4.3.1 table 3 for the fields, RFC 2132 for the options, RFC 3046 §2.2 for echoing
 //! relay information, RFC 6842 for echoing the client identifier.
@@ -22,18 +22,20 @@ use crate::omission::{Omission, Omissions};
 use crate::options::{self, CodeSet, ScopeOptions, Wanted};
 use crate::prefixes::SubnetIndex;
 
-/// Shortest reply, octets of UDP payload: BOOTP's vend field filled up (RFC 1542 §2.1).
+/// Length of the shortest reply, in bytes of UDP payload: BOOTP's vend field filled up (RFC 1542
+/// §2.1).
 const REPLY_LEN_MIN: usize = 300;
-/// Largest message every client must take (RFC 2131 §2), octets of UDP payload without headers.
+/// Length of the largest message that every client must accept (RFC 2131 §2), in bytes of UDP
+/// payload without headers.
 const MESSAGE_LEN_MIN: usize = 548;
-/// Options that replies carry even when the client does not ask (Kea reference §1.4).
+/// Options that replies carry even when the client does not request them (Kea reference §1.4).
 const ALWAYS_SENT: CodeSet = CodeSet::of(&[
     option::ROUTER as u16,
     option::DOMAIN_NAME_SERVER as u16,
     option::DOMAIN_NAME as u16,
     option::SERVER_IDENTIFIER as u16,
 ]);
-/// Options that the transaction writes itself; a configured one of these codes is not added.
+/// Options that the transaction writes itself; configured ones with these codes are not added.
 const WRITTEN_BY_US: CodeSet = CodeSet::of(&[
     option::LEASE_TIME as u16,
     option::MESSAGE_TYPE as u16,
@@ -42,7 +44,7 @@ const WRITTEN_BY_US: CodeSet = CodeSet::of(&[
     option::SUBNET_SELECTION as u16,
 ]);
 
-/// Options that BOOTP clients do not get (RFC 1533 §9), beside those above.
+/// Options that BOOTP clients do not get (RFC 1533 §9), in addition to [`WRITTEN_BY_US`].
 const DHCP_ONLY: CodeSet = CodeSet::of(&[
     option::REQUESTED_IP_ADDRESS as u16,
     option::OPTION_OVERLOAD as u16,
@@ -54,9 +56,9 @@ const DHCP_ONLY: CodeSet = CodeSet::of(&[
     option::REBINDING_TIME as u16,
 ]);
 
-/// Octets of option 54.
+/// Length of option 54, in bytes.
 const SERVER_IDENTIFIER_LEN: usize = 6;
-/// Options that come first where not all fit: without them a client reaches nothing.
+/// Options that come first where not all fit: without them a client reaches no host.
 const MOST_IMPORTANT: [u8; 6] = [
     option::IPV6_ONLY_PREFERRED,
     option::SERVER_IDENTIFIER,
@@ -71,11 +73,11 @@ const MOST_IMPORTANT: [u8; 6] = [
 enum Fit {
     /// All options have to fit.
     All,
-    /// Those that do not fit are left out.
+    /// Options that do not fit are left out.
     Chosen,
 }
 
-/// The kinds of reply.
+/// Kind of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyKind {
     /// DHCPOFFER.
@@ -88,23 +90,23 @@ pub enum ReplyKind {
     Nak,
 }
 
-/// What is granted.
+/// Terms that a reply grants.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Terms {
     /// Kind of reply.
     pub kind: ReplyKind,
     /// `yiaddr`.
     pub address: Ipv4Addr,
-    /// Seconds granted.
+    /// Lifetime granted, in seconds.
     pub lifetime_s: u32,
     /// Pool and subnet of the address.
     pub place: Option<Place>,
-    /// Whether a lease is repeated instead of renewed, and this is what is left of it.
+    /// True if the lease is repeated instead of renewed, and `lifetime_s` is the rest of it.
     pub is_repeated: bool,
 }
 
 impl Terms {
-    /// The terms of a reply that grants no address.
+    /// Returns the terms of a reply that grants no address.
     #[must_use]
     pub const fn without_address(kind: ReplyKind) -> Self {
         Self {
@@ -116,41 +118,42 @@ impl Terms {
         }
     }
 
-    /// The same lease with `remaining_s` left of it.
+    /// Returns the terms of the same lease with `remaining_s` left of it.
     pub(super) const fn repeated(self, remaining_s: u32) -> Self {
         Self { lifetime_s: remaining_s, is_repeated: true, ..self }
     }
 }
 
-/// A decided reply.
+/// Decided reply.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reply {
-    /// What it grants.
+    /// Terms that the reply grants.
     pub terms: Terms,
     /// Subnet that the message was selected into, if any.
     pub selected: Option<SubnetIndex>,
-    /// Our identifier.
+    /// Server identifier.
     pub server_id: Ipv4Addr,
-    /// It may leave once this row epoch is settled; 0: at once.
+    /// Row epoch that must be settled before the reply may leave; 0: it may leave at once.
     pub gate_epoch: u64,
 }
 
 impl Reply {
-    /// The subnet whose terms it carries; a NAK has none.
+    /// Returns the subnet whose options the reply carries; a NAK has none.
     #[must_use]
     pub fn subnet(&self) -> Option<SubnetIndex> {
         let subnet = self.terms.place.map(|place| place.subnet).or(self.selected);
         subnet.filter(|_| self.terms.kind != ReplyKind::Nak)
     }
 
-    /// Writes the reply into `buffer` and gives its length. Where not all options fit the client's
-    /// maximum message size or the buffer, options are left out, the least important ones first; only
-    /// where not even those fit that every reply has, the client's maximum is exceeded, as Kea does.
+    /// Writes the reply into `buffer` and returns its length. Where not all options fit the
+    /// client's maximum message size or the buffer, options are left out, the least important ones
+    /// first; the reply exceeds the client's maximum only where even the options that every reply
+    /// has do not fit, as in Kea.
     ///
     /// # Errors
     ///
-    /// When those do not fit the buffer, and when a client that would do without IPv4 finds no word of
-    /// that in it.
+    /// When the options that every reply has do not fit the buffer, and when a client that would do
+    /// without IPv4 gets no option for that.
     pub fn emit(
         &self,
         transaction: &Transaction<'_>,
@@ -213,8 +216,8 @@ impl Reply {
         writer.finish(REPLY_LEN_MIN).map_err(|NoRoom| DropReason::ReplyTooLarge)
     }
 
-    /// Whether the reply looks like one to a relayed message: an INFORM is answered past the relay,
-    /// when the client says where it is.
+    /// Returns true if the reply has the form of one to a relayed message: the reply to an INFORM
+    /// goes past the relay when the client has named its address.
     fn is_relayed(&self, message: &Message<'_>) -> bool {
         self.terms.kind != ReplyKind::InformAck
             || (!message.giaddr().is_unspecified() && message.ciaddr().is_unspecified())
@@ -234,9 +237,9 @@ impl Reply {
         chaddr[..message.chaddr().len()].copy_from_slice(message.chaddr());
         let giaddr = if is_relayed { message.giaddr() } else { Ipv4Addr::UNSPECIFIED };
         let flags = match kind {
-            // RFC 2131 §4.3.2: the relay must broadcast a NAK, the client's address is wrong.
+            // RFC 2131 §4.3.2: the relay must broadcast a NAK, since the client's address is wrong.
             ReplyKind::Nak if !giaddr.is_unspecified() => BROADCAST_FLAG,
-            // The relay cannot tell where the client is.
+            // The relay cannot find out where the client is.
             ReplyKind::InformAck if !giaddr.is_unspecified() => message.flags() | BROADCAST_FLAG,
             _ => message.flags(),
         };
@@ -257,8 +260,8 @@ impl Reply {
         }
     }
 
-    /// Writes what the lease and the configuration say; the codes of the configured options that
-    /// were among it.
+    /// Writes the parameters of the lease and the configuration; returns the codes of the
+    /// configured options among them.
     fn put_parameters(
         &self,
         transaction: &Transaction<'_>,
@@ -291,8 +294,8 @@ impl Reply {
     }
 }
 
-/// Calls `visit` with each option that comes back as the client or its relay agent sent it, and with its
-/// code.
+/// Calls `visit` with each option that the reply returns as the client or its relay agent sent it,
+/// and with its code.
 #[inline]
 fn visit_echoes<'m>(
     transaction: &Transaction<'m>,
@@ -317,7 +320,7 @@ fn visit_echoes<'m>(
     }
 }
 
-/// Returns how many octets the option server identifier and the echoes take.
+/// Returns the length of the server identifier option and the echoes, in bytes.
 #[cold]
 fn reserved_len(transaction: &Transaction<'_>, is_relayed: bool) -> usize {
     let mut len = SERVER_IDENTIFIER_LEN;
@@ -325,8 +328,8 @@ fn reserved_len(transaction: &Transaction<'_>, is_relayed: bool) -> usize {
     len
 }
 
-/// Writes lease time, T1 and T2; adds those of the timers that are set to `withheld`. Configured options
-/// stand in for the others.
+/// Writes lease time, T1 and T2; adds the codes of the timers that are set to `withheld`.
+/// Configured options apply in place of the others.
 fn put_times(
     subnet: &Subnet,
     lifetime_s: u32,
@@ -345,7 +348,7 @@ fn put_times(
     }
 }
 
-/// The fields that tell a client how to boot.
+/// Header fields from which a client boots.
 struct Boot<'t> {
     next_server: Ipv4Addr,
     server_hostname: &'t [u8],
@@ -383,15 +386,17 @@ impl<'t> Boot<'t> {
     }
 }
 
-/// Octets that the client takes: option 57 counts IP and UDP headers as well (RFC 2132 §9.10).
+/// Returns the number of bytes that the client accepts: option 57 counts IP and UDP headers as well
+/// (RFC 2132 §9.10).
 fn room_for(message: &Message<'_>) -> usize {
     let asked = message.max_message_size().map_or(0, |size| usize::from(size).saturating_sub(28));
     asked.max(if message.max_message_size().is_some() { MESSAGE_LEN_MIN } else { usize::MAX })
 }
 
-/// Writes the configured options that the client asked for, and those that are always sent; returns
-/// their codes. The scopes come in order of precedence. Where not all fit, those without which a
-/// client is of little use come first, then those that it asked for, in its order.
+/// Writes the configured options that the client requested, and those that are always sent; returns
+/// their codes. The scopes come in order of precedence. Where not all options fit, those in
+/// [`MOST_IMPORTANT`] come first, without which a client is of little use, then those that it
+/// requested, in its order.
 fn put_configured<'l, L: Iterator<Item = &'l ScopeOptions<u8>>>(
     (message, fit): (&Message<'_>, Fit),
     scopes: impl Fn() -> L,

@@ -1,4 +1,5 @@
-//! What a message wants, told by its type and fields (RFC 2131 §4.3.2 table 4), and who sent it.
+//! Intent of a message, determined by its type and fields (RFC 2131 §4.3.2 table 4), and its
+//! sender.
 
 use core::net::Ipv4Addr;
 
@@ -7,10 +8,10 @@ use dhcp_wire::v4::{BOOT_REQUEST, Message, MessageType, relay};
 use super::{DropReason, Ingress, Snapshot};
 use crate::classify::PacketView4;
 
-/// What the client wants.
+/// Intent of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Intent {
-    /// DHCPDISCOVER; the address is a wish.
+    /// DHCPDISCOVER; the client would like this address.
     Discover(Option<Ipv4Addr>),
     /// DHCPREQUEST for this address, or for any.
     Request(Stage, Option<Ipv4Addr>),
@@ -24,24 +25,24 @@ pub enum Intent {
     Inform,
 }
 
-/// Where the sender of a DHCPREQUEST stands.
+/// State of the client that sent a DHCPREQUEST.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// SELECTING: it answers our offer. One that names no address at all counts as such, like a
-    /// BOOTP request.
+    /// SELECTING: the client answers our offer. A REQUEST that names no address at all counts as
+    /// such, like a BOOTP request.
     Selecting,
-    /// INIT-REBOOT: it has restarted and remembers an address.
+    /// INIT-REBOOT: the client has restarted and remembers an address.
     Rebooting,
     /// RENEWING or REBINDING.
     Renewing,
 }
 
 impl Intent {
-    /// What `message` wants of the server that it knows as `server_id`.
+    /// Returns the intent of `message`, sent to the server that the client knows as `server_id`.
     ///
     /// # Errors
     ///
-    /// Why the message is dropped.
+    /// The reason why the message is dropped.
     pub(super) fn of(
         snapshot: &Snapshot,
         message: &Message<'_>,
@@ -85,7 +86,7 @@ impl Intent {
         }
     }
 
-    /// The address that the message is about.
+    /// Returns the address that the message is about.
     pub(super) const fn address(self) -> Option<Ipv4Addr> {
         match self {
             Self::Discover(address) | Self::Request(_, address) => address,
@@ -102,13 +103,14 @@ fn named(address: Option<Ipv4Addr>) -> Option<Ipv4Addr> {
 fn stage(message: &Message<'_>, chosen: Option<Ipv4Addr>, current: Option<Ipv4Addr>) -> Stage {
     match (chosen, message.requested_address(), current) {
         (Some(_), ..) | (None, None, None) => Stage::Selecting,
-        // Kea tells a restarted client by option 50 alone, also when `ciaddr` is set.
+        // Kea recognizes a restarted client by option 50 alone, also when `ciaddr` is set.
         (None, Some(_), _) => Stage::Rebooting,
         (None, None, Some(_)) => Stage::Renewing,
     }
 }
 
-/// The client identifier. One in pieces is longer than 255 octets, more than a lease keeps.
+/// Returns the client identifier. One in pieces is longer than 255 bytes, more than a lease can
+/// store.
 pub(super) fn client_id<'m>(message: &Message<'m>) -> Result<Option<&'m [u8]>, DropReason> {
     match message.client_id().filter(|id| !id.is_empty()) {
         Some(id) => id.as_slice().map(Some).ok_or(DropReason::ClientIdTooLong),
@@ -116,14 +118,15 @@ pub(super) fn client_id<'m>(message: &Message<'m>) -> Result<Option<&'m [u8]>, D
     }
 }
 
-/// Our identifier towards this client: the override of the relay (RFC 5107), else our address.
+/// Returns our identifier towards this client: the override of the relay (RFC 5107), else our
+/// address.
 pub(super) fn server_identifier(view: &PacketView4<'_>) -> Ipv4Addr {
     view.relay_agent_information()
         .and_then(relay::server_identifier_override)
         .unwrap_or(view.ingress.local)
 }
 
-/// Whether there is an address that a reply with parameters alone can be sent to.
+/// Returns true if there is an address to which a reply with parameters alone can be sent.
 fn has_address(message: &Message<'_>, ingress: Ingress) -> bool {
     let addresses = [message.giaddr(), message.ciaddr(), *ingress.source.ip()];
     addresses.iter().any(|address| !address.is_unspecified())

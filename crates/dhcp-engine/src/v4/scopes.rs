@@ -1,4 +1,4 @@
-//! What classes, hosts and the operator's rules for pools say, compiled.
+//! Terms of classes, hosts and the operator's rules for pools, compiled.
 
 use core::net::Ipv4Addr;
 
@@ -13,16 +13,16 @@ use crate::options::ScopeOptions;
 use crate::prefixes::AddressBits;
 use crate::scope_terms::referred;
 
-/// What a class says.
+/// Terms of a class.
 #[derive(Debug)]
 pub struct ClassTerms {
-    /// Options of its members.
+    /// Options of the class's members.
     pub options: ScopeOptions<u8>,
-    /// Their lifetimes, before those of the subnet.
+    /// Lifetimes of the members, with precedence over those of the subnet.
     pub valid_lifetime: Option<Lifetime>,
-    /// How long their offers are leases, seconds.
+    /// Lifetime of the leases that offers to members make, in seconds.
     pub offer_lifetime_s: Option<u32>,
-    /// What boots them, before what the subnet says.
+    /// Boot fields of the members, with precedence over those of the subnet.
     pub boot: BootTerms,
 }
 
@@ -42,7 +42,7 @@ impl ClassTerms {
     }
 }
 
-/// The classes of `config`.
+/// Returns the classes of `config`.
 pub(super) fn classes_of(config: &Dhcp4) -> Classes {
     let of_networks =
         config.networks.iter().flat_map(|network| referred(&network.guards, &network.options));
@@ -63,14 +63,14 @@ pub(super) fn classes_of(config: &Dhcp4) -> Classes {
     Classes::compile(&config.client_classes, names)
 }
 
-/// What makes the flex-id hook's identifiers, when it is there.
+/// Returns the expression that makes the flex-id hook's identifiers, when the hook is active.
 pub(super) fn flex_id_of(config: &Dhcp4, classes: &Classes) -> Option<StringProgram> {
     let expression = config.flex_id.expression.as_ref();
     let is_active = config.hooks.contains(&Hook::FlexId);
     expression.filter(|_| is_active).map(|text| StringProgram::compile(text, classes))
 }
 
-/// The hosts of `config`.
+/// Returns the hosts of `config`.
 pub(super) fn hosts_of(config: &Dhcp4, classes: &Classes) -> Hosts<V4, HostTerms<V4>> {
     let in_subnets = config
         .subnets
@@ -80,8 +80,9 @@ pub(super) fn hosts_of(config: &Dhcp4, classes: &Classes) -> Hosts<V4, HostTerms
     Hosts::<V4, _>::compile(global.into_iter().chain(in_subnets), classes)
 }
 
-/// Addresses that nobody is given without asking for them: what is reserved for others to have, what
-/// the operator keeps out of use, and, so that they can be leased at all, those outside of pools.
+/// Returns the addresses that clients only get by naming them: those reserved for other clients,
+/// those that the operator keeps out of use, and reserved addresses outside of pools, so that they
+/// can be leased at all.
 pub(super) fn set_aside(config: &Dhcp4, specs: &[PoolSpec]) -> Vec<Ipv4Addr> {
     let mut found = Vec::new();
     for subnet in &config.subnets {
@@ -100,7 +101,7 @@ pub(super) fn set_aside(config: &Dhcp4, specs: &[PoolSpec]) -> Vec<Ipv4Addr> {
         }
     }
     if config.subnets.iter().any(|subnet| subnet.reservation_modes.global) {
-        // Kea protects only what is reserved in a subnet.
+        // Kea protects only addresses reserved in a subnet.
         let is_pooled = |address| specs.iter().any(|spec| spec.contains(address));
         let global = config.reservations.iter().filter_map(|host| host.reserved.address);
         found.extend(global.filter(|&address| !is_pooled(address)));
@@ -108,7 +109,7 @@ pub(super) fn set_aside(config: &Dhcp4, specs: &[PoolSpec]) -> Vec<Ipv4Addr> {
     found
 }
 
-/// The addresses that end in 0 or 255.
+/// Returns the addresses that end in 0 or 255.
 fn ends_of_24(first: u32, last: u32) -> impl Iterator<Item = Ipv4Addr> {
     let blocks = (first >> 8)..=(last >> 8);
     blocks

@@ -15,7 +15,7 @@ use crate::protocol::{Ahead, Desk, Emitted, Protocol, Served, names};
 use crate::reason::DropReason;
 use crate::statistic::{self, DropStatistic, Event};
 
-/// Message types that are counted by name; others together.
+/// Message types that are counted by name; others are counted together.
 const RECEIVED_TYPES: [MessageType; 9] = [
     MessageType::Discover,
     MessageType::Offer,
@@ -35,7 +35,7 @@ impl Protocol for V4 {
     type Destination = Destination;
     type Work = Work;
 
-    /// Payload of one frame of Ethernet: clients without an address take no fragments.
+    /// Payload of one Ethernet frame: clients without an address accept no fragments.
     const REPLY_LEN_MAX: usize = 1472;
     const RECEIVED: &'static [&'static str] =
         names!(RECEIVED_TYPES, RECEIVED_TYPES.len() + 1, "other");
@@ -158,7 +158,7 @@ impl Protocol for V4 {
             Outcome::Drop(reason) => return Served::Drop(reason),
         };
         if transaction.is_bootp() && reply.terms.kind == ReplyKind::Nak {
-            // BOOTP has no word for it.
+            // BOOTP has no refusal.
             return Served::Drop(DropReason::UnknownClient);
         }
         if let Some(place) = reply.terms.place.filter(|_| reply.terms.is_repeated) {

@@ -1,4 +1,4 @@
-//! The configuration as the packet path reads it: tables built once at load, never changed. A
+//! Configuration as the packet path reads it: tables built once at load, never changed. A
 //! transaction keeps the snapshot that it began with.
 
 use core::net::Ipv4Addr;
@@ -25,7 +25,7 @@ use crate::repeat::RepeatPolicy;
 use crate::scope_terms::ScopeTerms;
 use crate::subnet_keys::SubnetKeys;
 
-/// A compiled configuration.
+/// Compiled configuration.
 #[derive(Debug)]
 pub struct Snapshot {
     subnets: Vec<Subnet>,
@@ -38,64 +38,64 @@ pub struct Snapshot {
     pool_names: Vec<Option<Box<NameTerms>>>,
     pool_subnets: Vec<SubnetIndex>,
     networks: Vec<ScopeTerms<u8>>,
-    /// Whether any pool, subnet or network is for some clients only.
+    /// True if any pool, subnet or network is for some clients only.
     has_guards: bool,
-    /// Who is in which class.
+    /// Client classes.
     pub classes: Classes,
-    /// In the order of `client-classes`.
+    /// Terms of the classes, in the order of `client-classes`.
     class_terms: Vec<ClassTerms>,
-    /// For whom something is reserved.
+    /// Hosts with reservations.
     pub hosts: Hosts<V4, HostTerms<V4>>,
     /// Kinds of identifiers by which hosts are looked up, in order.
     pub host_identifiers: Vec<IdentifierKind>,
-    /// Whether hosts of the global scope are looked up before the subnet is selected.
+    /// True if hosts of the global scope are looked up before the subnet is selected.
     pub looks_up_hosts_early: bool,
-    /// What makes the flex-id hook's identifiers.
+    /// Expression that makes the flex-id hook's identifiers.
     pub flex_id: Option<StringProgram>,
-    /// Whether they take the place of client identifiers.
+    /// True if flex-id identifiers replace client identifiers.
     pub flex_id_replaces_client_id: bool,
-    /// Whether those look like ones that hold a DUID.
+    /// True if flex-id identifiers look like client identifiers that hold a DUID.
     pub flex_id_is_like_a_duid: bool,
-    /// Whether BOOTP clients are served.
+    /// True if BOOTP clients are served.
     pub serves_bootp: bool,
-    /// Options for everyone.
+    /// Options of the global scope.
     pub options: ScopeOptions<u8>,
-    /// Nanoseconds that an offer holds its address.
+    /// Time for which an offer holds its address, in nanoseconds.
     pub hold_ns: u64,
-    /// Seconds that a declined address stays out of use.
+    /// Time for which a declined address stays out of use, in seconds.
     pub decline_probation_s: u32,
-    /// Whether replies repeat the client identifier (RFC 6842).
+    /// True if replies repeat the client identifier (RFC 6842).
     pub echo_client_id: bool,
-    /// Whether clients that no subnet serves are refused.
+    /// True if clients that no subnet serves are refused.
     pub is_authoritative: bool,
-    /// Whether relay agents' link selection (RFC 3527) is not looked at.
+    /// True if relay agents' link selection (RFC 3527) is ignored.
     pub ignores_link_selection: bool,
-    /// How options are read that are not as defined.
+    /// Parsing of options that do not match their definitions.
     pub parsing: Parsing,
-    /// Whether clients that renew without their relay agent count as if it had sent them.
+    /// True if clients that renew without their relay agent count as if it had sent their messages.
     pub stashes_agent_options: bool,
-    /// Whether clients that chose another server are served like ours.
+    /// True if clients that chose another server are served like ours.
     ignores_server_id: bool,
     /// Server identifiers that the operator configured in any scope, ascending.
     server_ids: Vec<Ipv4Addr>,
-    /// Where allocation begins in shared networks.
+    /// Subnet at which allocation begins in shared networks.
     pub preference: Preference,
 }
 
-/// One subnet with everything that replies in it need.
+/// One subnet with all data that replies in it need.
 #[derive(Debug)]
 pub struct Subnet {
     /// `id` in the configuration.
     pub id: u32,
-    /// Whether it belongs to a shared network.
+    /// True if the subnet belongs to a shared network.
     pub is_in_network: bool,
-    /// Whether anything on its link is for some clients only.
+    /// True if any scope on the subnet's link is for some clients only.
     is_link_guarded: bool,
     /// Mask of the prefix.
     pub mask: Ipv4Addr,
     /// Lifetimes.
     pub valid_lifetime: Lifetime,
-    /// The part of its pools from which on leases are short; `None` when they never are.
+    /// Used part of the pools from which on leases are short; `None` when they never are.
     pub adaptive_threshold: Option<f64>,
     /// Explicit T1, seconds.
     pub renew_timer_s: Option<u32>,
@@ -103,35 +103,35 @@ pub struct Subnet {
     pub rebind_timer_s: Option<u32>,
     /// T1 and T2 as parts of the lifetime, when they are calculated.
     pub tee_parts: Option<(f64, f64)>,
-    /// Which leases are repeated instead of renewed.
+    /// Policy for repeating leases instead of renewing them.
     pub repeat: RepeatPolicy,
-    /// RFC 2131 §4.3.2: may speak for the network.
+    /// True if the server may refuse clients in the name of the network (RFC 2131 §4.3.2).
     pub is_authoritative: bool,
-    /// Whether client identifiers tell clients apart.
+    /// True if client identifiers distinguish clients.
     pub match_client_id: bool,
     /// `siaddr`, `sname` and `file`.
     pub boot: BootTerms,
-    /// What its clients are called.
+    /// Name settings for the subnet's clients.
     names: NameTerms,
-    /// How long offers are leases, seconds; 0 = they are none.
+    /// Lifetime of the leases that offers make, in seconds; 0 = offers make none.
     pub offer_lifetime_s: u32,
-    /// Who may be served, and the subnet's own options.
+    /// Guard and options of the subnet.
     pub scope: ScopeTerms<u8>,
-    /// Which reservations count.
+    /// Reservation modes.
     pub modes: ReservationModes,
-    /// Whether leases keep what the relay agent said.
+    /// True if leases store relay agent information.
     pub stores_extended_info: bool,
-    /// Whether leases of any subnet on its link do.
+    /// True if leases of any subnet on the link store relay agent information.
     pub is_link_storing: bool,
     /// First and last address of the prefix.
     bounds: (u32, u32),
-    /// Position of its shared network among those of the configuration.
+    /// Position of the subnet's shared network among those of the configuration.
     pub network: Option<usize>,
 }
 
 impl Snapshot {
-    /// Compiles `config`. `configure` is given the pools and makes the pool set (the lease table
-    /// does).
+    /// Compiles `config`. `configure` gets the pools and makes the pool set (the lease table does
+    /// so).
     pub fn compile(
         config: &Dhcp4,
         configure: impl FnOnce(&[PoolSpec], &[Ipv4Addr]) -> Arc<PoolSet>,
@@ -200,55 +200,55 @@ impl Snapshot {
         }
     }
 
-    /// The subnet at `index`.
+    /// Returns the subnet at `index`.
     #[must_use]
     pub fn subnet(&self, index: SubnetIndex) -> &Subnet {
         &self.subnets[index as usize]
     }
 
-    /// How many subnets there are.
+    /// Returns the number of subnets.
     #[must_use]
     pub fn subnet_count(&self) -> usize {
         self.subnets.len()
     }
 
-    /// The pools.
+    /// Returns the pools.
     #[must_use]
     pub fn pools(&self) -> &PoolSet {
         &self.pools
     }
 
-    /// `pool-id` of a pool.
+    /// Returns the `pool-id` of a pool.
     #[must_use]
     pub fn pool_id(&self, pool: PoolIndex) -> u32 {
         self.pools.specs()[pool.0 as usize].pool_id
     }
 
-    /// The subnet that a pool belongs to.
+    /// Returns the subnet that a pool belongs to.
     #[must_use]
     pub fn subnet_of(&self, pool: PoolIndex) -> SubnetIndex {
         self.pool_subnets[pool.0 as usize]
     }
 
-    /// What a pool says.
+    /// Returns the terms of a pool.
     #[must_use]
     pub fn pool(&self, pool: PoolIndex) -> &ScopeTerms<u8> {
         &self.pool_terms[pool.0 as usize]
     }
 
-    /// What the shared network of a subnet says.
+    /// Returns the terms of the shared network of a subnet.
     #[must_use]
     pub fn network(&self, subnet: SubnetIndex) -> Option<&ScopeTerms<u8>> {
         self.subnet(subnet).network.map(|network| &self.networks[network])
     }
 
-    /// What a configured class says.
+    /// Returns the terms of a configured class.
     #[must_use]
     pub fn class(&self, class: ClassIndex) -> Option<&ClassTerms> {
         self.classes.position(class).map(|position| &self.class_terms[position])
     }
 
-    /// Whether clients in these classes may be served from `subnet`.
+    /// Returns true if clients in these classes may be served from `subnet`.
     #[must_use]
     pub fn admits(&self, subnet: SubnetIndex, classes: &ClassSet) -> bool {
         !self.has_guards
@@ -256,90 +256,93 @@ impl Snapshot {
                 && self.network(subnet).is_none_or(|network| network.guard.admits(classes))
     }
 
-    /// The subnets that share a link with `subnet`, beginning with itself.
+    /// Returns the subnets that share a link with `subnet`, beginning with itself.
     #[must_use]
     pub fn neighbors(&self, subnet: SubnetIndex) -> &[SubnetIndex] {
         self.links.subnets_from(subnet)
     }
 
-    /// The subnet whose prefix holds `address`.
+    /// Returns the subnet whose prefix contains `address`.
     #[must_use]
     pub fn subnet_by_prefix(&self, address: Ipv4Addr) -> Option<SubnetIndex> {
         self.by_prefix.find(u32::from(address))
     }
 
-    /// The first subnet whose prefix holds `address` and that serves clients in these classes.
+    /// Returns the first subnet whose prefix contains `address` and that serves clients in these
+    /// classes.
     #[must_use]
     pub fn subnet_of_address(&self, address: Ipv4Addr, set: &ClassSet) -> Option<SubnetIndex> {
         self.by_prefix.find_where(u32::from(address), |subnet| self.admits(subnet, set))
     }
 
-    /// The first subnet that names `relay` among its relay addresses and serves these clients.
+    /// Returns the first subnet that has `relay` among its relay addresses and serves clients in
+    /// these classes.
     #[must_use]
     pub fn subnet_of_relay(&self, relay: Ipv4Addr, set: &ClassSet) -> Option<SubnetIndex> {
         self.by_relay.find_where(&relay, |subnet| self.admits(subnet, set))
     }
 
-    /// The first subnet whose direct clients come over the interface called `name` and that serves
-    /// these.
+    /// Returns the first subnet whose direct clients come over the interface `name` and that serves
+    /// clients in these classes.
     #[must_use]
     pub fn subnet_of_interface(&self, name: &str, set: &ClassSet) -> Option<SubnetIndex> {
         self.by_interface.find_where(name, |subnet| self.admits(subnet, set))
     }
 
-    /// The pools of the link that `first` is on, in the order of a search that begins there.
+    /// Returns the pools of the link that `first` is on, in the order of a search that begins
+    /// there.
     #[must_use]
     pub fn pool_order(&self, first: SubnetIndex) -> &[PoolIndex] {
         self.links.pool_order_from(first)
     }
 
-    /// The pools of `subnet` itself.
+    /// Returns the pools of `subnet` itself.
     pub fn pools_of(&self, subnet: SubnetIndex) -> impl Iterator<Item = PoolIndex> {
         let order = self.pool_order(subnet).iter().copied();
         order.take_while(move |&pool| self.subnet_of(pool) == subnet)
     }
 
-    /// Whether every client may use every pool of the link that `subnet` is on, and so
+    /// Returns true if every client may use every pool of the link that `subnet` is on, and so
     /// [`Self::pool_order`] as it is.
     #[must_use]
     pub fn is_open(&self, subnet: SubnetIndex) -> bool {
         !self.subnet(subnet).is_link_guarded
     }
 
-    /// Whether clients in these classes may use a pool.
+    /// Returns true if clients in these classes may use a pool.
     #[must_use]
     pub fn admits_to_pool(&self, pool: PoolIndex, set: &ClassSet) -> bool {
         !self.has_guards
             || self.pool(pool).guard.admits(set) && self.admits(self.subnet_of(pool), set)
     }
 
-    /// What clients are called that have an address of `subnet`, from `pool`.
+    /// Returns the name settings for clients with an address of `subnet`, from `pool`.
     #[must_use]
     pub fn names(&self, subnet: SubnetIndex, pool: Option<PoolIndex>) -> &NameTerms {
         let of_pool = pool.and_then(|pool| self.pool_names[pool.0 as usize].as_deref());
         of_pool.unwrap_or_else(|| &self.subnet(subnet).names)
     }
 
-    /// Whether a client that names this server means us.
+    /// Returns true if a client that names the server identifier `address` means us.
     #[must_use]
     pub fn is_server_id(&self, address: Ipv4Addr) -> bool {
         self.ignores_server_id || self.server_ids.binary_search(&address).is_ok()
     }
 
-    /// The pool that holds `address`, among those that share a link with `subnet`.
+    /// Returns the pool that contains `address`, among those that share a link with `subnet`.
     #[must_use]
     pub fn place(&self, subnet: SubnetIndex, address: Ipv4Addr) -> Option<PoolPlace> {
         self.links.place(subnet, u32::from(address))
     }
 
-    /// Whether `address` lies in the prefix of `subnet`.
+    /// Returns true if `address` lies in the prefix of `subnet`.
     #[must_use]
     pub fn contains(&self, subnet: SubnetIndex, address: Ipv4Addr) -> bool {
         let (first, last) = self.subnet(subnet).bounds;
         (first..=last).contains(&u32::from(address))
     }
 
-    /// Whether `address` lies in a prefix of the link that `subnet` is on.
+    /// Returns true if `address` lies in a prefix of the link that `subnet` is on.
     #[must_use]
     pub fn is_on_link(&self, subnet: SubnetIndex, address: Ipv4Addr) -> bool {
         self.neighbors(subnet).iter().any(|&neighbor| self.contains(neighbor, address))
@@ -390,8 +393,8 @@ fn links_of(config: &Dhcp4) -> Links<u32> {
     links
 }
 
-/// Every server identifier (option 54) that is configured where Kea looks for it: anywhere but in
-/// pools and reservations.
+/// Returns every server identifier (option 54) that is configured in a scope that Kea considers:
+/// all but pools and reservations.
 fn server_ids_of(config: &Dhcp4) -> Vec<Ipv4Addr> {
     let subnets = config.subnets.iter().map(|subnet| &subnet.options);
     let networks = config.networks.iter().map(|network| &network.options);
@@ -408,7 +411,7 @@ fn server_ids_of(config: &Dhcp4) -> Vec<Ipv4Addr> {
     found
 }
 
-/// Whether a subnet, its network or one of its pools is for some clients only.
+/// Returns true if a subnet, its network or one of its pools is for some clients only.
 fn is_guarded(config: &Dhcp4, subnet: &Subnet4) -> bool {
     let network = subnet.network.map(|network| &config.networks[network].guards);
     let pools = subnet.pools.iter().map(|pool| &pool.guards);

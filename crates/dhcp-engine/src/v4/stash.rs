@@ -1,5 +1,5 @@
-//! What a relay agent said when the client got its lease, for the messages that the client then
-//! sends past it (`stash-agent-options`, Kea reference §5.10).
+//! Relay agent information of the time when the client got its lease, for the messages that the
+//! client later sends past the agent (`stash-agent-options`, Kea reference §5.10).
 
 use base::Now;
 use dhcp_lease::v4::V4;
@@ -9,8 +9,8 @@ use dhcp_wire::v4::{Message, MessageType, OptionValue, relay};
 use super::Snapshot;
 use crate::json_text;
 
-/// Relay agents' words from a lease. One for each shard; it grows to the longest and then allocates
-/// nothing.
+/// Relay agent information from a lease. Each shard has one; it grows to the longest and then
+/// allocates nothing.
 #[derive(Debug, Default)]
 pub struct Stash {
     context: String,
@@ -18,8 +18,9 @@ pub struct Stash {
 }
 
 impl Stash {
-    /// The sub-options that count as option 82 of `message`: those of the lease that its client
-    /// renews without a relay agent. Empty when the message is another or the lease has none.
+    /// Returns the sub-options that count as option 82 of `message`: those of the lease that its
+    /// client renews without a relay agent. Empty for all other messages, or when the lease has
+    /// none.
     pub(super) fn recover(
         &mut self,
         now: Now,
@@ -32,7 +33,7 @@ impl Stash {
             return &[];
         }
         self.context.clear();
-        // Kea asks for the client's own identifier, whatever leases are kept under.
+        // Kea searches by the client's own identifier, even if leases have another one.
         let client_id = message.client_id().filter(|id| !id.is_empty());
         let identity = Identity {
             hardware: HardwareAddress::new(message.htype(), message.chaddr()),
@@ -55,8 +56,8 @@ fn is_renewed_directly(message: &Message<'_>) -> bool {
         && message.relay_agent_information().is_none_or(|information| information.is_empty())
 }
 
-/// Appends the sub-options that a user context keeps; `None` when it keeps none. Older ones of Kea
-/// have them where newer ones have an object.
+/// Appends the sub-options in a user context; `None` when it has none. Older versions of Kea have
+/// them in the place where newer ones have an object.
 fn read(context: &str, target: &mut Vec<u8>) -> Option<()> {
     let kept = json_text::member(json_text::member(context, "ISC")?, "relay-agent-info")?;
     let text = json_text::member(kept, "sub-options").unwrap_or(kept);

@@ -1,8 +1,8 @@
-//! The message transaction: from a parsed message to a reply, silence or a counted drop.
+//! Message transaction: from a parsed message to a reply, silence or a counted drop.
 //!
-//! It steps until it has an outcome. Each step names what it needs next (facts, or the result of
-//! a commit) and is given it in the next call; the decisions themselves are in `decide`. Reasons
-//! to step again are bounded: after [`COMMIT_TRIES_MAX`] lost races the message is dropped and
+//! It steps until it has an outcome. Each step names its next need (facts, or the result of a
+//! commit), and the next call passes that in; the decisions themselves are in `decide`. Reasons to
+//! step again are bounded: after [`COMMIT_TRIES_MAX`] lost races the message is dropped and
 //! counted, and the client's retransmission starts afresh.
 
 use core::cell::Cell;
@@ -29,46 +29,46 @@ use crate::omission::{Omission, bound};
 use crate::options::ScopeOptions;
 use crate::prefixes::SubnetIndex;
 
-/// Commits that one message may lose to others before it is dropped. Each loss means that the
-/// slot went to someone else in the microseconds since it was fetched.
+/// Largest number of commits that one message may lose to others before it is dropped. Each loss
+/// means that another client got the slot in the microseconds since it was fetched.
 pub const COMMIT_TRIES_MAX: u8 = 8;
 
-/// What a transaction needs or has come to.
+/// Need of a transaction, or its outcome.
 #[derive(Debug)]
 pub enum Step<'t> {
     /// Fetch these and step with [`Input::Facts`].
     Fetch(FetchKeys<'t>),
     /// Commit all of these and step with [`Input::Committed`].
     Commit(Changes<'t>),
-    /// Have an address set aside, which is reserved for somebody else, and commit what there is to
-    /// commit; step with [`Input::Committed`].
+    /// Set aside an address that is reserved for another client, and commit the changes, if any;
+    /// step with [`Input::Committed`].
     SetAside(Ipv4Addr, Option<Changes<'t>>),
-    /// The end.
+    /// The transaction has ended.
     Done(Outcome),
 }
 
-/// What the last step asked for.
+/// Response to the last step.
 #[derive(Debug)]
 pub enum Input<'f> {
-    /// Nothing yet: the first step.
+    /// None yet: the first step.
     Begin,
-    /// The facts.
+    /// The fetched facts.
     Facts(&'f Facts),
-    /// The commit's result.
+    /// The result of the commit.
     Committed(Result<Receipt, Refusal>),
 }
 
-/// The changes of one message: one, or one and the end of the client's other lease.
+/// Changes of one message: one, or one and the end of the client's other lease.
 #[derive(Clone, Copy, Debug)]
 pub enum Changes<'t> {
     /// The change of the message's own lease.
     One(Change<'t>),
-    /// That, and the end of the other lease.
+    /// The change of the message's own lease, and the end of the other lease.
     Two([Change<'t>; 2]),
 }
 
 impl<'t> Changes<'t> {
-    /// All of them.
+    /// Returns all changes.
     #[must_use]
     pub const fn as_slice(&self) -> &[Change<'t>] {
         match self {
@@ -78,22 +78,23 @@ impl<'t> Changes<'t> {
     }
 }
 
-/// How a transaction ends.
+/// Outcome of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Outcome {
     /// Send this once its epoch is settled.
     Reply(Reply),
-    /// Done without a reply, as the protocol has it (RELEASE, DECLINE, an offer not taken).
+    /// The transaction is done without a reply, by the rules of the protocol (RELEASE, DECLINE, an
+    /// offer not taken).
     Silence,
     /// The slot's last row is not settled: run the message again after this epoch.
     Wait(u64),
-    /// Hosts were looked for that are not known yet: run the message again when they are.
+    /// Hosts that the transaction needs are not looked up yet: run the message again when they are.
     AwaitHosts,
-    /// No reply, counted.
+    /// Send no reply, and count the reason.
     Drop(DropReason),
 }
 
-/// One message on its way.
+/// Transaction of one message.
 #[derive(Debug)]
 pub struct Transaction<'m> {
     pub(super) snapshot: &'m Snapshot,
@@ -103,65 +104,66 @@ pub struct Transaction<'m> {
     pub(super) identifiers: Identifiers<'m>,
     pub(super) intent: Intent,
     pub(super) identity: Identity<'m>,
-    /// `None` when no subnet serves the client: then nothing is leased.
+    /// Subnet that serves the client. `None` when no subnet does: then no address is leased.
     pub(super) subnet: Option<SubnetIndex>,
-    /// Whether every pool of the link is for this client.
+    /// True if every pool of the link is open to this client.
     pub(super) is_open: bool,
-    /// The subnet whose pools are searched first.
+    /// Subnet whose pools are searched first.
     begins_at: SubnetIndex,
     pub(super) server_id: Ipv4Addr,
-    /// The reply when there is nothing to decide.
+    /// Kind of reply that needs no decision.
     settled: Option<ReplyKind>,
-    /// The reply that follows the change on its way, if any does.
+    /// Terms of the reply that follows the commit in progress, if any does.
     reply_after_commit: Option<Terms>,
     tries: u8,
     wish: Wish,
-    /// What is being committed is no more than preparation.
+    /// Purpose of the commit in progress, when it only prepares a decision.
     preparing: Option<Preparing>,
     has_found_nothing: bool,
     conflict: Option<SubnetIndex>,
-    /// The address that was looked for last among the pools of the link, and what was found.
+    /// Address that was looked for last among the pools of the link, and the result.
     pub(super) placed: Cell<Option<(Ipv4Addr, Option<PoolPlace>)>>,
 }
 
-/// What is committed before anything can be decided.
+/// Purpose of a commit before a decision is possible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Preparing {
-    /// A candidate is held while it is looked up whom it is reserved for.
+    /// The transaction holds a candidate while the reservations of its address are looked up.
     Hold,
-    /// What is another's is given up.
+    /// The transaction gives up an address that is reserved for another client.
     SetAside,
 }
 
-/// Whether the next fetch claims a free address.
+/// Request of the next fetch for a free address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wish {
-    /// No.
+    /// The fetch claims no free address.
     Nothing,
-    /// Only when the client has no slot at all.
+    /// The fetch claims a free address only when the client has no slot at all.
     SpareCandidate,
-    /// Yes: nothing that the client has or asked for will do.
+    /// The fetch claims a free address: none that the client has or requested will do.
     Candidate,
-    /// No, none was left: what further reservations of the client hold may do.
+    /// The fetch claims none, since none was left: addresses of further reservations of the client
+    /// may do.
     Reserved,
 }
 
-/// Returns whether any open subnet of a link counts client identifiers: as in Kea clients are known by
-/// them then in all of them.
+/// Returns true if any open subnet of a link counts client identifiers: as in Kea, they identify
+/// clients in all subnets of the link then.
 fn counts_client_ids(snapshot: &Snapshot, subnet: SubnetIndex, classes: &ClassSet) -> bool {
     let mut link = snapshot.neighbors(subnet).iter();
     link.any(|&at| snapshot.subnet(at).match_client_id && snapshot.admits(at, classes))
 }
 
 impl<'m> Transaction<'m> {
-    /// Opens the transaction of the message in `view`: what it wants, who asks, in which classes and
-    /// with which hosts, which subnet it belongs to. `known` and `flex` are filled anew. When hosts
-    /// were looked for that are not known yet ([`HostBook::has_missed`]), nothing of it counts, an
-    /// error neither.
+    /// Begins the transaction of the message in `view`: finds its intent, the identity, classes and
+    /// hosts of its client, and its subnet. `known` and `flex` are filled anew. When hosts that it
+    /// needs are not looked up yet ([`HostBook::has_missed`]), the caller must discard the result,
+    /// also an error.
     ///
     /// # Errors
     ///
-    /// The reason why it is dropped at once.
+    /// The reason why the message is dropped at once.
     pub fn begin(
         (snapshot, hosts): (&'m Snapshot, HostBook<'m, V4>),
         view: PacketView4<'m>,
@@ -187,11 +189,11 @@ impl<'m> Transaction<'m> {
         known.find_early((snapshot, hosts), &view, &identifiers)?;
         let subnet = select::subnet(snapshot, &view, &known.classes);
         if subnet.is_none() && is_direct_broadcast(&view) {
-            // Another server on the link may know the client, so nothing is said, as in Kea
-            // (RFC 2131 §4.3.2).
+            // Another server on the link may know the client, so no reply is sent, as in Kea (RFC
+            // 2131 §4.3.2).
             return Err(DropReason::NoSubnet);
         }
-        // Kea selects none for these: whose lease it is decides alone.
+        // Kea selects no subnet for these messages: only the holder of the lease matters.
         let is_placeless = matches!(intent, Intent::Release(_) | Intent::Decline(_));
         let subnet = subnet.filter(|_| !is_placeless);
         let settled = match (intent, subnet) {
@@ -231,8 +233,8 @@ impl<'m> Transaction<'m> {
         Ok(transaction)
     }
 
-    /// Finds out what needs no facts: refusals by class, clients that do without IPv4, where the
-    /// search for an address begins, and what the lease is to keep.
+    /// Prepares all that needs no facts: refusals by class, clients that do without IPv4, the
+    /// subnet at which the search for an address begins, and the data that the lease stores.
     fn prepare(&mut self) -> Result<(), DropReason> {
         let Some(subnet) = self.subnet else { return Ok(()) };
         let kind = match self.intent {
@@ -255,7 +257,7 @@ impl<'m> Transaction<'m> {
             let classes = &known.classes;
             known.pools.extend(order.filter(|&pool| snapshot.admits_to_pool(pool, classes)));
         }
-        // What the lease itself has told needs no writing.
+        // Information that came from the lease itself is not written again.
         if self.view.stashed.is_empty() && self.snapshot.subnet(subnet).is_link_storing {
             let context = &mut self.known.user_context;
             relay_info::write(self.view.message, context);
@@ -264,7 +266,8 @@ impl<'m> Transaction<'m> {
             }
         }
         if let Some(address) = self.intent.address().filter(|_| self.hosts.looks_up()) {
-            // It will matter: better now, with what tells the client, than in a question of its own.
+            // The result will be needed: one request now, together with the client's identifiers,
+            // is better than a second one later.
             self.is_for_others(address);
         }
         let has_claim = self.possible_claims().next().is_some();
@@ -274,8 +277,8 @@ impl<'m> Transaction<'m> {
         Ok(())
     }
 
-    /// The subnet that lets the client do without IPv4 (RFC 8925), if it asks to: Kea looks in the
-    /// subnets' own options and the network's.
+    /// Returns the subnet that lets the client do without IPv4 (RFC 8925), if it requests that: Kea
+    /// looks in the subnets' own options and the network's.
     fn ipv6_only_subnet(&self, subnet: SubnetIndex) -> Option<SubnetIndex> {
         let has = |options: &ScopeOptions<u8>| {
             !options.standard().of(option::IPV6_ONLY_PREFERRED).is_empty()
@@ -290,19 +293,19 @@ impl<'m> Transaction<'m> {
             .or_else(|| snapshot.network(subnet).filter(|n| has(&n.options)).map(|_| subnet))
     }
 
-    /// Who asks.
+    /// Returns the identity of the client.
     #[must_use]
     pub const fn identity(&self) -> &Identity<'m> {
         &self.identity
     }
 
-    /// The pools that the client may have an address from, in order.
+    /// Returns the pools that the client may have an address from, in order.
     fn pools(&self) -> &[PoolIndex] {
         if self.is_open { self.snapshot.pool_order(self.begins_at) } else { &self.known.pools }
     }
 
-    /// The subnet whose pools were searched last, when all pools had nothing for the client, and
-    /// whether any pool was searched.
+    /// Returns the subnet whose pools were searched last, when all pools had no free address for
+    /// the client, and true if any pool was searched.
     #[must_use]
     pub fn failed_allocation(&self) -> Option<(SubnetIndex, bool)> {
         let subnet = self.subnet.filter(|_| self.has_found_nothing)?;
@@ -310,13 +313,14 @@ impl<'m> Transaction<'m> {
         Some((last.map_or(subnet, |&pool| self.snapshot.subnet_of(pool)), last.is_some()))
     }
 
-    /// The subnet whose reserved address another client had in use when this one would have had it.
+    /// Returns the subnet whose reserved address another client had in use when this one would have
+    /// got it.
     #[must_use]
     pub const fn conflict(&self) -> Option<SubnetIndex> {
         self.conflict
     }
 
-    /// Goes on with what the last step asked for.
+    /// Continues with the response to the last step.
     pub fn step(&mut self, now: Now, input: &Input<'_>) -> Step<'_> {
         match input {
             Input::Begin => match self.settled {
@@ -351,7 +355,7 @@ impl<'m> Transaction<'m> {
         })
     }
 
-    /// The address that the client asks for, then those that are reserved for it.
+    /// Returns the address that the client requests, then those that are reserved for it.
     fn asked_and_reserved(&self) -> [Option<Ipv4Addr>; ASKED_MAX] {
         let further = (self.wish == Wish::Reserved).then(|| self.further_reserved());
         let wanted = self.intent.address().into_iter().chain(further.into_iter().flatten());
@@ -398,7 +402,7 @@ impl<'m> Transaction<'m> {
         }
     }
 
-    /// No pool has anything free: what further reservations of the client hold is left.
+    /// Handles that no pool has a free address: only further reservations of the client are left.
     fn exhausted(&mut self) -> Step<'_> {
         if self.wish != Wish::Reserved && self.further_reserved().next().is_some() {
             self.wish = Wish::Reserved;
@@ -414,13 +418,13 @@ impl<'m> Transaction<'m> {
         }
     }
 
-    /// Returns whether what further reservations hold is being looked at.
+    /// Returns true if the transaction tries the addresses of further reservations.
     pub(super) fn wants_further_reserved(&self) -> bool {
         self.wish == Wish::Reserved
     }
 
-    /// Ends until hosts are known that were looked for; a candidate is held meanwhile, so that it is
-    /// the same one that is looked at again.
+    /// Ends the transaction until the hosts that it needs are known. A candidate is held meanwhile,
+    /// so that the next run gets the same one.
     fn await_hosts(&mut self, now: Now, facts: &Facts) -> Step<'_> {
         let found = facts.candidate.and_then(|slot| Some((slot, self.pool_place(slot.address)?)));
         let Some((slot, place)) = found else { return Step::Done(Outcome::AwaitHosts) };
@@ -430,7 +434,7 @@ impl<'m> Transaction<'m> {
         Step::Commit(self.changes(slot, hold, None))
     }
 
-    /// Gives up what is another's.
+    /// Gives up an address that is reserved for another client.
     fn set_aside(&mut self, slot: SlotView) -> Step<'_> {
         if self.tries >= COMMIT_TRIES_MAX {
             return Step::Done(Outcome::Drop(DropReason::Contention));
@@ -442,7 +446,7 @@ impl<'m> Transaction<'m> {
         Step::SetAside(slot.address, is_held.then(unhold))
     }
 
-    /// Goes on when preparation is done; that it was refused means that others were faster.
+    /// Continues after preparation; a refusal means that other transactions were faster.
     fn prepared(&mut self, result: Result<Receipt, Refusal>) -> Step<'_> {
         match (self.preparing.take(), result) {
             (_, Err(Refusal::Failed)) => Step::Done(Outcome::Drop(DropReason::StoreFailed)),
@@ -508,7 +512,7 @@ impl<'m> Transaction<'m> {
         Reply { terms, selected: self.subnet, server_id: self.server_id, gate_epoch }
     }
 
-    /// The parsed message.
+    /// Returns the parsed message.
     #[must_use]
     pub const fn message(&self) -> &'m Message<'m> {
         self.view.message
@@ -559,14 +563,14 @@ pub fn drive(
     }
 }
 
-/// Returns whether the message is a client's own, sent to all servers on its link.
+/// Returns true if the message is a client's own, sent to all servers on its link.
 fn is_direct_broadcast(view: &PacketView4<'_>) -> bool {
     view.ingress.is_broadcast && view.message.giaddr().is_unspecified()
 }
 
-/// What a client is told that no subnet serves. Kea refuses whoever asks for a lease, unless another
-/// server may well know the client: one that restarted, when we are not authoritative, or one that
-/// asks everybody to renew its lease.
+/// Returns the kind of reply to a client that no subnet serves. Kea refuses each such client that
+/// requests a lease, unless another server may well know the client: one that restarted, when we
+/// are not authoritative, or one that asks all servers to renew its lease.
 fn reply_to_stranger(
     snapshot: &Snapshot,
     intent: Intent,

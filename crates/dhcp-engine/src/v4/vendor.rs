@@ -4,20 +4,20 @@ use dhcp_wire::v4::{Message, MessageWriter, option};
 
 use crate::options::{CABLE_LABS, CABLE_LABS_ORO, CodeSet, OptionWriter, VendorQuery, Vendors};
 
-/// Octets of the enterprise number and the length behind it.
+/// Length of the enterprise number and the length after it, in bytes.
 const HEAD_LEN: usize = 5;
-/// Octets of the code and the length of a sub-option.
+/// Length of the code and the length of a sub-option, in bytes.
 const SUB_OPTION_HEAD_LEN: usize = 2;
-/// Octets of sub-options behind one enterprise number, at most.
+/// Most bytes of sub-options after one enterprise number.
 const DATA_MAX: usize = 255;
-/// Octets of the value of one sub-option, at most.
+/// Most bytes of the value of one sub-option.
 const SUB_OPTION_MAX: usize = DATA_MAX - SUB_OPTION_HEAD_LEN;
-/// Octets of one vendor's data in one piece, at most.
+/// Most bytes of one vendor's data in one piece.
 const BLOCK_MAX: usize = HEAD_LEN + DATA_MAX;
-/// Octets that an option has in one piece, at most.
+/// Most bytes of an option in one piece.
 const OPTION_MAX: usize = 255;
 
-/// What the client says of vendors.
+/// Returns the vendors that the client names and the sub-options that it requests.
 pub(super) fn query(message: &Message<'_>) -> VendorQuery<impl Iterator<Item = u8> + Clone> {
     let mut vendors = Vendors::default();
     let mut asked = CodeSet::default();
@@ -30,8 +30,8 @@ pub(super) fn query(message: &Message<'_>) -> VendorQuery<impl Iterator<Item = u
     VendorQuery { vendors, asked: asked.iter().map(|code| code as u8) }
 }
 
-/// Goes through data of vendors, each behind its enterprise number and length, up to one that is
-/// cut off. `asked` gets what CableLabs' sub-option asks for.
+/// Reads the data of vendors, each after its enterprise number and length, up to data that are cut
+/// off. `asked` gets the codes that CableLabs' sub-option requests.
 fn read(mut octets: impl Iterator<Item = u8>, vendors: &mut Vendors, asked: &mut CodeSet) {
     let mut head = [0; HEAD_LEN];
     'vendors: loop {
@@ -54,25 +54,26 @@ fn read(mut octets: impl Iterator<Item = u8>, vendors: &mut Vendors, asked: &mut
     }
 }
 
-/// Writes options into a message. Each vendor's sub-options are an option 125 of their own, which
-/// clients read one behind the other (RFC 3396).
+/// Writer of options into a message. Each vendor's sub-options are an option 125 of their own,
+/// which clients concatenate (RFC 3396).
 #[derive(Debug)]
 pub(super) struct Options<'w, 'b> {
     writer: &'w mut MessageWriter<'b>,
-    /// The open vendor's option: enterprise number, length, sub-options.
+    /// Option of the vendor that was begun last: enterprise number, length, sub-options.
     block: [u8; BLOCK_MAX],
-    /// Octets of it.
+    /// Length of `block`, in bytes.
     len: usize,
-    /// Whether it has to be written even without sub-options.
+    /// True if the option has to be written even without sub-options.
     is_due: bool,
     /// Codes of the options written.
     written: CodeSet,
-    /// True when options that do not fit are left out.
+    /// True if options that do not fit are left out.
     is_choosing: bool,
 }
 
 impl<'w, 'b> Options<'w, 'b> {
-    /// Writes into `writer`. With `is_choosing` what does not fit is left out, else the writer fails.
+    /// Returns a writer to `writer`. With `is_choosing`, options that do not fit are left out;
+    /// otherwise the writer fails.
     pub(super) const fn new(writer: &'w mut MessageWriter<'b>, is_choosing: bool) -> Self {
         Self {
             writer,
@@ -84,12 +85,12 @@ impl<'w, 'b> Options<'w, 'b> {
         }
     }
 
-    /// Returns whether an option goes into the reply.
+    /// Returns true if an option goes into the reply.
     fn admits(&self, code: u8, len: usize) -> bool {
         !self.is_choosing || self.writer.takes(code, len)
     }
 
-    /// Codes of the options written so far, those of vendors' sub-options left out.
+    /// Returns the codes of the options written so far, without those of vendors' sub-options.
     pub(super) const fn written(&self) -> CodeSet {
         self.written
     }
@@ -161,7 +162,7 @@ impl OptionWriter<u8> for Options<'_, '_> {
     }
 }
 
-/// Sub-options one after another, up to one that is cut off.
+/// Returns sub-options one after another, up to one that is cut off.
 fn walk(mut octets: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
     core::iter::from_fn(move || {
         let (&[code, len], tail) = octets.split_first_chunk()?;

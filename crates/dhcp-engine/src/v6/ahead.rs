@@ -1,5 +1,5 @@
-//! What is asked of memory for a message before it is served. All of it is a guess: classes, which
-//! may decide the subnet, are not looked at.
+//! Prefetch of the memory that a message will need, before it is served. The result is a guess: it
+//! does not consider classes, which may decide the subnet.
 
 use base::Prefetch;
 use dhcp_config::IdentifierKind;
@@ -11,8 +11,9 @@ use super::{Snapshot, select};
 use crate::hosts::{HostTrails, Identifiers};
 use crate::protocol::Ahead;
 
-/// See [`Protocol::expect`](crate::protocol::Protocol::expect). Most messages have one association;
-/// others pay for the rest when they are served.
+/// Prefetches for a message; see [`Protocol::expect`](crate::protocol::Protocol::expect). Most
+/// messages have one association; for others, the rest is read without prefetch when they are
+/// served.
 pub(super) fn expect<S: LeaseStore<V6>>(
     snapshot: &Snapshot,
     packet: &Packet<'_>,

@@ -1,5 +1,4 @@
-//! The identity associations of one message (RFC 9915 §12): what the client says in each, and what
-//! is found for it.
+//! Identity associations of one message (RFC 9915 §12): the content of each, and its outcome.
 
 use dhcp_lease::PoolIndex;
 use dhcp_lease::v6::{IaIdentity, IaKind, Resource, SlotView};
@@ -8,94 +7,98 @@ use dhcp_wire::v6::{self as wire, Message, StatusCode};
 use super::lifetimes::Lifetimes;
 use crate::prefixes::SubnetIndex;
 
-/// Associations of one message that are leased to. The rest are refused.
+/// Most associations of one message that get leases. The rest are refused.
 pub const ASSOCIATIONS_MAX: usize = 8;
-/// Candidates that are claimed for an association one after another while those before take them.
+/// Most candidates that are claimed for an association one after another while earlier associations
+/// take them.
 pub(super) const CLAIMS_MAX: u8 = ASSOCIATIONS_MAX as u8;
-/// Leases of an association that are taken back at once.
+/// Most leases of an association that are taken back in one message.
 pub(super) const TAKEN_BACK_MAX: usize = 2;
-/// Associations that are refused one by one. What is beyond has no answer.
+/// Most associations that are refused one by one. Further ones get no answer.
 pub const REFUSED_MAX: usize = 16;
 
 /// One association of a message.
 #[derive(Clone, Copy, Debug)]
 pub struct Association<'m> {
-    /// As the client sent it.
+    /// Association as the client sent it.
     pub ia: wire::Ia<'m>,
-    /// What it is for.
+    /// Kind of lease that the association is for.
     pub kind: IaKind,
-    /// The number that its leases are kept under.
+    /// Number under which its leases are stored.
     pub(super) iaid: u32,
-    /// What the client can have of its first two addresses or prefixes.
+    /// First two addresses or prefixes that the client requests, in the form in which it can get
+    /// them.
     pub(super) hints: [Option<Resource>; 2],
-    /// The prefix length that it asks for.
+    /// Prefix length that the client requests.
     pub(super) wanted_len: Option<u8>,
-    /// The lifetimes that come with the first; 0 where none is wished for.
+    /// Lifetimes that the client sends with the first hint; 0 where it requests none.
     pub(super) wished: Lifetimes,
     pub(super) wish: Wish,
     pub(super) is_fetched: bool,
-    /// Candidates that it was claimed and could not have, since associations before take them.
+    /// Number of candidates that were claimed for the association and that it could not have, since
+    /// earlier ones take them.
     pub(super) claims: u8,
-    /// True while an association before takes the candidate that it has now.
+    /// True while an earlier association takes this one's current candidate.
     pub(super) is_claim_taken: bool,
-    /// What it is to have.
+    /// Slot that the association will get.
     pub(super) chosen: Option<(SlotView, Place)>,
-    /// Whether what it gets is repeated instead of renewed.
+    /// True if its lease is repeated instead of renewed.
     pub(super) is_repeated: bool,
-    /// It got nothing from pools: the subnet in which the search began, and whether any pool was open
-    /// to it.
+    /// Subnet in which the search began, and true if any pool was open to it; set when the
+    /// association got nothing from pools.
     pub(super) found_nothing: Option<(SubnetIndex, bool)>,
-    /// What it had and loses.
+    /// Addresses or prefixes that the association had and loses.
     pub(super) taken_back: [Option<Resource>; TAKEN_BACK_MAX],
-    /// What becomes of it.
+    /// Outcome of the association.
     pub result: AssociationResult,
 }
 
-/// Whether the next fetch claims something free.
+/// Request of the next fetch for a free address or prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wish {
-    /// No.
+    /// The fetch claims none.
     Nothing,
-    /// Only when the association has no slot at all.
+    /// The fetch claims one only when the association has no slot at all.
     SpareCandidate,
-    /// Yes: nothing that the association has or asked for will do.
+    /// The fetch claims one: none that the association has or requested will do.
     Candidate,
-    /// No, none was left: what further reservations of the client hold may do.
+    /// The fetch claims none, since none was left: further reservations of the client may do.
     Reserved,
 }
 
-/// What becomes of an association.
+/// Outcome of an association.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum AssociationResult {
-    /// It is leased to, or offered something.
+    /// The association gets a lease or an offer.
     Granted(Grant),
-    /// Nothing is leased to it, or what it asked for is done: this is said.
+    /// The association gets no lease, or the server did what it requested: the reply has this
+    /// status.
     Status(StatusCode),
 }
 
-/// What an association gets.
+/// Grant of an association.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Grant {
-    /// The address or prefix.
+    /// Address or prefix.
     pub resource: Resource,
-    /// For how long.
+    /// Lifetimes of the lease.
     pub lifetimes: Lifetimes,
-    /// Where it lies.
+    /// Subnet and pool of the address or prefix.
     pub place: Place,
 }
 
-/// Where something that is leased lies.
+/// Subnet and pool of a leased address or prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The subnet that it is leased from.
+    /// Subnet from which it is leased.
     pub subnet: SubnetIndex,
-    /// Its pool; what is reserved need not be in one.
+    /// Pool that contains it; a reserved one need not be in any.
     pub pool: Option<PoolIndex>,
-    /// Whether it is reserved for the client.
+    /// True if it is reserved for the client.
     pub is_reserved: bool,
 }
 
-/// The associations of one message. They are large, so they stand beside the transaction and are not
+/// Associations of one message. They are large, so they are outside of the transaction and are not
 /// moved.
 #[derive(Debug)]
 pub struct Associations<'m> {
@@ -106,7 +109,8 @@ pub struct Associations<'m> {
 }
 
 impl<'m> Associations<'m> {
-    /// None yet. A constant would be copied whole; this writes what says that there is nothing.
+    /// Returns an empty list. A constant would be copied whole; this writes only the marks of empty
+    /// entries.
     pub(super) fn new() -> Self {
         Self {
             leased: core::array::from_fn(|_| None),
@@ -116,10 +120,10 @@ impl<'m> Associations<'m> {
         }
     }
 
-    /// Adds those of `message`, addresses before prefixes as in Kea; the first of each kind and number
-    /// counts. `wants_lease`: something free
-    /// will be asked for where the client does not say what it wants.
-    /// `ignores_iaid`: the only one of its kind counts as number 0.
+    /// Adds the associations of `message`, addresses before prefixes as in Kea; of each kind and
+    /// number, the first counts. `wants_lease`: the server will look for a free address or prefix
+    /// where the client names none. `ignores_iaid`: the only association of its kind counts as
+    /// number 0.
     pub(super) fn read(&mut self, message: &Message<'m>, wants_lease: bool, ignores_iaid: bool) {
         for ia in message.ias() {
             let kind = match ia.kind {
@@ -146,13 +150,14 @@ impl<'m> Associations<'m> {
         }
     }
 
-    /// Puts those for addresses before those for prefixes, each in the order of the message.
+    /// Moves the associations for addresses before those for prefixes, each in the order of the
+    /// message.
     fn put_addresses_first(&mut self) {
         let mut prefixes_from = 0;
         for at in 0..self.count {
             let is_address = self.get(at).is_some_and(|one| one.kind == IaKind::Address);
             if is_address {
-                // Most messages have addresses alone, which stay where they are.
+                // Most messages have only addresses, which stay at their positions.
                 if prefixes_from < at
                     && let Some(behind) = self.leased.get_mut(prefixes_from..=at)
                 {
@@ -163,8 +168,8 @@ impl<'m> Associations<'m> {
         }
     }
 
-    /// Has something free looked for only when it is known what those before are given: that tells
-    /// where to look.
+    /// Delays the search for free addresses and prefixes of each association until the grants of
+    /// earlier ones are known: these decide where the search begins.
     pub(super) fn look_in_turn(&mut self) {
         self.iter_mut().skip(1).for_each(|association| association.wish = Wish::Nothing);
     }
@@ -187,19 +192,19 @@ impl<'m> Associations<'m> {
         }
     }
 
-    /// How many are leased to.
+    /// Returns the number of associations that get leases.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.count
     }
 
-    /// True when the message has none that is leased to.
+    /// Returns true if the message has no association that gets a lease.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Returns the associations that are leased to, in the order of the message, addresses first.
+    /// Returns the associations that get leases, in the order of the message, addresses first.
     pub fn iter(&self) -> impl Iterator<Item = &Association<'m>> {
         self.leased[..self.count].iter().flatten()
     }
@@ -208,7 +213,7 @@ impl<'m> Associations<'m> {
         self.leased[..self.count].iter_mut().flatten()
     }
 
-    /// The one at a position.
+    /// Returns the association at a position.
     pub(super) fn get(&self, at: usize) -> Option<&Association<'m>> {
         self.leased.get(at)?.as_ref()
     }
@@ -217,12 +222,13 @@ impl<'m> Associations<'m> {
         self.leased.get_mut(at)?.as_mut()
     }
 
-    /// Kind and number of those that are refused unseen: temporary ones, and those too many.
+    /// Returns kind and number of the associations that are refused unseen: temporary ones, and
+    /// those beyond the limit.
     pub fn refused(&self) -> impl Iterator<Item = (wire::IaKind, u32)> {
         self.refused[..self.refused_count].iter().flatten().copied()
     }
 
-    /// The first whose slots are not fetched.
+    /// Returns the first association whose slots are not fetched.
     pub(super) fn next_unfetched(&mut self) -> Option<(usize, &mut Association<'m>)> {
         self.iter_mut().enumerate().find(|(_, association)| !association.is_fetched)
     }
@@ -274,12 +280,12 @@ impl<'m> Association<'m> {
         }
     }
 
-    /// Who it is, for the lease store.
+    /// Returns the identity of the association for the lease store.
     pub(super) const fn identity<'d>(&self, duid: &'d [u8]) -> IaIdentity<'d> {
         IaIdentity { duid, kind: self.kind, iaid: self.iaid }
     }
 
-    /// Every address or prefix that the client names in it.
+    /// Returns every address or prefix that the client names in the association.
     pub(super) fn named(&self) -> impl Iterator<Item = Resource> + use<'m> {
         let addresses = self.ia.addresses().map(|address| Resource::address(address.address));
         let prefixes = self.ia.prefixes().map(|prefix| Resource::prefix(prefix.prefix, prefix.len));
@@ -287,7 +293,7 @@ impl<'m> Association<'m> {
         addresses.filter(move |_| is_address).chain(prefixes.filter(move |_| !is_address))
     }
 
-    /// What it gets.
+    /// Returns the grant of the association.
     #[must_use]
     pub const fn grant(&self) -> Option<&Grant> {
         match &self.result {
@@ -297,7 +303,7 @@ impl<'m> Association<'m> {
     }
 }
 
-/// What to say when there is nothing to give (RFC 9915 §18.3.1, §18.3.2).
+/// Returns the status when nothing is available (RFC 9915 §18.3.1, §18.3.2).
 pub(super) const fn none_available(kind: wire::IaKind) -> StatusCode {
     match kind {
         wire::IaKind::Na | wire::IaKind::Ta => StatusCode::NoAddrsAvail,

@@ -1,14 +1,14 @@
-//! The changes that one message leads to.
+//! Changes of leases by one message.
 
 use dhcp_lease::CHANGES_MAX;
 use dhcp_lease::v6::{Action, Change, IaIdentity, IaKind, Resource, SlotView};
 
 use super::association::Grant;
 
-/// One change, before it is known what the lease says beside its lifetimes.
+/// Change for which only the lifetimes of the lease are known so far.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Planned {
-    /// Position of its association.
+    /// Position of the change's association.
     pub(super) at: usize,
     pub(super) address: Resource,
     pub(super) expected_version: u32,
@@ -17,13 +17,13 @@ pub(super) struct Planned {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum PlannedAction {
-    /// This.
+    /// This action.
     Plain(Action<'static>),
-    /// The lease that a grant stands for.
+    /// The lease that a grant describes.
     Lease(Grant),
 }
 
-/// The changes of one message: one for each shard, reused.
+/// Changes of one message. Each shard has one value, which it reuses.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     items: [Option<Planned>; CHANGES_MAX],
@@ -39,7 +39,7 @@ impl Changes {
         self.len == 0
     }
 
-    /// False when there is no room.
+    /// Adds a change; returns false when the list is full.
     pub(super) fn push(&mut self, at: usize, slot: &SlotView, action: PlannedAction) -> bool {
         let Some(place) = self.items.get_mut(self.len) else { return false };
         let (address, expected_version) = (slot.address, slot.version);
@@ -53,7 +53,7 @@ impl Changes {
     }
 }
 
-/// A change that stands for none.
+/// Returns a placeholder for no change.
 pub(super) const fn nothing<'c>() -> Change<'c> {
     Change {
         identity: IaIdentity { duid: &[], kind: IaKind::Address, iaid: 0 },

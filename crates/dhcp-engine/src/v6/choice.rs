@@ -1,5 +1,5 @@
-//! The choice of an address or prefix for one association: what is reserved, what the client has,
-//! what it asks for, what is free (Kea reference §5.1, §5.5).
+//! Choice of an address or prefix for one association: a reserved one, one that the client has, one
+//! that it requests, or a free one (Kea reference §5.1, §5.5).
 
 use base::Now;
 use dhcp_lease::v6::{Facts, IaKind, Occupancy, Owner, Resource, SlotView};
@@ -10,7 +10,7 @@ use super::client::Buffers;
 use crate::hosts::Scope;
 use crate::prefixes::SubnetIndex;
 
-/// The choice of a slot for one association.
+/// Choice of a slot for one association.
 pub(super) struct Choice<'c, 'm> {
     pub(super) transaction: &'c Transaction<'m>,
     pub(super) association: &'c Association<'m>,
@@ -19,7 +19,8 @@ pub(super) struct Choice<'c, 'm> {
 }
 
 impl Choice<'_, '_> {
-    /// The epoch to wait for when something that the association could have is on its way back.
+    /// Returns the epoch to wait for when an address or prefix that the association could have is
+    /// being released.
     pub(super) fn releasing(&self, facts: &Facts) -> Option<u64> {
         let mut mine = facts.mine();
         mine.find(|slot| {
@@ -28,9 +29,9 @@ impl Choice<'_, '_> {
         .map(|slot| slot.row_epoch)
     }
 
-    /// The claimed candidate; else what is reserved, the association's running lease, what it asks
-    /// for, its hold, its ended lease, what it had. A candidate is only claimed when nothing else
-    /// would do, and a claim must be used.
+    /// Returns the best slot: the claimed candidate; else a reserved one, the association's running
+    /// lease, one that it requests, its hold, its ended lease, one that it had. A candidate is only
+    /// claimed when no other would do, and a claim must be used.
     pub(super) fn best<'f>(&self, facts: &'f Facts) -> Option<(&'f SlotView, Place)> {
         let mut best = None;
         let mut best_key = None;
@@ -55,8 +56,9 @@ impl Choice<'_, '_> {
         best
     }
 
-    /// Among equally good ones: what is reserved in the subnet where allocation begins, then in the
-    /// order of the file, that of subnets before that for everywhere; then what is asked for.
+    /// Returns the order among equally good slots: reserved ones in the subnet where allocation
+    /// begins, then in the order of the file, those of subnets before global ones; then requested
+    /// ones.
     fn order(&self, slot: &SlotView, place: Place) -> usize {
         if place.is_reserved {
             let mut reserved = self.transaction.reserved();
@@ -68,7 +70,7 @@ impl Choice<'_, '_> {
         usize::from(!self.association.hints.contains(&Some(slot.address)))
     }
 
-    /// How good a slot is, 0 the best; `None` when it cannot be given.
+    /// Returns the rank of a slot, 0 the best; `None` when the association cannot have it.
     fn rank(&self, slot: &SlotView, place: Place, is_candidate: bool) -> Option<u8> {
         let is_mine = slot.owner == Owner::Asking;
         let is_asked = self.association.hints.contains(&Some(slot.address));
@@ -93,7 +95,7 @@ impl Choice<'_, '_> {
             Occupancy::Held if is_mine => Some(6),
             Occupancy::Leased if is_mine => Some(7),
             Occupancy::Free if is_mine => Some(8),
-            // A probation that is over leaves a slot like any other.
+            // A slot whose probation is over is like any other.
             Occupancy::Declined if is_available && is_asked => Some(9),
             _ if (is_available || slot.occupancy == Occupancy::Held) && is_further() => Some(10),
             _ => None,
@@ -102,8 +104,7 @@ impl Choice<'_, '_> {
 }
 
 impl Transaction<'_> {
-    /// Returns whether an association before `at` is to have `resource`, or something that overlaps
-    /// it.
+    /// Returns true if an association before `at` will get `resource`, or one that overlaps it.
     pub(super) fn is_taken(&self, at: usize, resource: Resource) -> bool {
         let mut before = self.associations.iter().take(at);
         before.any(|other| {
@@ -113,8 +114,8 @@ impl Transaction<'_> {
         })
     }
 
-    /// Where something lies that the client could have: reserved for it, or in a pool that is open
-    /// to it and reserved for nobody.
+    /// Returns the subnet and pool of an address or prefix that the client could have: one that is
+    /// reserved for it, or one in a pool that is open to it and reserved for no client.
     pub(super) fn place(&self, resource: Resource) -> Option<Place> {
         if let Some(place) = self.reserved_place(resource) {
             return Some(place);
@@ -128,7 +129,8 @@ impl Transaction<'_> {
         is_free.then_some(place)
     }
 
-    /// Whether something in a pool of `subnet` is reserved there.
+    /// Returns true if an address or prefix in a pool of `subnet` is reserved there for other
+    /// clients only.
     pub(super) fn is_reserved_for_others(&self, subnet: SubnetIndex, resource: Resource) -> bool {
         let hosts = self.client.book;
         if hosts.is_empty() {
@@ -145,8 +147,9 @@ impl Transaction<'_> {
         owners.peek().is_some() && !owners.any(tells)
     }
 
-    /// Returns what further reservations of the client hold in pools of its link: the first that its
-    /// identifiers lead to counts in a subnet, but what the others hold is no one else's.
+    /// Returns the addresses or prefixes of further reservations of the client in pools of its
+    /// link. In a subnet, the first host that its identifiers lead to counts, but no other client
+    /// may have those of the others.
     pub(super) fn further_reserved(&self, kind: IaKind) -> impl Iterator<Item = Resource> {
         let client = &self.client;
         let found = client.hosts.in_subnets().flat_map(move |(subnet, first)| {
@@ -158,7 +161,8 @@ impl Transaction<'_> {
         found.filter(move |resource| resource.kind == kind && self.place(*resource).is_some())
     }
 
-    /// Where something lies that is reserved for the client, in its link or for everywhere.
+    /// Returns the subnet and pool of an address or prefix that is reserved for the client, in its
+    /// link or globally.
     fn reserved_place(&self, resource: Resource) -> Option<Place> {
         if self.client.hosts.is_empty() {
             return None;
@@ -185,7 +189,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// What is reserved for the client, wherever it lies: that of subnets first.
+    /// Returns all addresses and prefixes that are reserved for the client: those of subnets first.
     pub(super) fn reserved(&self) -> impl Iterator<Item = Resource> + Clone {
         let snapshot = self.snapshot;
         let client = &self.client;
@@ -199,28 +203,28 @@ impl Transaction<'_> {
         })
     }
 
-    /// The subnet whose host counts: the one that something reserved was given in, else the one that
-    /// the client is served from.
+    /// Returns the subnet whose host counts: the one in which the client got a reserved address or
+    /// prefix, else the one that the client is served from.
     pub(super) fn host_subnet(&self) -> Option<SubnetIndex> {
         let mut chosen = self.associations.iter().filter_map(|association| association.chosen);
         let reserved = chosen.find(|(_, place)| place.is_reserved).map(|(_, place)| place.subnet);
         reserved.or_else(|| self.served_subnet())
     }
 
-    /// The subnet that the client is served from.
+    /// Returns the subnet that the client is served from.
     pub(super) fn served_subnet(&self) -> Option<SubnetIndex> {
         let granted = self.associations.iter().filter_map(|association| association.chosen).last();
         granted.map(|(_, place)| place.subnet).or(self.client.subnet)
     }
 
-    /// Returns whether the subnet in which allocation begins follows from the associations that were
+    /// Returns true if the subnet in which allocation begins depends on the associations that were
     /// decided before.
     pub(super) fn is_walking(&self) -> bool {
         let is_network = |subnet| self.snapshot.link(subnet).len() > 1;
         self.associations.len() > 1 && self.client.subnet.is_some_and(is_network)
     }
 
-    /// Returns the subnet of what the association before `at` was newly given: as in Kea, so that a
+    /// Returns the subnet of the new lease of the association before `at`: as in Kea, so that a
     /// client has its addresses and prefixes from one subnet where that is possible.
     fn walked_subnet(&self, at: usize) -> Option<SubnetIndex> {
         let before = self.associations.iter().take(at);
@@ -239,7 +243,7 @@ impl Transaction<'_> {
         self.client.subnet.map(|selected| self.snapshot.preference_of(kind).first(selected))
     }
 
-    /// Whether any pool is open to the client for an association.
+    /// Returns true if any pool is open to the client for an association.
     pub(super) fn has_pools(&self, association: &Association<'_>) -> bool {
         let Some(selected) = self.client.subnet else { return false };
         let mut pools = self.snapshot.pools_of_link(selected, association.kind).iter();
@@ -248,8 +252,8 @@ impl Transaction<'_> {
 }
 
 impl Transaction<'_> {
-    /// Once it is known what is leased: the classes of the host that counts in a shared network, and
-    /// those that pools, subnet and network ask for.
+    /// Adds the classes that depend on the leases, once these are known: those of the host that
+    /// counts in a shared network, and the additional ones of pools, subnet and network.
     pub(super) fn finish_classes(&mut self) {
         let snapshot = self.snapshot;
         let Some(served) = self.served_subnet() else { return };

@@ -1,5 +1,5 @@
-//! Who sent a message: its classes, its subnet, the hosts that it is and its names, before anything
-//! is leased (Kea reference §2.2).
+//! Sender of a message: its classes, its subnet, its hosts and its names, before anything is leased
+//! (Kea reference §2.2).
 
 use dhcp_config::IdentifierKind;
 use dhcp_lease::identity::{DUID_MAX, NOBODYS_DUID};
@@ -15,7 +15,7 @@ use crate::hosts::{ClientHosts, HostBook, HostIndex, HostSubnet, Identifiers};
 use crate::omission::Omissions;
 use crate::prefixes::SubnetIndex;
 
-/// What is found out about a client and need not be kept: one for each shard, reused.
+/// Scratch memory for the facts about a client. Each shard has one, which it reuses.
 #[derive(Debug, Default)]
 pub struct Scratch {
     pub(super) classes: ClassSet,
@@ -32,28 +32,28 @@ pub struct Scratch {
     pub(super) omissions: Omissions,
 }
 
-/// The buffers that a transaction goes on writing into.
+/// Buffers that a transaction continues to write into.
 #[derive(Debug)]
 pub(super) struct Buffers<'m> {
     pub(super) classes: &'m mut ClassSet,
     pub(super) evaluation: &'m mut Workspace,
-    /// What the message leads to, as far as decided.
+    /// Changes that the message makes, as far as decided.
     pub(super) changes: &'m mut Changes,
     pub(super) pools: &'m mut Vec<PoolIndex>,
     pub(super) name: &'m mut String,
     pub(super) context: &'m mut String,
-    /// Parts that the leases are left without.
+    /// Omissions from the leases.
     pub(super) omissions: &'m mut Omissions,
 }
 
 impl Buffers<'_> {
-    /// Where a name is made, and what it goes without.
+    /// Returns the buffers for a name and for its omissions.
     pub(super) const fn named(&mut self) -> (&mut String, &mut Omissions) {
         (self.name, self.omissions)
     }
 }
 
-/// A message and how it came in.
+/// Message with its ingress.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival<'m> {
     pub(super) packet: &'m Packet<'m>,
@@ -62,35 +62,35 @@ pub(super) struct Arrival<'m> {
 }
 
 impl Arrival<'_> {
-    /// What expressions see of it.
+    /// Returns the view that expressions have of the message.
     pub(super) const fn view(&self) -> PacketView6<'_> {
         PacketView6 { packet: self.packet, ingress: &self.ingress, interfaces: self.interfaces }
     }
 }
 
-/// The client.
+/// Client that sent a message.
 #[derive(Debug)]
 pub(super) struct Client<'m> {
-    /// What its leases are kept under: its DUID, or what takes its place. Empty in an
-    /// INFORMATION-REQUEST that names no client.
+    /// DUID under which the client's leases are stored: its own, or the one that replaces it. Empty
+    /// in an INFORMATION-REQUEST that names no client.
     pub(super) duid: &'m [u8],
     pub(super) hardware: (HardwareAddress, HardwareSource),
     pub(super) subnet: Option<SubnetIndex>,
     pub(super) hosts: &'m ClientHosts,
-    /// What its hosts are found by.
+    /// Identifiers by which the client's hosts are found.
     pub(super) identifiers: Identifiers<'m>,
-    /// All hosts there are.
+    /// All hosts, of the configuration and of elsewhere.
     pub(super) book: HostBook<'m, V6>,
-    /// In the class REJECT.
+    /// True if the client is in the class REJECT.
     pub(super) is_rejected: bool,
 }
 
 impl<'m> Client<'m> {
-    /// Finds out who sent a message.
+    /// Determines the sender of a message.
     ///
     /// # Errors
     ///
-    /// Why it is dropped.
+    /// The reason why the message is dropped.
     pub(super) fn recognize(
         (snapshot, book): (&Snapshot, HostBook<'m, V6>),
         arrival: Arrival<'m>,
@@ -133,19 +133,19 @@ impl<'m> Client<'m> {
         Ok((client, Buffers { classes, evaluation, changes, pools, name, context, omissions }))
     }
 
-    /// The host that counts for a client that is served from `subnet`.
+    /// Returns the host that counts for a client that is served from `subnet`.
     pub(super) fn host(&self, snapshot: &Snapshot, subnet: SubnetIndex) -> Option<HostIndex> {
         self.hosts.current(subnet, snapshot.subnet(subnet).reservation_modes)
     }
 }
 
-/// A client in the class DROP gets no answer.
+/// Returns an error for a client in the class DROP, which gets no reply.
 fn refuse_dropped(classes: &ClassSet) -> Result<(), DropReason> {
     if classes.contains(Classes::DROP) { Err(DropReason::Filtered) } else { Ok(()) }
 }
 
-/// What leases are kept under: the client's DUID, or with `replace-client-id` a DUID of Kea's making
-/// from the flexible identifier.
+/// Returns the DUID under which leases are stored: the client's, or with `replace-client-id` a DUID
+/// that Kea derives from the flexible identifier.
 fn lease_duid<'m>(
     snapshot: &Snapshot,
     told: &'m [u8],
@@ -162,13 +162,13 @@ fn lease_duid<'m>(
     };
     match duid {
         _ if duid.len() > DUID_MAX => Err(DropReason::ClientIdTooLong),
-        // A lease of it could not be told from a declined one.
+        // A lease with this DUID would look like a declined one.
         _ if duid == NOBODYS_DUID => Err(DropReason::NoIdentity),
         _ => Ok(duid),
     }
 }
 
-/// A client while it is found out about.
+/// Facts about a client while they are being determined.
 struct Recognition<'r, 'm> {
     snapshot: &'r Snapshot,
     book: HostBook<'m, V6>,
@@ -180,7 +180,8 @@ struct Recognition<'r, 'm> {
 }
 
 impl Recognition<'_, '_> {
-    /// `early-global-reservations-lookup`: the classes of the global host may decide the subnet.
+    /// Looks up the global host before the subnet is selected (`early-global-reservations-lookup`):
+    /// its classes may decide the subnet.
     fn find_early(&mut self) -> Result<(), DropReason> {
         if !self.snapshot.looks_up_global_host_early {
             return Ok(());
@@ -198,8 +199,8 @@ impl Recognition<'_, '_> {
         select::subnet(self.snapshot, &self.arrival, admits)
     }
 
-    /// Looks up the hosts of the link, and gives their classes. In a shared network those of a
-    /// subnet's host wait until it is known which subnet serves.
+    /// Looks up the hosts of the link, and assigns their classes. In a shared network, the classes
+    /// of a subnet's host wait until the serving subnet is known.
     fn find(&mut self, subnet: Option<SubnetIndex>) {
         let Some(selected) = subnet.filter(|_| !self.book.is_empty()) else { return };
         let snapshot = self.snapshot;

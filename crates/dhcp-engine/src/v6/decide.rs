@@ -1,6 +1,6 @@
-//! What to do for one association, given its facts: pure functions to a decision.
+//! Decisions for one association, given its facts: pure functions to a decision.
 //!
-//! RFC 9915 §18.3; where it leaves a choice, Kea's is followed (reference §5.5, §5.15).
+//! They follow RFC 9915 §18.3; where it leaves a choice, they follow Kea (reference §5.5, §5.15).
 
 use base::Now;
 use dhcp_lease::INFINITE_LIFETIME_S;
@@ -13,20 +13,20 @@ use super::transaction::{Outcome, Transaction};
 use super::{DropReason, Intent};
 use crate::prefixes::SubnetIndex;
 
-/// What the facts lead to.
+/// Decision that the facts lead to.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Decision {
-    /// This is granted.
+    /// Grant this slot.
     Take(SlotView, Place),
-    /// Nothing is granted.
+    /// Grant nothing and reply with this status.
     Status(StatusCode),
-    /// Whatever the client names and has is changed like this.
+    /// Change all leases that the client names and has in this way.
     GiveUp(Action<'static>),
-    /// Something free is needed to go on.
+    /// Fetch a free address or prefix first.
     NeedCandidate,
     /// Run the message again after this epoch.
     Wait(u64),
-    /// The message gets no answer.
+    /// Send no reply.
     Drop(DropReason),
 }
 
@@ -40,7 +40,7 @@ pub(super) fn decide(
     match transaction.intent {
         Intent::Release => return give_up(facts, Action::Release),
         Intent::Decline if association.kind == IaKind::Prefix => {
-            // RFC 9915 §18.2.8: addresses alone are declined.
+            // RFC 9915 §18.2.8: clients decline addresses only.
             return Decision::Status(StatusCode::NoBinding);
         }
         Intent::Decline => {
@@ -62,7 +62,7 @@ pub(super) fn decide(
     if let Some(epoch) = choice.releasing(facts) {
         return Decision::Wait(epoch);
     }
-    // SOLICIT may lead to something else: the client has nothing to lose.
+    // A SOLICIT may get another address: the client has none to lose.
     let asks_for_its_own =
         matches!(transaction.intent, Intent::Request | Intent::Renew | Intent::Rebind);
     if asks_for_its_own && names_unreadable(association, facts) {
@@ -74,8 +74,9 @@ pub(super) fn decide(
     }
 }
 
-/// RFC 9915 §18.3.3: the addresses fit the link or they do not, whoever has them. Temporary ones
-/// count, prefixes do not. Where no subnet is known another server may know the link; Kea denies it.
+/// Decides on a CONFIRM (RFC 9915 §18.3.3): all addresses fit the link or they do not, whichever
+/// client has them. Temporary ones count, prefixes do not. If no subnet is known, another server
+/// may know the link, so there is no reply; Kea replies that they do not fit.
 pub(super) fn confirm(transaction: &mut Transaction<'_>) -> Outcome {
     let ias = transaction.message.ias().filter(|ia| ia.kind != WireKind::Pd);
     let mut addresses = ias.flat_map(|ia| ia.addresses()).peekable();
@@ -91,7 +92,7 @@ pub(super) fn confirm(transaction: &mut Transaction<'_>) -> Outcome {
     Outcome::Reply(0)
 }
 
-/// A client that gives up what it has waits for an earlier change of the same.
+/// Decides on RELEASE and DECLINE: the message waits for an earlier change of the same lease.
 fn give_up(facts: &Facts, action: Action<'static>) -> Decision {
     match facts.mine().find(|slot| slot.occupancy == Occupancy::Releasing) {
         Some(slot) => Decision::Wait(slot.row_epoch),
@@ -99,9 +100,9 @@ fn give_up(facts: &Facts, action: Action<'static>) -> Decision {
     }
 }
 
-/// Returns whether the association names something that the store has a row for and cannot read: it
-/// may be the client's own, so a fault of the store is no reason to give the client something else.
-/// Leases that clients declined end.
+/// Returns true if the association names an address or prefix for which the store has a row that it
+/// cannot read. The row may be the client's own, so a fault of the store is no reason to give the
+/// client another address or prefix. Leases that clients declined end.
 fn names_unreadable(association: &Association<'_>, facts: &Facts) -> bool {
     let is_unreadable = |slot: &&SlotView| {
         slot.occupancy == Occupancy::Declined && slot.valid_lifetime_s == INFINITE_LIFETIME_S
@@ -110,7 +111,7 @@ fn names_unreadable(association: &Association<'_>, facts: &Facts) -> bool {
     unreadable.any(|slot| association.named().any(|named| named == slot.address))
 }
 
-/// RFC 9915 §18.3.2: whether the client asks for an address that does not fit its link.
+/// Returns true if the client requests an address that does not fit its link (RFC 9915 §18.3.2).
 fn is_off_link(
     transaction: &Transaction<'_>,
     association: &Association<'_>,

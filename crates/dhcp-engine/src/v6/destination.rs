@@ -1,4 +1,4 @@
-//! Where a reply goes (RFC 9915 §18.3, §19.3).
+//! Destination of a reply (RFC 9915 §18.3, §19.3).
 
 use core::net::SocketAddrV6;
 
@@ -11,9 +11,9 @@ pub const SERVER_PORT: u16 = 547;
 /// UDP port of clients.
 pub const CLIENT_PORT: u16 = 546;
 
-/// To the relay agent nearest to us, on the server port or on the one it asks for (RFC 8357 §5.2);
-/// without one to the client. The scope of a link-local address is the interface that the message
-/// came through.
+/// Returns the destination: the relay agent nearest to us, on the server port or on the one that it
+/// requests (RFC 8357 §5.2); without relay agents, the client. The scope of a link-local address is
+/// the interface that the message came through.
 #[must_use]
 pub fn of(packet: &Packet<'_>, ingress: Ingress) -> SocketAddrV6 {
     let source = ingress.source;

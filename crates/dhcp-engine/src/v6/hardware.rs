@@ -1,5 +1,5 @@
-//! The client's hardware address as far as a message tells it: for hosts that are told by it, and
-//! for those who read leases. Kea's manual, "MAC/Hardware Addresses in DHCPv6".
+//! Hardware address of a client, as far as its message reveals it: for hosts that are identified by
+//! it, and for readers of leases. Kea's manual, "MAC/Hardware Addresses in DHCPv6".
 
 use core::net::Ipv6Addr;
 
@@ -15,13 +15,14 @@ use super::Ingress;
 const ETHERNET: u8 = 1;
 /// Enterprise number of CableLabs.
 const CABLE_LABS: u32 = 4491;
-/// CableLabs' sub-option with the address of a modem, from the modem.
+/// Code of CableLabs' sub-option with the address of a modem, as the modem sends it.
 const DEVICE_ID: u16 = 36;
-/// CableLabs' sub-option with the address of a modem, from what terminates its cable.
+/// Code of CableLabs' sub-option with the address of a modem, as the device that terminates its
+/// cable sends it.
 const MODEM_ADDRESS: u16 = 1026;
 
-/// The address from the first of `sources` that has one. A frame is never seen; of subscriber
-/// identifiers Kea makes nothing.
+/// Returns the address from the first of `sources` that has one. The server never sees the frame;
+/// Kea derives no address from subscriber identifiers.
 pub(super) fn of(
     sources: &[MacSource],
     packet: &Packet<'_>,
@@ -73,7 +74,7 @@ fn from(
     }
 }
 
-/// A sub-option of CableLabs' that is not empty.
+/// Returns the first sub-option of CableLabs' with this code that is not empty.
 fn cable_labs(options: Options<'_>, code: u16) -> Option<&[u8]> {
     let values = options.all(option::VENDOR_OPTS).filter_map(|value| value.split_first_chunk());
     values
@@ -82,8 +83,9 @@ fn cable_labs(options: Options<'_>, code: u16) -> Option<&[u8]> {
         .find(|octets| !octets.is_empty())
 }
 
-/// The Ethernet address in an interface identifier of the modified EUI-64 format (RFC 4291 §2.5.1),
-/// when that says that it is one of a single station and unique worldwide, as Kea wants it.
+/// Returns the Ethernet address in an interface identifier of the modified EUI-64 format (RFC 4291
+/// §2.5.1), when its bits mark the address as that of a single station and unique worldwide, as Kea
+/// requires.
 fn embedded(address: Ipv6Addr) -> Option<[u8; 6]> {
     let [.., a, b, c, 0xff, 0xfe, d, e, f] = address.octets() else { return None };
     let is_universal = a & 3 == 2;
@@ -109,7 +111,7 @@ mod tests {
         assert_eq!(embedded("2001:db8::5254:ff:fe12:3456".parse().unwrap()), None);
     }
 
-    /// A message through two relay agents that tells an address in every way.
+    /// Writes a message through two relay agents that has an address in every source.
     fn packet(buffer: &mut [u8]) -> usize {
         let peer = "fe80::200:ff:fe00:2".parse().unwrap();
         let cable = [&[0, 0, 0x11, 0x8b, 4, 2, 0, 2][..], &[6, 6]].concat();

@@ -1,4 +1,4 @@
-//! What DHCPv6's hosts have reserved: addresses and prefixes.
+//! Reservations of DHCPv6 hosts: addresses and prefixes.
 
 use core::net::Ipv6Addr;
 
@@ -7,12 +7,12 @@ use dhcp_lease::v6::{Resource, V6};
 
 use crate::hosts::Reserving;
 
-/// A reserved address or prefix.
+/// Reserved address or prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReservedResource {
-    /// What is reserved.
+    /// Address or prefix.
     pub resource: Resource,
-    /// The part of a prefix that is left out (RFC 6603).
+    /// Part of a prefix that is excluded (RFC 6603).
     pub excluded: Option<(Ipv6Addr, u8)>,
 }
 

@@ -1,15 +1,15 @@
-//! What a client wants.
+//! Intent of a client.
 
 use dhcp_wire::v6::{Message, MessageType};
 
 use super::DropReason;
 
-/// What the client wants, told by message type and options (RFC 9915 §18.3).
+/// Intent of the client, determined by message type and options (RFC 9915 §18.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Intent {
-    /// SOLICIT: an offer.
+    /// SOLICIT: the client requests an offer.
     Solicit,
-    /// SOLICIT with Rapid Commit, where the subnet allows it: leases at once.
+    /// SOLICIT with Rapid Commit, where the subnet allows it: the client gets leases at once.
     SolicitRapidly,
     /// REQUEST.
     Request,
@@ -21,16 +21,16 @@ pub enum Intent {
     Release,
     /// DECLINE.
     Decline,
-    /// CONFIRM: whether its addresses fit the link.
+    /// CONFIRM: the client asks if its addresses fit the link.
     Confirm,
-    /// INFORMATION-REQUEST: options only.
+    /// INFORMATION-REQUEST: the client requests options only.
     Inform,
-    /// ADDR-REG-INFORM: an address of the client's own choice.
+    /// ADDR-REG-INFORM: the client registers an address of its own choice.
     Register,
 }
 
 impl Intent {
-    /// What a message wants where rapid commit is allowed or not.
+    /// Returns the intent of a message; `allows_rapid_commit` is the setting of its subnet.
     ///
     /// # Errors
     ///
@@ -53,8 +53,8 @@ impl Intent {
         })
     }
 
-    /// Whether something free is given when the client has nothing. Kea allocates for RENEW and
-    /// REBIND as well, which RFC 9915 §18.3.4 and §18.3.5 allow.
+    /// Returns true if the server allocates a free address or prefix when the client has none. Kea
+    /// allocates for RENEW and REBIND as well, which RFC 9915 §18.3.4 and §18.3.5 allow.
     #[must_use]
     pub const fn wants_lease(self) -> bool {
         matches!(
@@ -63,13 +63,14 @@ impl Intent {
         )
     }
 
-    /// Whether leases come of it.
+    /// Returns true if the server commits leases for the message.
     #[must_use]
     pub const fn commits_leases(self) -> bool {
         self.wants_lease() && !matches!(self, Self::Solicit)
     }
 
-    /// Whether leases are extended: what no longer fits then comes back with lifetimes of 0.
+    /// Returns true if the message extends leases: addresses and prefixes that no longer fit return
+    /// with lifetimes of 0 then.
     #[must_use]
     pub const fn extends(self) -> bool {
         matches!(self, Self::Renew | Self::Rebind)

@@ -1,4 +1,4 @@
-//! For how long: lifetimes within the subnet's limits, T1 and T2.
+//! Lifetimes within the subnet's limits, T1 and T2.
 
 use base::Now;
 use dhcp_config::Lifetime;
@@ -9,24 +9,24 @@ use super::snapshot::Subnet;
 use crate::adaptive::{self, shortest};
 use crate::repeat::remaining_s;
 
-/// What holds for the lifetimes of a client.
+/// Limits of the lifetimes of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Limits {
-    /// Of the preferred lifetime.
+    /// Limits of the preferred lifetime.
     pub(super) preferred: Lifetime,
-    /// Of the valid one.
+    /// Limits of the valid lifetime.
     pub(super) valid: Lifetime,
-    /// Seconds of preferred lifetime that are not taken away from the client.
+    /// Seconds of preferred lifetime that the client keeps.
     pub(super) preferred_left_s: u32,
 }
 
 impl Limits {
-    /// The least that takes nothing away of what is left of the client's lease in `slot`.
+    /// Returns the shortest lifetimes that keep all seconds left of the client's lease in `slot`.
     pub(super) fn shortest(self, now: Now, slot: &SlotView) -> Self {
         let left_s = |lifetime_s| adaptive::left_s(now, slot, lifetime_s);
         Self {
-            // What is left is no limit: of a preferred lifetime that is not configured, which is a
-            // part of the valid one, a part of a part would come out.
+            // The seconds left are no limit here: a preferred lifetime that is not configured is a
+            // part of the valid one, so a part of a part would result.
             preferred: shortest(self.preferred, 0),
             valid: shortest(self.valid, left_s(slot.valid_lifetime_s)),
             preferred_left_s: left_s(slot.detail.preferred_lifetime_s),
@@ -37,16 +37,17 @@ impl Limits {
 /// Preferred and valid lifetime, seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lifetimes {
-    /// Seconds that the address may begin conversations, at most `valid_s`.
+    /// Time for which the client may begin communication from the address, in seconds, at most
+    /// `valid_s`.
     pub preferred_s: u32,
-    /// Seconds that the lease lasts.
+    /// Time for which the lease lasts, in seconds.
     pub valid_s: u32,
 }
 
 impl Lifetimes {
-    /// What a client gets that wishes for these; 0 is no wish (RFC 9915 §21.6). A preferred
-    /// lifetime that comes out as 0 or above the valid one is five eighths of that, as in Kea; none
-    /// is below what is not taken away.
+    /// Returns the lifetimes of a client that requests these; 0 requests none (RFC 9915 §21.6). A
+    /// preferred lifetime that results as 0 or above the valid one is five eighths of the valid
+    /// one, as in Kea; none is below the seconds that the client keeps.
     pub(super) fn granted(self, limits: Limits) -> Self {
         let clamp = |wish_s: u32, limits: Lifetime| match wish_s {
             0 => limits.default_s,
@@ -60,8 +61,8 @@ impl Lifetimes {
         Self { preferred_s: preferred_s.max(limits.preferred_left_s).min(valid_s), valid_s }
     }
 
-    /// What is left, when the lease in `slot` was given for these and is young enough to be
-    /// repeated instead of renewed.
+    /// Returns the lifetimes left, when the lease in `slot` was given for these and is young enough
+    /// to be repeated instead of renewed.
     pub(super) fn left(self, now: Now, slot: &SlotView, subnet: &Subnet) -> Option<Self> {
         let is_same =
             slot.subnet_id == subnet.id && slot.detail.preferred_lifetime_s == self.preferred_s;
@@ -71,8 +72,8 @@ impl Lifetimes {
     }
 }
 
-/// T1 and T2 of an IA (Kea reference §5.8): explicit ones, else parts of the preferred lifetime,
-/// else 0, which leaves them to the client. A T1 that is not below T2 is 0.
+/// Returns T1 and T2 of an IA (Kea reference §5.8): explicit ones, else parts of the preferred
+/// lifetime, else 0, which leaves them to the client. A T1 that is not below T2 is 0.
 pub(super) fn timers(subnet: &Subnet, preferred_s: u32) -> (u32, u32) {
     let part = |part: f64| match preferred_s {
         INFINITE_LIFETIME_S => INFINITE_LIFETIME_S,

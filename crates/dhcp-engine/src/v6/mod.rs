@@ -1,7 +1,7 @@
 //! DHCPv6: snapshot, transaction, reply.
 //!
-//! RFC 9915, with what Kea does where the RFC leaves it open (reference §5.15). An identity
-//! association has one lease at most. Not spoken: temporary addresses, RECONFIGURE,
+//! The server follows RFC 9915, and Kea where the RFC leaves a choice (reference §5.15). An
+//! identity association has one lease at most. Not supported: temporary addresses, RECONFIGURE,
 //! authentication, lease queries.
 
 pub mod association;
@@ -41,22 +41,23 @@ pub use intent::Intent;
 pub use snapshot::Snapshot;
 pub use transaction::{Input, Outcome, Step, Transaction, drive};
 
-/// A shard that speaks DHCPv6.
+/// Shard that speaks DHCPv6.
 pub type Shard<S> = crate::shard::Shard<V6, S>;
-/// The counters of such a shard.
+/// Counters of a DHCPv6 shard.
 pub type ShardCounters = crate::counters::ShardCounters<V6>;
 
-/// How a message came in.
+/// Ingress of a message: where it came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ingress {
-    /// Who sent the datagram: a relay agent, or a client from its link-local address.
+    /// Sender of the datagram: a relay agent, or a client from its link-local address.
     pub source: SocketAddrV6,
-    /// The server's own address that it was sent to; unspecified when it was multicast.
+    /// Server's own address that the message was sent to; unspecified when it was multicast.
     pub local: Ipv6Addr,
-    /// Index of the interface that it came through; 0 when unknown.
+    /// Index of the interface that the message came through; 0 when unknown.
     pub interface: u32,
-    /// Whether it was sent to a multicast address (ff02::1:2, ff05::1:3).
+    /// True if the message was sent to a multicast address (ff02::1:2, ff05::1:3).
     pub is_multicast: bool,
-    /// Which of the driver's sockets it came through; the reply leaves through the same.
+    /// Number of the driver's socket that the message came through; the reply leaves through the
+    /// same.
     pub door: u16,
 }

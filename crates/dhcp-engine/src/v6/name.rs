@@ -1,6 +1,6 @@
-//! The client's name: what its Client FQDN option says of it, what it is told and what its lease
-//! keeps (RFC 4704; Kea reference §5.9). Updates of DNS are not done, so the answer is always that
-//! nobody here does them.
+//! Name of a client: the content of its Client FQDN option, the name in the reply and the name in
+//! its lease (RFC 4704; Kea reference §5.9). The server does not update DNS, so the answer is
+//! always that the server makes no updates.
 
 use core::net::{IpAddr, Ipv6Addr};
 
@@ -10,14 +10,14 @@ use crate::client_name::{self, NameTerms};
 use crate::name_characters::NameOctets;
 use crate::omission::{Omission, Omissions};
 
-/// The server decides otherwise than the client wants (RFC 4704 §4.1).
+/// Flag: the server decides otherwise than the client wants (RFC 4704 §4.1).
 const FLAG_O: u8 = 2;
-/// The server makes no entry.
+/// Flag: the server makes no entry.
 const FLAG_N: u8 = 4;
 
-/// Makes the name of a client in `name`: the `reserved` one, else the one that its option gives,
-/// cleaned and completed. It is empty when there is none, and where [`generate`] is to make one. Gives
-/// the flags of the answer, `None` when the answer has no such option.
+/// Makes the name of a client in `name`: the `reserved` one, else the one in its option, cleaned
+/// and completed. The name is empty when there is none, and where [`generate`] must make one.
+/// Returns the flags of the answer, `None` when the answer has no such option.
 pub(super) fn make(
     fqdn: Option<ClientFqdn<'_>>,
     reserved: &str,
@@ -40,7 +40,7 @@ pub(super) fn make(
         let is_name = fqdn.read_name(|octet| raw.push(&[octet.to_ascii_lowercase()]));
         let raw = raw.get().filter(|_| is_name).unwrap_or_default();
         if !terms.characters.clean_labels(raw, fqdn.is_partial(), name) {
-            // Nothing is left of it: no answer about it either, as in Kea.
+            // The result is no name: the reply has no answer about it either, as in Kea.
             name.clear();
             return None;
         }
@@ -57,7 +57,7 @@ fn complete(terms: &NameTerms, name: &mut String, omissions: &mut Omissions) {
     client_name::end_in_dot(name);
 }
 
-/// The name of a client after its address; empty when there is no room for it.
+/// Generates the name of a client from its address; empty when it does not fit.
 pub(super) fn generate(
     address: Ipv6Addr,
     terms: &NameTerms,

@@ -1,6 +1,6 @@
-//! The configured options of a reply: what the client asks for and what is always sent, from the
-//! scopes that concern it in order of precedence; options of vendors; what relay agents supply (Kea
-//! reference §1.4; RFC 6422).
+//! Configured options of a reply: those that the client requests and those that are always sent,
+//! from the scopes that concern it in order of precedence; options of vendors; options that relay
+//! agents supply (Kea reference §1.4; RFC 6422).
 
 use dhcp_wire::v6::{MessageWriter, option};
 
@@ -9,8 +9,8 @@ use super::transaction::Transaction;
 use super::vendor;
 use crate::options::{self, CodeSet, ScopeOptions, Wanted};
 
-/// Options that the transaction writes itself, or that only clients and relay agents send; a
-/// configured one of these codes is not added.
+/// Options that the transaction writes itself, or that only clients and relay agents send;
+/// configured ones with these codes are not added.
 const WRITTEN_BY_US: CodeSet = CodeSet::of(&[
     option::CLIENTID,
     option::SERVERID,
@@ -27,8 +27,7 @@ const WRITTEN_BY_US: CodeSet = CodeSet::of(&[
     option::PD_EXCLUDE,
 ]);
 
-/// Writes the options that are configured for the client, then those that relay agents supply and
-/// nobody else has.
+/// Writes the options that are configured for the client, then those that only relay agents supply.
 pub(super) fn put(transaction: &Transaction<'_>, writer: &mut MessageWriter<'_>) {
     let around = Around::of(transaction);
     let scopes = || scopes(transaction, &around);
@@ -44,7 +43,7 @@ pub(super) fn put(transaction: &Transaction<'_>, writer: &mut MessageWriter<'_>)
     put_supplied(transaction, |code| options::sent(lists, &wanted, code).is_some(), writer);
 }
 
-/// The scopes that are the same for everything leased to the client: found once, asked often.
+/// Scopes that are equal for all leases of the client: found once, read often.
 struct Around<'t> {
     host: Option<&'t ScopeOptions<u16>>,
     subnet: Option<&'t ScopeOptions<u16>>,
@@ -64,7 +63,7 @@ impl<'t> Around<'t> {
     }
 }
 
-/// What the scopes that concern the client set, in order of precedence.
+/// Returns the options of the scopes that concern the client, in order of precedence.
 fn scopes<'t>(
     transaction: &'t Transaction<'_>,
     around: &Around<'t>,
@@ -79,8 +78,8 @@ fn scopes<'t>(
     around.host.into_iter().chain(pools).chain(outer).chain(classes).chain([&snapshot.options])
 }
 
-/// Writes the options that relay agents supply, of the codes that they may, but for those of which
-/// `is_ours` says that the server has its own.
+/// Writes the options that relay agents supply, of the codes that they may supply, except those
+/// that the server has itself according to `is_ours`.
 pub(super) fn put_supplied(
     transaction: &Transaction<'_>,
     is_ours: impl Fn(u16) -> bool,
@@ -90,7 +89,7 @@ pub(super) fn put_supplied(
     for (at, relay) in packet.relays().enumerate().rev() {
         for (code, value) in relay.supplied_options() {
             let is_allowed = transaction.snapshot.relay_supplied.binary_search(&code).is_ok();
-            // Of several agents the one nearest to the client counts.
+            // If several agents supply an option, the one nearest to the client counts.
             let is_repeated = || {
                 let mut nearer = packet.relays().skip(at + 1);
                 nearer.any(|relay| relay.supplied_options().get(code).is_some())

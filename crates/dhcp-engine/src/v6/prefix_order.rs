@@ -1,24 +1,25 @@
-//! Which pools a prefix is delegated from when the client asks for a length: those of just that
-//! length, then shorter prefixes, which give more than was asked for, then longer ones; the
-//! closest first (Kea reference §5.1).
+//! Order of the pools from which a prefix is delegated when the client requests a length: those of
+//! exactly that length, then shorter prefixes, which give more than the client requested, then
+//! longer ones; the closest first (Kea reference §5.1).
 
 use dhcp_lease::PoolIndex;
 
-/// Ranks how well `len` suits a client that asks for `wanted` bits: the least suits best.
+/// Ranks how well `len` suits a client that requests `wanted` bits: the lowest rank suits best.
 pub(super) const fn rank(len: u8, wanted: u8) -> (bool, u8) {
     (len > wanted, len.abs_diff(wanted))
 }
 
-/// The orders of one link, by the length asked for.
+/// Pool orders of one link, by the requested length.
 #[derive(Debug, Default)]
 pub(super) struct PrefixOrder {
-    /// (delegated length, order for those who ask for it), ascending. Empty when all pools
-    /// delegate the same length.
+    /// Delegated lengths, ascending, each with the order for clients that request it. Empty when
+    /// all pools delegate the same length.
     by_len: Vec<(u8, Vec<PoolIndex>)>,
 }
 
 impl PrefixOrder {
-    /// The orders of `pools`, each with the length that it delegates, in configuration order.
+    /// Returns the orders of `pools`, each with the length that it delegates, in configuration
+    /// order.
     pub(super) fn new(pools: &[(PoolIndex, u8)]) -> Self {
         let mut lens: Vec<u8> = pools.iter().map(|&(_, len)| len).collect();
         lens.sort_unstable();
@@ -34,9 +35,10 @@ impl PrefixOrder {
         Self { by_len: lens.into_iter().map(|len| (len, order_for(len))).collect() }
     }
 
-    /// The order for who asks for `len` bits; `None` when the configured one will do.
+    /// Returns the order for clients that request `len` bits; `None` when the configured order will
+    /// do.
     pub(super) fn of(&self, len: u8) -> Option<&[PoolIndex]> {
-        // Between two lengths the order is that of the lower one.
+        // Between two lengths, the order is that of the lower one.
         let after = self.by_len.partition_point(|&(known, _)| known <= len);
         self.by_len.get(after.saturating_sub(1)).map(|(_, order)| &**order)
     }

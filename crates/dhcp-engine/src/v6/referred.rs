@@ -1,4 +1,4 @@
-//! What the parts of a configuration say of each other: names of classes, and what is reserved.
+//! References between the parts of a configuration: names of classes, and reservations.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::pools::Pools;
 use crate::hosts::{HostTerms, Hosts, ReservationOf, Scope};
 use crate::scope_terms::referred;
 
-/// The guards of all networks, subnets and pools, each with its options.
+/// Returns the guards of all networks, subnets and pools, each with its options.
 fn guarded(
     config: &Dhcp6,
 ) -> impl Iterator<Item = (&ClassGuards, &[dhcp_config::v6::OptionData6])> {
@@ -25,7 +25,7 @@ fn guarded(
         .chain(pd_pools.map(|pool| (&pool.guards, &*pool.options)))
 }
 
-/// The names of classes that are asked after.
+/// Returns the names of classes that the configuration refers to.
 pub(super) fn names(config: &Dhcp6) -> impl Iterator<Item = &str> {
     let of_scopes = guarded(config).flat_map(|(guards, options)| referred(guards, options));
     let of_classes = config.client_classes.iter().map(|class| &*class.options);
@@ -36,12 +36,12 @@ pub(super) fn names(config: &Dhcp6) -> impl Iterator<Item = &str> {
     of_scopes.chain(options.flat_map(|option| &option.client_classes).map(String::as_str))
 }
 
-/// Whether any pool, subnet or network is for some clients only.
+/// Returns true if any pool, subnet or network is for some clients only.
 pub(super) fn has_guards(config: &Dhcp6) -> bool {
     guarded(config).any(|(guards, _)| !guards.required.is_empty())
 }
 
-/// The reservations of each scope.
+/// Returns the reservations of each scope.
 pub(super) fn reservations(
     config: &Dhcp6,
 ) -> impl Iterator<Item = (Scope, &[ReservationOf<V6>])> + Clone {
@@ -50,8 +50,8 @@ pub(super) fn reservations(
     core::iter::once((Scope::Global, &*config.reservations)).chain(of_subnets)
 }
 
-/// What nobody is given who does not ask for it. In a subnet whose reservations lie outside of its
-/// pools, those inside do not count.
+/// Returns the addresses and prefixes that clients only get by naming them. In a subnet whose
+/// reservations lie outside of its pools, those inside do not count.
 pub(super) fn reserved(
     config: &Dhcp6,
     hosts: &Hosts<V6, HostTerms<V6>>,

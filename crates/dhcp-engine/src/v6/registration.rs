@@ -1,5 +1,6 @@
 //! Registration of addresses that clients chose themselves (RFC 9686): ADDR-REG-INFORM to
-//! ADDR-REG-REPLY. Nothing is allocated; who registered an address last is kept as its user.
+//! ADDR-REG-REPLY. The server allocates nothing; the client that registered an address last is
+//! stored as its user.
 
 use core::net::Ipv6Addr;
 
@@ -15,26 +16,26 @@ use super::{DropReason, Snapshot, Transaction};
 use crate::hosts::{HostBook, Scope};
 use crate::prefixes::SubnetIndex;
 
-/// An address that is to be registered.
+/// Address to register.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Registration<'m> {
     address: Ipv6Addr,
     preferred_s: u32,
     valid_s: u32,
     subnet: SubnetIndex,
-    /// The IA Address option, which the reply repeats.
+    /// IA Address option, which the reply repeats.
     option: &'m [u8],
-    /// Version of the slot that it was decided on; 0 when there is none.
+    /// Version of the slot on which the decision rests; 0 when there is none.
     version: u32,
 }
 
 impl<'m> Registration<'m> {
-    /// What a message registers.
+    /// Returns the registration that a message requests.
     ///
     /// # Errors
     ///
-    /// Why it is dropped: registration is switched off, or the message breaks a rule of RFC 9686
-    /// §4.2.
+    /// The reason why the message is dropped: registration is disabled, or the message breaks a
+    /// rule of RFC 9686 §4.2.
     pub(super) fn of(
         snapshot: &Snapshot,
         arrival: &Arrival<'m>,
@@ -75,13 +76,13 @@ impl<'m> Registration<'m> {
         Resource::address(self.address)
     }
 
-    /// Writes what the reply says of it.
+    /// Writes the registered address into the reply.
     pub(super) fn put(&self, writer: &mut MessageWriter<'_>) {
         writer.option(option::IAADDR, self.option);
     }
 }
 
-/// Whether an address is reserved for anyone.
+/// Returns true if an address is reserved for any client.
 fn is_reserved(
     (snapshot, hosts): (&Snapshot, HostBook<'_, V6>),
     subnet: SubnetIndex,
@@ -94,7 +95,7 @@ fn is_reserved(
 }
 
 impl Transaction<'_> {
-    /// Looks at the address, then registers it.
+    /// Fetches the slot of the address, then registers it.
     pub(super) fn register(&mut self, facts: &[Facts]) -> Step<'_> {
         let Some(registration) = self.registration else {
             return Step::Done(Outcome::Drop(DropReason::InvalidRegistration));
@@ -128,7 +129,7 @@ impl Transaction<'_> {
         IaIdentity { duid: self.client.duid, kind: IaKind::Address, iaid: 0 }
     }
 
-    /// The change that registers the address.
+    /// Returns the change that registers the address.
     pub(super) fn registering(&self, registration: &Registration<'_>) -> Change<'_> {
         Change {
             identity: self.registrant(),
@@ -150,7 +151,7 @@ impl Transaction<'_> {
     }
 }
 
-/// Whether the server leased the address itself, or set it aside.
+/// Returns true if the server leased the address itself, or set it aside.
 fn is_leased(slot: &SlotView) -> bool {
     match slot.occupancy {
         Occupancy::Leased => slot.state != LeaseState::Registered,

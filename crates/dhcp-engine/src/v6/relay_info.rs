@@ -1,5 +1,5 @@
-//! What relay agents said of a client, as leases keep it under `store-extended-info` (Kea reference
-//! §5.10): a JSON text in the form and spelling of Kea's.
+//! Relay agent information about a client, as leases store it under `store-extended-info` (Kea
+//! reference §5.10): a JSON text in Kea's form and spelling.
 
 use core::fmt::{self, Write};
 
@@ -29,7 +29,7 @@ fn write_level(relay: &Relay<'_>, target: &mut String) -> fmt::Result {
     if kept().next().is_some() {
         target.push_str(r#""options": "0x"#);
         let mut after = None;
-        // The few options of an agent need no list of their own.
+        // The options of an agent are few, so they need no list of their own.
         while let Some(code) = kept().map(|(code, _)| code).filter(|&c| Some(c) > after).min() {
             for value in relay.options.all(code) {
                 write_hex(code.to_be_bytes(), target);

@@ -1,4 +1,4 @@
-//! Replies: what one says, and its octets (RFC 9915 §18.3.9, §18.3.10).
+//! Replies: their content and their bytes (RFC 9915 §18.3.9, §18.3.10).
 
 use core::net::Ipv6Addr;
 
@@ -10,7 +10,7 @@ use super::lifetimes::{Lifetimes, timers};
 use super::transaction::Transaction;
 use super::{Intent, name, parameters};
 
-/// Whether the reply is an ADVERTISE, an ADDR-REG-REPLY or a REPLY.
+/// Returns the message type of the reply: ADVERTISE, ADDR-REG-REPLY or REPLY.
 #[must_use]
 pub const fn message_type(intent: Intent) -> MessageType {
     match intent {
@@ -20,7 +20,7 @@ pub const fn message_type(intent: Intent) -> MessageType {
     }
 }
 
-/// What we say beside a code: for people who read captures.
+/// Returns the text that accompanies a status code, for people who read captures.
 const fn text(code: StatusCode) -> &'static str {
     match code {
         StatusCode::Success => "Done.",
@@ -32,7 +32,7 @@ const fn text(code: StatusCode) -> &'static str {
     }
 }
 
-/// Every status in the reply but success, for counting.
+/// Returns every status in the reply but success, for counting.
 pub(super) fn refusals(transaction: &Transaction<'_>) -> impl Iterator<Item = StatusCode> {
     let of_associations =
         transaction.associations.iter().filter_map(|association| match association.result {
@@ -48,11 +48,11 @@ pub(super) fn refusals(transaction: &Transaction<'_>) -> impl Iterator<Item = St
         .filter(|&code| code != StatusCode::Success)
 }
 
-/// Writes the reply of a transaction that has ended into `buffer` and gives its length.
+/// Writes the reply of a transaction that has ended into `buffer` and returns its length.
 ///
 /// # Errors
 ///
-/// When it does not fit.
+/// When the reply does not fit.
 pub(super) fn emit(transaction: &Transaction<'_>, buffer: &mut [u8]) -> Result<usize, NoRoom> {
     let kind = message_type(transaction.intent);
     let mut writer = MessageWriter::reply_to(buffer, transaction.arrival.packet, kind);
@@ -92,7 +92,7 @@ pub(super) fn emit(transaction: &Transaction<'_>, buffer: &mut [u8]) -> Result<u
     writer.finish()
 }
 
-/// What an association is told that was not looked at.
+/// Returns the status of an association that the transaction did not consider.
 const fn refusal(transaction: &Transaction<'_>, kind: WireKind) -> StatusCode {
     match transaction.intent {
         Intent::Release | Intent::Decline => StatusCode::NoBinding,
@@ -120,8 +120,8 @@ fn put_association(
     }
     let knows_link = transaction.client.subnet.is_some();
     if transaction.intent.extends() && knows_link && !transaction.client.is_rejected {
-        // RFC 9915 §18.3.4: what the client has and should give up. A prefix of any address is a
-        // wish for its length.
+        // RFC 9915 §18.3.4: resources that the client has and should give up. A prefix with an
+        // unspecified address is only a request for its length.
         let kept = grant.map(|grant| grant.resource);
         let is_lost = |named: &Resource| {
             let is_wish = named.kind == IaKind::Prefix && named.address.is_unspecified();
@@ -149,7 +149,7 @@ fn put_grant(transaction: &Transaction<'_>, grant: &Grant, writer: &mut MessageW
     put_resource(grant.resource, grant.lifetimes, excluded, writer);
 }
 
-/// The part of a prefix that is kept out of it: that of the reservation, else that of the pool.
+/// Returns the part that is excluded from a prefix: that of the reservation, else that of the pool.
 fn excluded(transaction: &Transaction<'_>, grant: &Grant) -> Option<(Ipv6Addr, u8)> {
     let snapshot = transaction.snapshot;
     let host =

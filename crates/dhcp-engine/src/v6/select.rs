@@ -1,4 +1,4 @@
-//! Which subnet a message belongs to (Kea reference §5.4).
+//! Selection of the subnet that a message belongs to (Kea reference §5.4).
 
 use core::net::Ipv6Addr;
 
@@ -6,11 +6,11 @@ use super::Snapshot;
 use super::client::Arrival;
 use crate::prefixes::SubnetIndex;
 
-/// Returns the subnet of a message. Where a relay agent names a link, it is that of the Interface-Id
-/// that the agent nearest to the client gave, else that of the first usable link address from the
-/// client's side. Where none does (a client's own message, or one through Lightweight DHCPv6 Relay
-/// Agents alone, RFC 6221), it is that of the interface that the datagram came over, else that of the
-/// address that it came from. Only subnets that `admits` lets pass count. All as in Kea.
+/// Returns the subnet of a message, as Kea does. If a relay agent names a link, the subnet is that
+/// of the Interface-Id of the agent nearest to the client, else that of the first usable link
+/// address from the client's side. If none does (a client's own message, or one through Lightweight
+/// DHCPv6 Relay Agents alone, RFC 6221), the subnet is that of the interface that the datagram came
+/// over, else that of the address that it came from. Only subnets that `admits` accepts count.
 pub(super) fn subnet(
     snapshot: &Snapshot,
     arrival: &Arrival<'_>,
@@ -34,7 +34,8 @@ pub(super) fn subnet(
         .or_else(|| snapshot.subnet_by_prefix(link, &admits))
 }
 
-/// Whether a link address tells the link: agents that share one with others leave it unspecified.
+/// Returns true if a link address identifies the link: agents that share a link with others leave
+/// it unspecified.
 pub(super) fn is_usable(link: &Ipv6Addr) -> bool {
     !link.is_unspecified() && !link.is_unicast_link_local()
 }

@@ -17,7 +17,7 @@ use crate::protocol::{Ahead, Desk, Emitted, Protocol, Served, names};
 use crate::reason::DropReason;
 use crate::statistic::{self, DropStatistic, Event};
 
-/// Message types that are counted by name; others together.
+/// Message types that are counted by name; others are counted together.
 const RECEIVED_TYPES: [MessageType; 15] = [
     MessageType::Solicit,
     MessageType::Advertise,
@@ -36,14 +36,14 @@ const RECEIVED_TYPES: [MessageType; 15] = [
     MessageType::AddrRegReply,
 ];
 
-/// What is sent.
+/// Message types that the server sends.
 const SENT_TYPES: [MessageType; 3] =
     [MessageType::Advertise, MessageType::Reply, MessageType::AddrRegReply];
 
-/// Refusals that are counted: the codes of RFC 9915.
+/// Number of refusals that are counted: the codes of RFC 9915.
 const REFUSAL_CODES: usize = StatusCode::NoPrefixAvail.code() as usize + 1;
 
-/// What a transaction needs and need not keep.
+/// Scratch memory of a transaction, which keeps nothing of it for the next message.
 #[derive(Debug, Default)]
 pub struct Work {
     facts: [Facts; ASSOCIATIONS_MAX],

@@ -1,5 +1,5 @@
-//! What comes of what was chosen for the associations of a message: lifetimes, the client's name,
-//! and the changes of leases.
+//! Results of the choices for the associations of a message: lifetimes, the client's name, and the
+//! changes of leases.
 
 use base::Now;
 use dhcp_lease::contract::text_hash;
@@ -14,8 +14,8 @@ use crate::client_name::NameTerms;
 use crate::prefixes::SubnetIndex;
 
 impl<'m> Transaction<'m> {
-    /// Grants what was chosen for each association and plans the changes; what else the
-    /// associations have on this link is given up.
+    /// Grants the choice for each association and plans the changes; other leases of the
+    /// associations on this link end.
     pub(super) fn settle(&mut self, now: Now, facts: &[Facts]) {
         self.name_again();
         let mut losing = [false; super::association::ASSOCIATIONS_MAX];
@@ -39,7 +39,7 @@ impl<'m> Transaction<'m> {
         let is_asked_again = is_running && !slot.is_available(now) && !self.intent.extends();
         let is_short = self.is_nearly_full(&slot, place.subnet);
         let lifetimes = if is_asked_again && !is_short {
-            // As in Kea: a renewal alone makes lifetimes anew.
+            // As in Kea, only a renewal computes lifetimes anew.
             Lifetimes {
                 preferred_s: slot.detail.preferred_lifetime_s,
                 valid_s: slot.valid_lifetime_s,
@@ -75,8 +75,8 @@ impl<'m> Transaction<'m> {
         }
     }
 
-    /// What is left of a lease that is repeated instead of renewed: young, and nothing else that it
-    /// says has changed.
+    /// Returns the lifetimes left of a lease that is repeated instead of renewed: it is young, and
+    /// its other data have not changed.
     fn left(
         &self,
         now: Now,
@@ -94,7 +94,7 @@ impl<'m> Transaction<'m> {
         lifetimes.left(now, slot, subnet).filter(|_| is_same)
     }
 
-    /// Lifetimes of the first class that has any, else of the subnet.
+    /// Returns the lifetime limits of the first class that has any, else of the subnet.
     fn limits(&self, subnet: SubnetIndex) -> Limits {
         let subnet = self.snapshot.subnet(subnet);
         let (mut preferred, mut valid) = (None, None);
@@ -109,8 +109,8 @@ impl<'m> Transaction<'m> {
         }
     }
 
-    /// Whether the pools of prefixes of `subnet` that are for the client are as full as makes leases
-    /// short. Kea does not look at addresses.
+    /// Returns true if the prefix pools of `subnet` that are open to the client are full enough
+    /// that leases are short. Kea ignores address pools here.
     fn is_nearly_full(&self, slot: &SlotView, subnet: SubnetIndex) -> bool {
         let snapshot = self.snapshot;
         let threshold = snapshot.subnet(subnet).adaptive_threshold;
@@ -121,8 +121,8 @@ impl<'m> Transaction<'m> {
         })
     }
 
-    /// What the client is called now that it is known which of its hosts counts, and after its
-    /// address when it asked for a name.
+    /// Makes the client's name again, now that the host that counts is known; generates it from the
+    /// address when the client requested a name.
     fn name_again(&mut self) {
         if !self.intent.wants_lease() {
             return;
@@ -142,14 +142,14 @@ impl<'m> Transaction<'m> {
         }
     }
 
-    /// The first address that was chosen.
+    /// Returns the first address that was chosen.
     fn chosen_address(&self) -> Option<(SlotView, Place)> {
         let mut chosen = self.associations.iter().filter_map(|association| association.chosen);
         chosen.find(|(slot, _)| slot.address.kind == IaKind::Address)
     }
 
-    /// What clients are called where the client's address is, else where its prefix is from, else in
-    /// the subnet of its link.
+    /// Returns the name settings of the pool or subnet of the client's address, else of the subnet
+    /// of its prefix, else of the subnet of its link.
     pub(super) fn name_terms(&self) -> &'m NameTerms {
         let snapshot = self.snapshot;
         let place = self.chosen_address().map(|(_, place)| (place.subnet, place.pool));
@@ -157,8 +157,8 @@ impl<'m> Transaction<'m> {
         place.map_or(&snapshot.default_names, |(subnet, pool)| snapshot.names(subnet, pool))
     }
 
-    /// Plans the end of running leases that an association has on this link beside what it was
-    /// granted. What does not fit into one commit is left to run out.
+    /// Plans the end of running leases that an association has on this link in addition to its
+    /// grant. Leases that do not fit into one commit expire later.
     fn take_back(&mut self, now: Now, at: usize, facts: &Facts) {
         let Some(selected) = self.client.subnet else { return };
         let granted = self.associations.get(at).and_then(Association::grant);
@@ -186,8 +186,8 @@ impl<'m> Transaction<'m> {
         }
     }
 
-    /// RELEASE and DECLINE: whatever of the association the client names and has. What does not
-    /// fit into one commit is left to run out.
+    /// Plans RELEASE and DECLINE of all leases of the association that the client names and has.
+    /// Leases that do not fit into one commit expire later.
     pub(super) fn give_up(&mut self, at: usize, facts: &Facts, action: Action<'static>) {
         let Some(association) = self.associations.get(at).copied() else { return };
         let mut code = StatusCode::NoBinding;
@@ -214,13 +214,14 @@ impl<'m> Transaction<'m> {
         }
     }
 
-    /// The user context of a lease from a subnet: what relay agents said, where it is kept.
+    /// Returns the user context of a lease from a subnet: the relay agent information, where the
+    /// subnet stores it.
     fn context(&self, subnet: SubnetIndex) -> &str {
         let is_kept = self.snapshot.subnet(subnet).stores_relay_info;
         if is_kept { self.buffers.context } else { "" }
     }
 
-    /// The terms of a lease that `grant` stands for.
+    /// Returns the terms of the lease that `grant` describes.
     fn terms(&self, grant: &Grant) -> LeaseTerms<'_> {
         let pool = grant.place.pool.map(|pool| self.snapshot.pool_terms(pool));
         LeaseTerms {

@@ -1,4 +1,4 @@
-//! The configuration as the packet path reads it: tables built once at load, never changed. A
+//! Configuration as the packet path reads it: tables built once at load, never changed. A
 //! transaction keeps the snapshot that it began with.
 
 use core::net::Ipv6Addr;
@@ -25,45 +25,45 @@ use crate::repeat::RepeatPolicy;
 use crate::scope_terms::ScopeTerms;
 use crate::subnet_keys::SubnetKeys;
 
-/// A compiled configuration.
+/// Compiled configuration.
 #[derive(Debug)]
 pub struct Snapshot {
-    /// Our DUID.
+    /// DUID of the server.
     pub server_duid: Box<[u8]>,
-    /// Options for everyone.
+    /// Options of the global scope.
     pub options: ScopeOptions<u16>,
     /// Options that relay agents may supply, ascending.
     pub relay_supplied: Vec<u16>,
-    /// Where hardware addresses of clients are looked for, in order.
+    /// Sources of the clients' hardware addresses, in order.
     pub mac_sources: Vec<MacSource>,
     /// Client classes.
     pub classes: Classes,
-    /// What is reserved for whom.
+    /// Hosts with reservations.
     pub hosts: Hosts<V6, HostTerms<V6>>,
-    /// What hosts are told by, in the order of look-up.
+    /// Kinds of identifiers by which hosts are looked up, in order.
     pub host_identifiers: Vec<IdentifierKind>,
-    /// Whether the global host is looked up before the subnet is selected.
+    /// True if the global host is looked up before the subnet is selected.
     pub looks_up_global_host_early: bool,
-    /// What the flex-id hook does.
+    /// Settings of the flex-id hook.
     pub flex_id: FlexIdTerms,
-    /// Whether clients may register addresses of their own (RFC 9686).
+    /// True if clients may register addresses of their own (RFC 9686).
     pub allows_registration: bool,
-    /// What clients are called that belong to no subnet.
+    /// Name settings for clients that belong to no subnet.
     pub default_names: NameTerms,
-    /// How options are read that are not as defined.
+    /// Parsing of options that do not match their definitions.
     pub parsing: Parsing,
-    /// Nanoseconds that an offer holds what it offers.
+    /// Time for which an offer holds its address or prefix, in nanoseconds.
     pub hold_ns: u64,
-    /// Seconds that a declined address stays out of use.
+    /// Time for which a declined address stays out of use, in seconds.
     pub decline_probation_s: u32,
-    /// Where allocation of addresses begins in shared networks.
+    /// Subnet at which allocation of addresses begins in shared networks.
     pub preference: Preference,
-    /// Where allocation of prefixes begins there.
+    /// Subnet at which allocation of prefixes begins in shared networks.
     pub prefix_preference: Preference,
     subnets: Vec<Subnet>,
     networks: Vec<ScopeTerms<u16>>,
     class_terms: Vec<ClassTerms>,
-    /// Whether any pool, subnet or network is for some clients only.
+    /// True if any pool, subnet or network is for some clients only.
     has_guards: bool,
     by_prefix: PrefixTable<u128>,
     by_relay: SubnetKeys<Ipv6Addr>,
@@ -78,7 +78,7 @@ pub struct Snapshot {
     pool_terms: Vec<PoolTerms>,
 }
 
-/// One subnet with everything that replies in it need.
+/// One subnet with all data that replies in it need.
 #[derive(Debug)]
 pub struct Subnet {
     /// `id` in the configuration.
@@ -89,7 +89,7 @@ pub struct Subnet {
     pub preferred_lifetime: Lifetime,
     /// Valid lifetimes.
     pub valid_lifetime: Lifetime,
-    /// The part of its pools of prefixes from which on their leases are short; `None` when they never
+    /// Used part of the prefix pools from which on their leases are short; `None` when they never
     /// are.
     pub adaptive_threshold: Option<f64>,
     /// Explicit T1, seconds.
@@ -98,61 +98,61 @@ pub struct Subnet {
     pub rebind_timer_s: Option<u32>,
     /// T1 and T2 as parts of the preferred lifetime, when they are calculated.
     pub tee_parts: Option<(f64, f64)>,
-    /// Which leases are repeated instead of renewed.
+    /// Policy for repeating leases instead of renewing them.
     pub repeat: RepeatPolicy,
-    /// Whether clients may have their lease in two messages.
+    /// True if clients may get their lease in two messages.
     pub allows_rapid_commit: bool,
-    /// Whether leases keep what relay agents said.
+    /// True if leases store relay agent information.
     pub stores_relay_info: bool,
-    /// Position of its shared network among those of the configuration.
+    /// Position of the subnet's shared network among those of the configuration.
     pub network: Option<usize>,
-    /// Which reservations count.
+    /// Reservation modes.
     pub reservation_modes: ReservationModes,
-    /// Its own options, and who may be served.
+    /// Options and guard of the subnet.
     pub scope: ScopeTerms<u16>,
-    /// What its clients are called.
+    /// Name settings for the subnet's clients.
     names: NameTerms,
 }
 
-/// What a pool adds to its subnet.
+/// Terms that a pool adds to its subnet.
 #[derive(Debug)]
 pub struct PoolTerms {
     /// `pool-id` in the configuration.
     pub id: u32,
-    /// Its subnet.
+    /// Subnet of the pool.
     pub subnet: SubnetIndex,
-    /// Its own options, and who may be served.
+    /// Options and guard of the pool.
     pub scope: ScopeTerms<u16>,
-    /// The prefix that is kept out of a delegated one (RFC 6603), as configured.
+    /// Prefix that is excluded from a delegated one (RFC 6603), as configured.
     pub excluded: Option<(Ipv6Addr, u8)>,
-    /// What clients with its addresses are called, where that differs from the subnet's.
+    /// Name settings for clients with the pool's addresses, where they differ from the subnet's.
     pub names: Option<Box<NameTerms>>,
 }
 
-/// What members of a class get.
+/// Terms of a class.
 #[derive(Debug)]
 pub struct ClassTerms {
-    /// Its options.
+    /// Options of the class's members.
     pub options: ScopeOptions<u16>,
-    /// Preferred lifetimes, before those of subnets.
+    /// Preferred lifetimes, with precedence over those of subnets.
     pub preferred_lifetime: Option<Lifetime>,
-    /// Valid lifetimes, likewise.
+    /// Valid lifetimes, with precedence over those of subnets.
     pub valid_lifetime: Option<Lifetime>,
 }
 
-/// What the flex-id hook does.
+/// Settings of the flex-id hook.
 #[derive(Debug, Default)]
 pub struct FlexIdTerms {
-    /// Makes the identifier of a message.
+    /// Expression that makes the identifier of a message.
     pub program: Option<StringProgram>,
-    /// Leases are kept under the identifier instead of the client's DUID.
+    /// True if leases are stored under the identifier instead of the client's DUID.
     pub replaces_client_id: bool,
-    /// An association that is the only one of its kind counts as number 0.
+    /// True if an association that is the only one of its kind counts as number 0.
     pub ignores_iaid: bool,
 }
 
-/// Returns no preference: of subnets of one shared network with the same guards the one that gave
-/// something last comes first.
+/// Returns an initial preference: among subnets of one shared network with the same guards, the one
+/// that gave an address or prefix last comes first.
 fn preference(config: &Dhcp6) -> Preference {
     let subnets = (0..).zip(&config.subnets);
     Preference::new(subnets.map(|(index, subnet): (usize, _)| match subnet.network {
@@ -162,8 +162,8 @@ fn preference(config: &Dhcp6) -> Preference {
 }
 
 impl Snapshot {
-    /// Compiles `config`. `configure` is given the pools and what is reserved, and makes the pool
-    /// set (the lease table does).
+    /// Compiles `config`. `configure` gets the pools and the reserved addresses and prefixes, and
+    /// makes the pool set (the lease table does so).
     pub fn compile(
         config: &Dhcp6,
         server_duid: &[u8],
@@ -232,50 +232,50 @@ impl Snapshot {
         }
     }
 
-    /// The subnet at `index`.
+    /// Returns the subnet at `index`.
     #[must_use]
     pub fn subnet(&self, index: SubnetIndex) -> &Subnet {
         &self.subnets[index as usize]
     }
 
-    /// How many subnets there are.
+    /// Returns the number of subnets.
     #[must_use]
     pub fn subnet_count(&self) -> usize {
         self.subnets.len()
     }
 
-    /// The pools.
+    /// Returns the pools.
     #[must_use]
     pub fn pools(&self) -> &PoolSet {
         &self.pools
     }
 
-    /// What clients are called that have an address of `subnet`, from `pool`.
+    /// Returns the name settings for clients with an address of `subnet`, from `pool`.
     #[must_use]
     pub fn names(&self, subnet: SubnetIndex, pool: Option<PoolIndex>) -> &NameTerms {
         let of_pool = pool.and_then(|pool| self.pool_terms(pool).names.as_deref());
         of_pool.unwrap_or_else(|| &self.subnet(subnet).names)
     }
 
-    /// What a pool adds to its subnet.
+    /// Returns the terms that a pool adds to its subnet.
     #[must_use]
     pub fn pool_terms(&self, pool: PoolIndex) -> &PoolTerms {
         &self.pool_terms[pool.0 as usize]
     }
 
-    /// The terms of the shared network that a subnet is in.
+    /// Returns the terms of the shared network that a subnet is in.
     #[must_use]
     pub fn network(&self, subnet: &Subnet) -> Option<&ScopeTerms<u16>> {
         subnet.network.map(|network| &self.networks[network])
     }
 
-    /// What members of a class get; `None` for a class that is not configured.
+    /// Returns the terms of a class; `None` for a class that is not configured.
     #[must_use]
     pub fn class(&self, class: ClassIndex) -> Option<&ClassTerms> {
         self.classes.position(class).map(|position| &self.class_terms[position])
     }
 
-    /// Whether clients in these classes may be served from a subnet.
+    /// Returns true if clients in these classes may be served from a subnet.
     #[must_use]
     pub fn admits(&self, subnet: SubnetIndex, classes: &ClassSet) -> bool {
         if !self.has_guards {
@@ -287,7 +287,7 @@ impl Snapshot {
             && network.is_none_or(|network| network.guard.admits(classes))
     }
 
-    /// Whether they may be served from a pool.
+    /// Returns true if clients in these classes may be served from a pool.
     #[must_use]
     pub fn admits_to_pool(&self, pool: PoolIndex, classes: &ClassSet) -> bool {
         if !self.has_guards {
@@ -297,7 +297,7 @@ impl Snapshot {
         terms.scope.guard.admits(classes) && self.admits(terms.subnet, classes)
     }
 
-    /// The first subnet, of those that `admits` lets pass, whose prefix holds `address`.
+    /// Returns the first subnet, of those that `admits` accepts, whose prefix contains `address`.
     pub fn subnet_by_prefix(
         &self,
         address: Ipv6Addr,
@@ -306,7 +306,8 @@ impl Snapshot {
         self.by_prefix.find_where(u128::from(address), admits)
     }
 
-    /// The first such subnet that names `relay` among its relay addresses.
+    /// Returns the first subnet, of those that `admits` accepts, that has `relay` among its relay
+    /// addresses.
     pub fn subnet_by_relay(
         &self,
         relay: Ipv6Addr,
@@ -315,7 +316,8 @@ impl Snapshot {
         self.by_relay.find_where(&relay, admits)
     }
 
-    /// The first such subnet whose direct clients come over the interface called `name`.
+    /// Returns the first subnet, of those that `admits` accepts, whose direct clients come over the
+    /// interface `name`.
     pub fn subnet_by_interface(
         &self,
         name: &str,
@@ -324,7 +326,8 @@ impl Snapshot {
         self.by_interface.find_where(name, admits)
     }
 
-    /// The first such subnet whose relay agents call the interface towards the client `id`.
+    /// Returns the first subnet, of those that `admits` accepts, for which relay agents name the
+    /// interface towards the client `id`.
     pub fn subnet_by_interface_id(
         &self,
         id: &[u8],
@@ -333,15 +336,15 @@ impl Snapshot {
         self.by_interface_id.find_where(id, admits)
     }
 
-    /// The subnets that share a link with `first`, itself first.
+    /// Returns the subnets that share a link with `first`, itself first.
     #[must_use]
     pub fn link(&self, first: SubnetIndex) -> &[SubnetIndex] {
         self.addresses.subnets_from(first)
     }
 
-    /// The pools that allocation may use for a message, those of `first` first; with the prefix
-    /// length that the client asks for, if it asks for one. Those that are not for clients
-    /// in these classes are left out with the help of `buffer`.
+    /// Returns the pools that allocation may use for a message, those of `first` first, in the
+    /// order for the prefix length that the client requests, if it requests one. Pools that are not
+    /// for clients in these classes are left out with the help of `buffer`.
     pub fn pool_order<'p>(
         &'p self,
         first: SubnetIndex,
@@ -367,14 +370,14 @@ impl Snapshot {
         buffer
     }
 
-    /// The pool of addresses in which a search that begins with `first` begins, for clients that may
-    /// use all.
+    /// Returns the address pool at which a search from `first` begins, for clients that may use all
+    /// pools.
     #[must_use]
     pub fn first_pool(&self, first: SubnetIndex) -> Option<PoolIndex> {
         self.addresses.pool_order_from(first).first().copied()
     }
 
-    /// The pools of the link of `subnet`, in order.
+    /// Returns the pools of the link of `subnet`, in order.
     #[must_use]
     pub fn pools_of_link(&self, subnet: SubnetIndex, kind: IaKind) -> &[PoolIndex] {
         match kind {
@@ -383,7 +386,8 @@ impl Snapshot {
         }
     }
 
-    /// The pools of prefixes of `subnet` itself that delegate prefixes of `len_max` at most.
+    /// Returns the prefix pools of `subnet` itself that delegate prefixes of at most `len_max`
+    /// bits.
     pub fn prefix_pools_of(
         &self,
         subnet: SubnetIndex,
@@ -394,14 +398,14 @@ impl Snapshot {
         own.filter(move |pool| self.pools.specs()[pool.0 as usize].len <= len_max)
     }
 
-    /// Returns whether something of another kind or length that is reserved overlaps `resource`.
+    /// Returns true if a reserved address or prefix of another kind or length overlaps `resource`.
     #[must_use]
     pub fn overlaps_reserved(&self, resource: Resource) -> bool {
         !self.reserved_across.is_empty()
             && self.reserved_across.overlapping(resource).next().is_some()
     }
 
-    /// The pool that holds `resource`, among those that share a link with `subnet`.
+    /// Returns the pool that contains `resource`, among those that share a link with `subnet`.
     #[must_use]
     pub fn place(&self, subnet: SubnetIndex, resource: Resource) -> Option<PoolPlace> {
         let place = self.pool_around(subnet, resource)?;
@@ -409,7 +413,8 @@ impl Snapshot {
         has_its_len.then_some(place)
     }
 
-    /// Returns the subnets of shared networks where allocation of a kind begins.
+    /// Returns the preference for the subnet of a shared network at which allocation of a kind
+    /// begins.
     #[must_use]
     pub const fn preference_of(&self, kind: IaKind) -> &Preference {
         match kind {
@@ -428,9 +433,10 @@ impl Snapshot {
         links.place(subnet, u128::from(resource.address))
     }
 
-    /// What a client in these classes that wishes for `wished` can have of it: the prefix of the pool's
-    /// length around it, unless another pool of the link delegates a length that goes before for the
-    /// length wished for (RFC 8168 §3.2: the length counts more than the address).
+    /// Returns the resource that a client in these classes that requests `wished` can have: the
+    /// prefix of the pool's length around it, unless another pool of the link delegates a length
+    /// that has precedence for the requested length (RFC 8168 §3.2: the length counts more than the
+    /// address).
     #[must_use]
     pub fn grantable(&self, subnet: SubnetIndex, wished: Resource, classes: &ClassSet) -> Resource {
         let Some(place) =
@@ -450,14 +456,15 @@ impl Snapshot {
         Resource::prefix(wished.address, len(place.pool))
     }
 
-    /// Whether `address` lies in a prefix of the link that `subnet` is on.
+    /// Returns true if `address` lies in a prefix of the link that `subnet` is on.
     #[must_use]
     pub fn is_on_link(&self, subnet: SubnetIndex, address: Ipv6Addr) -> bool {
         let is_shared = |found| self.addresses.is_shared(subnet, found);
         self.by_prefix.find_where(u128::from(address), is_shared).is_some()
     }
 
-    /// The first subnet of the link of `subnet`, from itself on, whose prefix holds `address`.
+    /// Returns the first subnet of the link of `subnet`, from itself on, whose prefix contains
+    /// `address`.
     #[must_use]
     pub fn subnet_on_link(&self, subnet: SubnetIndex, address: Ipv6Addr) -> Option<SubnetIndex> {
         let address = u128::from(address);

@@ -1,11 +1,11 @@
-//! The message transaction: from a parsed message to a reply or a counted drop.
+//! Message transaction: from a parsed message to a reply or a counted drop.
 //!
-//! It steps until it has an outcome. Each step names what it needs next (the facts of one
-//! association, or the result of a commit) and is given it in the next call; what to choose is in
-//! `choice`, what comes of it in `settle`. The changes of all associations of a message are one
-//! commit, so they succeed together or the transaction decides again. Reasons to step again are
-//! bounded: each association asks for a candidate once per try, and after [`COMMIT_TRIES_MAX`] lost
-//! races the message is dropped and counted, and the client's retransmission starts afresh.
+//! It steps until it has an outcome. Each step names its next need (the facts of one association,
+//! or the result of a commit), and the next call passes that in; `choice` chooses, and `settle`
+//! computes the results. The changes of all associations of a message are one commit, so they
+//! succeed together or the transaction decides again. Reasons to step again are bounded: each
+//! association claims a candidate once per try, and after [`COMMIT_TRIES_MAX`] lost races the
+//! message is dropped and counted, and the client's retransmission starts afresh.
 
 use base::Now;
 use dhcp_lease::CHANGES_MAX;
@@ -29,62 +29,63 @@ use crate::hosts::{HostBook, HostIndex, HostTerms};
 use crate::omission::{Omission, bound};
 use crate::prefixes::SubnetIndex;
 
-/// Commits that one message may lose to others before it is dropped. Each loss means that a slot
-/// went to someone else in the microseconds since it was fetched.
+/// Largest number of commits that one message may lose to others before it is dropped. Each loss
+/// means that another client got a slot in the microseconds since it was fetched.
 pub const COMMIT_TRIES_MAX: u8 = 8;
-/// Reserved addresses or prefixes that one fetch looks at.
+/// Number of reserved addresses or prefixes that one fetch reads.
 const RESERVED_ASKED: usize = 2;
 
-/// What a transaction needs or has come to.
+/// Need of a transaction, or its outcome.
 #[derive(Debug)]
 pub enum Step<'t> {
     /// Fetch these into the facts at this position and step with [`Input::Facts`].
     Fetch(usize, FetchKeys<'t>),
-    /// Fetch these likewise. The candidate that was claimed before stays claimed, since another
-    /// association takes it.
+    /// Fetch these into the facts at this position and step with [`Input::Facts`]. The candidate
+    /// that was claimed before stays claimed, since another association takes it.
     FetchAnother(usize, FetchKeys<'t>),
     /// Commit all of [`Transaction::changes`] and step with [`Input::Committed`].
     Commit,
-    /// Have this set aside, which is reserved for somebody else, then as [`Step::Commit`].
+    /// Set aside this address or prefix, which is reserved for another client, then commit as for
+    /// [`Step::Commit`].
     SetAside(Resource),
-    /// The end.
+    /// The transaction has ended.
     Done(Outcome),
 }
 
-/// What the last step asked for.
+/// Response to the last step.
 #[derive(Debug)]
 pub enum Input<'f> {
-    /// Nothing yet: the first step.
+    /// None yet: the first step.
     Begin,
     /// The facts so far, one for each association.
     Facts(&'f [Facts]),
-    /// The commit's result, with the facts that it was decided on.
+    /// The result of the commit, with the facts on which its decision rests.
     Committed(Result<Receipt, Refusal>),
 }
 
-/// What is committed before anything can be decided.
+/// Purpose of a commit before a decision is possible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Preparing {
-    /// Candidates are held while it is looked up whom they are reserved for.
+    /// The transaction holds candidates while their reservations are looked up.
     Hold,
-    /// What is another's is given up.
+    /// The transaction gives up an address or prefix that is reserved for another client.
     SetAside,
 }
 
-/// How a transaction ends.
+/// Outcome of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Send the reply once this row epoch is settled; 0: at once.
     Reply(u64),
     /// A slot's last row is not settled: run the message again after this epoch.
     Wait(u64),
-    /// Hosts were looked for that are not known yet: run the message again when they are.
+    /// Hosts that the transaction needs are not looked up yet: run the message again when they are.
     AwaitHosts,
-    /// No reply, counted.
+    /// Send no reply, and count the reason.
     Drop(DropReason),
 }
 
-/// One message on its way.
+/// Transaction of one message.
 #[derive(Debug)]
 pub struct Transaction<'m> {
     pub(super) snapshot: &'m Snapshot,
@@ -94,27 +95,27 @@ pub struct Transaction<'m> {
     pub(super) client: Client<'m>,
     pub(super) buffers: Buffers<'m>,
     pub(super) associations: &'m mut Associations<'m>,
-    /// What the message as a whole is told.
+    /// Status of the message as a whole in the reply.
     pub(super) status: Option<StatusCode>,
     /// Flags of the answer about the client's name, when there is one.
     pub(super) fqdn_flags: Option<u8>,
-    /// The address of an ADDR-REG-INFORM.
+    /// Address of an ADDR-REG-INFORM.
     pub(super) registration: Option<Registration<'m>>,
-    /// Highest epoch among the rows that the decision rests on.
+    /// Highest epoch among the rows on which the decision rests.
     pub(super) gate_epoch: u64,
     tries: u8,
-    /// What is being committed is no more than preparation.
+    /// Purpose of the commit in progress, when it only prepares a decision.
     preparing: Option<Preparing>,
 }
 
 impl<'m> Transaction<'m> {
-    /// Opens the transaction of the message in `packet`: what it wants, who asks, which subnet it
-    /// belongs to. `associations` are empty. When hosts were looked for that are not known yet ([`HostBook::has_missed`]),
-    /// nothing of it counts, an error neither.
+    /// Begins the transaction of the message in `packet`: finds its intent, its client and its
+    /// subnet. `associations` are empty. When hosts that it needs are not looked up yet
+    /// ([`HostBook::has_missed`]), the caller must discard the result, also an error.
     ///
     /// # Errors
     ///
-    /// The reason why it is dropped at once.
+    /// The reason why the message is dropped at once.
     pub fn begin(
         (snapshot, hosts): (&'m Snapshot, HostBook<'m, V6>),
         packet: &'m Packet<'m>,
@@ -130,7 +131,7 @@ impl<'m> Transaction<'m> {
         let subnet = client.subnet.map(|subnet| snapshot.subnet(subnet));
         let intent = Intent::of(&message, subnet.is_some_and(|subnet| subnet.allows_rapid_commit))?;
         buffers.context.clear();
-        // Which subnet of the link leases is not known yet.
+        // The subnet of the link that will lease is not known yet.
         let link = client.subnet.map_or(&[][..], |subnet| snapshot.link(subnet));
         let stores_relay_info = link.iter().any(|&one| snapshot.subnet(one).stores_relay_info);
         if intent.commits_leases() && stores_relay_info {
@@ -169,7 +170,7 @@ impl<'m> Transaction<'m> {
         Ok(transaction)
     }
 
-    /// Goes on with what the last step asked for.
+    /// Continues with the response to the last step.
     pub fn step(&mut self, now: Now, input: &Input<'_>) -> Step<'_> {
         match input {
             Input::Begin => match self.intent {
@@ -193,7 +194,7 @@ impl<'m> Transaction<'m> {
         }
     }
 
-    /// Gives the changes that are to be committed to `commit`.
+    /// Passes the changes to commit to `commit`.
     pub fn with_changes<R>(&self, commit: impl FnOnce(&[Change<'_>]) -> R) -> R {
         if let Some(registration) = &self.registration {
             return commit(&[self.registering(registration)]);
@@ -202,7 +203,7 @@ impl<'m> Transaction<'m> {
         let (Some(first), None) = (planned.next(), planned.next()) else {
             return self.with_all_changes(commit);
         };
-        // Nearly always it is one, and room for more is large.
+        // Nearly every message has one change, and an array for more is large.
         commit(&[self.change(first)])
     }
 
@@ -215,7 +216,7 @@ impl<'m> Transaction<'m> {
         commit(&changes[..count])
     }
 
-    /// The host that counts, with what it has beside addresses.
+    /// Returns the terms of the host that counts.
     pub(super) fn host_terms(&self) -> Option<&'m HostTerms<V6>> {
         if self.client.hosts.is_empty() {
             return None;
@@ -225,7 +226,7 @@ impl<'m> Transaction<'m> {
         self.client.book.terms(host)
     }
 
-    /// What the client is called, as far as known before anything is leased.
+    /// Makes the client's name, as far as it is known before anything is leased.
     fn name(&mut self) {
         let reserved = self.host_terms().map_or("", |host| &host.hostname);
         let terms = self.name_terms();
@@ -233,7 +234,7 @@ impl<'m> Transaction<'m> {
         self.fqdn_flags = name::make(fqdn, reserved, terms, self.buffers.named());
     }
 
-    /// Turns prefixes that are wished for into what the pools have.
+    /// Converts requested prefixes to those that the pools have.
     fn adapt_hints(&mut self) {
         let Some(subnet) = self.client.subnet else { return };
         for association in self.associations.iter_mut() {
@@ -245,7 +246,7 @@ impl<'m> Transaction<'m> {
         }
     }
 
-    /// What is reserved is looked at before anything free is asked for.
+    /// Delays the search for free addresses and prefixes until the reserved ones are fetched.
     fn prefer_reserved(&mut self) {
         if self.client.hosts.is_empty() {
             return;
@@ -260,7 +261,8 @@ impl<'m> Transaction<'m> {
         }
     }
 
-    /// Looks up whom the hints are reserved for: it will matter, and costs no question of its own now.
+    /// Looks up the reservations of the hints: the results will be needed, and one request now
+    /// avoids a second one later.
     fn look_ahead(&self) {
         if self.client.book.looks_up() && self.intent.wants_lease() {
             let hints = self.associations.iter().flat_map(|association| association.hints);
@@ -270,8 +272,8 @@ impl<'m> Transaction<'m> {
         }
     }
 
-    /// What a look-up has found to be reserved for the client: the lease table need not know that
-    /// anybody may have it.
+    /// Returns the addresses and prefixes that a look-up has found to be reserved for the client.
+    /// The lease table may not know yet that clients may have them.
     fn found_claims(&self) -> impl Iterator<Item = Resource> {
         let hosts = self.client.hosts;
         let found = hosts.in_subnets().map(|(_, host)| host).chain(hosts.global());
@@ -280,8 +282,8 @@ impl<'m> Transaction<'m> {
         reserved.filter(|&resource| self.place(resource).is_some_and(|place| place.is_reserved))
     }
 
-    /// Something of others that the client holds, or was about to be given: reservations are looked
-    /// up after it was claimed.
+    /// Returns a slot reserved for others that the client holds, or was about to get: reservations
+    /// are looked up after it was claimed.
     fn stray(&self, facts: &[Facts]) -> Option<(usize, SlotView)> {
         if !self.client.book.looks_up() || !self.intent.wants_lease() {
             return None;
@@ -300,7 +302,7 @@ impl<'m> Transaction<'m> {
         stray.filter(|_| !self.client.book.has_missed())
     }
 
-    /// Gives up what is another's.
+    /// Gives up an address or prefix that is reserved for another client.
     fn set_aside(&mut self, at: usize, slot: &SlotView) -> Step<'_> {
         if self.tries >= COMMIT_TRIES_MAX {
             return Step::Done(Outcome::Drop(DropReason::Contention));
@@ -314,8 +316,8 @@ impl<'m> Transaction<'m> {
         Step::SetAside(slot.address)
     }
 
-    /// Ends until hosts are known that were looked for; candidates are held meanwhile, so that they
-    /// are the same ones that are looked at again.
+    /// Ends the transaction until the hosts that it needs are known. Candidates are held meanwhile,
+    /// so that the next run gets the same ones.
     fn await_hosts(&mut self, now: Now, facts: &[Facts]) -> Step<'_> {
         self.buffers.changes.clear();
         for (at, facts) in facts.iter().take(self.associations.len()).enumerate() {
@@ -336,7 +338,7 @@ impl<'m> Transaction<'m> {
         Step::Commit
     }
 
-    /// Goes on when preparation is done; that it was refused means that others were faster.
+    /// Continues after preparation; a refusal means that other transactions were faster.
     fn prepared(&mut self, now: Now, result: Result<Receipt, Refusal>) -> Step<'_> {
         match (self.preparing.take(), result) {
             (_, Err(Refusal::Failed)) => Step::Done(Outcome::Drop(DropReason::StoreFailed)),
@@ -352,7 +354,7 @@ impl<'m> Transaction<'m> {
         self.fetch_next(now, &[])
     }
 
-    /// Asks for the facts of the next association, and decides when there are all.
+    /// Requests the facts of the next association, and decides when all facts are known.
     fn fetch_next(&mut self, now: Now, facts: &[Facts]) -> Step<'_> {
         if self.intent == Intent::Register {
             return self.register(facts);
@@ -398,7 +400,8 @@ impl<'m> Transaction<'m> {
         if is_taken { Step::FetchAnother(at, keys) } else { Step::Fetch(at, keys) }
     }
 
-    /// What to look at for an association: what is reserved, then what the client names.
+    /// Returns the addresses or prefixes to fetch for an association: the reserved ones, then those
+    /// that the client names.
     fn asked(&self, at: usize) -> [Option<Resource>; ASKED_MAX] {
         let Some(association) = self.associations.get(at) else { return [None; ASKED_MAX] };
         if self.client.hosts.is_empty() {
@@ -409,7 +412,7 @@ impl<'m> Transaction<'m> {
         let before = before.filter(|other| other.kind == association.kind).count();
         let reserved = || self.reserved().filter(|resource| resource.kind == association.kind);
         let count = reserved().count();
-        // Each association begins with another one.
+        // Each association begins with another reservation.
         let reserved = reserved().cycle().skip(before.min(count)).take(count.min(RESERVED_ASKED));
         let further = (association.wish == Wish::Reserved)
             .then(|| self.further_reserved(association.kind))
@@ -419,7 +422,7 @@ impl<'m> Transaction<'m> {
         core::array::from_fn(|_| asked.next())
     }
 
-    /// Decides for every association; `None` when something has to be fetched or committed.
+    /// Decides for every association; `None` when a fetch or a commit has to come first.
     fn decide(&mut self, now: Now, facts: &[Facts]) -> Option<Outcome> {
         self.buffers.changes.clear();
         self.gate_epoch = 0;
@@ -440,7 +443,7 @@ impl<'m> Transaction<'m> {
                     }
                 }
                 Decision::GiveUp(action) => self.give_up(at, facts, action),
-                // What the one before is given may tell where to look.
+                // The grant of the association before may decide where the search begins.
                 Decision::NeedCandidate if !is_decided && is_walking => {}
                 Decision::NeedCandidate => is_decided &= self.exhausted(at, facts),
             }
@@ -455,15 +458,16 @@ impl<'m> Transaction<'m> {
         self.buffers.changes.is_empty().then_some(Outcome::Reply(self.gate_epoch))
     }
 
-    /// Nothing that the association has or asks for will do. True when that is the last word;
-    /// otherwise a candidate is to be fetched for it.
+    /// Handles that no address or prefix that the association has or requests will do. Returns true
+    /// when that is final; otherwise a candidate has to be fetched for it.
     fn exhausted(&mut self, at: usize, facts: &Facts) -> bool {
         let is_taken = |slot: &SlotView| self.is_taken(at, slot.address);
         if facts.candidate.as_ref().is_some_and(is_taken)
             && let Some(association) = self.associations.get_mut(at)
             && association.claims < CLAIMS_MAX
         {
-            // The client asked for it by an association before: the next one may be free.
+            // The client requested this candidate in an earlier association: the next one may be
+            // free.
             association.claims += 1;
             association.is_claim_taken = true;
             association.is_fetched = false;
@@ -514,8 +518,9 @@ impl<'m> Transaction<'m> {
         }
     }
 
-    /// For each association that nothing was found for, the subnet that it counts in and whether
-    /// pools were searched. Kea counts it where the search began, in DHCPv4 where it ended.
+    /// Returns, for each association that got nothing from pools, the subnet in which that counts,
+    /// and true if pools were searched. Kea counts it in the subnet where the search began, in
+    /// DHCPv4 in the one where it ended.
     pub(super) fn failed_allocations(&self) -> impl Iterator<Item = (SubnetIndex, bool)> {
         self.associations.iter().filter_map(|association| association.found_nothing)
     }
@@ -544,7 +549,8 @@ pub fn drive(
         };
         match transaction.step(now, &input) {
             Step::Fetch(at, keys) => {
-                // What an earlier try claimed would be missing from the pool in this one.
+                // Without this, the candidate of an earlier try would be missing from the pool in
+                // this one.
                 if let Some(unused) = facts[at].candidate.take()
                     && unused.occupancy == Occupancy::Free
                 {
@@ -580,13 +586,13 @@ pub fn drive(
     }
 }
 
-/// Whether the message may be answered at all (RFC 9915 §16, §18.4).
+/// Returns an error if the message must not be answered at all (RFC 9915 §16, §18.4).
 fn check(snapshot: &Snapshot, packet: &Packet<'_>, ingress: Ingress) -> Result<(), DropReason> {
     let message = packet.message();
     if packet.relay_type() == Some(MessageType::RelayRepl) {
         return Err(DropReason::UnexpectedMessageType);
     }
-    // Since RFC 9915 clients send to the multicast address alone; agents may send to ours.
+    // Since RFC 9915, clients send to the multicast address alone; agents may send to ours.
     if packet.relay_count() == 0 && !ingress.is_multicast {
         return Err(DropReason::UnicastFromClient);
     }

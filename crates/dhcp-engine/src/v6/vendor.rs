@@ -4,7 +4,7 @@ use dhcp_wire::v6::{Mark, Message, MessageWriter, Options as Walk, option};
 
 use crate::options::{CABLE_LABS, CABLE_LABS_ORO, OptionWriter, VendorQuery, Vendors};
 
-/// What the client says of vendors.
+/// Returns the vendors that the client names and the sub-options that it requests.
 pub(super) fn query<'m>(
     message: &Message<'m>,
 ) -> VendorQuery<impl Iterator<Item = u16> + Clone + 'm> {
@@ -27,13 +27,13 @@ pub(super) fn query<'m>(
     VendorQuery { vendors, asked: codes.map(|&code| u16::from_be_bytes(code)) }
 }
 
-/// The enterprise number in front of an option's data, and the data.
+/// Returns the enterprise number before an option's data, and the data.
 fn number(value: &[u8]) -> Option<(u32, &[u8])> {
     let (number, data) = value.split_first_chunk()?;
     Some((u32::from_be_bytes(*number), data))
 }
 
-/// Writes options into a message.
+/// Writer of options into a message.
 #[derive(Debug)]
 pub(super) struct Options<'w, 'b> {
     writer: &'w mut MessageWriter<'b>,
@@ -41,15 +41,15 @@ pub(super) struct Options<'w, 'b> {
 }
 
 impl<'w, 'b> Options<'w, 'b> {
-    /// Writes into `writer`.
+    /// Returns a writer to `writer`.
     pub(super) const fn new(writer: &'w mut MessageWriter<'b>) -> Self {
         Self { writer, open: None }
     }
 }
 
 impl Options<'_, '_> {
-    /// Writes an NTP option for each time source in `sources`: it holds one and no more (RFC 5908 §4).
-    /// False, with nothing written, where something else than time sources is there.
+    /// Writes an NTP option for each time source in `sources`: an option has exactly one (RFC 5908
+    /// §4). Returns false, with nothing written, if `sources` has any other data.
     fn put_time_sources(&mut self, sources: &[u8]) -> bool {
         let len: usize = Walk::new(sources).map(|(_, value)| 4 + value.len()).sum();
         if len != sources.len() || sources.is_empty() {
@@ -100,7 +100,7 @@ mod tests {
 
     use super::*;
 
-    /// The values of the NTP options that a configured value makes.
+    /// Returns the values of the NTP options that a configured value makes.
     fn sent(value: &[u8]) -> Vec<Vec<u8>> {
         let mut buffer = [0; 200];
         let mut writer = MessageWriter::new(&mut buffer, MessageType::Reply, 1);
@@ -118,7 +118,7 @@ mod tests {
         for count in 1..=sources.len() {
             assert_eq!(sent(&sources[..count].concat()), sources[..count]);
         }
-        // What is no list of time sources stays in one piece.
+        // A value that is no list of time sources stays in one piece.
         for whole in [&b""[..], b"\x00", b"\x00\x01\x00\x02\x07", b"\x00\x01\x00\x00\x07"] {
             assert_eq!(sent(whole), [whole]);
         }

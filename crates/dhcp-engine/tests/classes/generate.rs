@@ -1,5 +1,5 @@
-//! Random expressions and classes, made of few terms and literals, so that comparisons hold now and
-//! then.
+//! Random expressions and classes, made of few terms and literals, so that comparisons hold
+//! sometimes.
 
 use base::Random;
 use dhcp_config::ClassTest;
@@ -39,7 +39,7 @@ const PACKET_FIELDS: [PacketField; 4] =
 
 const PATTERNS: [&str; 5] = ["", "a.*", "[^a]+", "(a|ab|Ab)\\.?c?", "\\d+\\.\\d"];
 
-/// Whether an option holds characters.
+/// Returns true if an option holds characters.
 pub(crate) fn holds_characters(family: Family, code: u16) -> bool {
     match family {
         Family::V4 => matches!(code, 12 | 60),
@@ -47,16 +47,16 @@ pub(crate) fn holds_characters(family: Family, code: u16) -> bool {
     }
 }
 
-/// Compiles the regular expressions, which takes longer than anything else here.
+/// Compiles the regular expressions, which takes longer than all other steps here.
 pub(crate) fn patterns() -> Vec<Pattern> {
     PATTERNS.iter().map(|source| Pattern::new(source).expect("it is sound")).collect()
 }
 
-/// Makes expressions of one family.
+/// Generator of expressions of one family.
 pub(crate) struct Generator<'p> {
     family: Family,
     random: Random,
-    /// Classes that may be asked after.
+    /// Classes that expressions may refer to.
     asked: Vec<String>,
     patterns: &'p [Pattern],
 }
@@ -76,16 +76,16 @@ impl<'p> Generator<'p> {
         self.random.pick(items).expect("there are some").clone()
     }
 
-    /// Names that something asks after besides the tests.
+    /// Returns names that other parts of a configuration than tests refer to.
     pub(crate) fn referred(&mut self) -> Vec<String> {
         let names = ["SPAWN_c1_a", "SPAWN_c2_a%25b%20c", "SPAWN_c2_a%%b%20c", "VENDOR_CLASS_true"];
         names.iter().filter(|_| self.random.chance(1, 2)).map(|name| (*name).to_owned()).collect()
     }
 
-    /// Classes of a configuration: `c0` and so on, and sometimes DROP.
+    /// Returns the classes of a configuration: `c0` and so on, and sometimes DROP.
     pub(crate) fn classes(&mut self) -> Vec<Class> {
         let count = if self.random.chance(1, 10) { 130 } else { 1 + self.below(9) };
-        // Where many compare the same term, as in most large configurations.
+        // Sometimes many classes compare the same term, as in most large configurations.
         let common = self.term();
         let is_uniform = count > 100 || self.random.chance(1, 4);
         (0..count)
@@ -132,7 +132,7 @@ impl<'p> Generator<'p> {
                 let mut parts: Vec<Condition> = Vec::new();
                 for _ in 0..count {
                     let part = self.condition(depth - 1);
-                    // A chain in front of a chain is one chain.
+                    // A chain at the beginning of a chain is one chain.
                     match part {
                         Condition::All { parts: inner, strict: same }
                             if parts.is_empty() && all && same == strict =>
@@ -219,7 +219,7 @@ impl<'p> Generator<'p> {
         self.random.chance(3, 4).then_some(number)
     }
 
-    /// A path to an option, taken as octets or as text.
+    /// Returns a path to an option, taken as bytes or as text.
     fn path(&mut self, codes: Vec<u16>, is_own: bool) -> Path {
         let characters = match (&codes[..], self.family) {
             ([code], family) => is_own && holds_characters(family, *code),
@@ -257,7 +257,7 @@ impl<'p> Generator<'p> {
         Term::Vendor { enterprise: self.enterprise(), path }
     }
 
-    /// A term that can be asked whether it exists.
+    /// Returns a term that `exists` can test.
     fn existing(&mut self) -> Term {
         let mut term = match self.below(5) {
             0 => Term::Vendor { enterprise: self.enterprise(), path: None },

@@ -1,4 +1,4 @@
-//! What expressions mean, as plainly as it can be written.
+//! Meaning of expressions, written as plainly as possible.
 
 use dhcp_config::ClassTest;
 use dhcp_config::expression::{Condition, Conversion, Text};
@@ -6,14 +6,14 @@ use dhcp_engine::classify::PacketView;
 
 use super::Class;
 
-/// An expression without a value.
+/// Error of an expression without a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fault;
 
-/// One message and the classes that it is in.
+/// One message with the classes that it is in.
 pub(crate) struct Interpreter<'v, V> {
     view: &'v V,
-    /// Which of the configured classes are late.
+    /// Flags of the configured classes that are late.
     late: &'v [bool],
     pub(crate) classes: Vec<String>,
 }
@@ -164,7 +164,7 @@ impl<'v, V: PacketView> Interpreter<'v, V> {
     }
 }
 
-/// Octet for octet from `start` on, or up to it.
+/// Returns the bytes from `start` on, or up to it.
 fn substring(text: &[u8], start: i64, length: Option<i64>) -> Vec<u8> {
     let len = text.len() as i64;
     if start >= len || start < -len {
@@ -205,7 +205,7 @@ fn convert(conversion: Conversion, text: Vec<u8>) -> Result<Vec<u8>, Fault> {
     .map(String::into_bytes)
 }
 
-/// Octets as Kea writes them into names of classes.
+/// Returns bytes as Kea writes them into names of classes.
 fn escaped(text: &[u8]) -> String {
     let one = |&octet: &u8| match octet {
         b'%' => "%%".to_owned(),
@@ -217,7 +217,7 @@ fn escaped(text: &[u8]) -> String {
     text.iter().map(one).collect()
 }
 
-/// Which of these classes wait for KNOWN or UNKNOWN.
+/// Returns for each class if it waits for KNOWN or UNKNOWN.
 pub(crate) fn late(configured: &[Class]) -> Vec<bool> {
     let mut late: Vec<bool> = Vec::new();
     for class in configured {

@@ -1,4 +1,4 @@
-//! Tests of classes whose verdicts were taken from Kea, which got the message that stands with them.
+//! Tests of classes with verdicts from Kea, which got the message in the same file.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 
@@ -6,14 +6,14 @@ use dhcp_config::{ClientClass, NoIncludes, parse_dhcp4, parse_dhcp6};
 use dhcp_engine::classify::{ClassSet, Classes, PacketView, PacketView4, PacketView6, Workspace};
 use dhcp_engine::{InterfaceNames, v4, v6};
 
-/// A verdict of Kea, godwit's and the test.
+/// Verdict of Kea, verdict of godwit, and the test.
 struct Vector {
     kea: bool,
     godwit: bool,
     test: String,
 }
 
-/// The message and the verdicts of a file.
+/// Reads the message and the verdicts of a file.
 fn read(name: &str) -> (Vec<u8>, Vec<Vector>) {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
     let text = std::fs::read_to_string(path).expect("the file is shipped");
@@ -32,7 +32,7 @@ fn read(name: &str) -> (Vec<u8>, Vec<Vector>) {
     (message, vectors.collect())
 }
 
-/// `client-classes` with one class for each test.
+/// Returns `client-classes` with one class for each test.
 fn configuration(family: &str, vectors: &[Vector]) -> String {
     let class = |(number, vector): (usize, &Vector)| {
         let test = vector.test.replace('\\', "\\\\");

@@ -1,4 +1,4 @@
-//! Random messages whose options have few values, so that tests are passed now and then.
+//! Random messages whose options have few values, so that tests are passed sometimes.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 
@@ -33,20 +33,20 @@ pub(crate) const VALUES: [&[u8]; 14] = [
     b"\xfe\x80\0\0\0\0\0\0\0\0\0\0\0\0\0\x01",
 ];
 
-/// Codes of options that messages have.
+/// Codes of options in DHCPv4 messages.
 pub(crate) const CODES4: [u16; 6] = [12, 60, 61, 77, 43, 82];
-/// The same of DHCPv6.
+/// Codes of options in DHCPv6 messages.
 pub(crate) const CODES6: [u16; 6] = [1, 3, 41, 66, 79, 16];
 /// Codes inside of options.
 pub(crate) const INNER: [u16; 4] = [1, 2, 6, 5];
-/// Enterprises.
+/// Enterprise numbers.
 pub(crate) const ENTERPRISES: [u32; 3] = [9, 4491, 0x0102_0304];
 
 fn value(random: &mut Random) -> &'static [u8] {
     random.pick(&VALUES).expect("there are some")
 }
 
-/// A message in octets.
+/// Message in bytes.
 #[derive(Debug)]
 pub(crate) struct Message {
     octets: Vec<u8>,
@@ -63,7 +63,7 @@ impl Message {
         Self { octets, family, is_special: random.chance(1, 2) }
     }
 
-    /// Calls `see` with what expressions see of it.
+    /// Calls `see` with the view that expressions have of the message.
     pub(crate) fn view(&self, mut see: impl FnMut(&Seen<'_>)) {
         let interfaces = InterfaceNames::new([(1, "eth0"), (2, "ab")]);
         let interface = 1 + u32::from(self.is_special);
@@ -99,7 +99,7 @@ impl Message {
     }
 }
 
-/// A view of either family.
+/// View of either family.
 pub(crate) struct Seen<'v>(&'v dyn PacketView);
 
 impl PacketView for Seen<'_> {
@@ -120,7 +120,7 @@ fn option6(code: u16, value: &[u8]) -> Vec<u8> {
     [&code.to_be_bytes()[..], &(value.len() as u16).to_be_bytes(), value].concat()
 }
 
-/// Some options with values of [`VALUES`].
+/// Returns some options with values of [`VALUES`].
 fn some(random: &mut Random, codes: &[u16], option: fn(u16, &[u8]) -> Vec<u8>) -> Vec<u8> {
     let codes = codes.iter().filter(|_| random.chance(1, 2)).copied().collect::<Vec<_>>();
     codes.iter().flat_map(|&code| option(code, value(random))).collect()

@@ -1,5 +1,5 @@
 //! Compiled classes against a plain walk over the trees of their tests: random expressions, random
-//! messages, both families. And that classifying a message allocates nothing.
+//! messages, both families. A further test shows that classifying a message allocates nothing.
 
 mod generate;
 mod interpret;
@@ -15,7 +15,7 @@ use generate::Generator;
 use interpret::Interpreter;
 use messages::{Family, Message, Seen};
 
-/// Classes of a configuration, the same for both families.
+/// Classes of a configuration, the same type for both families.
 type Class = ClientClass<u16, ()>;
 
 const CONFIGURATIONS: u64 = 4_000;
@@ -26,7 +26,7 @@ fn names(classes: &Classes, set: &ClassSet) -> Vec<String> {
     set.iter().map(|class| classes.name(class).to_owned()).collect()
 }
 
-/// One message through all passes, both ways.
+/// Runs one message through all passes, compiled and interpreted.
 fn check(
     random: &mut Random,
     (configured, late): (&[Class], &[bool]),
@@ -97,7 +97,7 @@ fn configurations(family: Family, seed: u64) {
         }
         members += set.iter().len();
     }
-    // Random tests that nobody passed would show nothing.
+    // Random tests that no message passed would prove nothing.
     assert!(members as u64 > CONFIGURATIONS * 3, "{members}");
 }
 
@@ -111,7 +111,7 @@ fn classes_of_dhcpv6_are_what_their_tests_say() {
     configurations(Family::V6, 0x0c1a_5506);
 }
 
-/// Reads nothing by name and lets every class be asked after.
+/// Vocabulary that has no names and lets expressions refer to every class.
 struct Anything(Family);
 
 impl Vocabulary for Anything {

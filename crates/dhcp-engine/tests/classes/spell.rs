@@ -1,4 +1,4 @@
-//! Trees back to text, with brackets around all that could need them.
+//! Text of expression trees, with brackets around all parts that could need them.
 
 use dhcp_config::expression::{
     Condition, Conversion, Field4, Field6, Form, PacketField, Path, Term, Text,
@@ -73,7 +73,7 @@ fn literal(octets: &[u8]) -> String {
         }
         _ => {
             let digits: String = octets.iter().map(|octet| format!("{octet:02X}")).collect();
-            // An odd number of digits where the first is zero.
+            // The number of digits is odd if the first one is zero.
             format!("0x{}", digits.strip_prefix('0').unwrap_or(&digits))
         }
     }

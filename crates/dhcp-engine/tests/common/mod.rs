@@ -1,4 +1,4 @@
-//! A server on a virtual clock for tests: one table, shards over hand-settled stores, and messages
+//! Server on a virtual clock for tests: one table, shards over hand-settled stores, and messages
 //! built field by field.
 
 pub(crate) mod v4;
@@ -21,10 +21,10 @@ impl IncludeResolver for NoIncludes {
     }
 }
 
-/// A reply and where it goes.
+/// Reply with its destination.
 pub(crate) type Sent<P> = (<P as Protocol>::Destination, Vec<u8>);
 
-/// The replies that left.
+/// Receiver of the replies that left.
 pub(crate) struct Sink<P: Protocol>(pub(crate) Vec<Sent<P>>);
 
 impl<P: Protocol> Default for Sink<P> {
@@ -40,12 +40,12 @@ impl<P: Protocol> Transmit<P> for Sink<P> {
     }
 }
 
-/// What the tests of a protocol bring.
+/// Parts of a protocol that its tests provide.
 pub(crate) trait Rig: Protocol + Leased {
-    /// How messages come in unless a test says otherwise.
+    /// Ingress of messages unless a test sets another.
     const INGRESS: Self::Ingress;
 
-    /// The snapshot of a configuration text.
+    /// Returns the snapshot of a configuration text.
     fn compile(text: &str, table: &LeaseTable<Self>) -> Self::Snapshot;
 }
 
@@ -90,18 +90,19 @@ impl<P: Rig> Server<P> {
         for shard in &mut self.shards {
             while shard.housekeeping(self.now, 1_000).is_more_due {}
         }
-        // What has ended was logged, too.
+        // The leases that ended were logged, too.
         if self.auto_settle {
             self.log.settle_all();
         }
     }
 
-    /// Gives a message to a shard and ends the batch; the replies that leave.
+    /// Passes a message to a shard and ends the batch; returns the replies that leave.
     pub(crate) fn send_to(&mut self, shard: usize, octets: &[u8]) -> Vec<Sent<P>> {
         self.send_by(shard, octets, P::INGRESS)
     }
 
-    /// The same for a message that came in another way.
+    /// Passes a message with another ingress to a shard and ends the batch; returns the replies
+    /// that leave.
     pub(crate) fn send_by(
         &mut self,
         shard: usize,
@@ -117,7 +118,7 @@ impl<P: Rig> Server<P> {
         sink.0
     }
 
-    /// All rows become safe; waiting replies leave into `sink`.
+    /// Settles all rows; waiting replies leave into `sink`.
     pub(crate) fn settle(&mut self, sink: &mut Sink<P>) {
         self.log.settle_all();
         for shard in &mut self.shards {
@@ -136,8 +137,8 @@ impl<P: Rig> Server<P> {
         self.counters.iter().map(|counters| counters.dropped_for(reason)).sum()
     }
 
-    /// Lets everything that waits end, and checks the books: every message ended in a reply, in
-    /// silence or in a counted drop.
+    /// Ends all waiting, and checks the counters: every message ended in a reply, in silence or in
+    /// a counted drop.
     pub(crate) fn settle_down(&mut self) {
         for _ in 0..4 {
             let mut sink = Sink::default();
@@ -152,7 +153,7 @@ impl<P: Rig> Server<P> {
     }
 }
 
-/// A number from the environment.
+/// Returns a number from the environment.
 pub(crate) fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
 }

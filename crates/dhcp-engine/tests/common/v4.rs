@@ -14,7 +14,7 @@ pub(crate) type Sink = super::Sink<V4>;
 pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 pub(crate) const RELAY: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 
-/// One subnet of four addresses with options; timers explicit.
+/// Configuration of one subnet of four addresses with options; timers explicit.
 pub(crate) const SMALL: &str = r#"{ "Dhcp4": {
     "interfaces-config": { "interfaces": [ "*" ], "dhcp-socket-type": "udp" },
     "valid-lifetime": 1000, "min-valid-lifetime": 500, "max-valid-lifetime": 2000,
@@ -52,7 +52,7 @@ impl Server {
         assert!(self.send_to(0, &message.octets()).is_empty());
     }
 
-    /// DISCOVER to ACK for client `n`; the address.
+    /// Runs an exchange from DISCOVER to ACK for client `n`; returns the address.
     pub(crate) fn lease(&mut self, n: u8) -> Ipv4Addr {
         let offer = self.ask(&Build::new(MessageType::Discover, n));
         let offered = Message::parse(&offer).expect("a reply parses").yiaddr();
@@ -68,7 +68,7 @@ pub(crate) fn kind(reply: &[u8]) -> Option<MessageType> {
     Message::parse(reply).expect("a reply parses").message_type()
 }
 
-/// A message to be built.
+/// Message to be built.
 #[derive(Clone)]
 pub(crate) struct Build {
     pub(crate) header: Header,
@@ -76,7 +76,7 @@ pub(crate) struct Build {
 }
 
 impl Build {
-    /// A relayed message of client `n`.
+    /// Returns a relayed message of client `n`.
     pub(crate) fn new(kind: MessageType, n: u8) -> Self {
         let mut chaddr = [0; 16];
         chaddr[..6].copy_from_slice(&[2, 0, 0, 0, 0, n]);
@@ -116,7 +116,7 @@ impl Build {
         self
     }
 
-    /// The same message sent by a client on the server's own link.
+    /// Changes the message to one that a client on the server's own link sends.
     pub(crate) fn direct(mut self) -> Self {
         self.header.giaddr = Ipv4Addr::UNSPECIFIED;
         self.header.hops = 0;

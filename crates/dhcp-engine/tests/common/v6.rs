@@ -17,7 +17,7 @@ pub(crate) const SERVER_DUID: [u8; 10] = [0, 3, 0, 1, 2, 0, 0, 0, 0, 99];
 pub(crate) const RELAY: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
 pub(crate) const CLIENT: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0xc);
 
-/// One subnet of four addresses and four prefixes with options; timers explicit.
+/// Configuration of one subnet of four addresses and four prefixes with options; timers explicit.
 pub(crate) const SMALL: &str = r#"{ "Dhcp6": {
     "interfaces-config": { "interfaces": [ "*" ] },
     "preferred-lifetime": 600, "min-preferred-lifetime": 300, "max-preferred-lifetime": 1200,
@@ -55,7 +55,7 @@ impl Rig for V6 {
     }
 }
 
-/// A datagram that a client multicast on the interface with this index.
+/// Returns the ingress of a datagram that a client multicast on the interface with this index.
 pub(crate) const fn direct(interface: u32) -> Ingress {
     Ingress {
         source: SocketAddrV6::new(CLIENT, 546, 0, 0),
@@ -66,12 +66,12 @@ pub(crate) const fn direct(interface: u32) -> Ingress {
     }
 }
 
-/// An address of the small subnet.
+/// Returns an address of the small subnet.
 pub(crate) const fn address(last: u16) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, last)
 }
 
-/// A delegated prefix of the small subnet, by its number.
+/// Returns a delegated prefix of the small subnet, by its number.
 pub(crate) const fn prefix(number: u16) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 0xdb8, 0x100, number << 8, 0, 0, 0, 0)
 }
@@ -81,12 +81,12 @@ pub(crate) fn duid(n: u16) -> Vec<u8> {
     vec![0, 3, 0, 1, 2, 0, 0, 0, a, b]
 }
 
-/// An address or prefix in an IA: itself, its length, preferred and valid lifetime.
+/// Address or prefix in an IA: itself, its length, preferred and valid lifetime.
 pub(crate) type Leased = (Ipv6Addr, u8, u32, u32);
 
-/// A relay agent: its link address, and the options that it adds.
+/// Relay agent: its link address, and the options that it adds.
 pub(crate) type Agent<'a> = (Ipv6Addr, &'a [(u16, &'a [u8])]);
-/// The same with octets of its own.
+/// Relay agent with bytes of its own.
 type Level = (Ipv6Addr, Vec<(u16, Vec<u8>)>);
 
 #[derive(Clone)]
@@ -95,23 +95,23 @@ enum Part {
     Ia(IaKind, u32, Vec<Leased>),
 }
 
-/// A message to be built.
+/// Message to be built.
 #[derive(Clone)]
 pub(crate) struct Build {
     kind: MessageType,
     transaction_id: u32,
     parts: Vec<Part>,
-    /// The levels, the outermost first.
+    /// Relay levels, the outermost first.
     relays: Vec<Level>,
 }
 
 impl Build {
-    /// A message of client `n` through the relay.
+    /// Returns a message of client `n` through the relay.
     pub(crate) fn new(kind: MessageType, n: u16) -> Self {
         Self::anonymous(kind, n).option(option::CLIENTID, &duid(n))
     }
 
-    /// The same without Client Identifier.
+    /// Returns a message of client `n` through the relay without Client Identifier.
     pub(crate) fn anonymous(kind: MessageType, n: u16) -> Self {
         let relays = vec![(RELAY, Vec::new())];
         Self { kind, transaction_id: 0x1000 + u32::from(n), parts: Vec::new(), relays }
@@ -140,19 +140,19 @@ impl Build {
         self
     }
 
-    /// An IA_NA with these addresses and no wish for lifetimes.
+    /// Adds an IA_NA with these addresses that requests no lifetimes.
     pub(crate) fn na(self, iaid: u32, addresses: &[Ipv6Addr]) -> Self {
         let leased: Vec<_> = addresses.iter().map(|&address| (address, 128, 0, 0)).collect();
         self.ia(IaKind::Na, iaid, &leased)
     }
 
-    /// An IA_PD with these prefixes and no wish for lifetimes.
+    /// Adds an IA_PD with these prefixes that requests no lifetimes.
     pub(crate) fn pd(self, iaid: u32, prefixes: &[(Ipv6Addr, u8)]) -> Self {
         let leased: Vec<_> = prefixes.iter().map(|&(prefix, len)| (prefix, len, 0, 0)).collect();
         self.ia(IaKind::Pd, iaid, &leased)
     }
 
-    /// Through these agents instead, the outermost first.
+    /// Sends the message through these agents instead, the outermost first.
     pub(crate) fn through(mut self, relays: &[Agent<'_>]) -> Self {
         let owned = |options: &[(u16, &[u8])]| {
             options.iter().map(|&(code, octets)| (code, octets.to_vec())).collect()
@@ -161,7 +161,7 @@ impl Build {
         self
     }
 
-    /// Without any agent.
+    /// Sends the message without any agent.
     pub(crate) fn direct(self) -> Self {
         self.through(&[])
     }
@@ -202,7 +202,7 @@ fn write_ia(writer: &mut MessageWriter<'_>, kind: IaKind, iaid: u32, leased: &[L
     writer.end(mark);
 }
 
-/// A reply, taken apart.
+/// Parsed reply.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) kind: MessageType,
@@ -254,12 +254,12 @@ impl Answer {
         self.options.iter().find(|(code, _)| *code == wanted).map(|(_, value)| &**value)
     }
 
-    /// The first address or prefix of the IA at `at`.
+    /// Returns the first address or prefix of the IA at `at`.
     pub(crate) fn leased(&self, at: usize) -> Ipv6Addr {
         self.ias[at].leased[0].0
     }
 
-    /// The status in each IA.
+    /// Returns the status in each IA.
     pub(crate) fn statuses(&self) -> Vec<Option<StatusCode>> {
         self.ias.iter().map(|ia| ia.status).collect()
     }
@@ -281,7 +281,7 @@ impl Server {
         assert!(sent.is_empty(), "{:?}", Answer::parse(&sent[0].1));
     }
 
-    /// SOLICIT to REPLY for one address of client `n`.
+    /// Runs an exchange from SOLICIT to REPLY for one address of client `n`; returns the address.
     pub(crate) fn lease(&mut self, n: u16) -> Ipv6Addr {
         let advertise = self.ask(&Build::new(MessageType::Solicit, n).na(1, &[]));
         assert_eq!(advertise.kind, MessageType::Advertise);

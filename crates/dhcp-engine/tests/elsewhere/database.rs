@@ -1,4 +1,4 @@
-//! A database of hosts without a database: it answers when a test lets it.
+//! Simulated database of hosts: it answers when a test lets it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,13 +10,13 @@ use dhcp_engine::hosts::{
 /// Batches, each with its keys.
 type Batches<F> = Vec<Vec<HostKey<<F as dhcp_lease::Family>::Address>>>;
 
-/// What is in it, what was asked of it and what it has answered.
+/// Content of the database, its requests and its answers.
 #[derive(Debug)]
 pub(crate) struct Content<F: Reserving> {
     pub(crate) hosts: Vec<FoundHost<F>>,
-    /// Nothing can be looked up.
+    /// True if no look-up succeeds.
     pub(crate) is_gone: bool,
-    /// All that was ever asked.
+    /// All requests so far.
     pub(crate) asked: Batches<F>,
     answered: usize,
     answers: VecDeque<HostAnswer<F>>,
@@ -34,7 +34,7 @@ impl<F: Reserving> Default for Content<F> {
     }
 }
 
-/// One shard's end, and the test's.
+/// Database that one shard and the test share.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Database<F: Reserving>(Arc<Mutex<Content<F>>>);
 
@@ -47,7 +47,7 @@ impl<F: Reserving> Database<F> {
         self.content().hosts.push((scope, Arc::new(host)));
     }
 
-    /// Answers all that was asked; false when there was nothing.
+    /// Answers all requests; returns false when there were none.
     pub(crate) fn answer(&self) -> bool {
         let mut content = self.content();
         let Content { hosts, is_gone, asked, answered, answers } = &mut *content;

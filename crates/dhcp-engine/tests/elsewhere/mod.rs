@@ -1,5 +1,5 @@
-//! Hosts that stand in databases: a server that looks them up answers like one that has them in its
-//! configuration, waits for them without holding others up, and remembers them for a while only.
+//! Hosts in databases: a server that looks them up replies like one that has them in its
+//! configuration, waits for them without delaying other clients, and caches them for a while only.
 
 use crate::common;
 mod database;
@@ -21,7 +21,7 @@ const LIFETIME_NS: u64 = 2 * NS_PER_S;
 
 pub(crate) const LIMITS: CacheLimits = CacheLimits { keys_max: 0, lifetime_ns: LIFETIME_NS };
 
-/// One subnet of four addresses; `keys` of it.
+/// Returns a configuration of one subnet of four addresses with `keys`.
 fn configuration(keys: &str) -> String {
     format!(
         r#"{{ "Dhcp4": {{
@@ -33,7 +33,7 @@ fn configuration(keys: &str) -> String {
     )
 }
 
-/// A reservation of client `n`.
+/// Returns a reservation of client `n`.
 fn host(n: u8, rest: &str) -> dhcp_config::Reservation4 {
     let keys =
         format!(r#""reservations": [ {{ "hw-address": "02:00:00:00:00:{n:02x}", {rest} }} ],"#);
@@ -51,13 +51,14 @@ fn served(keys: &str) -> (Server, Database<V4>) {
     (server, database)
 }
 
-/// Sends a message and lets the database answer until nothing is asked any more; what is answered.
+/// Sends a message and lets the database answer until there are no more requests; returns the
+/// reply.
 fn patiently(server: &mut Server, database: &Database<V4>, message: &Build) -> Option<Vec<u8>> {
     let mut sink = Sink::default();
     sink.0.extend(server.send_to(0, &message.octets()));
     while database.answer() {
         server.settle(&mut sink);
-        // The row that the reply rests on was written in between.
+        // The database wrote the reply's row in between.
         server.settle(&mut sink);
     }
     assert!(sink.0.len() < 2);
@@ -76,14 +77,14 @@ fn address(last: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, 0, last)
 }
 
-/// What a client is offered.
+/// Returns the address that a client is offered.
 fn offered(server: &mut Server, database: &Database<V4>, message: &Build) -> Ipv4Addr {
     let offer = patiently(server, database, message).expect("there is an offer");
     assert_eq!(kind(&offer), Some(MessageType::Offer));
     Message::parse(&offer).expect("an offer can be read").yiaddr()
 }
 
-/// DISCOVER to ACK.
+/// Runs an exchange from DISCOVER to ACK; returns the address.
 fn leased(server: &mut Server, database: &Database<V4>, n: u8) -> Ipv4Addr {
     let found = offered(server, database, &discover(n));
     let ack = patiently(server, database, &request(n, found)).expect("there is an answer");
@@ -96,7 +97,7 @@ fn a_row_counts_for_the_first_message_after_what_is_remembered_has_gone_stale() 
     let (mut server, database) = served("");
     assert_eq!(leased(&mut server, &database, 1), address(10));
     database.insert(Scope::Subnet(1), host(1, r#""ip-address": "10.0.0.200", "hostname": "one""#));
-    // That there was none is remembered.
+    // The server caches that there was no host.
     assert_eq!(offered(&mut server, &database, &discover(1)), address(10));
     server.pass_s(LIFETIME_NS / NS_PER_S);
     let nak = patiently(&mut server, &database, &request(1, address(10))).unwrap();
@@ -106,7 +107,7 @@ fn a_row_counts_for_the_first_message_after_what_is_remembered_has_gone_stale() 
     let offer = patiently(&mut server, &database, &message).unwrap();
     let name = Message::parse(&offer).unwrap().host_name().unwrap();
     assert_eq!(name.as_slice(), Some(&b"one"[..]));
-    // So does that it is gone.
+    // The server also caches that the host is gone.
     database.content().hosts.clear();
     server.pass_s(LIFETIME_NS / NS_PER_S);
     assert_eq!(offered(&mut server, &database, &discover(1)), address(10));
@@ -127,7 +128,7 @@ fn what_is_reserved_in_a_database_is_for_nobody_else() {
     assert_eq!(leased(&mut server, &database, 2), address(13));
     assert_eq!(patiently(&mut server, &database, &discover(3)), None);
     assert_eq!(server.dropped(DropReason::PoolExhausted), 1);
-    // The owners are not kept waiting by those that were about to have it.
+    // Clients that were about to get these addresses do not delay their owners.
     assert_eq!(leased(&mut server, &database, 110), address(10));
     assert_eq!(leased(&mut server, &database, 112), address(12));
     server.settle_down();
@@ -175,7 +176,7 @@ fn one_question_is_asked_for_all_messages_of_a_batch() {
         |key: &HostKey<_>| matches!(key, HostKey::Identifier(IdentifierKind::HardwareAddress, _));
     assert_eq!((keys.len(), asked[0].len()), (50, 50));
     assert!(keys.iter().all(hardware));
-    // Four addresses are to be had; each is asked about once, in one question.
+    // Four addresses are available; each is looked up once, in one request.
     while database.answer() {
         server.settle(&mut sink);
     }
@@ -195,7 +196,7 @@ fn a_database_that_is_gone_costs_the_messages_that_need_it_and_is_asked_again() 
     assert_eq!(server.dropped(DropReason::HostsUnavailable), 1);
     database.content().is_gone = false;
     database.answer();
-    // The first one finds that it is there again.
+    // The first message finds that the database is available again.
     let first = patiently(&mut server, &database, &discover(1));
     let offer = first.or_else(|| patiently(&mut server, &database, &discover(1))).unwrap();
     assert_eq!(Message::parse(&offer).expect("an offer can be read").yiaddr(), address(60));
@@ -237,7 +238,7 @@ fn a_client_that_is_remembered_costs_no_allocation() {
     assert_eq!(database.content().asked.len(), asked);
 }
 
-/// Takes replies and keeps nothing.
+/// Receiver that discards replies.
 struct Discard<'s>(&'s mut Sink);
 
 impl dhcp_engine::Transmit<V4> for Discard<'_> {
@@ -261,7 +262,7 @@ fn what_is_remembered_is_bounded() {
             message.option(option::CLIENT_IDENTIFIER, &[&[9][..], &n.to_be_bytes()].concat());
         patiently(&mut server, &database, &message);
     }
-    // A hardware address and a client identifier each, and four addresses.
+    // Each client adds a hardware address and a client identifier, and there are four addresses.
     assert!(database.content().asked.iter().flatten().count() > 6 * CACHE_KEYS_MIN);
     assert_eq!(server.shards[0].hosts().len(), CACHE_KEYS_MIN);
 }

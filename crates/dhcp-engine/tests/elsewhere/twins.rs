@@ -1,5 +1,5 @@
-//! Two servers with the same reservations, one in its configuration and one in a database, are sent
-//! the same and answer the same.
+//! Two servers with the same reservations, one in its configuration and one in a database, get the
+//! same messages and send the same replies.
 
 use base::Random;
 use dhcp_engine::hosts::{HostCache, ReservationOf, Scope};
@@ -12,7 +12,7 @@ use crate::common::{Rig, Server, Sink, number, v4, v6};
 use crate::elsewhere::LIMITS;
 use crate::elsewhere::database::Database;
 
-/// Clients of a world.
+/// Number of clients of a world.
 const CLIENTS: u64 = 9;
 
 struct Twins<P: Rig> {
@@ -33,14 +33,14 @@ impl<P: Rig> Twins<P> {
         Self { configured, looking, database }
     }
 
-    /// Sends a message to both; what they answer.
+    /// Sends a message to both servers; returns their reply.
     fn send(&mut self, octets: &[u8]) -> Option<Vec<u8>> {
         let expected = self.configured.send_to(0, octets);
         let mut sink = Sink::default();
         sink.0.extend(self.looking.send_to(0, octets));
         while self.database.answer() {
             self.looking.settle(&mut sink);
-            // The row that a reply rests on was written in between.
+            // The database wrote the reply's row in between.
             self.looking.settle(&mut sink);
         }
         let octets = |sent: Vec<(_, Vec<u8>)>| sent.into_iter().map(|(_, octets)| octets).next();
@@ -55,12 +55,12 @@ impl<P: Rig> Twins<P> {
     }
 }
 
-/// A reservation of client `n`, or none.
+/// Returns a reservation of client `n`, or none.
 fn reservation4(random: &mut Random, n: u64, at: &str) -> Option<String> {
     let address = match random.below(4) {
         0 => return None,
         1 => String::new(),
-        // In the pool or beside it; no two alike.
+        // The address lies in the pool or outside of it; no two hosts have the same.
         2 => format!(r#", "ip-address": "{at}.{}""#, 10 + n),
         _ => format!(r#", "ip-address": "{at}.{}""#, 100 + n),
     };

@@ -1,14 +1,15 @@
-//! Would it be noticed? A document that has lost a key gives a server that answers differently.
+//! Sensitivity of the comparison: a document that has lost a key gives a server that replies
+//! differently.
 
 use base::Random;
 use serde_json::Value;
 
 use super::{Tally, Twin, difference, shown};
 
-/// Configurations to try for each key.
+/// Number of configurations to try for each key.
 const TRIES: u64 = 400;
 
-/// Takes `key` out wherever `path` leads to; whether it was there.
+/// Removes `key` at all places that `path` leads to; returns true if it was there.
 fn lose(value: &mut Value, path: &[&str]) -> bool {
     let Some((key, rest)) = path.split_first() else { return false };
     let mut lost = false;
@@ -33,7 +34,7 @@ fn lose(value: &mut Value, path: &[&str]) -> bool {
     lost
 }
 
-/// The keys, as `key` or `outer/key`, the loss of which made no difference to any conversation.
+/// Returns the keys, as `key` or `outer/key`, whose loss made no difference to any conversation.
 pub(crate) fn unnoticed<P: Twin>(keys: &[&'static str]) -> Vec<&'static str> {
     let is_noticed = |path: &str, seed: u64| {
         let text = P::generator().configuration(&mut Random::from_seed(seed));
@@ -44,7 +45,7 @@ pub(crate) fn unnoticed<P: Twin>(keys: &[&'static str]) -> Vec<&'static str> {
             return false;
         }
         let twin = shown(&document, false);
-        // One that is refused is noticed by whoever reads it.
+        // A document that the parser refuses is noticed by its reader.
         P::read(&twin).is_ok()
             && difference::<P>(seed, (&text, &checked.config), &twin, &mut Tally::default())
                 .is_some()

@@ -1,4 +1,4 @@
-//! What `config-get` shows is the configuration: fed back as a file it gives a server that answers
+//! Test that `config-get` shows the configuration: as a file, it gives a server that replies to
 //! every message alike, drops alike, and ends with the same leases.
 //!
 //! `GODWIT_FUZZ_CASES=n` sends more messages, `GODWIT_SIM_SEED=s` starts elsewhere.
@@ -22,29 +22,29 @@ use dhcp_lease::Expiry;
 use serde_json::Value;
 use tally::Tally;
 
-/// Messages to each configuration.
+/// Number of messages to each configuration.
 const MESSAGES: u64 = 60;
 
-/// A family whose servers can be compared.
+/// Family whose servers can be compared.
 trait Twin: Rig {
     const NAME: &'static str;
     type Config;
-    /// Clients of a server: what they send, and what they heard.
+    /// Clients of a server: their messages, and the replies that they got.
     type Clients;
 
     fn generator() -> &'static Generator;
     fn read(text: &str) -> Result<Checked<Self::Config>, Vec<Problem>>;
     fn expired(config: &Self::Config) -> ExpiredLeases;
-    /// What reservations reserve.
+    /// Returns the reserved addresses and prefixes.
     fn reserved(config: &Self::Config) -> BTreeSet<IpAddr>;
     fn clients(config: &Self::Config) -> Self::Clients;
-    /// What some client sends next, and how it comes in.
+    /// Returns the next message of a random client, and its ingress.
     fn next(clients: &mut Self::Clients, random: &mut Random) -> (Vec<u8>, Self::Ingress);
-    /// A client hears a reply: the kind of it, and what it grants.
+    /// Passes a reply to its client; returns its kind and the addresses that it grants.
     fn heard(clients: &mut Self::Clients, reply: &[u8]) -> (&'static str, Vec<IpAddr>);
 }
 
-/// A server, and all that it did so far.
+/// Server with its state after all messages so far.
 struct Played<P: Rig>(Server<P>);
 
 impl<P: Twin> Played<P> {
@@ -62,7 +62,8 @@ impl<P: Twin> Played<P> {
         Self(server)
     }
 
-    /// The replies to a message, and why there was none.
+    /// Returns the destinations of the replies to a message with the counters after it, and the
+    /// replies.
     fn send(&mut self, octets: &[u8], ingress: P::Ingress) -> (Vec<String>, Vec<Vec<u8>>) {
         let (to, replies): (Vec<_>, _) = self.0.send_by(0, octets, ingress).into_iter().unzip();
         let counters = self.0.counters[0].entries().map(|(name, count)| format!("{name} {count}"));
@@ -76,13 +77,13 @@ impl<P: Twin> Played<P> {
     }
 }
 
-/// What the operator has of a server: what `config-write` puts into a file, or on every other
-/// occasion what `config-get` answers.
+/// Returns the configuration in the form that the operator gets: the file that `config-write`
+/// writes, or, if `is_answer`, the answer of `config-get`.
 fn shown(document: &Value, is_answer: bool) -> String {
     if is_answer { kea_json(document) } else { render(document) }
 }
 
-/// Plays one conversation with both servers; the first difference.
+/// Plays one conversation with both servers; returns the first difference.
 fn difference<P: Twin>(
     seed: u64,
     (text, config): (&str, &P::Config),

@@ -1,4 +1,5 @@
-//! What the conversations consisted of: a test of servers that answer nobody would say nothing.
+//! Counts of the conversations' contents: a test of servers that send no replies would prove
+//! nothing.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
@@ -8,10 +9,10 @@ pub(crate) struct Tally {
     pub(crate) configurations: u64,
     pub(crate) messages: u64,
     pub(crate) rows: u64,
-    /// Replies that granted what is reserved.
+    /// Number of replies that granted a reserved address.
     reserved: u64,
     replies: BTreeMap<&'static str, u64>,
-    /// Configurations that have a key.
+    /// Number of configurations that have a key.
     keys: BTreeMap<String, u64>,
 }
 
@@ -37,8 +38,8 @@ impl Tally {
         }
     }
 
-    /// Fails unless most messages were answered, in every way, and each key was often configured.
-    /// A few that somebody repeats need not have everything.
+    /// Fails unless most messages were answered, in every way, and each key was often configured. A
+    /// short repeated run need not have all of them.
     pub(crate) fn check(&self, kinds: &[&str], keys: &[&str]) {
         if self.configurations < 300 {
             return;

@@ -1,4 +1,4 @@
-//! Clients of DHCPv4.
+//! DHCPv4 clients.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
@@ -14,7 +14,7 @@ use super::lost::unnoticed;
 use super::{Twin, twins_are_alike};
 use crate::common::v4::{Build, SERVER};
 
-/// Where a client is.
+/// Link of a client.
 #[derive(Clone)]
 struct Link {
     network: Ipv4Addr,
@@ -33,19 +33,19 @@ struct Client {
 pub(super) struct Clients {
     links: Vec<Link>,
     clients: Vec<Client>,
-    /// Who was offered something last, and will ask for it.
+    /// Client that got the last offer, and will request it.
     eager: Option<usize>,
 }
 
 impl Clients {
-    /// An address that this client may ask for.
+    /// Returns an address that this client may request.
     fn some_address(&self, random: &mut Random, n: usize) -> Ipv4Addr {
         let network = self.links[self.clients[n].link].network.to_bits();
         let last = *random.pick(&[1, 2, 3, 5, 101, 104, 203]).expect("some");
         Ipv4Addr::from_bits(network + last)
     }
 
-    /// What client `n` says in its state.
+    /// Returns a message of client `n` in its state.
     fn say(&mut self, random: &mut Random, n: usize) -> Build {
         let any = self.some_address(random, n);
         let client = &mut self.clients[n];
@@ -81,7 +81,7 @@ impl Clients {
     }
 }
 
-/// What client `n` says of itself.
+/// Adds the options by which client `n` identifies itself.
 fn introduce(random: &mut Random, mut build: Build, n: u8) -> Build {
     build = match n % 4 {
         0 => build,
@@ -120,7 +120,7 @@ fn introduce(random: &mut Random, mut build: Build, n: u8) -> Build {
     build
 }
 
-/// What a relay agent adds.
+/// Returns the options that a relay agent adds.
 fn relay_information(random: &mut Random, n: u8, network: Ipv4Addr) -> Option<Vec<u8>> {
     if random.chance(1, 4) {
         return None;
@@ -188,7 +188,7 @@ impl Twin for V4 {
         let ciaddr = build.header.ciaddr;
         let routed = |ip| Ingress::routed(SocketAddrV4::new(ip, 67), SERVER);
         if !ciaddr.is_unspecified() && random.chance(1, 3) {
-            // Renewed from where it was given.
+            // The client renews from the leased address.
             return (build.direct().octets(), routed(ciaddr));
         }
         if let Some(interface) = link.interface.filter(|_| random.chance(1, 2)) {
@@ -233,7 +233,7 @@ impl Twin for V4 {
     }
 }
 
-/// Keys that this family's servers go by.
+/// Keys that affect this family's servers.
 const KEYS: [&str; 46] = [
     "allocator",
     "authoritative",

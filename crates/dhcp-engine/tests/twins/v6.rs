@@ -1,4 +1,4 @@
-//! Clients of DHCPv6.
+//! DHCPv6 clients.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv6Addr, SocketAddrV6};
@@ -14,7 +14,7 @@ use super::lost::unnoticed;
 use super::{Twin, twins_are_alike};
 use crate::common::v6::{Answer, Build, CLIENT, Leased, RELAY, SERVER_DUID, direct};
 
-/// Where a client is.
+/// Link of a client.
 struct Link {
     network: Ipv6Addr,
     relays: Vec<Ipv6Addr>,
@@ -22,7 +22,7 @@ struct Link {
     interface_id: Option<Vec<u8>>,
 }
 
-/// An association: its kind, its number and what is in it.
+/// Association: its kind, its number and its contents.
 type Association = (IaKind, u32, Vec<Leased>);
 
 #[derive(Clone, Default)]
@@ -35,7 +35,7 @@ struct Client {
 pub(super) struct Clients {
     links: Vec<Link>,
     clients: Vec<Client>,
-    /// Who was offered something last, and will ask for it.
+    /// Client that got the last offer, and will request it.
     eager: Option<usize>,
 }
 
@@ -47,7 +47,7 @@ fn with(mut build: Build, associations: &[Association]) -> Build {
 }
 
 impl Clients {
-    /// What client `n` asks for that has nothing.
+    /// Returns the associations that client `n` requests when it has none.
     fn wishes(&self, random: &mut Random, n: usize) -> Vec<Association> {
         let network = self.links[self.clients[n].link].network.to_bits();
         let lifetime = *random.pick(&[0, 0, 0, 60, 700, 8_000, u32::MAX]).expect("some");
@@ -66,7 +66,7 @@ impl Clients {
         wishes
     }
 
-    /// What client `n` says in its state.
+    /// Returns a message of client `n` in its state.
     fn say(&mut self, random: &mut Random, n: usize) -> Build {
         let wishes = self.wishes(random, n);
         let client = &mut self.clients[n];
@@ -103,7 +103,7 @@ impl Clients {
     }
 }
 
-/// What a client says of itself.
+/// Adds the options by which a client identifies itself.
 fn introduce(random: &mut Random, mut build: Build) -> Build {
     if random.chance(7, 8) {
         let codes = [7, 17, 22, 23, 24, 27, 28, 31, 67, 250, 251, 252, 253];
@@ -111,7 +111,7 @@ fn introduce(random: &mut Random, mut build: Build) -> Build {
         build = build.wants(&wanted);
     }
     if random.chance(1, 2) {
-        // One piece without its length is what classes here compare.
+        // The classes here compare one piece without its length.
         let rare = u64::from(random.chance(1, 8));
         let vendor = VENDORS[random.below(VENDORS.len() as u64 - 1 + rare) as usize];
         build = build.option(option::USER_CLASS, vendor.as_bytes());
@@ -255,7 +255,7 @@ impl Twin for V6 {
     }
 }
 
-/// Keys that this family's servers go by.
+/// Keys that affect this family's servers.
 const KEYS: [&str; 43] = [
     "allocator",
     "cache-threshold",

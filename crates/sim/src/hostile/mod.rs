@@ -1,13 +1,13 @@
-//! Messages of clients that mean harm, or that nobody tested: names too long for a database, empty
-//! and enormous identifiers, repeated relay agent options. Each is well formed enough to be served,
-//! so that its fields reach leases.
+//! Messages of malicious clients, or of ones that were never tested: names too long for a database,
+//! empty and very long identifiers, repeated relay agent options. Each is well formed enough to be
+//! served, so that its fields reach leases.
 
 pub mod v4;
 pub mod v6;
 
 use base::Random;
 
-/// Octets of a name that a client made up: any, text, or labels.
+/// Returns the bytes of a name that a client made up: arbitrary bytes, text, or labels.
 fn any_name(random: &mut Random) -> Vec<u8> {
     let len =
         *random.pick(&[0, 1, 20, 49, 63, 200, 249, 254]).expect("the list is not empty") as usize;
@@ -26,7 +26,7 @@ fn any_name(random: &mut Random) -> Vec<u8> {
     octets
 }
 
-/// The same as labels, whole or without their end.
+/// Returns a made-up name in labels, whole or without its end.
 fn any_labels(random: &mut Random) -> Vec<u8> {
     if random.chance(1, 8) {
         return any_name(random);

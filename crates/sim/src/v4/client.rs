@@ -1,81 +1,81 @@
-//! A client behind a relay or on the server's own link: the states of RFC 2131 §4.4 with seeded
-//! whims.
+//! Client behind a relay or on the server's own link: the states of RFC 2131 §4.4 with random
+//! behaviour from a seed.
 
 use std::net::Ipv4Addr;
 
 use base::Random;
 use dhcp_wire::v4::{Header, Message, MessageType, MessageWriter, option};
 
-/// The relay that clients elsewhere are behind.
+/// Address of the relay for clients that are not on the server's link.
 pub const RELAY: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
-/// The top bit of `flags`.
+/// Broadcast flag: the top bit of `flags`.
 const BROADCAST_FLAG: u16 = 0x8000;
-/// The server.
+/// Address of the server.
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 
-/// Where a client is.
+/// Link of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
-    /// Behind [`RELAY`].
+    /// Link behind [`RELAY`].
     Relayed,
-    /// On the server's own link.
+    /// Server's own link.
     Direct {
-        /// It cannot take unicast before it has an address (RFC 2131 §4.1).
+        /// True if the client cannot receive unicast before it has an address (RFC 2131 §4.1).
         wants_broadcast: bool,
     },
 }
 
-/// Where a client is in its life.
+/// State of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Has nothing; the next message is a DISCOVER.
+    /// The client has no lease; the next message is a DISCOVER.
     Init,
-    /// Waits for an OFFER.
+    /// The client waits for an OFFER.
     Selecting,
-    /// Has taken an OFFER and waits for the ACK.
+    /// The client has accepted an OFFER and waits for the ACK.
     Requesting(Ipv4Addr),
-    /// Restarted, asks for the address it remembers.
+    /// The client has restarted and requests the address that it remembers.
     Rebooting(Ipv4Addr),
-    /// Has a lease until this wall-clock second.
+    /// The client has a lease until this wall-clock second.
     Bound(Ipv4Addr, u64),
-    /// Has a lease and asks to keep it.
+    /// The client has a lease and requests to keep it.
     Renewing(Ipv4Addr, u64),
 }
 
 /// One client.
 #[derive(Clone, Debug)]
 pub struct Client {
-    /// Its number.
+    /// Number of the client.
     pub index: usize,
-    /// Where it is.
+    /// State of the client.
     pub state: State,
-    /// Where it is in the network.
+    /// Link that the client is on.
     pub link: Link,
     has_client_id: bool,
     xid: u32,
 }
 
 impl Client {
-    /// A client that has just been switched on.
+    /// Returns a client that has just been switched on.
     #[must_use]
     pub const fn new(index: usize, link: Link, has_client_id: bool) -> Self {
         Self { index, state: State::Init, link, has_client_id, xid: index as u32 * 65_536 }
     }
 
-    /// The client's hardware address.
+    /// Returns the client's hardware address.
     #[must_use]
     pub const fn hardware(&self) -> [u8; 6] {
         let [.., a, b] = (self.index as u32).to_be_bytes();
         [2, 0, 0, 0, a, b]
     }
 
-    /// The client with hardware address `chaddr`.
+    /// Returns the number of the client with hardware address `chaddr`.
     #[must_use]
     pub fn index_of(chaddr: &[u8]) -> usize {
         usize::from(chaddr[4]) * 256 + usize::from(chaddr[5])
     }
 
-    /// The address that its interface has, as far as it knows.
+    /// Returns the address that the client's interface has, as far as the client knows.
     #[must_use]
     pub const fn address(&self) -> Option<Ipv4Addr> {
         match self.state {
@@ -84,7 +84,7 @@ impl Client {
         }
     }
 
-    /// The client's timer has run: it sends something, or nothing.
+    /// Runs the client's timer; returns the message that it sends, if any.
     pub fn on_timer(&mut self, random: &mut Random, now_s: u64) -> Option<Vec<u8>> {
         match self.state {
             State::Init | State::Selecting => Some(self.discover(random)),
@@ -108,7 +108,7 @@ impl Client {
         }
     }
 
-    /// What a bound client may do: mostly renew.
+    /// Chooses a random action of a bound client: mostly a renewal.
     fn whim(&mut self, random: &mut Random, address: Ipv4Addr, until_s: u64) -> Option<Vec<u8>> {
         match random.below(10) {
             0 => {
@@ -136,7 +136,7 @@ impl Client {
             3 => Some(self.discover(random)),
             4 => None,
             5 => {
-                // Remembers wrongly: an address that may be someone else's.
+                // The client remembers a wrong address, which may be another client's.
                 self.next_exchange();
                 let wrong = Ipv4Addr::new(10, 0, 0, 10 + random.below(26) as u8);
                 self.state = State::Rebooting(wrong);
@@ -150,14 +150,16 @@ impl Client {
         }
     }
 
-    /// The client believes that it has `address` and asks to keep it, whoever has it.
+    /// Makes the client believe that it has `address`; returns a message that requests to keep it,
+    /// whichever client has it.
     pub fn claim(&mut self, address: Ipv4Addr, until_s: u64) -> Vec<u8> {
         self.next_exchange();
         self.state = State::Renewing(address, until_s);
         self.request(None, None, address)
     }
 
-    /// A reply has arrived; the client's next timer may come sooner.
+    /// Passes a reply to the client, whose next timer may then come sooner; returns the message
+    /// that it sends at once, if any.
     pub fn on_reply(
         &mut self,
         random: &mut Random,
@@ -170,7 +172,7 @@ impl Client {
         match (reply.message_type(), self.state) {
             (Some(MessageType::Offer), State::Selecting) => {
                 if random.chance(1, 12) {
-                    // Takes the offer of some other server.
+                    // The client accepts the offer of another server.
                     self.state = State::Init;
                     let other = Ipv4Addr::new(192, 0, 2, 99);
                     return Some(self.request(

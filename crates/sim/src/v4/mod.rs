@@ -1,4 +1,4 @@
-//! The DHCPv4 scene.
+//! DHCPv4 scene.
 
 pub mod client;
 mod scene;

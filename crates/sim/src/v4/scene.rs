@@ -30,13 +30,14 @@ impl Scene for V4 {
         Client::new(index, link, settings.has_client_ids && index.is_multiple_of(2))
     }
 
-    /// What was sent to all is heard as a broadcast, from an address if its client has one.
+    /// Returns the ingress: a message sent to all stations arrives as a broadcast, from an address
+    /// if its client has one.
     fn ingress(_client: &Client, octets: &[u8], random: &mut Random) -> Ingress {
         let message = Message::parse(octets).expect("clients send well-formed messages");
         if !message.giaddr().is_unspecified() {
             return Ingress::routed(SocketAddrV4::new(RELAY, 67), SERVER);
         }
-        // A client that has an address asks by unicast, and in the end (REBINDING) everyone.
+        // A client that has an address sends by unicast, and in the end (REBINDING) to all servers.
         let client = message.ciaddr();
         let is_broadcast = client.is_unspecified() || random.chance(1, 4);
         Ingress {
@@ -114,7 +115,7 @@ impl Scene for V4 {
     }
 }
 
-/// The configuration text for a pool of `pool_size` addresses.
+/// Returns the configuration text for a pool of `pool_size` addresses.
 fn configuration(settings: &Settings, pool_size: u32) -> String {
     let last = 9 + pool_size;
     format!(

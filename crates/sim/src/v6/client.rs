@@ -1,5 +1,5 @@
-//! A client of addresses and prefixes, direct or behind relay agents: the exchanges of RFC 9915 §18.2
-//! with seeded whims.
+//! Client of addresses and prefixes, direct or behind relay agents: the exchanges of RFC 9915 §18.2
+//! with random behaviour from a seed.
 
 use std::net::Ipv6Addr;
 
@@ -9,35 +9,35 @@ use dhcp_wire::v6::{
     IaKind as WireKind, Message, MessageType, MessageWriter, RelayWriter, StatusCode, option,
 };
 
-/// The relay agent nearest to the server.
+/// Address of the relay agent nearest to the server.
 pub const RELAY: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
-/// The server.
+/// DUID of the server.
 pub const SERVER_DUID: [u8; 10] = [0, 3, 0, 1, 2, 0, 0, 0, 0, 99];
 const OTHER_SERVER: [u8; 10] = [0, 3, 0, 1, 2, 0, 0, 0, 0, 98];
 
-/// Where a client is in its life.
+/// State of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Waits for nothing.
+    /// The client waits for no reply.
     Idle,
-    /// Waits for an ADVERTISE, or for a REPLY if it asked for one at once.
+    /// The client waits for an ADVERTISE, or for a REPLY if it requested one at once.
     Soliciting,
-    /// Has taken an ADVERTISE and waits for the REPLY.
+    /// The client has accepted an ADVERTISE and waits for the REPLY.
     Requesting,
-    /// Asks its server to extend what it has.
+    /// The client requests that its server extends its leases.
     Renewing,
-    /// Asks any server.
+    /// The client requests that any server extends its leases.
     Rebinding,
-    /// Asks whether its addresses fit the link.
+    /// The client asks if its addresses fit the link.
     Confirming,
 }
 
-/// Something that the client has, or was offered.
+/// Address or prefix that the client has, or was offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Having {
-    /// The association that it is for.
+    /// Number of its association.
     pub iaid: u32,
-    /// The address or prefix.
+    /// Address or prefix.
     pub resource: Resource,
     /// Wall-clock second at which it ends.
     pub until_s: u64,
@@ -46,9 +46,9 @@ pub struct Having {
 /// One client.
 #[derive(Clone, Debug)]
 pub struct Client {
-    /// Its number.
+    /// Number of the client.
     pub index: usize,
-    /// Relay agents between it and the server.
+    /// Number of relay agents between the client and the server.
     pub relays: usize,
     state: State,
     associations: Vec<(IaKind, u32)>,
@@ -57,7 +57,8 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client that has just been switched on. Its number tells which associations it has.
+    /// Returns a client that has just been switched on. Its number decides which associations it
+    /// has.
     #[must_use]
     pub fn new(index: usize, relays: usize) -> Self {
         use IaKind::{Address, Prefix};
@@ -78,20 +79,20 @@ impl Client {
         }
     }
 
-    /// The client's DUID.
+    /// Returns the client's DUID.
     #[must_use]
     pub const fn duid(&self) -> [u8; 10] {
         let [.., a, b] = (self.index as u32).to_be_bytes();
         [0, 3, 0, 1, 2, 0, 0, 0, a, b]
     }
 
-    /// The address that it sends from when no relay agent is between.
+    /// Returns the address from which the client sends when there is no relay agent.
     #[must_use]
     pub const fn link_local(&self) -> Ipv6Addr {
         Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 1, self.index as u16)
     }
 
-    /// The client with this DUID.
+    /// Returns the number of the client with this DUID.
     #[must_use]
     pub const fn index_of(duid: &[u8]) -> Option<usize> {
         match duid {
@@ -100,7 +101,7 @@ impl Client {
         }
     }
 
-    /// The address or prefix with this number, as the client would ask for it in its first
+    /// Returns the address or prefix with this number, as the client would request it in its first
     /// association.
     #[must_use]
     pub const fn resource(kind: IaKind, number: u32) -> Resource {
@@ -117,7 +118,7 @@ impl Client {
         }
     }
 
-    /// The client's timer has run: it sends something, or nothing.
+    /// Runs the client's timer; returns the message that it sends, if any.
     pub fn on_timer(&mut self, random: &mut Random, now_s: u64) -> Option<Vec<u8>> {
         self.has.retain(|having| having.until_s > now_s);
         match self.state {
@@ -134,7 +135,7 @@ impl Client {
         }
     }
 
-    /// What a client may do that has leases: mostly renew.
+    /// Chooses a random action of a client with leases: mostly a renewal.
     fn whim(&mut self, random: &mut Random) -> Option<Vec<u8>> {
         match random.below(12) {
             0 => Some(self.give_up(random, MessageType::Release)),
@@ -143,7 +144,7 @@ impl Client {
             3 => Some(self.solicit(random)),
             4 => None,
             5 => {
-                // Remembers wrongly: something that may be someone else's.
+                // The client remembers a wrong address or prefix, which may be another client's.
                 let number = random.below(26) as u32;
                 Some(self.claim(number, u64::MAX))
             }
@@ -152,8 +153,8 @@ impl Client {
         }
     }
 
-    /// The client believes that it has what this number stands for and asks to keep it, whoever
-    /// has it.
+    /// Makes the client believe that it has the address or prefix with this number; returns a
+    /// message that requests to keep it, whichever client has it.
     pub fn claim(&mut self, number: u32, until_s: u64) -> Vec<u8> {
         let (kind, iaid) = self.associations[0];
         self.has.retain(|having| having.iaid != iaid || having.resource.kind != kind);
@@ -161,7 +162,8 @@ impl Client {
         self.begin(State::Rebinding, MessageType::Rebind)
     }
 
-    /// A reply has arrived; the client may answer an offer at once.
+    /// Passes a reply to the client; returns the message with which it answers an offer at once, if
+    /// any.
     pub fn on_reply(
         &mut self,
         random: &mut Random,
@@ -235,7 +237,7 @@ impl Client {
         })
     }
 
-    /// Gives up everything, or one thing.
+    /// Gives up all leases, or one.
     fn give_up(&mut self, random: &mut Random, kind: MessageType) -> Vec<u8> {
         self.exchange += 1;
         self.state = State::Idle;
@@ -263,7 +265,7 @@ impl Client {
         })
     }
 
-    /// A message about all associations; those that it gives up alone when it does.
+    /// Writes a message about all associations, or, if it gives leases up, about those alone.
     fn write(
         &self,
         kind: MessageType,
@@ -307,7 +309,7 @@ impl Client {
     }
 }
 
-/// What a reply gives, each with the second at which it ends.
+/// Returns the leases that a reply grants, each with the second at which it ends.
 fn leases(reply: &Message<'_>, now_s: u64) -> Vec<Having> {
     granted(reply)
         .map(|(iaid, resource, valid_s)| Having {
@@ -318,7 +320,8 @@ fn leases(reply: &Message<'_>, now_s: u64) -> Vec<Having> {
         .collect()
 }
 
-/// Association number, address or prefix, and valid lifetime of all that a reply gives.
+/// Returns association number, address or prefix, and valid lifetime of all leases that a reply
+/// grants.
 pub fn granted<'m>(reply: &Message<'m>) -> impl Iterator<Item = (u32, Resource, u32)> + use<'m> {
     let resources = |ia: dhcp_wire::v6::Ia<'m>| {
         let addresses = ia.addresses().map(|a| (Resource::address(a.address), a.valid_s));

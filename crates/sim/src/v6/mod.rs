@@ -1,4 +1,4 @@
-//! The DHCPv6 scene.
+//! DHCPv6 scene.
 
 pub mod client;
 mod scene;

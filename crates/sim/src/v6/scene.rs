@@ -116,8 +116,8 @@ fn owner(client: usize, kind: IaKind, iaid: u32) -> Owner {
     Owner { client, association: u64::from(iaid) << 8 | kind as u64 }
 }
 
-/// The configuration text for pools of `pool_size` addresses, and of as many prefixes or a few
-/// more.
+/// Returns the configuration text for pools of `pool_size` addresses, and of at least as many
+/// prefixes.
 fn configuration(settings: &Settings, pool_size: u32) -> String {
     let last = 0x0f + pool_size;
     let prefix_len = 56 - pool_size.next_power_of_two().ilog2();
