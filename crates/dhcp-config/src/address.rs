@@ -1,23 +1,23 @@
-//! What both kinds of address have in common: bits, prefixes, spelling.
+//! Operations common to both kinds of address: bits, prefixes, spelling.
 
 use core::fmt::{Debug, Display};
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::str::FromStr;
 
-/// An address of one family.
+/// Address of one family.
 pub(crate) trait Address: Copy + Ord + Debug + Display + FromStr {
     /// Number of bits.
     const BITS: u8;
-    /// The kind in words, with its article.
+    /// Kind of address in words, with its article.
     const KIND: &'static str;
 
-    /// The address as a number, in the low [`Self::BITS`] bits.
+    /// Returns the address as a number, in the low [`Self::BITS`] bits.
     fn to_bits(self) -> u128;
 
-    /// The address with these low bits.
+    /// Returns the address with these low bits.
     fn from_bits(bits: u128) -> Self;
 
-    /// Whether it names a group of receivers.
+    /// Returns true if the address is a multicast address, which names a group of receivers.
     fn is_group(self) -> bool;
 }
 
@@ -55,23 +55,23 @@ impl Address for Ipv6Addr {
     }
 }
 
-/// The bits behind a prefix of `length` bits.
+/// Returns the bits after a prefix of `length` bits.
 fn host_bits<A: Address>(length: u8) -> u128 {
     let all = u128::MAX >> (128 - u32::from(A::BITS));
     all.checked_shr(length.into()).unwrap_or(0)
 }
 
-/// The address with its host bits cleared: the first of its prefix.
+/// Returns the address with its host bits cleared: the first of its prefix.
 pub(crate) fn first_of<A: Address>(address: A, length: u8) -> A {
     A::from_bits(address.to_bits() & !host_bits::<A>(length))
 }
 
-/// The address with its host bits set: the last of its prefix.
+/// Returns the address with its host bits set: the last of its prefix.
 pub(crate) fn last_of<A: Address>(address: A, length: u8) -> A {
     A::from_bits(address.to_bits() | host_bits::<A>(length))
 }
 
-/// Whether a range is the whole address space.
+/// Returns true if a range is the whole address space.
 pub(crate) fn is_everything<A: Address>(first: A, last: A) -> bool {
     first.to_bits() == 0 && last.to_bits() == host_bits::<A>(0)
 }

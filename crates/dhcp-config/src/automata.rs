@@ -1,12 +1,13 @@
-//! The regular expressions of a configuration: each is compiled once, however often it is written,
-//! and all together have a bound of memory, and so of the time that compiling them takes.
+//! Automata of the regular expressions of a configuration: each expression is compiled once,
+//! however often it is written, and a bound limits the memory of all together, and so the time that
+//! compiling them takes.
 
 use std::collections::BTreeMap;
 
 use crate::expression::Pattern;
 use crate::shared::CharacterSet;
 
-/// Bytes of all automata together.
+/// Maximum number of bytes of all automata together.
 const ALL_MAX_BYTES: usize = 32 << 20;
 /// Bytes that count for an expression that cannot be compiled: it may have taken the time of a
 /// large one.
@@ -15,7 +16,7 @@ const FAILED_BYTES: usize = 1 << 20;
 const TOO_MANY: &str = "the regular expressions of the configuration need automata of more than 32 \
                         mebibytes together";
 
-/// The expressions compiled so far.
+/// Expressions compiled so far.
 #[derive(Debug)]
 pub(crate) struct Automata {
     left_bytes: usize,
@@ -30,13 +31,13 @@ impl Default for Automata {
 }
 
 impl Automata {
-    /// Returns the pattern of `match` that `source` says.
+    /// Returns the compiled pattern of the `match` expression `source`.
     pub(crate) fn pattern(&mut self, source: &str) -> Result<Pattern, String> {
         let (left, known) = (&mut self.left_bytes, &mut self.patterns);
         compiled(left, known, source, Pattern::new, Pattern::bytes)
     }
 
-    /// Returns the set of `hostname-char-set` that `source` says.
+    /// Returns the compiled set of the `hostname-char-set` `source`.
     pub(crate) fn set(&mut self, source: &str) -> Result<CharacterSet, String> {
         let (left, known) = (&mut self.left_bytes, &mut self.sets);
         compiled(left, known, source, CharacterSet::new, CharacterSet::bytes)
@@ -91,7 +92,7 @@ mod tests {
         let error = (2..5).find_map(|number| automata.pattern(&large(number)).err());
         assert_eq!(error.as_deref(), Some(TOO_MANY));
         automata.pattern(&large(0)).expect("it is known");
-        // Those that cannot be compiled cost as well.
+        // Expressions that cannot be compiled count as well.
         let mut automata = Automata::default();
         let wrong = |number: u32| format!("({number}");
         let messages: Vec<_> =

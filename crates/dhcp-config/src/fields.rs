@@ -1,5 +1,5 @@
-//! Reading a map key by key: each key is asked for with its type and range, and what nobody asked
-//! for is an unknown key.
+//! Reading a map key by key: the reader takes each key with its type and range, and a key that no
+//! reader takes is unknown.
 
 use core::ops::RangeInclusive;
 
@@ -8,24 +8,24 @@ use crate::json::{Entry, Kind, Value};
 use crate::source::{At, Findings, Placed};
 use base::nearest;
 
-/// A map being read.
+/// Map being read.
 pub(crate) struct Fields<'v> {
-    /// Where the map begins.
+    /// Position of the map.
     pub(crate) at: At,
-    /// The map's name in messages: "`subnet4`", "a pool".
+    /// Name of the map in messages: "`subnet4`", "a pool".
     what: &'static str,
     entries: &'v [Entry],
     asked: Vec<&'static str>,
 }
 
-/// Keys that most maps are asked for.
+/// Number of keys that the readers of most maps take.
 const ASKED: usize = 16;
 
 /// Range of values that Kea keeps in 32 bits.
 pub(crate) const U32: RangeInclusive<i64> = 0..=u32::MAX as i64;
 
 impl<'v> Fields<'v> {
-    /// The fields of `value`; an error when it is not a map.
+    /// Returns the fields of `value`; reports an error when it is not a map.
     pub(crate) fn of(
         value: &'v Value,
         what: &'static str,
@@ -38,13 +38,13 @@ impl<'v> Fields<'v> {
         Some(Self { at: value.at, what, entries, asked: Vec::with_capacity(ASKED) })
     }
 
-    /// The entry of `key`. The first when there are two: the parser has refused the second.
+    /// Takes the entry of `key`, the first when there are two: the parser has refused the second.
     pub(crate) fn take(&mut self, key: &'static str) -> Option<&'v Entry> {
         self.asked.push(key);
         self.entries.iter().find(|entry| *entry.key == *key)
     }
 
-    /// An integer within `range`.
+    /// Takes an integer within `range`.
     pub(crate) fn integer(
         &mut self,
         key: &'static str,
@@ -65,7 +65,7 @@ impl<'v> Fields<'v> {
         }
     }
 
-    /// An integer of 32 bits, placed.
+    /// Takes an integer of 32 bits, with its position.
     pub(crate) fn u32(
         &mut self,
         key: &'static str,
@@ -75,7 +75,7 @@ impl<'v> Fields<'v> {
         Some(Placed { value: u32::try_from(value).expect("checked against the range"), at })
     }
 
-    /// A number with or without a fraction.
+    /// Takes a number with or without a fraction.
     pub(crate) fn float(
         &mut self,
         key: &'static str,
@@ -90,7 +90,7 @@ impl<'v> Fields<'v> {
         }
     }
 
-    /// A boolean.
+    /// Takes a boolean.
     pub(crate) fn boolean(
         &mut self,
         key: &'static str,
@@ -104,7 +104,7 @@ impl<'v> Fields<'v> {
         }
     }
 
-    /// A string of UTF-8.
+    /// Takes a string of UTF-8.
     pub(crate) fn text(
         &mut self,
         key: &'static str,
@@ -114,7 +114,7 @@ impl<'v> Fields<'v> {
         text_of(&entry.value, key, findings)
     }
 
-    /// The octets of a string, whatever they mean.
+    /// Takes the bytes of a string, without a check.
     pub(crate) fn octets(
         &mut self,
         key: &'static str,
@@ -127,7 +127,7 @@ impl<'v> Fields<'v> {
         }
     }
 
-    /// An address; `None` also for an empty string, which Kea reads as "not set".
+    /// Takes an address; `None` also for an empty string, which Kea reads as "not set".
     pub(crate) fn address<A: Address>(
         &mut self,
         key: &'static str,
@@ -140,7 +140,7 @@ impl<'v> Fields<'v> {
         address_of(text, key, findings)
     }
 
-    /// One of a set of words, any letter case when `fold`.
+    /// Takes one of a set of words, in any letter case when `fold`.
     pub(crate) fn word<T: Copy>(
         &mut self,
         key: &'static str,
@@ -160,7 +160,7 @@ impl<'v> Fields<'v> {
         None
     }
 
-    /// The elements of a list; empty when the key is absent.
+    /// Takes the elements of a list; empty when the key is absent.
     pub(crate) fn list(&mut self, key: &'static str, findings: &mut Findings) -> &'v [Value] {
         let Some(entry) = self.take(key) else { return &[] };
         match &entry.value.kind {
@@ -172,9 +172,10 @@ impl<'v> Fields<'v> {
         }
     }
 
-    /// `user-context` and `comment`, allowed nearly everywhere; returns the context's map.
+    /// Takes `user-context` and `comment`, which are allowed nearly everywhere; returns the
+    /// context's map.
     pub(crate) fn context(&mut self, findings: &mut Findings) -> Option<&'v Value> {
-        // Nobody reads it, so it may hold any octets.
+        // No reader uses it, so it may hold any bytes.
         self.octets("comment", findings);
         let entry = self.take("user-context")?;
         match &entry.value.kind {
@@ -183,7 +184,7 @@ impl<'v> Fields<'v> {
         }
     }
 
-    /// The entries that nobody asked for so far.
+    /// Returns the entries that have not been taken so far.
     pub(crate) fn rest(&self) -> Vec<&'v Entry> {
         let is_asked = |entry: &&Entry| self.asked.iter().any(|asked| **asked == *entry.key);
         self.entries.iter().filter(|entry| !is_asked(entry)).collect()
@@ -202,7 +203,7 @@ impl<'v> Fields<'v> {
         }
     }
 
-    /// Reports every key that nobody asked for.
+    /// Reports every key that has not been taken.
     pub(crate) fn finish(self, findings: &mut Findings) {
         for entry in self.rest() {
             self.unknown(entry, None, findings);
@@ -228,7 +229,7 @@ pub(crate) fn wrong_kind<T>(
     None
 }
 
-/// The text of a value that must be a string of UTF-8.
+/// Returns the text of a value that must be a string of UTF-8.
 pub(crate) fn text_of<'v>(
     value: &'v Value,
     key: &str,
@@ -248,7 +249,7 @@ pub(crate) fn text_of<'v>(
     }
 }
 
-/// The address that a string spells.
+/// Returns the address that a string spells.
 pub(crate) fn address_of<A: Address>(
     text: Placed<&str>,
     key: &str,

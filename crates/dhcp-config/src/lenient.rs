@@ -1,15 +1,15 @@
-//! Reading a configuration without the subnets and reservations that are wrong: what is left is
-//! served, and the operator is told what is not.
+//! Reading a configuration without the subnets and reservations that have errors: the server serves
+//! the rest, and warns the operator of those left out.
 //!
-//! An error belongs to the innermost reservation or subnet around its place. These are taken out
-//! and the rest is read again, until nothing is wrong or what is wrong lies outside of them.
+//! An error belongs to the innermost reservation or subnet around its position. These are removed
+//! and the rest is read again, until no error is left or an error lies outside of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::json::{Kind, Value};
 use crate::source::{At, Findings};
 
-/// The lists whose elements can be left out, and what an element of each is called.
+/// Lists whose elements can be left out, each with the noun for an element.
 const LISTS: [(&str, &str); 3] =
     [("subnet4", "subnet"), ("subnet6", "subnet"), ("reservations", "reservation")];
 
@@ -17,8 +17,8 @@ const LISTS: [(&str, &str); 3] =
 const NAMES: [&str; 7] =
     ["subnet", "hw-address", "duid", "client-id", "circuit-id", "flex-id", "hostname"];
 
-/// Reads `root`, leaving out elements as long as that helps. What was left out is gone from `root`
-/// afterwards, and a warning in `findings`.
+/// Reads `root`, leaving out elements as long as that helps. Elements left out are removed from
+/// `root`, each with a warning in `findings`.
 pub(crate) fn read<T>(
     root: &mut Value,
     findings: &mut Findings,
@@ -45,7 +45,7 @@ pub(crate) fn read<T>(
     }
 }
 
-/// An element of one of [`LISTS`].
+/// Element of one of [`LISTS`].
 #[derive(Clone)]
 struct Element {
     at: At,
@@ -53,8 +53,9 @@ struct Element {
     can_go: bool,
 }
 
-/// The errors that lie in elements, with their messages; none when one lies outside. Where two
-/// elements exclude each other, the second goes, unless the first has an error of its own.
+/// Returns the errors that lie in elements, with their messages; none when one lies outside. When
+/// two elements exclude each other, the second is left out, unless the first has an error of its
+/// own.
 fn elements_of(root: &Value, found: &Findings) -> Vec<(At, Element, String)> {
     if !found.has_errors() {
         return Vec::new();
@@ -76,7 +77,7 @@ fn elements_of(root: &Value, found: &Findings) -> Vec<(At, Element, String)> {
     errors.into_iter().map(|(at, element, message, _)| (at, element, message)).collect()
 }
 
-/// Which element each place lies in.
+/// Index from positions to the elements that contain them.
 #[derive(Default)]
 struct Index {
     elements: Vec<Element>,
@@ -108,7 +109,7 @@ impl Index {
         }
     }
 
-    /// The innermost element around a place, which may lie inside a string.
+    /// Returns the innermost element around a position, which may lie inside a string.
     fn around(&self, at: At) -> Option<&Element> {
         let (place, element) = self.places.range(..=at).next_back()?;
         element.filter(|_| place.source() == at.source()).map(|element| &self.elements[element])
@@ -128,13 +129,13 @@ fn element(item: &Value, what: &str) -> Element {
         .iter()
         .find_map(text)
         .map_or_else(|| format!("a {what}"), |name| format!("{what} {name}"));
-    // Subnets without an identifier are counted: without this one the others would be renumbered.
+    // Subnets without an identifier are numbered: without this one the others would be renumbered.
     let is_counted = matches!(item.kind, Kind::Map(_))
         && entry("id").is_none_or(|id| id.value.kind == Kind::Integer(0));
     Element { at: item.at, name, can_go: what != "subnet" || !is_counted }
 }
 
-/// Takes the elements that begin at `gone` out of their lists.
+/// Removes the elements that begin at `gone` from their lists.
 fn take_out(value: &mut Value, gone: &BTreeSet<At>) {
     match &mut value.kind {
         Kind::List(items) => {

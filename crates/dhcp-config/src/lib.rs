@@ -1,14 +1,14 @@
-//! The DHCP configuration: Kea's JSON dialect in, a checked configuration out.
+//! DHCP configuration: reads Kea's JSON dialect and returns a checked configuration.
 //!
 //! One run reports every problem of a file, each with file, line, column and, where there is one,
-//! advice. Text comes in as a string and included files through an [`IncludeResolver`]: nothing
-//! here opens a file, reads a clock or asks the system which interfaces exist. Keys, defaults and
-//! scopes follow the manual of ISC Kea; what only godwit has lives under `user-context.godwit`,
+//! advice. The main text is a string, and an [`IncludeResolver`] supplies included files: this
+//! crate opens no file, reads no clock and does not look up which interfaces exist. Keys, defaults
+//! and scopes follow the manual of ISC Kea; Godwit's own settings are under `user-context.godwit`,
 //! which Kea accepts and ignores, so that one file serves both servers.
 //!
-//! Shape: `json` turns text into values that remember where they stood, `fields` reads maps of
-//! them, `shared` knows the keys that both servers have, [`v4`] and [`v6`] those of one. RFCs to
-//! have read: 8259 for JSON, 2131, 2132 and 9915 for what is configured.
+//! Shape: `json` turns text into values with positions, `fields` reads maps of them, `shared` knows
+//! the keys that both servers have, [`v4`] and [`v6`] those of one. RFCs to read first: 8259 for
+//! JSON; 2131, 2132 and 9915 for what is configured.
 
 mod address;
 pub mod advise;
@@ -41,19 +41,19 @@ pub use v6::{
 use json::Value;
 use source::{Findings, Sources};
 
-/// Hands over the text of files named by `<?include "file"?>`.
+/// Source of the text of files named by `<?include "file"?>`.
 ///
 /// Kea takes such a name relative to the working directory of the server, not to the including
 /// file, so within one parse equal names mean the same file.
 pub trait IncludeResolver {
-    /// The text of `path`, which `including` asks for.
+    /// Returns the text of `path`, which `including` includes.
     ///
     /// # Errors
-    /// Why the file cannot be read, as one phrase for the operator.
+    /// Returns why the file cannot be read, as one phrase for the operator.
     fn read(&mut self, including: &str, path: &str) -> Result<String, String>;
 }
 
-/// A resolver that refuses every include: for text that comes without files around it.
+/// Resolver that refuses every include: for text that comes without files around it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoIncludes;
 
@@ -63,21 +63,22 @@ impl IncludeResolver for NoIncludes {
     }
 }
 
-/// A configuration that passed every check, and what the operator should know all the same.
+/// Configuration that passed every check, and its warnings.
 #[derive(Clone, Debug)]
 pub struct Checked<T> {
-    /// The configuration, inheritance resolved.
+    /// Configuration, inheritance resolved.
     pub config: T,
-    /// The same as the document that a command shows.
+    /// Configuration as the document that a command shows.
     pub document: Document,
     /// Warnings, in the order of their places in the text.
     pub warnings: Vec<Problem>,
 }
 
-/// Reads the configuration of a DHCPv4 server. `name` stands for `text` in problems.
+/// Reads the configuration of a DHCPv4 server. `name` names `text` in problems.
 ///
 /// # Errors
-/// Every problem of the text, warnings included, at least one of them of [`Severity::Error`].
+/// Returns every problem of the text, warnings included, at least one of them of
+/// [`Severity::Error`].
 pub fn parse_dhcp4(
     name: &str,
     text: &str,
@@ -87,10 +88,11 @@ pub fn parse_dhcp4(
     parse_dhcp4_by(&reading, name, text, resolver)
 }
 
-/// Reads the configuration of a DHCPv6 server. `name` stands for `text` in problems.
+/// Reads the configuration of a DHCPv6 server. `name` names `text` in problems.
 ///
 /// # Errors
-/// Every problem of the text, warnings included, at least one of them of [`Severity::Error`].
+/// Returns every problem of the text, warnings included, at least one of them of
+/// [`Severity::Error`].
 pub fn parse_dhcp6(
     name: &str,
     text: &str,
@@ -101,11 +103,11 @@ pub fn parse_dhcp6(
 }
 
 /// Reads the configuration of a DHCPv4 server as [`parse_dhcp4`] does, without the subnets and
-/// reservations that have errors: each of these is a warning in place of the errors.
+/// reservations that have errors: each of these becomes a warning instead of the errors.
 ///
 /// # Errors
-/// Every problem, when the text is no JSON, when an error lies outside of subnets and reservations,
-/// or in a subnet without `id`.
+/// Returns every problem when the text is no JSON, or when an error lies outside of subnets and
+/// reservations or in a subnet without `id`.
 pub fn parse_dhcp4_lenient(
     name: &str,
     text: &str,
@@ -116,10 +118,10 @@ pub fn parse_dhcp4_lenient(
 }
 
 /// Reads the configuration of a DHCPv6 server as [`parse_dhcp6`] does, without the subnets and
-/// reservations that have errors: each of these is a warning in place of the errors.
+/// reservations that have errors: each of these becomes a warning instead of the errors.
 ///
 /// # Errors
-/// As [`parse_dhcp4_lenient`].
+/// Returns the errors of [`parse_dhcp4_lenient`].
 pub fn parse_dhcp6_lenient(
     name: &str,
     text: &str,
@@ -129,11 +131,11 @@ pub fn parse_dhcp6_lenient(
     parse_dhcp6_by(&reading, name, text, resolver)
 }
 
-/// Reads a reservation of DHCPv4 that stands outside of a configuration, a JSON map; `definitions` is
-/// the list `option-def` by which its options are read. Returns it with the warnings about it.
+/// Reads a reservation of DHCPv4 from outside of a configuration, a JSON map; `definitions` is the
+/// list `option-def` by which its options are read. Returns it with its warnings.
 ///
 /// # Errors
-/// Every problem of it.
+/// Returns every problem of the reservation.
 pub fn parse_host4(
     definitions: &str,
     host: &str,
@@ -141,10 +143,10 @@ pub fn parse_host4(
     parse_host::<v4::V4>(definitions, host)
 }
 
-/// Reads a reservation of DHCPv6 as [`parse_host4`] does one of DHCPv4.
+/// Reads a reservation of DHCPv6 as [`parse_host4`] reads one of DHCPv4.
 ///
 /// # Errors
-/// Every problem of it.
+/// Returns every problem of the reservation.
 pub fn parse_host6(
     definitions: &str,
     host: &str,
@@ -162,7 +164,7 @@ fn parse_host<F: hosts::Reserving>(
     let read = root.and_then(|root| {
         let mut fields = fields::Fields::of(&root, "a host", &mut findings)?;
         options::define::<F>(&mut fields, &mut findings);
-        // Addresses of databases are checked by who uses them, as those of global reservations are.
+        // The callers check addresses of databases, as for addresses of global reservations.
         let scope = hosts::HostScope { prefix: None, is_address_unique: false };
         let items = fields.list("reservations", &mut findings);
         hosts::read::<F>(items, &scope, &mut findings).pop()
@@ -178,7 +180,8 @@ fn parse_host<F: hosts::Reserving>(
 /// Terms on which a configuration is read.
 #[derive(Clone, Debug, Default)]
 pub struct Reading {
-    /// Subnets and reservations that have errors are left out, as [`parse_dhcp4_lenient`] does.
+    /// True if subnets and reservations that have errors are left out, as [`parse_dhcp4_lenient`]
+    /// does.
     pub is_lenient: bool,
     /// Rules for paths, sockets and secrets.
     pub policy: SecurityPolicy,
@@ -187,7 +190,8 @@ pub struct Reading {
 /// Reads the configuration of a DHCPv4 server on the terms of `reading`.
 ///
 /// # Errors
-/// Every problem of the text, warnings included, at least one of them of [`Severity::Error`].
+/// Returns every problem of the text, warnings included, at least one of them of
+/// [`Severity::Error`].
 pub fn parse_dhcp4_by(
     reading: &Reading,
     name: &str,
@@ -200,7 +204,8 @@ pub fn parse_dhcp4_by(
 /// Reads the configuration of a DHCPv6 server on the terms of `reading`.
 ///
 /// # Errors
-/// Every problem of the text, warnings included, at least one of them of [`Severity::Error`].
+/// Returns every problem of the text, warnings included, at least one of them of
+/// [`Severity::Error`].
 pub fn parse_dhcp6_by(
     reading: &Reading,
     name: &str,

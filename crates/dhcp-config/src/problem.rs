@@ -1,18 +1,18 @@
-//! What the operator reads: one problem with its place, the line it stands in, and advice.
+//! Problems as the operator reads them: each with its place, its line, and advice.
 
 use core::fmt;
 
-/// Whether a problem keeps the configuration from being used.
+/// Severity of a problem: an error prevents the use of the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// The configuration is refused.
+    /// The server refuses the configuration.
     Error,
-    /// The configuration is used; the operator should look.
+    /// The server uses the configuration; the operator should look.
     Warning,
 }
 
 impl Severity {
-    /// The word in front of the message.
+    /// Returns the word before the message.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -22,7 +22,7 @@ impl Severity {
     }
 }
 
-/// One problem of a configuration file.
+/// Problem of a configuration file.
 ///
 /// `Display` prints `file:line:column: error: message`, the line with a caret under the place, and
 /// `help: ...`, without a final newline.
@@ -30,22 +30,22 @@ impl Severity {
 pub struct Problem {
     /// Error or warning.
     pub severity: Severity,
-    /// The file, as it was named to the parser or in the include.
+    /// File, as named to the parser or in the include.
     pub file: String,
     /// Line, counted from 1.
     pub line: u32,
     /// Column in characters, counted from 1.
     pub column: u32,
-    /// The identifier of this kind of problem in the log, where it has one of its own;
-    /// [`Problem::identifier`] gives every problem one.
+    /// Identifier of this kind of problem in the log, if it has one of its own;
+    /// [`Problem::identifier`] returns one for every problem.
     pub id: Option<&'static str>,
-    /// What is wrong, one sentence without a full stop.
+    /// Description of the problem, one sentence without a full stop.
     pub message: String,
-    /// What to do about it.
+    /// Advice to the operator.
     pub help: Option<String>,
-    /// The line, or the part of it around the place when it is long.
+    /// Line of the problem, or the part of it around the place when it is long.
     pub(crate) excerpt: String,
-    /// Characters of `excerpt` before the place.
+    /// Number of characters of `excerpt` before the place.
     pub(crate) caret: usize,
 }
 

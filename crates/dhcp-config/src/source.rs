@@ -1,4 +1,4 @@
-//! The texts of one parse, places in them, and the problems found so far.
+//! Texts of one parse, positions in them, and the problems found so far.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,25 +14,25 @@ use crate::shared::written::WrittenFiles;
 
 /// Widest excerpt shown of a line, in characters: generated files are often one line.
 const EXCERPT_WIDTH: usize = 96;
-/// Characters of a long line shown before the place.
+/// Number of characters of a long line shown before the place.
 const EXCERPT_LEAD: usize = 40;
 
-/// Longest message or help, in characters: they quote the file.
+/// Maximum length of a message or help, in characters: they quote the file.
 const MESSAGE_WIDTH: usize = 400;
 
-/// Most problems of one run: more are counted and not told.
+/// Maximum number of problems of one run: further ones are counted and not reported.
 const MAX_FINDINGS: usize = 1_000;
-/// Near names that are looked for in a configuration: of further unknown names none is suggested.
+/// Maximum number of unknown names of one run for which a near name is looked for.
 const MAX_SUGGESTIONS: usize = 50;
 
-/// Octets between two places of a text whose number of characters is remembered.
+/// Distance, in bytes, between two positions of a text whose number of characters is stored.
 const BLOCK_BYTES: usize = 4_096;
 
-/// Longest text, in octets, so that a place takes 32 bits.
+/// Maximum length of a text, in bytes, so that a position takes 32 bits.
 pub(crate) const MAX_TEXT_BYTES: usize = u32::MAX as usize;
 
-/// A place: which text, and the octet offset in it. Orders by text, then offset. There is one with
-/// every value of a file, of which there may be millions.
+/// Position: a text, and the byte offset in it. Orders by text, then offset. Every value of a file
+/// has one, and there may be millions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct At {
     source: u32,
@@ -40,42 +40,42 @@ pub(crate) struct At {
 }
 
 impl At {
-    /// The place at `offset` in the text with this index: see [`Sources::add`].
+    /// Returns the position at `offset` in the text with index `source`: see [`Sources::add`].
     pub(crate) const fn new(source: usize, offset: usize) -> Self {
         Self { source: source as u32, offset: offset as u32 }
     }
 
-    /// The index of its text.
+    /// Returns the index of the text.
     pub(crate) const fn source(self) -> usize {
         self.source as usize
     }
 
-    /// Octets of the text before it.
+    /// Returns the number of bytes of the text before the position.
     pub(crate) const fn offset(self) -> usize {
         self.offset as usize
     }
 }
 
-/// A value and its place.
+/// Value and its position.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Placed<T> {
     pub(crate) value: T,
     pub(crate) at: At,
 }
 
-/// One text with the offsets where its lines begin.
+/// Text with the offsets where its lines begin.
 #[derive(Debug)]
 struct Source {
     name: String,
     text: Arc<str>,
     line_starts: Vec<usize>,
-    /// Characters that begin before each block of [`BLOCK_BYTES`]: a long line must not be counted
-    /// from its start for every problem in it.
+    /// Number of characters that begin before each block of [`BLOCK_BYTES`]: a long line must not
+    /// be counted from its start for every problem in it.
     characters: Vec<u32>,
 }
 
 impl Source {
-    /// Characters that begin in the first `offset` octets of the text.
+    /// Returns the number of characters that begin in the first `offset` bytes of the text.
     fn characters_before(&self, offset: usize) -> u32 {
         let block = offset / BLOCK_BYTES;
         let rest = &self.text.as_bytes()[block * BLOCK_BYTES..offset];
@@ -83,7 +83,7 @@ impl Source {
     }
 }
 
-/// Characters that begin in `octets` of UTF-8.
+/// Returns the number of characters that begin in `octets` of UTF-8.
 fn characters_in(octets: &[u8]) -> u32 {
     octets.iter().filter(|&&octet| octet & 0xc0 != 0x80).count() as u32
 }
@@ -107,17 +107,17 @@ impl Sources {
         self.list.len() - 1
     }
 
-    /// Number of texts so far.
+    /// Returns the number of texts so far.
     pub(crate) fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// The name of a text.
+    /// Returns the name of a text.
     pub(crate) fn name(&self, source: usize) -> &str {
         &self.list[source].name
     }
 
-    /// `file:line:column` of a place.
+    /// Returns `file:line:column` of a position.
     fn describe(&self, at: At) -> String {
         let (line, column) = self.line_and_column(at);
         format!("{}:{line}:{column}", self.list[at.source()].name)
@@ -130,13 +130,14 @@ impl Sources {
         (line as u32, source.characters_before(at.offset()) - start + 1)
     }
 
-    /// A place as it is shown.
+    /// Returns the place of a position, as problems show it.
     pub(crate) fn place(&self, at: At) -> Place {
         let (line, column) = self.line_and_column(at);
         Place { file: self.list[at.source()].name.clone(), line, column }
     }
 
-    /// The place in the string that begins at `at` behind `octets` octets of what it means.
+    /// Returns the position in the string that begins at `at`, after `octets` bytes of its decoded
+    /// value.
     fn inside(&self, at: At, octets: usize) -> At {
         let text = self.list[at.source()].text.as_bytes();
         let mut offset = at.offset() + 1;
@@ -150,7 +151,8 @@ impl Sources {
         At::new(at.source(), offset.min(text.len()))
     }
 
-    /// The line around a place without control characters, and how many characters stand before it.
+    /// Returns the line around a position without control characters, and the number of characters
+    /// before the position.
     fn excerpt(&self, at: At) -> (String, usize) {
         let source = &self.list[at.source()];
         let line = source.line_starts.partition_point(|&start| start <= at.offset());
@@ -167,61 +169,61 @@ impl Sources {
     }
 }
 
-/// Identifier of warnings of what is configured and not supported.
+/// Identifier of warnings of unsupported settings.
 const UNSUPPORTED: &str = "DHCPX_CONFIG_UNSUPPORTED";
 
-/// Advice that goes with a finding.
+/// Advice of a finding.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Help {
     None,
     Text(String),
-    /// A phrase that ends in front of another place.
+    /// Phrase that ends in front of another place.
     Place(&'static str, At),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Finding {
     at: At,
-    /// Octets of the string that begins at `at` in front of the place that is meant.
+    /// Offset of the place within the string that begins at `at`, in bytes of its decoded value.
     inside: Option<usize>,
     severity: Severity,
-    /// Kea's identifier of the warning, when it has one.
+    /// Kea's identifier of the warning, if it has one.
     id: Option<&'static str>,
     message: String,
     help: Help,
 }
 
-/// The problems found so far, places not yet turned into lines and columns.
+/// Problems found so far, positions not yet turned into lines and columns.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     // A set, because a bad global value is found again by every subnet that inherits it.
     set: BTreeSet<Finding>,
     errors: usize,
-    /// Problems beyond [`MAX_FINDINGS`].
+    /// Number of problems beyond [`MAX_FINDINGS`].
     left_out: usize,
-    /// True if every problem is wanted, however many there are.
+    /// True if every problem is wanted, without a limit.
     is_unbounded: bool,
     /// Rules for paths, sockets and secrets.
     pub(crate) security: SecurityPolicy,
-    /// The regular expressions so far.
+    /// Regular expressions compiled so far.
     pub(crate) automata: Automata,
-    /// Near names that were suggested so far.
+    /// Number of near names suggested so far.
     suggestions: usize,
     /// Files that the server is to write, as far as they were read.
     pub(crate) written: WrittenFiles,
-    /// What the file defines ahead of all that may refer to it.
+    /// Definitions of the file that must be known before anything may refer to them.
     pub(crate) definitions: Definitions,
-    /// What is configured and not done, by name, with the place that stands first.
+    /// Unsupported settings, by name, with the first position.
     inactive: BTreeMap<&'static str, (At, &'static Feature)>,
 }
 
 impl Findings {
-    /// None yet, to be found by the rules of `security`.
+    /// Creates an empty set, to be filled by the rules of `security`.
     pub(crate) fn by(security: SecurityPolicy) -> Self {
         Self { security, ..Self::default() }
     }
 
-    /// None yet, to be found by the rules of `security`, every one wanted.
+    /// Creates an empty set without a limit, to be filled by the rules of `security`.
     pub(crate) fn unbounded(security: SecurityPolicy) -> Self {
         Self { security, is_unbounded: true, ..Self::default() }
     }
@@ -233,7 +235,7 @@ impl Findings {
     fn add(&mut self, finding: Finding) {
         let is_error = finding.severity == Severity::Error;
         if self.is_full() && !self.set.contains(&finding) {
-            // The count still says whether the configuration is refused.
+            // The count still decides whether the configuration is refused.
             self.left_out += 1;
             self.errors += usize::from(is_error);
             return;
@@ -246,7 +248,8 @@ impl Findings {
         self.push(Severity::Error, at, message.into(), Help::None);
     }
 
-    /// An error inside of the string that begins at `at`, behind `offset` octets of what it means.
+    /// Adds an error inside the string that begins at `at`, after `offset` bytes of its decoded
+    /// value.
     pub(crate) fn error_inside(&mut self, at: At, offset: usize, message: String) {
         let (severity, help) = (Severity::Error, Help::None);
         let inside = Some(offset);
@@ -262,7 +265,7 @@ impl Findings {
         self.push(Severity::Error, at, message.into(), Help::Text(help.into()));
     }
 
-    /// An error that concerns a second place; `phrase` leads up to it.
+    /// Adds an error that concerns a second place; `phrase` introduces that place.
     pub(crate) fn error_seen(
         &mut self,
         at: At,
@@ -277,7 +280,7 @@ impl Findings {
         self.push(Severity::Warning, at, message.into(), Help::None);
     }
 
-    /// A warning that Kea logs under the identifier `id`.
+    /// Adds a warning that Kea logs under the identifier `id`.
     pub(crate) fn warn_id(&mut self, at: At, id: &'static str, message: String) {
         let (severity, help) = (Severity::Warning, Help::None);
         self.add(Finding { at, inside: None, severity, id: Some(id), message, help });
@@ -292,19 +295,19 @@ impl Findings {
         self.push(Severity::Warning, at, message.into(), Help::Text(help.into()));
     }
 
-    /// Notes that `at` asks for something that this version does not do. However many places ask,
-    /// the operator is told once.
+    /// Notes that the setting at `at` needs a feature that this version does not support. The
+    /// operator gets one warning per feature, however many settings need it.
     pub(crate) fn inactive(&mut self, at: At, feature: &'static Feature) {
         let first = self.inactive.entry(feature.name).or_insert((at, feature));
         first.0 = first.0.min(at);
     }
 
-    /// What is configured and not done, ordered by name.
+    /// Returns the unsupported features that are configured, ordered by name.
     pub(crate) fn inactive_features(&self) -> Vec<InactiveFeature> {
         self.inactive.values().map(|(_, feature)| feature.value()).collect()
     }
 
-    /// The errors with their messages, and the second place of those that concern two.
+    /// Returns the errors with their messages, and the second place of those that concern two.
     pub(crate) fn iter_errors(&self) -> impl Iterator<Item = (At, &str, Option<At>)> {
         let errors = self.set.iter().filter(|finding| finding.severity == Severity::Error);
         errors.map(|finding| {
@@ -316,7 +319,7 @@ impl Findings {
         })
     }
 
-    /// Adds what `other` found.
+    /// Adds the problems of `other`.
     pub(crate) fn extend(&mut self, other: Self) {
         for (at, feature) in other.inactive.into_values() {
             self.inactive(at, feature);
@@ -326,18 +329,18 @@ impl Findings {
         }
     }
 
-    /// Returns whether further problems are only counted.
+    /// Returns true if further problems are only counted.
     pub(crate) fn is_full(&self) -> bool {
         self.set.len() >= MAX_FINDINGS && !self.is_unbounded
     }
 
-    /// Returns whether one more near name may be looked for: among many names that takes time.
+    /// Returns true if one more near name may be looked for: among many names that takes time.
     pub(crate) fn may_suggest(&mut self) -> bool {
         self.suggestions += 1;
         self.suggestions <= MAX_SUGGESTIONS
     }
 
-    /// How many errors there are so far.
+    /// Returns the number of errors so far.
     pub(crate) fn errors(&self) -> usize {
         self.errors
     }
@@ -346,7 +349,7 @@ impl Findings {
         self.errors > 0
     }
 
-    /// The problems in the order of their places.
+    /// Returns the problems in the order of their places.
     pub(crate) fn into_problems(mut self, sources: &Sources) -> Vec<Problem> {
         for (at, feature) in core::mem::take(&mut self.inactive).into_values() {
             let (severity, id) = (Severity::Warning, Some(UNSUPPORTED));
@@ -376,8 +379,8 @@ impl Findings {
     }
 }
 
-/// The text without control characters, which a quoted part of the file may hold, and not longer
-/// than a terminal takes.
+/// Returns the text without control characters, which a quoted part of the file may hold, and not
+/// longer than a terminal takes.
 fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len().min(MESSAGE_WIDTH));
     for (count, c) in text.chars().enumerate() {

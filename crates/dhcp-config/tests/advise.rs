@@ -1,7 +1,8 @@
-//! What makes configurations slow: files with planted faults, and what is said of each.
+//! Tests of the advice on slow configurations: files with planted faults, and the findings for
+//! each.
 //!
-//! In `tests/data/advise` a comment `// planted: NAME` stands in each line that a fault is to be
-//! named in, and nowhere else.
+//! In `tests/data/advise` the comment `// planted: NAME` marks each line that a finding must name,
+//! and no other.
 
 use crate::common;
 use std::collections::BTreeSet;
@@ -11,7 +12,7 @@ use dhcp_config::{NoIncludes, Problem};
 
 const MARK: &str = "// planted: ";
 
-/// What is known beside the file of this name.
+/// Returns the observations that go with the file of this name.
 fn observed(name: &str) -> Observed {
     let v4 = |a: u32, b: u32| (0x0a00_0000 | (a << 16) | b).into();
     let carried = |leases_per_s| {
@@ -27,7 +28,7 @@ fn observed(name: &str) -> Observed {
         // 64 pools of 241 addresses, renewed every 300 s.
         "many-subnets.conf" => Observed { leases: None, carried: carried(51.0) },
         "clean.conf" => {
-            // All of the pool of which a queue is kept, too.
+            // All addresses of the pool that has a queue, too.
             let leased =
                 (0..32_000).map(|host| v4(0, host)).chain((10..27).map(|host| v4(1, host)));
             let leases = Leased::new(leased.collect(), Vec::new());
@@ -52,7 +53,7 @@ fn judged(name: &str, text: &str) -> Advice {
     })
 }
 
-/// Line and name of each fault that is planted.
+/// Returns line and name of each planted fault.
 fn planted(text: &str) -> BTreeSet<(u32, &str)> {
     let marks = (1..)
         .zip(text.lines())
@@ -60,7 +61,7 @@ fn planted(text: &str) -> BTreeSet<(u32, &str)> {
     marks.collect()
 }
 
-/// Subnets are used in the order of their ids, and named where the file has them.
+/// Checks that subnets are used in the order of their ids, and named where the file has them.
 #[test]
 fn a_fault_is_named_in_its_subnet_wherever_the_file_has_that() {
     let one = |n: u32, id: &str, threshold: &str| {
@@ -121,7 +122,7 @@ fn places_have_columns_and_the_dearest_comes_first() {
     assert_eq!(first.places[0].file, name);
     let share = first.cost.share.expect("it was measured");
     assert_eq!((format!("{:.3}", share.value).as_str(), share.bound), ("0.384", Bound::Measured));
-    // What nobody measured stands in the order of the faults.
+    // Findings without a measured cost are in the order of the faults.
     let order: Vec<Fault> = advice.findings.iter().map(|finding| finding.fault).collect();
     let mut sorted = order.clone();
     sorted[1..].sort_unstable();
@@ -180,7 +181,7 @@ fn lease_times_are_judged_by_what_was_measured() {
     assert_eq!(advice.findings[0].fault, Fault::LeaseTime);
     let share = advice.findings[0].cost.share.expect("it was measured");
     assert!(share.value > 1.0 && share.bound == Bound::AtMost);
-    // Nobody has as many clients as a pool of 2^64.
+    // No network has as many clients as a pool of 2^64.
     let advice = judge("2001:db8::/64", None, 1.0);
     assert!(advice.findings.is_empty() && advice.notes[0].contains("--leases"));
     let base = 0x2001_0db8_u128 << 96;

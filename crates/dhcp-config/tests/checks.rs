@@ -1,4 +1,4 @@
-//! The checks of a configuration: each problem with its place and help.
+//! Tests of the checks of a configuration: each problem with its place and help.
 
 use crate::common::{check_marked, problems};
 
@@ -152,7 +152,7 @@ fn lifetimes_lie_between_their_bounds() {
         r#""valid-lifetime": 100, "max-valid-lifetime": ^99"#,
         &["error `max-valid-lifetime` (99 s) is below `valid-lifetime` (100 s)"],
     );
-    // A bad global value is told once, however many subnets inherit it.
+    // A bad global value is reported once, however many subnets inherit it.
     global(
         r#""valid-lifetime": 100, "min-valid-lifetime": ^200, "subnet4": [
          { "id": 1, "subnet": "10.0.0.0/24" }, { "id": 2, "subnet": "10.0.1.0/24" } ]"#,

@@ -1,5 +1,5 @@
-//! The checks of a configuration of DHCPv6: each problem with its place and help. What both families
-//! share is checked here only where the family shows.
+//! Tests of the checks of a DHCPv6 configuration: each problem with its place and help. Checks that
+//! both families share are tested here only where the family matters.
 
 use crate::common::{check_marked, problems6};
 
@@ -234,7 +234,7 @@ fn lifetimes_lie_between_their_bounds() {
          { "id": 1, "subnet": "2001:db8::/64", "valid-lifetime": ^1000 } ]"#,
         &["warning `preferred-lifetime` (4000 s) is above `valid-lifetime` (1000 s)"],
     );
-    // The default steps back in silence.
+    // The default adapts without a warning.
     subnet(r#""valid-lifetime": 1000"#, &[]);
     global(r#""preferred-lifetime": ^0"#, &["warning `preferred-lifetime` is 0 s"]);
     assert_eq!(

@@ -1,4 +1,5 @@
-//! `client-classes` and guards, and the language of tests: what is taken, what is refused and where.
+//! Tests of `client-classes` and guards, and of the language of tests: accepted and refused
+//! expressions, with the places of errors.
 
 use std::net::Ipv4Addr;
 
@@ -11,7 +12,7 @@ use dhcp_config::{ClassTest, Field, Lifetime};
 
 const LIFETIME: Print = Print::Values { field: Field::U32, is_array: false };
 
-/// A family with two options that have names, `host-name` of characters, and one class.
+/// Family with two options that have names, `host-name` of characters, and one class.
 struct Words {
     v6: bool,
 }
@@ -68,7 +69,7 @@ fn option(codes: &[u16], form: Form) -> Term {
     Term::Option(Path { codes: codes.to_vec(), form })
 }
 
-/// `a` stands for `'a'==''` and so on.
+/// Returns an expression in which a letter `a` stands for `'a'==''` and so on.
 fn letters(text: &str) -> Condition {
     let long: String = text
         .split_inclusive(' ')
@@ -95,7 +96,7 @@ fn operators_bind_as_in_kea() {
     assert_eq!(letters("not a and b"), all([not(a.clone()), b.clone()], false));
     assert_eq!(letters("not not a"), not(not(a.clone())));
     assert_eq!(letters("not ( a and b )"), not(all([a.clone(), b.clone()], false)));
-    // From what binds least: sor, or, sand, and.
+    // By precedence, lowest first: sor, or, sand, and.
     let tight = all([c.clone(), d.clone()], false);
     let strict = all([b.clone(), tight], true);
     assert_eq!(letters("a sor b sand c and d"), any([a.clone(), strict.clone()], true));
@@ -330,7 +331,7 @@ fn classes_of_dhcpv6_have_preferred_lifetimes() {
 fn what_is_wrong_with_a_class_is_told() {
     classes(r#"^{ "test": "1 == 1" }"#, &["error a client class needs a `name`"]);
     classes(r#"{ "name": "a" }, { "name": ^"a" }"#, &["error client class `a` exists already"]);
-    // At the place in the string, escapes counted as they stand there.
+    // At the place in the string, escapes counted as written.
     classes(
         r#"{ "name": "a", "test": "'\u0041\\' == member(^'b')" }"#,
         &["error no class `b` stands in front of this one"],

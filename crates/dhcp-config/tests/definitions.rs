@@ -1,18 +1,18 @@
-//! Options that operators define, and sub-options: octets that Kea put on the wire.
+//! Tests of options that operators define, and of sub-options: bytes that Kea sent.
 
 use crate::common::{accepted, check_marked, lines, parse, parse6, problems, spelled};
 use base::Random;
 use dhcp_config::{OptionData, Space};
 
-/// The octets of the standard option `code`, as the vectors write them.
+/// Returns the bytes of the standard option `code`, as the vectors write them.
 fn octets_of<C: Copy + Into<u16>>(options: &[OptionData<C>], code: u16) -> String {
     let mut standard = options.iter().filter(|option| option.space == Space::Standard);
     let option = standard.find(|option| option.code.into() == code);
     option.map_or_else(|| "none".to_owned(), |option| spelled(&option.octets))
 }
 
-/// Checks a file of vectors: what Kea sent, what godwit makes of the same, the option that was
-/// looked for, and the definitions and options. Returns how many were equal and how many not.
+/// Checks a file of vectors: the bytes that Kea sent, Godwit's bytes, the option compared, and the
+/// definitions and options. Returns the number of equal and of different ones.
 fn check(vectors: &str, octets_of: fn(&str, u16) -> String) -> (u32, u32) {
     let mut counts = (0, 0);
     let mut wrong = Vec::new();
@@ -50,7 +50,7 @@ fn octets_are_those_that_kea_sends_in_dhcpv6() {
     assert_eq!(counts, (206, 5), "equal and different");
 }
 
-/// Checks the problems of a global `option-def`, marked with `^` where they stand.
+/// Checks the problems of a global `option-def`, marked with `^` at their places.
 fn defined(definition: &str, expected: &[&str]) {
     let text = format!("{{ \"Dhcp4\": {{ \"option-def\": [ {definition} ] }} }}");
     check_marked(problems, &text, expected);
@@ -127,8 +127,8 @@ fn problems_of_definitions_stand_at_the_key() {
     defined(&format!(r#"{{ "name": "x", "code": 43, {uint8} }}"#), &[]);
 }
 
-/// Options that Kea 3 has and Kea 2.2 leaves to operators: each can be defined, and the definition
-/// counts.
+/// Checks options that Kea 3 has and Kea 2.2 leaves to operators: each can be defined, and the
+/// definition counts.
 #[test]
 fn options_that_became_standard_after_kea_2_2_can_be_defined() {
     for code in [43, 121, 122, 143, 151, 152, 153, 154, 155, 156, 157, 162] {
@@ -204,7 +204,7 @@ fn classes_define_option_43_for_themselves() {
     assert!(found[0].ends_with("error a class cannot define option 100 of `dhcp4`"), "{found:?}");
 }
 
-/// One value of a type, as text and as octets.
+/// Returns one value of a type, as text and as bytes.
 fn value(random: &mut Random, kind: &str) -> (String, Vec<u8>) {
     let number = random.next_u64();
     let [one, two, four] = [number as u8, (number >> 8) as u8, (number >> 16) as u8];

@@ -1,16 +1,16 @@
-//! Kea's JSON dialect: what is read, and the place of each thing that is not.
+//! Tests of Kea's JSON dialect: accepted texts, and the place of each problem in refused ones.
 
 use std::collections::BTreeMap;
 
 use crate::common::{Files, accepted, lines, problems};
 use dhcp_config::{Problem, parse_dhcp4};
 
-/// `$` in a text stands for a value inside `user-context`, which may be anything.
+/// Returns a text with `value` inside `user-context`, which may have any contents.
 fn around(value: &str) -> String {
     format!("{{\"Dhcp4\":{{\"user-context\":{{\"x\":{value}}}}}}}")
 }
 
-/// Column of the value in [`around`].
+/// Column of the value in the text of [`around`].
 const COLUMN: usize = 31;
 
 #[test]
@@ -61,7 +61,7 @@ fn private_characters_stand_for_octets() {
         assert_eq!(id_of(spelled), b"a\xe9b", "{spelled}");
     }
     assert_eq!(id_of("é\u{ef7f}\u{f000}"), "aé\u{ef7f}\u{f000}b".as_bytes());
-    // An octet that is ASCII has a character of its own.
+    // A byte that is ASCII has a character of its own.
     let refused = problems(&around("\"\\uef7f\""));
     assert_eq!(lines(&refused), [format!("1:{} error `\\uef7f` is beyond `\\u00ff`", COLUMN + 1)]);
 }

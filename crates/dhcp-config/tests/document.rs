@@ -1,4 +1,5 @@
-//! The document of a configuration: it gives the same configuration again, and shows what Kea shows.
+//! Tests of the document of a configuration: it gives the same configuration again, and shows the
+//! keys that Kea shows.
 
 use crate::common::{accepted, accepted6, folder, parse, parse6, shipped_includes};
 use base::Random;
@@ -18,9 +19,9 @@ fn survives<T: PartialEq + core::fmt::Debug>(
     let rendered = render(&document);
     let back = again(&rendered);
     assert_eq!(back.config, checked.config, "{text}\nbecame\n{rendered}");
-    // What is complete stays as it is.
+    // A complete document stays unchanged.
     assert_eq!(back.document.to_json(), document, "{text}");
-    // Nor does it matter by whom it was written.
+    // The writer of the text makes no difference.
     let answer = document.to_string();
     assert_eq!(again(&answer).config, checked.config, "{text}\nis shown as\n{answer}");
     let stand_in = |c: char| (0xef80..=0xefff).contains(&u32::from(c));
@@ -77,7 +78,7 @@ fn shipped_configurations_survive_their_documents() {
     }
 }
 
-/// Where `ours` lacks what `theirs` has, or says something else.
+/// Collects the paths at which `ours` lacks a value of `theirs` or has another one.
 fn differences(path: &str, theirs: &Value, ours: Option<&Value>, found: &mut Vec<String>) {
     match (theirs, ours) {
         (Value::Object(theirs), Some(Value::Object(ours))) => {
@@ -98,7 +99,7 @@ fn differences(path: &str, theirs: &Value, ours: Option<&Value>, found: &mut Vec
     }
 }
 
-/// The differences from what Kea 2.2.0 answered to `config-get`.
+/// Returns the differences from Kea 2.2.0's answer to `config-get`.
 fn differences_from_kea(document: &Value, answer: &str) -> Vec<String> {
     let mut found = Vec::new();
     let theirs = serde_json::from_str(answer).expect("Kea answers in JSON");
@@ -106,7 +107,7 @@ fn differences_from_kea(document: &Value, answer: &str) -> Vec<String> {
     found
 }
 
-/// Kea keeps subnets by their ids, alone and in shared networks.
+/// Checks that subnets are ordered by their ids, alone and in shared networks, as in Kea.
 #[test]
 fn a_document_has_subnets_in_the_order_of_their_ids() {
     let one = |n: u32, id: u32| match id {
@@ -171,7 +172,7 @@ fn a_document_of_dhcpv6_has_what_kea_shows() {
 
 #[test]
 fn reservations_and_option_data_are_spelled_as_kea_spells_them() {
-    // What Kea 3.0.3 answers to `config-get`, hosts in the order of the file. Networks without an
+    // Kea 3.0.3's answer to `config-get`, hosts in the order of the file. Networks without an
     // interface have no such key.
     let expected = [
         "/Dhcp4/shared-networks/0/max-valid-lifetime: 7200, here absent",
@@ -194,7 +195,7 @@ fn reservations_and_option_data_are_spelled_as_kea_spells_them() {
     assert_eq!(keys_beyond(&document, &theirs), Vec::<String>::new());
 }
 
-/// The keys of networks, subnets and reservations that Kea does not show.
+/// Returns the keys of networks, subnets and reservations that Kea does not show.
 fn keys_beyond(ours: &Value, theirs: &Value) -> Vec<String> {
     let (mut found, mut beyond) = (Vec::new(), Vec::new());
     differences("", ours, Some(theirs), &mut found);

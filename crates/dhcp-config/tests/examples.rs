@@ -1,4 +1,4 @@
-//! The examples that Debian's package `kea-doc` installs: each is accepted.
+//! Tests of the examples that Debian's package `kea-doc` installs: each is accepted.
 
 use core::fmt::Debug;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::common::lines;
 use dhcp_config::{Checked, Dhcp4, Dhcp6, NoIncludes, Problem, parse_dhcp4, parse_dhcp6, render};
 
-/// The examples of a family, by name.
+/// Returns the examples of a family, by name.
 fn examples(folder: &str) -> Vec<(String, String)> {
     let folder = Path::new("/usr/share/doc/kea/examples").join(folder);
     let Ok(entries) = std::fs::read_dir(&folder) else {

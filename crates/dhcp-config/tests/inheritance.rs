@@ -1,4 +1,4 @@
-//! What holds where: defaults, and the way from the global scope to a subnet.
+//! Tests of defaults and of inheritance from the global scope to a subnet.
 
 use core::net::Ipv4Addr;
 

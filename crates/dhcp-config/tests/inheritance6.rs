@@ -1,4 +1,4 @@
-//! What holds where in DHCPv6: defaults, and the way from the global scope to a subnet.
+//! Tests of defaults and of inheritance from the global scope to a subnet, DHCPv6.
 
 use core::net::Ipv6Addr;
 
@@ -58,7 +58,7 @@ fn inner_scopes_win_key_by_key() {
     assert_eq!(seven.valid_lifetime, life(1600, 600, 1700));
     assert_eq!(eight.valid_lifetime, life(5400, 600, 9000));
     assert_eq!(nine.valid_lifetime, life(7200, 600, 9000));
-    // Though it is above the valid lifetime: that of a class may be longer.
+    // Accepted though it is above the valid lifetime: that of a class may be longer.
     assert_eq!(seven.preferred_lifetime, life(3000, 500, 4000));
     assert_eq!(eight.preferred_lifetime, life(700, 500, 4000));
     assert_eq!(nine.preferred_lifetime, life(3000, 500, 4000));
@@ -97,12 +97,12 @@ fn links_come_from_the_network_unless_the_subnet_has_its_own() {
     assert_eq!(interfaces, [None, None, Some("lo"), Some("lo"), None, None, None]);
     let ids: Vec<_> = config.subnets.iter().map(|s| s.interface_id.as_deref()).collect();
     let port = Some(&b"port-0"[..]);
-    // Kea takes the text as it stands, hexadecimal digits too.
+    // Kea takes the text as written, hexadecimal digits too.
     let digits = Some(&b"0xabcd"[..]);
     assert_eq!(ids, [port, Some(b"caf\xe9"), None, digits, None, None, Some(b"lone")]);
     assert_eq!(config.networks[0].interface_id.as_deref(), port);
     assert_eq!(config.networks[1].interface.as_deref(), Some("lo"));
-    // The subnets agree among each other, not with their network.
+    // The subnets agree with each other, not with their network.
     let rapid: Vec<bool> = config.networks.iter().map(|n| n.rapid_commit).collect();
     assert_eq!(rapid, [false, false, false, true]);
 }

@@ -1,5 +1,5 @@
-//! Keys of the server as a whole and of its scopes, beyond the terms of leases: what they set, what
-//! they inherit, how they are checked, and which of them ask for what is not there.
+//! Tests of keys of the server as a whole and of its scopes, beyond the terms of leases: their
+//! effects, their inheritance, their checks, and the unsupported features among them.
 
 use core::net::{IpAddr, Ipv4Addr};
 
@@ -26,7 +26,8 @@ fn dhcp6(text: &str) -> Dhcp6 {
     accepted6(&format!(r#"{{ "Dhcp6": {{ {text} }} }}"#)).config
 }
 
-/// The names of what is configured and not done, those marked that keep the server from starting.
+/// Returns the names of unsupported features that are configured; a `!` marks those that keep the
+/// server from starting.
 fn inactive(text: &str) -> Vec<String> {
     let mark = |dangerous| if dangerous { "!" } else { "" };
     let features = dhcp4(text).inactive.into_iter();
@@ -136,8 +137,8 @@ fn policies_are_checked() {
     assert_eq!(kinds, [IdentifierKind::FlexId, IdentifierKind::Duid]);
 }
 
-/// Without `shards` the threads are those of `multi-threading`, which is on unless it is turned
-/// off.
+/// Checks that without `shards` the number of threads is that of `multi-threading`, which is on by
+/// default.
 #[test]
 fn threads_follow_multi_threading() {
     let threads = |text: &str| [dhcp4(text).godwit.shards, dhcp6(text).godwit.shards];

@@ -1,4 +1,4 @@
-//! Reading without what is wrong.
+//! Tests of reading a configuration without the parts that have errors.
 
 use crate::common::{Files, accepted, lines};
 use dhcp_config::{
@@ -26,7 +26,7 @@ fn subnets_with_errors_are_left_out_and_named() {
  { "id": 5, "subnet": "10.0.5.0/24", "interface": "b" } ] } ]"#,
     )
     .unwrap_or_else(|problems| panic!("{:?}", lines(&problems)));
-    // Of the two with one prefix the first goes for what is wrong with it alone.
+    // Of the two with the same prefix the first is left out for its own error.
     assert_eq!(ids(&checked), [1, 3, 4]);
     let expected = [
         "3:59 warning subnet 10.0.1.0/24 is left out: pool 10.0.2.1 - 10.0.2.2 is not inside \
@@ -47,9 +47,9 @@ fn subnets_with_errors_are_left_out_and_named() {
 fn an_error_elsewhere_is_fatal() {
     for text in [
         r#""valid-lifetime": -1, "subnet4": [ { "id": 1, "subnet": "x" } ]"#,
-        // JSON that is wrong.
+        // Invalid JSON.
         r#""subnet4": [ { "id": 1, "subnet": "10.0.0.0/24", "authoritative": True } ]"#,
-        // The network itself.
+        // An error in the network itself.
         r#""shared-networks": [ { "name": "n", "subnet4": [], "what": 1 } ]"#,
         // The others without identifier would be renumbered.
         r#""subnet4": [ { "subnet": "x" }, { "subnet": "10.0.0.0/24" } ]"#,

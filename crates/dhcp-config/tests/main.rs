@@ -1,4 +1,4 @@
-//! The integration tests of `dhcp-config`, one program: a module for each subject.
+//! Integration tests of `dhcp-config`, one program: a module for each subject.
 
 mod advise;
 mod checks;

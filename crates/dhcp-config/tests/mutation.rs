@@ -1,4 +1,4 @@
-//! Broken texts: whatever stands in a file, parsing ends, does not panic and explains itself.
+//! Tests with broken texts: for any contents, parsing ends, does not panic and reports the problem.
 
 use core::fmt::Debug;
 use core::net::Ipv6Addr;
@@ -55,7 +55,7 @@ const SCRAPS: [&str; 40] = [
     ".",
 ];
 
-/// What DHCPv6 alone has.
+/// Pieces of text that only DHCPv6 has.
 const SCRAPS6: [&str; 12] = [
     "\"2001:db8::/0\"",
     "::-ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
@@ -107,7 +107,8 @@ fn check_lifetime(life: Lifetime) {
     assert!(life.min_s <= life.default_s && life.default_s <= life.max_s);
 }
 
-/// Ordered by space and code; of one code at most one without class tags, the last.
+/// Asserts that options are ordered by space and code; of one code at most one is without class
+/// tags, the last.
 fn check_options<C: Ord>(options: &[OptionData<C>]) {
     assert!(options.windows(2).all(|pair| {
         let [one, two] = pair else { panic!("windows of two") };
@@ -186,10 +187,10 @@ fn check_problems(text: &str, problems: &[Problem]) {
     }
 }
 
-/// A parser of one family.
+/// Parser of one family.
 type Parse<T> = fn(&str, &str, &mut Files) -> Result<Checked<T>, Vec<Problem>>;
 
-/// Whether the document of a configuration gives it again.
+/// Returns true if the document of a configuration gives the same configuration again.
 fn check_document<T: PartialEq + Debug>(checked: &Checked<T>, parse: Parse<T>) {
     let text = render(&checked.document.to_json());
     match parse("main", &text, &mut Files::default()) {
@@ -239,7 +240,7 @@ fn break_texts<T: PartialEq + Debug>(
             }
         }
     }
-    // Both outcomes have to occur often, or the mutations test nothing.
+    // Both outcomes must occur often, or the mutations test nothing.
     assert!(accepted > cases / 50 && refused > cases / 4, "{accepted} {refused}");
     assert!(rescued > cases / 10_000, "{rescued}");
 }

@@ -1,4 +1,4 @@
-//! Option values: octets that kea-dhcp4 put on the wire, and the problems of bad ones.
+//! Tests of option values: bytes that kea-dhcp4 sent, and the problems of bad values.
 
 use crate::common::{accepted, check_vectors, lines, parse, problems, spelled};
 use dhcp_config::{OptionData, Space};

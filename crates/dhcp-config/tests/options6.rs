@@ -1,4 +1,4 @@
-//! Option values of DHCPv6: octets that kea-dhcp6 put on the wire, and the problems of bad ones.
+//! Tests of DHCPv6 option values: bytes that kea-dhcp6 sent, and the problems of bad values.
 
 use crate::common::{accepted6, check_vectors, lines, parse6, problems6, spelled};
 use dhcp_config::{OptionData, OptionData6, Space};
@@ -24,7 +24,7 @@ fn octets_are_those_that_kea_sends() {
 
 #[test]
 fn prefixes_keep_significant_octets_only() {
-    // RFC 7598, section 4.1: the prefix takes as many octets as its length needs.
+    // RFC 7598, section 4.1: the prefix takes as many bytes as its length needs.
     for (prefix, octets) in [
         ("2001:db8::/32", "2020010db8"),
         ("2001:db8:8000::/33", "2120010db880"),

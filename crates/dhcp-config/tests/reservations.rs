@@ -1,4 +1,4 @@
-//! Reservations of both families: what is read, and what Kea refuses of it.
+//! Tests of reservations of both families: accepted ones, and those that Kea refuses.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -192,7 +192,7 @@ fn a_host_and_an_address_occur_once_in_a_scope() {
             "error 10.0.0.1 is reserved in this scope already",
         ],
     );
-    // Kea compares the first addresses of prefixes alone, also with addresses.
+    // Kea compares only the first addresses of prefixes, also with addresses.
     hosts6(
         r#"{ "flex-id": "01", "ip-addresses": [ "2001:db8::1", ^"2001:db8::1", "2001:db8::" ] },
            { "flex-id": ^"01", "prefixes": [ ^"2001:db8::/48", ^"2001:db8::/64" ] }"#,
@@ -229,7 +229,8 @@ fn hosts_may_share_an_address_where_that_is_allowed() {
     assert_eq!(config.subnets[0].reservations.len() + config.reservations.len(), 4);
 }
 
-/// Enough that a check of each host against each other would not end in the time of a test run.
+/// Checks a number of hosts for which comparing each with each would not end in the time of a test
+/// run.
 #[test]
 fn a_hundred_thousand_hosts_are_read() {
     const COUNT: u32 = 100_000;
@@ -252,7 +253,7 @@ fn a_hundred_thousand_hosts_are_read() {
 #[test]
 fn every_host_that_is_repeated_among_twenty_thousand_is_refused_at_its_place() {
     const COUNT: usize = 20_000;
-    // One of a thousand repeats the identifier of the one before it, one the address, far apart.
+    // One of a thousand repeats the identifier of an earlier one, one the address, far apart.
     let repeats = |number: usize| number % 1000 == 999;
     let mut text = String::new();
     for number in 0..COUNT {
@@ -274,7 +275,7 @@ fn every_host_that_is_repeated_among_twenty_thousand_is_refused_at_its_place() {
     let mut expected = Vec::new();
     for number in (0..COUNT).filter(|number| number % 1000 == 998 || repeats(*number)) {
         let is_host = repeats(number);
-        // The first host stands in line 2.
+        // The first host is in line 2.
         let first = if is_host { number - 500 } else { number - 700 } + 2;
         expected.push((number + 2, is_host, first));
     }

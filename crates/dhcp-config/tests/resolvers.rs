@@ -1,4 +1,5 @@
-//! `v4-dnr` and `v6-dnr` (RFC 9463): the octets of Kea's own tests and manual, and what Kea refuses.
+//! Tests of `v4-dnr` and `v6-dnr` (RFC 9463): the bytes of Kea's own tests and manual, and the
+//! texts that Kea refuses.
 
 use crate::common::{lines, parse, parse6, problems, problems6, spelled};
 
@@ -20,7 +21,7 @@ fn octets6(data: &str) -> String {
     checked.map_or_else(|_| "refused".to_owned(), |options| spelled(&options[0].octets))
 }
 
-/// `data` as text of the configuration, in which a backslash is written twice.
+/// Returns `data` as text of the configuration, in which a backslash is written twice.
 fn text(data: &str) -> String {
     format!("\"data\":\"{}\"", data.replace('\\', "\\\\"))
 }
@@ -29,7 +30,7 @@ fn hex(data: &str) -> String {
     format!("\"csv-format\":false,\"data\":\"{data}\"")
 }
 
-/// `myhostN.example.com` as labels.
+/// Returns `myhostN.example.com` as labels.
 fn host(number: char) -> String {
     format!("076d79686f73743{number}076578616d706c6503636f6d00")
 }
@@ -60,14 +61,14 @@ fn dhcpv4_lists_resolvers_behind_their_lengths() {
                 "0018000115{one}0033000215{two}{ADDRESSES}0001000803646f7403646f71000300020055"
             ),
         ),
-        // A pipe of a value.
+        // A pipe that belongs to a value.
         (
             r"1, A.b, 10.0.0.1, dohpath=/a\|b{?dns}",
             "001b0001050161016200040a000001".to_owned() + "0007000a2f617c627b3f646e737d",
         ),
-        // Nothing but blanks where parameters would stand.
+        // Only blanks in the place of parameters.
         ("1,a.,10.0.0.1, ", "000b00010301610004 0a000001".to_owned()),
-        // Empty values are no values.
+        // Empty values are skipped.
         ("1,,a.,", "000600010301 6100".to_owned()),
         (r"1, a., 10.0.0.1,  port=1  port==2 ", "refused".to_owned()),
         (r"1, a., 10.0.0.1, =port==7 ", "001100010301610004 0a000001 0003 0002 0007".to_owned()),
@@ -95,7 +96,7 @@ fn dhcpv6_has_one_resolver_in_an_option() {
                  b00c00010005 04696d6170"
             ),
         ),
-        // The two of Kea's manual.
+        // Both examples of Kea's manual.
         (
             "100, dot1.example.org., 2001:db8::1 2001:db8::2, alpn=dot port=8530",
             format!(
@@ -110,7 +111,7 @@ fn dhcpv6_has_one_resolver_in_an_option() {
                  03646f71 026832 026833 0007 0008 2f717b3f646e737d"
             ),
         ),
-        // A pipe separates nothing here, and needs no backslash.
+        // A pipe is no separator here, and needs no backslash.
         ("1, a., ::1, dohpath=/a|b{?dns}", V6_PIPE.to_owned() + "000a2f617c627b3f646e737d"),
         (r"1, a., ::1, dohpath=/a\|b{?dns}", V6_PIPE.to_owned() + "000b2f615c7c627b3f646e737d"),
     ] {
@@ -118,10 +119,11 @@ fn dhcpv6_has_one_resolver_in_an_option() {
     }
 }
 
-/// A resolver `a` at `::1`, up to the length of its `dohpath`.
+/// Resolver `a` at `::1`, up to the length of its `dohpath`.
 const V6_PIPE: &str = "0001 0003016100 0010 00000000000000000000000000000001 0007";
 
-/// A third resolver of DHCPv4 that is refused, and why: the cases of Kea's own tests.
+/// Texts of a third DHCPv4 resolver that are refused, each with the reason: the cases of Kea's own
+/// tests.
 const REFUSED: &[(&str, &str)] = &[
     (
         "3",
@@ -205,12 +207,12 @@ fn what_kea_refuses_is_refused() {
 #[test]
 fn octets_are_checked_as_kea_reads_them() {
     let good = "00150001030141000401020304 0003 0002 0035 0007 0000".replace(' ', "");
-    // Names go out in lower case.
+    // Names are sent in lower case.
     assert_eq!(octets4(&hex(&good)), good.replace("0141", "0161"));
     let six = "000100030141000010 20010db8000000000000000000000001 0001 0002 0161".replace(' ', "");
     assert_eq!(octets6(&hex(&six)), six.replace("0141", "0161"));
     assert_eq!(octets6(&hex("00010003014100")), "00010003016100", "without addresses");
-    // Cut anywhere, it is whole behind the name alone (v4 says so in its length).
+    // When cut, it is whole only after the name (v4 shows that in its length).
     for octets in 0..six.len() / 2 {
         let is_whole = [7, 25].contains(&octets);
         assert_eq!(octets6(&hex(&six[..octets * 2])) != "refused", is_whole, "{octets}");

@@ -1,4 +1,5 @@
-//! Kea 3's rules for paths, sockets and secrets: errors, or warnings under Kea's identifiers.
+//! Tests of Kea 3's rules for paths, sockets and secrets: errors, or warnings with Kea's
+//! identifiers.
 
 use dhcp_config::{
     Enforcement, Folders, NoIncludes, Problem, Reading, SecurityPolicy, parse_dhcp4_by,
@@ -64,7 +65,7 @@ fn every_rule_is_an_error_or_a_warning_with_keas_identifier() {
     }
 }
 
-/// The problems of a server whose files all lie in one folder.
+/// Returns the problems of a server whose files are all in one folder.
 fn in_one_folder(enforcement: Enforcement, keys: &str) -> Vec<String> {
     let mut reading = reading(enforcement, false);
     let folder = Folders::new(["/data".to_owned()]);
@@ -132,7 +133,7 @@ fn no_file_has_two_uses() {
     assert_eq!(in_one_folder(Enforcement::Refuse, &apart), Vec::<String>::new());
 }
 
-/// The errors of a configuration with these classes.
+/// Returns the errors of a configuration with these classes.
 fn of_classes(test: impl Fn(usize) -> String, count: usize) -> Vec<Problem> {
     let class = |n| format!(r#"{{ "name": "class-number-{n}", "test": "{}" }}"#, test(n));
     let classes: Vec<String> = (0..count).map(class).collect();
@@ -156,7 +157,7 @@ fn near_names_are_looked_for_a_few_times_only() {
 fn regular_expressions_have_a_bound_together() {
     let same = of_classes(|_| "match('[ab]*a[ab]{9}', option[12].text)".to_owned(), 300);
     assert_eq!(same.len(), 0, "{:?}", same.first());
-    // Each counts as much as one that could be compiled.
+    // Each counts as much as an expression that can be compiled.
     let problems = of_classes(|n| format!("match('({n}', option[12].text)"), 60);
     assert!(problems[59].message.contains("32 mebibytes together"), "{}", problems[59].message);
 }

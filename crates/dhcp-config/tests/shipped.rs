@@ -1,5 +1,4 @@
-//! The configurations under `data`: what godwit says of them, that Kea agrees, and real
-//! files.
+//! Tests of the configurations under `data`: Godwit's problems, Kea's agreement, and real files.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -7,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::common::{data, folder, lines, problems, problems6, shipped_includes};
 use dhcp_config::{Problem, Severity, parse_dhcp4, parse_dhcp6};
 
-/// A fresh folder that is removed at the end.
+/// Fresh folder that is removed at the end.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -24,13 +23,13 @@ impl Drop for Scratch {
     }
 }
 
-/// A server of Kea and what godwit says in its place.
+/// Server of Kea and the parser of Godwit for its configurations.
 #[derive(Clone, Copy)]
 struct Server {
     name: &'static str,
-    /// Ends the names of its folders under `data`.
+    /// Suffix of the names of its folders under `data`.
     suffix: &'static str,
-    /// The problems of a text, and whether it is accepted.
+    /// Function that returns the problems of a text, and true if it is accepted.
     parse: fn(&str, &str) -> (Vec<Problem>, bool),
 }
 
@@ -53,7 +52,8 @@ const DHCP6: Server = Server {
     parse: |name, text| outcome(parse_dhcp6(name, text, &mut shipped_includes())),
 };
 
-/// The server where it is installed; missing is a failure when `GODWIT_REQUIRE_TOOLS` is set.
+/// Returns the server where it is installed; a missing one is a failure when `GODWIT_REQUIRE_TOOLS`
+/// is set.
 fn kea(server: Server) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]);
@@ -66,7 +66,7 @@ fn kea(server: Server) -> Option<PathBuf> {
     found
 }
 
-/// Whether `kea -t` accepts `file`, and what it prints.
+/// Returns true if `kea -t` accepts `file`, and its output.
 fn kea_accepts(kea: &Path, folder: &Path, file: &str) -> (bool, String) {
     let output = Command::new(kea)
         .args(["-t", file])
@@ -142,7 +142,7 @@ fn each_refused_file_of_dhcpv6_has_its_problems_at_their_places() {
     refused_files_have_their_problems("refused6", problems6);
 }
 
-/// The errors in the configuration that Debian installs for a server.
+/// Returns the errors in the configuration that Debian installs for a server.
 fn errors_of_installed(server: Server) -> Option<Vec<String>> {
     let file = format!("/etc/kea/{}.conf", server.name);
     let Ok(text) = std::fs::read_to_string(&file) else {

@@ -1,6 +1,6 @@
-//! Nanoseconds for one fetch and one commit, by size of the pool and number of threads:
-//! `cargo run --release -p dhcp-lease --example fetch_commit [THREADS [CLIENTS]]`. Counts the time that the
-//! threads had a processor (Linux), so that other work on the machine disturbs little.
+//! Benchmark of one fetch and one commit in nanoseconds, by size of the pool and number of threads:
+//! `cargo run --release -p dhcp-lease --example fetch_commit [THREADS [CLIENTS]]`. Counts the time
+//! that the threads had a processor (Linux), so that other work on the machine disturbs little.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -76,13 +76,14 @@ fn identity(number: u32, client_id: &mut [u8; 7]) -> Identity<'_> {
     }
 }
 
-/// Nanoseconds that this thread has had a processor.
+/// Returns the nanoseconds that this thread has had a processor.
 fn processor_ns() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     text.split(' ').next().and_then(|first| first.parse().ok()).unwrap_or(0)
 }
 
-/// Runs `work` for each number of each thread's share; nanoseconds for one, on one thread.
+/// Runs `work` for each number of each thread's share; returns the nanoseconds for one number on
+/// one thread.
 fn timed(
     threads: u32,
     count: u32,

@@ -1,5 +1,6 @@
-//! The contract, the same for both families, between the message transaction (`dhcp-engine`) and a lease store: fetch facts,
-//! commit changes by compare-and-set, learn when what was committed may be spoken of.
+//! Contract between the message transaction (`dhcp-engine`) and a lease store, the same for both
+//! families: fetch facts, commit changes by compare-and-set, learn when a committed change may
+//! appear in a reply.
 //!
 //! A *row epoch* orders durability: every logged change belongs to an epoch, and once
 //! [`LeaseStore::settled_epoch`] has reached it, the row is as safe as the store's durability
@@ -14,10 +15,10 @@ use foldhash::fast::FixedState;
 use crate::family::{Family, PoolIndex};
 use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
 
-/// What a slot is used for.
+/// Use of an address slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occupancy {
-    /// Nobody's; it may remember its last client.
+    /// Free; the slot may remember its last client.
     Free,
     /// Offered: a volatile hold until [`SlotView::hold_deadline_ns`].
     Held,
@@ -25,36 +26,36 @@ pub enum Occupancy {
     Leased,
     /// Declined, on probation until [`SlotView::expires_s`].
     Declined,
-    /// Given back, but the row that says so is not settled: taken, not free.
+    /// Released, but the row of the release is not settled: the address is taken, not free.
     Releasing,
 }
 
-/// Whose slot it is, seen by the client that asks.
+/// Owner of a slot, relative to the requesting client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// Nobody's so far.
+    /// No client so far.
     Nobody,
-    /// The asking client's; for a free slot: it was the last to have it.
+    /// The requesting client; for a free slot: the client that had it last.
     Asking,
-    /// Some other client's; for a free slot: that one was the last to have it.
+    /// Another client; for a free slot: another client had it last.
     Other,
 }
 
-/// One address slot as it stood when it was fetched.
+/// State of one address slot at the time of the fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotView<F: Family> {
     /// The address (or delegated prefix).
     pub address: F::Address,
-    /// Changes with every change of the slot; what a compare-and-set compares.
+    /// Version that a compare-and-set compares; every change of the slot changes it.
     pub version: u32,
     /// Use of the slot.
     pub occupancy: Occupancy,
-    /// Whose it is.
+    /// Owner of the slot, relative to the requesting client.
     pub owner: Owner,
-    /// Kea's state of the lease; in a slot that is free or held, that of the past lease of the same
-    /// client, [`LeaseState::Assigned`] without one.
+    /// Kea's state of the lease; in a slot that is free or held, that of the same client's past
+    /// lease, or [`LeaseState::Assigned`] without one.
     pub state: LeaseState,
-    /// Subnet under which it was last leased or held; 0 = never.
+    /// Subnet under which the slot was last leased or held; 0 = never.
     pub subnet_id: u32,
     /// Client's last transaction time, wall-clock seconds; 0 unless leased or declined.
     pub cltt_s: u64,
@@ -64,16 +65,17 @@ pub struct SlotView<F: Family> {
     pub hold_deadline_ns: u64,
     /// Epoch of the slot's last row; 0 = none in this run.
     pub row_epoch: u64,
-    /// What else the lease says, so that one that would be written again as it is need not be.
+    /// Hashes of the lease's other texts, so that a lease that would be written again unchanged
+    /// need not be written.
     pub text: TextView,
-    /// Whether something else that it has addresses in common with is in use, so that it can be
-    /// neither given nor renewed.
+    /// True if an overlapping address or prefix is in use, so that the slot can be neither leased
+    /// nor renewed.
     pub is_overlapped: bool,
-    /// What only this family's leases have.
+    /// Fields that only leases of this family have.
     pub detail: F::Detail,
 }
 
-/// Names and context of a lease, in a form that tells whether they are the same. All zero unless
+/// Hashes of a lease's names and context, for comparison with another lease. All zero unless
 /// leased.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TextView {
@@ -81,21 +83,22 @@ pub struct TextView {
     pub hostname: u32,
     /// [`text_hash`] of the user context; 0 = none.
     pub user_context: u32,
-    /// Whether the server keeps the forward DNS entry.
+    /// True if the server keeps the forward DNS entry.
     pub fqdn_fwd: bool,
-    /// Whether the server keeps the reverse DNS entry.
+    /// True if the server keeps the reverse DNS entry.
     pub fqdn_rev: bool,
 }
 
-/// What [`TextView`] has for `text`; 0 when it is empty. Equal texts have equal hashes. That unequal
-/// ones have unequal hashes is not certain: who makes them collide keeps an old name, no more.
+/// Returns the hash of `text` for a [`TextView`]; 0 when `text` is empty. Equal texts have equal
+/// hashes. Unequal texts may have equal hashes: a client that makes two of its texts collide only
+/// keeps its old one.
 #[must_use]
 pub fn text_hash(text: &str) -> u32 {
     if text.is_empty() { 0 } else { (FixedState::with_seed(0).hash_one(text) as u32).max(1) }
 }
 
 impl<F: Family> SlotView<F> {
-    /// Wall-clock second at which lease or probation ends; `u64::MAX` when infinite.
+    /// Returns the wall-clock second at which lease or probation ends; `u64::MAX` when infinite.
     #[must_use]
     pub const fn expires_s(&self) -> u64 {
         if self.valid_lifetime_s == INFINITE_LIFETIME_S {
@@ -105,8 +108,8 @@ impl<F: Family> SlotView<F> {
         }
     }
 
-    /// Whether another client could take the address now: free, or a hold or lease that has ended.
-    /// An unsettled row still refuses at commit.
+    /// Returns true if another client could take the address now: the slot is free, or its hold or
+    /// lease has ended. A commit still refuses a slot with an unsettled row.
     #[must_use]
     pub const fn is_available(&self, now: Now) -> bool {
         if self.is_overlapped {
@@ -121,46 +124,47 @@ impl<F: Family> SlotView<F> {
     }
 }
 
-/// What a transaction wants to know.
+/// Facts that a transaction requests from the store.
 #[derive(Clone, Copy, Debug)]
 pub struct FetchKeys<'a, F: Family> {
     /// The client, under all its identities; v6: for one of its identity associations.
     pub identity: F::Identity<'a>,
-    /// Addresses to look at: requested address, `ciaddr`, what is reserved for the client; v6: those
-    /// of the association.
+    /// Addresses to look at: requested address, `ciaddr`, addresses reserved for the client; v6:
+    /// those of the association.
     pub addresses: [Option<F::Address>; ASKED_MAX],
     /// The pool set of the transaction's configuration snapshot.
     pub pools: &'a F::PoolSet,
-    /// Pools to take a free candidate from, in order of preference; empty: none is wanted.
+    /// Pools to take a free candidate from, in order of preference; empty: no candidate is wanted.
     pub candidate_pools: &'a [PoolIndex],
-    /// The candidate is wanted only when the client has no slot of its own.
+    /// True if the candidate is wanted only when the client has no slot of its own.
     pub is_candidate_spare: bool,
 }
 
-/// Addresses that one fetch looks at at most, beside the client's own.
+/// Maximum number of addresses that one fetch looks at, in addition to the client's own.
 pub const ASKED_MAX: usize = 4;
-/// Slots of one client that are reported at most.
+/// Maximum number of slots of one client that a fetch reports.
 pub const MINE_MAX: usize = 8;
-/// Changes that one commit takes at most.
+/// Maximum number of changes in one commit.
 pub const CHANGES_MAX: usize = 8;
 
-/// The answer to [`FetchKeys`]. Reused between packets.
+/// Answer to [`FetchKeys`]. Reused between packets.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<F: Family> {
-    /// Slots that the client owns (leased, held) or owned last (free, expired), in no order that
-    /// means anything; the first `mine_count` are set. A client that owns one by its client
-    /// identifier is not looked for by its hardware address.
+    /// Slots that the client owns (leased, held) or owned last (free, expired), in arbitrary order;
+    /// the first `mine_count` are set. The store does not look for a client by its hardware address
+    /// when the client owns a slot by its client identifier.
     pub mine: [Option<SlotView<F>>; MINE_MAX],
-    /// How many of `mine` are set.
+    /// Number of slots set in `mine`.
     pub mine_count: usize,
-    /// The slots of [`FetchKeys::addresses`]; `None` for an address that no pool ever had and that is
+    /// Slots of [`FetchKeys::addresses`]; `None` for an address that no pool ever had and that is
     /// not reserved.
     pub asked: [Option<SlotView<F>>; ASKED_MAX],
-    /// A free address, claimed for this transaction until it commits; `None` when none was wanted
-    /// or all pools are exhausted. When no address was free, the slot with the oldest hold.
+    /// Free address, claimed for this transaction until it commits; `None` when none was wanted or
+    /// all pools are exhausted. When no address was free, the slot with the oldest hold.
     pub candidate: Option<SlotView<F>>,
-    /// 0 when that is all. Otherwise the store is asking a database that it shares with others what
-    /// they have given to the client: look again once this epoch is settled.
+    /// Epoch to wait for, or 0 when the facts are complete. Otherwise the store is querying a
+    /// database that it shares with other servers for the client's leases: the caller fetches again
+    /// once this epoch is settled.
     pub unread_epoch: u64,
 }
 
@@ -177,7 +181,7 @@ impl<F: Family> Default for Facts<F> {
 }
 
 impl<F: Family> Facts<F> {
-    /// The client's slots.
+    /// Returns the client's slots.
     pub fn mine(&self) -> impl Iterator<Item = &SlotView<F>> {
         self.mine[..self.mine_count].iter().flatten()
     }
@@ -186,24 +190,24 @@ impl<F: Family> Facts<F> {
 /// One change of one slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change<I, A, T> {
-    /// Who asks for it.
+    /// Client that requests the change.
     pub identity: I,
-    /// The slot.
+    /// Address of the slot.
     pub address: A,
-    /// The version that the decision was made on; any other refuses the change.
+    /// Version that the decision was made on; any other version refuses the change.
     pub expected_version: u32,
-    /// What becomes of it.
+    /// New use of the slot.
     pub action: Action<T>,
 }
 
-/// A [`Change`] of a slot of family `F`.
+/// [`Change`] of a slot of family `F`.
 pub type ChangeOf<'a, F> =
     Change<<F as Family>::Identity<'a>, <F as Family>::Address, <F as Family>::Terms<'a>>;
 
-/// What becomes of a slot. The client is [`Change::identity`].
+/// New use of a slot. The client is [`Change::identity`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action<T> {
-    /// Offer it to the client. Not logged.
+    /// Offer the address to the client. Not logged.
     Hold {
         /// Monotonic end, nanoseconds.
         deadline_ns: u64,
@@ -212,15 +216,16 @@ pub enum Action<T> {
     },
     /// Give up the client's hold. Not logged.
     Unhold,
-    /// Lease it to the client from now on. Logged.
+    /// Lease the address to the client from now on. Logged.
     Lease(T),
-    /// The client chose the address itself and registers it (RFC 9686); any address will do.
-    /// Expected version 0 when nothing was found. Logged.
+    /// Register an address that the client chose itself (RFC 9686); any address is accepted. The
+    /// expected version is 0 when the fetch found no slot. Logged.
     Register(T),
-    /// The client gives it back: free once the row is settled, and remembered for the client as
-    /// [`Expiry`](crate::Expiry) says. Logged.
+    /// Release by the client: the address is free once the row is settled, and remembered for the
+    /// client as [`Expiry`](crate::Expiry) configures. Logged.
     Release,
-    /// The client found it in use: nobody's until the probation ends. Logged.
+    /// Decline by the client, which found the address in use: no client gets it until the probation
+    /// ends. Logged.
     Decline {
         /// Seconds from now.
         probation_s: u32,
@@ -228,21 +233,21 @@ pub enum Action<T> {
 }
 
 impl<T> Action<T> {
-    /// Whether there is a row of it.
+    /// Returns true if the action writes a row.
     #[must_use]
     pub const fn is_logged(&self) -> bool {
         !matches!(self, Self::Hold { .. } | Self::Unhold)
     }
 }
 
-/// What a successful commit tells.
+/// Result of a successful commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Receipt {
-    /// The reply may leave once this epoch is settled; 0 when nothing was logged.
+    /// Epoch that must be settled before the reply may leave; 0 when no row was logged.
     pub row_epoch: u64,
 }
 
-/// Why a commit changed nothing.
+/// Reason why a commit changed nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// A slot has changed since it was fetched: fetch and decide again.
@@ -251,18 +256,18 @@ pub enum Refusal {
     Unsettled(u64),
     /// The address belongs to no pool and no lease.
     NoSuchSlot,
-    /// The store can no longer log; nothing may be acknowledged.
+    /// The store can no longer log; the server must not acknowledge any change.
     Failed,
 }
 
-/// What one call of [`LeaseStore::sweep`] did.
+/// Counts of one call of [`LeaseStore::sweep`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
-    /// Holds that had ended and were given up.
+    /// Holds that had ended and were removed.
     pub holds: u32,
     /// Leases that had run out and were reclaimed.
     pub leases: u32,
-    /// Leases that had been given back and were reclaimed.
+    /// Leases that clients had released and the sweep reclaimed.
     pub released: u32,
     /// Reclaimed leases that are not remembered any longer.
     pub flushed: u32,
@@ -273,61 +278,61 @@ pub struct Swept {
 }
 
 impl Swept {
-    /// Leases in whatever state that were reclaimed.
+    /// Returns the number of leases, in any state, that were reclaimed.
     #[must_use]
     pub const fn reclaimed(&self) -> u32 {
         self.leases + self.released + self.declined
     }
 }
 
-/// What [`LeaseStore::put`] is to find.
+/// Existing lease that [`LeaseStore::put`] requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PutMode {
-    /// No lease, not even one that was reclaimed.
+    /// No lease, not even a reclaimed one.
     Add,
     /// A lease, to be replaced.
     Update,
-    /// One or none.
+    /// A lease or none.
     Force,
 }
 
-/// Why [`LeaseStore::put`] or [`LeaseStore::remove`] changed nothing.
+/// Reason why [`LeaseStore::put`] or [`LeaseStore::remove`] changed nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PutRefusal {
-    /// There is a lease.
+    /// The address has a lease.
     Exists,
-    /// There is none.
+    /// The address has no lease.
     Missing,
-    /// Something else that it has addresses in common with is leased.
+    /// An overlapping address or prefix is leased.
     Overlaps,
     /// The slot has a row that is not settled yet: try again after this epoch.
     Unsettled(u64),
-    /// The store can no longer log; nothing may be acknowledged.
+    /// The store can no longer log; the server must not acknowledge any change.
     Failed,
 }
 
-/// What a message that is about to be served will want of the leases, beside those of its client.
+/// Slot that a message about to be served will need, apart from the slots of its client.
 #[derive(Clone, Copy, Debug)]
 pub enum Expected<'e, F: Family> {
-    /// Nothing that is known yet.
+    /// No slot is known yet.
     Nothing,
-    /// The slot of this.
+    /// The slot of this address.
     Address(F::Address),
-    /// What this pool gives next.
+    /// The next free address of this pool.
     Candidate(&'e F::PoolSet, PoolIndex),
 }
 
-/// One shard's handle on a store of `F`'s leases. Shards share the leases behind it.
+/// One shard's handle on a store of `F`'s leases. All shards share the leases of a store.
 pub trait LeaseStore<F: Family> {
-    /// Looks up what `keys` ask for. `facts` is overwritten.
+    /// Looks up the facts that `keys` request. `facts` is overwritten.
     fn fetch(&mut self, now: Now, keys: &FetchKeys<'_, F>, facts: &mut Facts<F>);
 
-    /// Says that a transaction for message `number` begins, for the first time or again after a
-    /// wait: what was read for it before need not be read again.
+    /// Announces that a transaction for message `number` begins, for the first time or again after
+    /// a wait: facts already read for it need not be read again.
     fn begin_message(&mut self, _number: u64) {}
 
-    /// Says that a message is about to be served whose client is `identity`, if that has not been
-    /// said before: what it will need may be brought near by then.
+    /// Announces that a message of the client `identity`, if known, is about to be served, at most
+    /// once per message: the store may prefetch what the message will need.
     fn expect(
         &mut self,
         _identity: Option<&F::Identity<'_>>,
@@ -336,8 +341,8 @@ pub trait LeaseStore<F: Family> {
     ) {
     }
 
-    /// Appends what the running lease of `address` keeps as user context, when it is a lease of the
-    /// client `identity`; false when there is no such lease.
+    /// Appends the user context of the running lease of `address` when it is a lease of the client
+    /// `identity`; returns false when there is no such lease.
     fn user_context(
         &mut self,
         now: Now,
@@ -354,64 +359,65 @@ pub trait LeaseStore<F: Family> {
     /// The first reason met; then nothing has changed.
     fn commit(&mut self, now: Now, changes: &[ChangeOf<'_, F>]) -> Result<Receipt, Refusal>;
 
-    /// Says that a candidate will not be committed, so that others may have it at once. Claims
-    /// that are neither committed nor given back end with the batch; a commit later than that may
-    /// find the slot taken.
+    /// Ends the claim on a candidate that the transaction will not commit, so that others may have
+    /// it at once. Claims that are neither committed nor given back end with the batch; a later
+    /// commit may find the slot taken.
     fn give_back(&mut self, _address: F::Address) {}
 
-    /// Reserves `address` besides what the configuration reserves: nobody is given it who does not ask
-    /// for it, and whoever does may have it, also where no pool is. Of no effect where it is
-    /// reserved already.
+    /// Reserves `address` in addition to the reservations of the configuration: the store gives it
+    /// only to a client that requests it, also if no pool contains it. Has no effect on an address
+    /// that is reserved already.
     fn set_aside(&mut self, _address: F::Address) {}
 
-    /// Ends a batch: hands the rows logged so far to whoever writes them.
+    /// Ends a batch: hands the rows logged so far to the writer.
     fn submit(&mut self, now: Now);
 
-    /// The highest epoch whose rows are all as safe as the store promises. Never goes down.
+    /// Returns the highest epoch whose rows are all as safe as the store promises. Never goes down.
     fn settled_epoch(&self) -> u64;
 
-    /// Finishes what had waited for settling (releases become free) and takes back holds, leases
-    /// and declined addresses that have ended, at most `budget` slots. What becomes of leases is
-    /// logged.
+    /// Completes changes that waited for settling (released addresses become free) and takes back
+    /// holds, leases and declined addresses that have ended, at most `budget` slots. Reclaimed
+    /// leases are logged.
     fn sweep(&mut self, now: Now, budget: u32) -> Swept;
 
-    /// As [`LeaseStore::sweep`], also when sweeps are told to leave ended leases alone, and released
-    /// leases at once; with `is_removing` reclaimed leases are deleted, not remembered. Slots that are
-    /// only looked at count for `budget` too: all released leases are taken back when a call, which
-    /// goes on where the last one stopped, says that no more is due.
+    /// Reclaims as [`LeaseStore::sweep`] does, also when sweeps are configured to leave ended
+    /// leases alone, and reclaims released leases at once; with `is_removing` reclaimed leases are
+    /// deleted, not remembered. Slots that are only looked at count for `budget` too. Each call
+    /// continues at the slot after the last one; all released leases are reclaimed once a call
+    /// reports that no more is due.
     fn reclaim(&mut self, now: Now, is_removing: bool, budget: u32) -> Swept;
 
-    /// Makes `lease` the lease of its address, whatever an operator wants to be there: also outside
-    /// the pools, and whoever has or is offered the address now. Logged.
+    /// Makes `lease` the lease of its address, also outside the pools, and also when another client
+    /// has or is offered the address now. Logged.
     ///
     /// # Errors
     ///
     /// See [`PutRefusal`]; then nothing has changed.
     fn put(&mut self, lease: &F::Lease, mode: PutMode) -> Result<Receipt, PutRefusal>;
 
-    /// Deletes the lease of `address`, in whatever state. Logged.
+    /// Deletes the lease of `address`, in any state. Logged.
     ///
     /// # Errors
     ///
     /// See [`PutRefusal`]; then nothing has changed.
     fn remove(&mut self, address: F::Address) -> Result<Receipt, PutRefusal>;
 
-    /// False once a thread has panicked while it changed leases: one may be changed in part, or its row
-    /// be half written, and nothing may go on with that.
+    /// Returns false once a thread has panicked while it changed leases: a lease may be changed in
+    /// part, or its row be half written, and the server must not continue with that.
     fn is_sound(&self) -> bool;
 
-    /// True once logging has failed: waiting replies must be dropped.
+    /// Returns true once logging has failed: the server must drop waiting replies.
     fn has_failed(&self) -> bool;
 
-    /// Whether `reply`, which rests on the settled `epoch`, names an address that the store was not
-    /// allowed to give in that epoch: another server, with which it shares a database, had given it
-    /// to somebody else, or the store has refused the lease. Such a reply must be dropped.
+    /// Returns true if `reply`, which depends on the settled `epoch`, names an address that the
+    /// store could not lease in that epoch: another server that shares the database had leased it
+    /// to another client, or the store has refused the lease. The server must drop such a reply.
     fn is_refused(&self, _epoch: u64, _reply: &[u8]) -> bool {
         false
     }
 
-    /// Returns whether `reply` is refused ([`LeaseStore::is_refused`]) since the store has no room
-    /// for what the lease holds, not since the address was given by another server.
+    /// Returns true if `reply` is refused ([`LeaseStore::is_refused`]) because the store has no
+    /// room for the lease's data, not because another server has leased the address.
     fn is_refused_for_data(&self, _epoch: u64, _reply: &[u8]) -> bool {
         false
     }

@@ -1,20 +1,20 @@
-//! Who a client is: hardware address and client identifier, borrowed from a message or kept in a
-//! slot without a heap allocation in the common case.
+//! Identity of a client: hardware address and client identifier, borrowed from a message or kept in
+//! a slot without a heap allocation in the common case.
 
 use core::fmt;
 
-/// Longest hardware address that is kept (Kea's limit).
+/// Maximum length of a hardware address in bytes (Kea's limit).
 pub const HARDWARE_ADDRESS_MAX: usize = 20;
-/// Longest client identifier that leases keep: as many octets as an option has.
+/// Longest client identifier that leases keep, in bytes: as many as an option has.
 pub const CLIENT_ID_MAX: usize = 255;
-/// Longest DUID that leases keep, with its type (RFC 9915 §11.1).
+/// Longest DUID that leases keep, in bytes, with its type (RFC 9915 §11.1).
 pub const DUID_MAX: usize = 130;
-/// Kea's DUID of nobody, which declined leases have. No client may come with it.
+/// Kea's DUID of declined leases, which stands for no client. No client may use it.
 pub const NOBODYS_DUID: [u8; 3] = [0; 3];
-/// Longest client identifier that is kept without a heap allocation.
+/// Longest client identifier that is stored without a heap allocation, in bytes.
 pub const CLIENT_ID_INLINE_MAX: usize = 22;
 
-/// A hardware address with its type (`htype`, `hlen`, `chaddr` of RFC 2131 §2).
+/// Hardware address with its type (`htype`, `hlen`, `chaddr` of RFC 2131 §2).
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HardwareAddress {
     htype: u8,
@@ -26,7 +26,8 @@ impl HardwareAddress {
     /// No hardware address.
     pub const NONE: Self = Self { htype: 0, len: 0, octets: [0; HARDWARE_ADDRESS_MAX] };
 
-    /// A hardware address of type `htype`; octets beyond [`HARDWARE_ADDRESS_MAX`] are cut.
+    /// Returns a hardware address of type `htype`; bytes beyond [`HARDWARE_ADDRESS_MAX`] are cut
+    /// off.
     #[must_use]
     pub fn new(htype: u8, octets: &[u8]) -> Self {
         let len = octets.len().min(HARDWARE_ADDRESS_MAX);
@@ -35,27 +36,27 @@ impl HardwareAddress {
         Self { htype, len: len as u8, octets: kept }
     }
 
-    /// The first `len` of `octets`, of type `htype`; `None` when there are not as many or what follows
-    /// is not zero.
+    /// Returns the first `len` bytes of `octets` as an address of type `htype`; `None` when `len`
+    /// is too large or a byte after them is not zero.
     #[must_use]
     pub fn padded(htype: u8, len: u8, octets: [u8; HARDWARE_ADDRESS_MAX]) -> Option<Self> {
         let padding = octets.get(usize::from(len)..)?;
         padding.iter().all(|&octet| octet == 0).then_some(Self { htype, len, octets })
     }
 
-    /// The hardware type (1 = Ethernet).
+    /// Returns the hardware type (1 = Ethernet).
     #[must_use]
     pub const fn htype(&self) -> u8 {
         self.htype
     }
 
-    /// The address itself; empty when the client has none.
+    /// Returns the bytes of the address; empty when the client has none.
     #[must_use]
     pub fn octets(&self) -> &[u8] {
         &self.octets[..usize::from(self.len)]
     }
 
-    /// True when there are no octets.
+    /// Returns true if the address has no bytes.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
@@ -69,22 +70,22 @@ impl fmt::Debug for HardwareAddress {
     }
 }
 
-/// A client identifier (option 61, RFC 2132 §9.14) as a slot keeps it.
+/// Client identifier (option 61, RFC 2132 §9.14) as a slot keeps it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum ClientId {
-    /// Up to [`CLIENT_ID_INLINE_MAX`] octets in place.
+    /// Identifier of up to [`CLIENT_ID_INLINE_MAX`] bytes, stored inline.
     Inline {
-        /// Octets used.
+        /// Bytes used.
         len: u8,
-        /// The octets, zero after `len`.
+        /// Bytes of the identifier, zero after `len`.
         octets: [u8; CLIENT_ID_INLINE_MAX],
     },
-    /// A longer one on the heap.
+    /// Longer identifier, on the heap.
     Heap(Box<[u8]>),
 }
 
 impl ClientId {
-    /// Keeps a copy of `octets`.
+    /// Copies `octets`.
     #[must_use]
     pub fn new(octets: &[u8]) -> Self {
         if octets.len() <= CLIENT_ID_INLINE_MAX {
@@ -96,7 +97,7 @@ impl ClientId {
         }
     }
 
-    /// The octets.
+    /// Returns the bytes of the identifier.
     #[must_use]
     pub fn octets(&self) -> &[u8] {
         match self {
@@ -112,22 +113,22 @@ impl fmt::Debug for ClientId {
     }
 }
 
-/// The identities under which one message asks, borrowed from it.
+/// Identities of the client that sent a message, borrowed from the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity<'a> {
-    /// From the fixed header.
+    /// Hardware address from the fixed header.
     pub hardware: HardwareAddress,
-    /// Option 61, when sent.
+    /// Option 61, if the client sent it.
     pub client_id: Option<&'a [u8]>,
-    /// False: clients are told apart by hardware address only (Kea's `match-client-id`), though
-    /// the client identifier is still stored.
+    /// False if the server tells clients apart by hardware address only (Kea's `match-client-id`);
+    /// it still stores the client identifier.
     pub match_client_id: bool,
 }
 
 impl Identity<'_> {
-    /// Whether a lease kept under `hardware` and `client_id` belongs to this client. With client
-    /// identifiers on both sides these decide alone; else the hardware address does (RFC 2131
-    /// §4.2, Kea reference §5.3).
+    /// Returns true if a lease stored under `hardware` and `client_id` belongs to this client. When
+    /// both sides have a client identifier, the identifiers alone decide; otherwise the hardware
+    /// address does (RFC 2131 §4.2, Kea reference §5.3).
     #[must_use]
     pub fn owns(&self, hardware: &HardwareAddress, client_id: Option<&[u8]>) -> bool {
         match (self.match_client_id, self.client_id, client_id) {
@@ -137,14 +138,14 @@ impl Identity<'_> {
     }
 }
 
-/// By what an administrator asks for a client's leases.
+/// Key by which an administrator looks up a client's leases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientKey<'a> {
-    /// The octets of its hardware address, of whatever type.
+    /// Bytes of the client's hardware address, of any type.
     Hardware(&'a [u8]),
-    /// Its client identifier (v4) or its DUID (v6).
+    /// Client identifier (v4) or DUID (v6).
     Identifier(&'a [u8]),
-    /// v6: its DUID and the IAID of an association, of addresses or of prefixes.
+    /// v6: DUID and IAID of an association, of addresses or of prefixes.
     Association(&'a [u8], u32),
 }
 

@@ -1,10 +1,10 @@
-//! Leases: what one is, which slot of the shared table owns an address, how a client's slots are
-//! found again, which address is given next, and the contract that every lease store keeps.
+//! Leases: the lease itself, the slot of the shared table that owns an address, the indexes that
+//! find a client's slots, the allocators that choose the next address, and the contract of every
+//! lease store.
 //!
 //! The address slot decides ownership. Indexes by client identity are hints that lead to slots and
 //! are verified there. Stores (`dhcp-store`) add durability; this crate does no I/O and reads no
-//! clock. RFCs to have read: 2131 §2.2, §4.3; 2132 §9.14; 4361;
-//! 9915 §4, §12, §18.3.
+//! clock. RFCs to read first: 2131 §2.2, §4.3; 2132 §9.14; 4361; 9915 §4, §12, §18.3.
 
 pub mod contract;
 pub mod contract_suite;

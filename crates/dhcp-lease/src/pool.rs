@@ -1,4 +1,4 @@
-//! Pools: ranges of addresses that leases are given from.
+//! Pools: ranges of addresses to lease from.
 
 use core::fmt;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -12,45 +12,45 @@ use crate::table::leased::{Leased, Places};
 use crate::table::order::FreeQueue;
 use crate::table::tally::PoolTally;
 
-/// Where a pool's search for a free address starts, as a place; alone in its cache lines, since
-/// every shard that gives addresses from the pool writes it.
+/// Place at which a pool's search for a free address starts; alone in its cache lines, since every
+/// shard that leases addresses from the pool writes it.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Cursor(AtomicU32);
 
-/// Which free address of a pool is given next (Kea's `allocator`).
+/// Rule that chooses the next free address of a pool (Kea's `allocator`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Allocator {
-    /// The next after the one given last, from the start again after the end.
+    /// The address after the last one given; after the end of the pool, its first.
     #[default]
     Iterative,
-    /// One after the other in an order that nobody foresees, each once before any comes again.
+    /// One after the other in an unpredictable order, each once before any is repeated.
     Random,
-    /// The one that has been free longest.
+    /// The address that has been free longest.
     FreeLeaseQueue,
 }
 
-/// The pools of one configuration snapshot, in its order, each with the position that its next
-/// address is looked for at.
+/// Pools of one configuration snapshot, in its order, each with the position at which the search
+/// for its next address starts.
 pub struct PoolSet<F: Leased> {
     specs: Vec<F::Spec>,
     runs: Vec<<F::Places as Places<F>>::Run>,
     /// First addresses, ascending.
     firsts: Firsts<F::Address>,
-    /// The position in `specs` of each.
+    /// Position in `specs` of each pool of `firsts`.
     by_first: Vec<u32>,
     /// Highest last address of the pools up to here in `by_first`.
     reach: Vec<F::Address>,
     cursors: Vec<Cursor>,
-    /// Of the pools whose allocator is [`Allocator::FreeLeaseQueue`].
+    /// Queues of the pools whose allocator is [`Allocator::FreeLeaseQueue`].
     queues: Vec<Option<Arc<FreeQueue>>>,
-    /// Where the table counts the leases of each.
+    /// Counters of each pool's leases, which the table updates.
     tallies: OnceLock<Vec<Arc<PoolTally>>>,
 }
 
 impl<F: Leased> PoolSet<F> {
-    /// The pools `specs`, which are at `runs`. A pool that `before` had with the same bounds goes
-    /// on where it was.
+    /// Creates a set of the pools `specs`, whose places are `runs`. A pool that `before` had with
+    /// the same bounds keeps its position.
     pub(crate) fn new(
         specs: &[F::Spec],
         runs: Vec<<F::Places as Places<F>>::Run>,
@@ -92,13 +92,13 @@ impl<F: Leased> PoolSet<F> {
         }
     }
 
-    /// The pools, in the order of [`PoolIndex`].
+    /// Returns the pools, in the order of [`PoolIndex`].
     #[must_use]
     pub fn specs(&self) -> &[F::Spec] {
         &self.specs
     }
 
-    /// The pool that holds `address`; of overlapping pools the one that starts last.
+    /// Returns the pool that holds `address`; of overlapping pools the one that starts last.
     #[must_use]
     pub fn find(&self, address: F::Address) -> Option<PoolIndex> {
         let starts_before = self.firsts.count_through(address);
@@ -111,10 +111,10 @@ impl<F: Leased> PoolSet<F> {
             .map(|(&position, _)| PoolIndex(position))
     }
 
-    /// How full `pools` are with the address of `slot` taken: a part of 1, as Kea's
-    /// `FreeLeaseQueueAllocator::getOccupancyRate` has it. Offers do not count; 0 when the address is
-    /// in none of them or they have 2^64 addresses and more. Takes no lock; leases that begin and end
-    /// meanwhile may be missed.
+    /// Returns the share of `pools`' addresses that are taken, counting the address of `slot` as
+    /// taken: a fraction of 1, as Kea's `FreeLeaseQueueAllocator::getOccupancyRate` has it. Offers
+    /// do not count. The result is 0 when no pool holds the address or the pools have 2^64 or more
+    /// addresses. The function takes no lock and may miss leases that begin or end meanwhile.
     #[must_use]
     pub fn occupancy(&self, pools: impl Iterator<Item = PoolIndex>, slot: &SlotView<F>) -> f64 {
         let is_counted = matches!(slot.occupancy, Occupancy::Leased | Occupancy::Declined);
@@ -129,50 +129,51 @@ impl<F: Leased> PoolSet<F> {
         if !is_inside || total >= u64::MAX.into() { 0.0 } else { taken as f64 / total as f64 }
     }
 
-    /// Has [`PoolSet::occupancy`] read these counters, one of each pool.
+    /// Sets the counters that [`PoolSet::occupancy`] reads, one for each pool.
     pub(crate) fn count_by(&self, tallies: Vec<Arc<PoolTally>>) {
         // A set is configured once.
         let _ = self.tallies.set(tallies);
     }
 
-    /// Where the addresses of `pool` are.
+    /// Returns the places of the addresses of `pool`.
     pub(crate) fn run(&self, pool: PoolIndex) -> &<F::Places as Places<F>>::Run {
         &self.runs[pool.0 as usize]
     }
 
-    /// Whether `address` is one of `pool`'s.
+    /// Returns true if `address` belongs to `pool`.
     pub(crate) fn contains(&self, pool: PoolIndex, address: F::Address) -> bool {
         let (first, last) = self.bounds(pool.0);
         first <= address && address <= last
     }
 
-    /// The place at which the search in `pool` starts.
+    /// Returns the place at which the search in `pool` starts.
     pub(crate) fn cursor(&self, pool: PoolIndex) -> u32 {
         self.cursors[pool.0 as usize].0.load(Ordering::Relaxed)
     }
 
-    /// Lets the next search in `pool` start after `given`. Two shards may set it at the same time
-    /// and the earlier address win: the search then passes what the other has taken.
+    /// Sets the start of the next search in `pool` to the place after `given`. Two shards may set
+    /// it at the same time and the earlier address win: the search then skips the address that the
+    /// other shard has taken.
     pub(crate) fn advance(&self, pool: PoolIndex, given: u32) {
         self.cursors[pool.0 as usize].0.store(given.wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// Lets the next search in `pool` start at `place`.
+    /// Sets the start of the next search in `pool` to `place`.
     pub(crate) fn turn_to(&self, pool: PoolIndex, place: u32) {
         self.cursors[pool.0 as usize].0.store(place, Ordering::Relaxed);
     }
 
-    /// The next step in `pool`'s order, for allocators that go step by step.
+    /// Returns the next step in `pool`'s order, for allocators that go step by step.
     pub(crate) fn step(&self, pool: PoolIndex) -> u32 {
         self.cursors[pool.0 as usize].0.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The free addresses of `pool`, if they stand in a queue.
+    /// Returns the queue of `pool`'s free addresses, if its allocator has one.
     pub(crate) fn queue(&self, pool: PoolIndex) -> Option<&Arc<FreeQueue>> {
         self.queues[pool.0 as usize].as_ref()
     }
 
-    /// Whether any pool has a queue.
+    /// Returns true if any pool has a queue.
     pub(crate) fn has_queues(&self) -> bool {
         self.queues.iter().any(Option::is_some)
     }
@@ -181,7 +182,7 @@ impl<F: Leased> PoolSet<F> {
         F::bounds(&self.specs[position as usize])
     }
 
-    /// The pool with the bounds and the allocator of `wanted`.
+    /// Returns the pool with the bounds and the allocator of `wanted`.
     fn same_as(&self, wanted: &F::Spec) -> Option<PoolIndex> {
         let (first, last) = F::bounds(wanted);
         let end = self.firsts.count_through(first);

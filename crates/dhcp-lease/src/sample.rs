@@ -1,4 +1,4 @@
-//! Made-up addresses, pools, clients and leases that tests of both families are written with.
+//! Made-up addresses, pools, clients and leases for tests of both families.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -10,78 +10,79 @@ use crate::v4::{self, V4};
 use crate::v6::{self, HardwareSource, IaIdentity, IaKind, Resource, V6};
 use crate::{Allocator, ClientId, ClientKey, HardwareAddress, Identity};
 
-/// A family with samples.
+/// Family with samples.
 pub trait Sample: Leased {
-    /// The address with `number`; consecutive numbers give consecutive addresses.
+    /// Returns the address with `number`; consecutive numbers give consecutive addresses.
     fn address(number: u32) -> Self::Address;
 
-    /// The number of such an address.
+    /// Returns the number of such an address.
     fn number(address: Self::Address) -> u32;
 
-    /// The client with `number`.
+    /// Returns the client with `number`.
     fn client(number: u32) -> Self::Identity<'static>;
 
-    /// The same client for a while: what is generic does not see that it lasts.
+    /// Returns `client` with a shorter lifetime, since generic code does not see that the identity
+    /// is covariant.
     fn borrow<'a>(client: Self::Identity<'static>) -> Self::Identity<'a>;
 
-    /// By what the client is found.
+    /// Returns the key by which an administrator looks up `client`.
     fn key<'a>(client: &'a Self::Identity<'static>) -> ClientKey<'a>;
 
-    /// The pool from address number `first` to number `last`, of subnet 1.
+    /// Returns the pool from address number `first` to address number `last`, of subnet 1.
     fn pool(first: u32, last: u32) -> Self::Spec;
 
-    /// `pool` with another allocator.
+    /// Returns `pool` with another allocator.
     fn allocated_by(pool: Self::Spec, allocator: Allocator) -> Self::Spec;
 
-    /// Terms in subnet `subnet_id`.
+    /// Returns terms in subnet `subnet_id`.
     fn terms(valid_lifetime_s: u32, subnet_id: u32, hostname: &str) -> Self::Terms<'_>;
 
-    /// A lease.
+    /// Returns a lease with the columns of `sample`.
     fn lease(sample: &SampleLease<'_>) -> Self::Lease;
 
-    /// What of a lease tells it from others.
+    /// Returns the columns that tell a lease from others.
     fn sample(lease: &Self::Lease) -> Summary<Self>;
 }
 
-/// The columns of a made-up lease.
+/// Columns of a made-up lease.
 #[derive(Clone, Copy, Debug)]
 pub struct SampleLease<'a> {
     /// Number of the address.
     pub address: u32,
     /// Number of the client.
     pub client: u32,
-    /// Seconds from `cltt_s`.
+    /// Valid lifetime, seconds from `cltt_s`.
     pub valid_lifetime_s: u32,
     /// Client's last transaction time, wall-clock seconds.
     pub cltt_s: u64,
-    /// The subnet's `id`.
+    /// `id` of the subnet.
     pub subnet_id: u32,
-    /// The pool's `pool-id`.
+    /// `pool-id` of the pool.
     pub pool_id: u32,
     /// Host name, possibly empty.
     pub hostname: &'a str,
-    /// Kea's state.
+    /// Kea's lease state.
     pub state: LeaseState,
-    /// JSON text, possibly empty.
+    /// JSON text of the user context, possibly empty.
     pub user_context: &'a str,
 }
 
-/// What of a lease tells it from others.
+/// Columns that tell a lease from others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary<F: Leased> {
-    /// What is leased.
+    /// Leased address.
     pub address: F::Address,
-    /// Octets that tell the client from others; empty when there is none.
+    /// Bytes that tell the client from others; empty when there is no client.
     pub client: Vec<u8>,
-    /// Seconds from `cltt_s`.
+    /// Valid lifetime, seconds from `cltt_s`.
     pub valid_lifetime_s: u32,
     /// Client's last transaction time, wall-clock seconds.
     pub cltt_s: u64,
-    /// The subnet's `id`.
+    /// `id` of the subnet.
     pub subnet_id: u32,
     /// Host name, possibly empty.
     pub hostname: HostName,
-    /// Kea's state.
+    /// Kea's lease state.
     pub state: LeaseState,
 }
 
@@ -167,7 +168,7 @@ impl Sample for V4 {
     }
 }
 
-/// DUID-LLs of 256 clients; further ones are other associations of these.
+/// DUID-LLs of 256 clients; clients with higher numbers are other associations of these.
 static DUIDS: [[u8; 10]; 256] = {
     let mut duids = [[0, 3, 0, 1, 2, 0, 0, 0, 0, 0]; 256];
     let mut number = 0;

@@ -1,4 +1,4 @@
-//! One shard's end of the lease table, and the store that keeps nothing beyond it.
+//! One shard's handle on the lease table, and the store without storage.
 
 use std::sync::Arc;
 
@@ -14,34 +14,34 @@ use crate::table::LeaseTable;
 use crate::table::leased::Leased;
 use crate::table::sweep::Sweep;
 
-/// Claims that a shard keeps open at most; beyond, the oldest is given back.
+/// Maximum number of claims that a shard keeps open; the oldest one is given back beyond that.
 const CLAIMS_MAX: usize = 64;
 
-/// Pools that candidates are foreseen of at the same time, and how many of each.
+/// Number of pools whose candidates are prefetched at the same time, and candidates of each.
 const FORESEEN: usize = 16;
 const FORESEEN_EACH: u32 = 64;
 
-/// Candidates of a pool that are expected and have not been asked for.
+/// Candidates of a pool that were announced by `expect` and have not been fetched.
 #[derive(Clone, Copy, Debug, Default)]
 struct Foreseen {
     pool: u32,
-    /// Where the search in the pool began when they were.
+    /// Place at which the search in the pool started when they were announced.
     start: u32,
     count: u32,
 }
 
-/// One shard's end of a [`LeaseTable`]: remembers which candidates the shard has claimed, so that
-/// none stays claimed when its transaction takes another turn. Every store is built on one.
+/// One shard's handle on a [`LeaseTable`]. Remembers which candidates the shard has claimed, so
+/// that none stays claimed when its transaction does something else. Every store is built on one.
 #[derive(Debug)]
 pub struct TableShard<F: Leased> {
     table: Arc<LeaseTable<F>>,
     claims: Vec<F::Address>,
-    /// Candidates that were said to be expected, by pool.
+    /// Candidates announced by `expect`, by pool.
     foreseen: [Foreseen; FORESEEN],
 }
 
 impl<F: Leased> TableShard<F> {
-    /// A shard of `table`.
+    /// Returns a shard of `table`.
     #[must_use]
     pub fn new(table: Arc<LeaseTable<F>>) -> Self {
         Self {
@@ -51,13 +51,13 @@ impl<F: Leased> TableShard<F> {
         }
     }
 
-    /// The table.
+    /// Returns the table.
     #[must_use]
     pub const fn table(&self) -> &Arc<LeaseTable<F>> {
         &self.table
     }
 
-    /// [`LeaseTable::fetch`], with the claim remembered.
+    /// Calls [`LeaseTable::fetch`] and remembers the claim.
     pub fn fetch(
         &mut self,
         now: Now,
@@ -76,7 +76,8 @@ impl<F: Leased> TableShard<F> {
         }
     }
 
-    /// See [`LeaseStore::expect`]. What an iterative allocator gives next is foreseen.
+    /// Prefetches for a message, see [`LeaseStore::expect`], also the next address of an iterative
+    /// allocator.
     pub fn expect(
         &mut self,
         identity: Option<&F::Identity<'_>>,
@@ -96,8 +97,8 @@ impl<F: Leased> TableShard<F> {
         }
     }
 
-    /// Where the search in `pool` will end when those expected before have had their candidates, if
-    /// what lies ahead of it is free.
+    /// Returns the place at which the search in `pool` will end after the candidates announced
+    /// before, if the places up to it are free.
     fn foresee(&mut self, pools: &PoolSet<F>, pool: PoolIndex) -> Option<u32> {
         if F::allocator(&pools.specs()[pool.0 as usize]) != Allocator::Iterative {
             return None;
@@ -108,12 +109,12 @@ impl<F: Leased> TableShard<F> {
             *foreseen = Foreseen { pool: pool.0, start, count: 0 };
         }
         let place = start.wrapping_add(foreseen.count);
-        // Whoever had a lease already took no candidate.
+        // A client that had a lease already took no candidate.
         foreseen.count = (foreseen.count + 1) % FORESEEN_EACH;
         Some(place)
     }
 
-    /// [`LeaseTable::apply`], which ends the claims on what was changed.
+    /// Calls [`LeaseTable::apply`] and ends the claims on the changed addresses.
     ///
     /// # Errors
     ///
@@ -139,7 +140,7 @@ impl<F: Leased> TableShard<F> {
         self.table.give_back(address);
     }
 
-    /// Ends all claims; what a store does when a batch ends.
+    /// Ends all claims; a store calls this when a batch ends.
     pub fn end_batch(&mut self) {
         for address in self.claims.drain(..) {
             self.table.give_back(address);
@@ -147,18 +148,18 @@ impl<F: Leased> TableShard<F> {
     }
 }
 
-/// A store without storage (`persist` false): every row settles at once, and a restart forgets
-/// all leases.
+/// Store without storage (`persist` false): every row settles at once, and a restart forgets all
+/// leases.
 #[derive(Debug)]
 pub struct MemoryStore<F: Leased> {
     shard: TableShard<F>,
 }
 
-/// The one epoch of a store that writes nothing: settled from the start.
+/// Only epoch of a store that writes nothing: settled from the start.
 const SETTLED: u64 = 1;
 
 impl<F: Leased> MemoryStore<F> {
-    /// One shard's handle on `table`.
+    /// Returns one shard's handle on `table`.
     #[must_use]
     pub fn new(table: Arc<LeaseTable<F>>) -> Self {
         Self { shard: TableShard::new(table) }
@@ -254,7 +255,7 @@ mod tests {
         ASKED_FOR.with_borrow_mut(|all| all.push(address));
     }
 
-    /// Clients of two pools come in turn, and the slots that they will be given were asked for.
+    /// Checks that the slots of clients of two pools, in turn, are prefetched.
     fn foresees<F: Sample>() {
         const FIRST: u32 = 0x0a00_0000;
         let table = Arc::new(LeaseTable::<F>::new(1));

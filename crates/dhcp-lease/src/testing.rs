@@ -1,4 +1,4 @@
-//! A lease store for tests and simulations: rows settle when the test says so.
+//! Lease store for tests and simulations: rows settle when the test settles them.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,8 +19,8 @@ struct Rows<F: Leased> {
     logged: Vec<F::Lease>,
 }
 
-/// Where the stores of a test log their rows, in the order of the commits. Epochs start at 1; a
-/// submit closes the open one if anything was logged since the last.
+/// Log that collects the rows of a test's stores, in the order of the commits. Epochs start at 1; a
+/// submit closes the open epoch if a row was logged since the last submit.
 #[derive(Debug)]
 pub struct ManualLog<F: Leased> {
     rows: Mutex<Rows<F>>,
@@ -47,7 +47,7 @@ impl<F: Leased> ManualLog<F> {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The last epoch that takes no more rows.
+    /// Returns the last epoch that takes no more rows.
     #[must_use]
     pub fn closed_epoch(&self) -> u64 {
         self.rows().open_epoch - 1
@@ -60,23 +60,23 @@ impl<F: Leased> ManualLog<F> {
         self.settled.fetch_max(epoch, Ordering::AcqRel);
     }
 
-    /// Closes the open epoch and settles it with all before.
+    /// Closes the open epoch and settles it with all earlier ones.
     pub fn settle_all(&self) {
         let open = self.rows().open_epoch;
         self.settle_through(open);
     }
 
-    /// Refuses every reply that rests on `epoch`, as a shared database does.
+    /// Refuses every reply that depends on `epoch`, as a shared database does.
     pub fn refuse(&self, epoch: u64) {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner).push(epoch);
     }
 
-    /// From now on nothing can be logged, and nothing more settles by itself.
+    /// Makes logging fail from now on: no more rows are logged, and no epoch settles by itself.
     pub fn fail(&self) {
         self.has_failed.store(true, Ordering::Release);
     }
 
-    /// The rows logged since the last call, oldest first.
+    /// Returns the rows logged since the last call, oldest first.
     #[must_use]
     pub fn take_rows(&self) -> Vec<F::Lease> {
         core::mem::take(&mut self.rows().logged)
@@ -91,13 +91,13 @@ pub struct ManualStore<F: Leased> {
 }
 
 impl<F: Leased> ManualStore<F> {
-    /// A shard of `table` that logs to `log`.
+    /// Returns a shard of `table` that logs to `log`.
     #[must_use]
     pub fn new(table: Arc<LeaseTable<F>>, log: Arc<ManualLog<F>>) -> Self {
         Self { shard: TableShard::new(table), log }
     }
 
-    /// The table.
+    /// Returns the table.
     #[must_use]
     pub const fn table(&self) -> &Arc<LeaseTable<F>> {
         self.shard.table()
@@ -105,10 +105,10 @@ impl<F: Leased> ManualStore<F> {
 }
 
 impl<F: Leased> ManualStore<F> {
-    /// A sweep, unless nothing can be logged.
+    /// Sweeps the table; without logging once the log has failed.
     fn sweep_as(&mut self, now: Now, forced: Option<bool>, budget: u32) -> Swept {
         if self.has_failed() {
-            // Leases end all the same; their rows say so.
+            // Leases end also when logging has failed; their rows record the end.
             return self.shard.table().sweep(now, self.settled_epoch(), budget);
         }
         let settled_epoch = self.settled_epoch();
@@ -125,7 +125,7 @@ impl<F: Leased> ManualStore<F> {
         swept
     }
 
-    /// A change that an operator makes, unless nothing can be logged.
+    /// Makes an operator's change, unless logging has failed.
     fn administer(
         &mut self,
         change: impl FnOnce(

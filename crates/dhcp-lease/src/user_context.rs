@@ -1,17 +1,17 @@
-//! The bounds of user contexts: JSON texts that leases carry, made by commands and of what relay
-//! agents say. What is checked here, every store keeps.
+//! Bounds of user contexts: JSON texts in leases, set by commands or made from relay agent
+//! information. Every store can keep a text that passes these checks.
 
 use core::fmt;
 
-/// Octets of a user context at most: as many as the column of Kea's tables in MySQL holds.
+/// Maximum length of a user context in bytes: as many as the column of Kea's tables in MySQL holds.
 pub const USER_CONTEXT_MAX: usize = 65_535;
 
-/// Reason why no lease keeps a user context.
+/// Reason why no lease can keep a user context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UserContextFault {
-    /// It has this many octets, more than [`USER_CONTEXT_MAX`].
+    /// The text has this many bytes, more than [`USER_CONTEXT_MAX`].
     TooLong(usize),
-    /// It contains U+0000, as such or as an escape, which PostgreSQL's JSON refuses.
+    /// The text contains U+0000, literally or as an escape, which PostgreSQL's JSON refuses.
     HasZero,
 }
 
@@ -30,7 +30,7 @@ impl fmt::Display for UserContextFault {
 ///
 /// # Errors
 ///
-/// The first of its faults.
+/// Returns the first fault of the text.
 pub fn check_user_context(context: &str) -> Result<(), UserContextFault> {
     match context.len() {
         octets if octets > USER_CONTEXT_MAX => Err(UserContextFault::TooLong(octets)),
@@ -39,7 +39,7 @@ pub fn check_user_context(context: &str) -> Result<(), UserContextFault> {
     }
 }
 
-/// Appends the JSON text `context` without U+0000, whether it stands there as such or as an escape.
+/// Appends the JSON text `context` without U+0000, neither literal nor escaped.
 pub fn push_without_zeros(context: &str, target: &mut String) {
     let mut at = 0;
     while let Some((start, end)) = next_zero(context, at) {
@@ -49,8 +49,8 @@ pub fn push_without_zeros(context: &str, target: &mut String) {
     target.push_str(&context[at..]);
 }
 
-/// Returns where the next U+0000 of a JSON text begins and ends, from the octet `at` on, which does
-/// not stand inside an escape.
+/// Returns where the next U+0000 of a JSON text begins and ends, from the byte `at` on, which must
+/// not be inside an escape.
 fn next_zero(context: &str, mut at: usize) -> Option<(usize, usize)> {
     let octets = context.as_bytes();
     loop {
@@ -62,7 +62,7 @@ fn next_zero(context: &str, mut at: usize) -> Option<(usize, usize)> {
         if octets[start..].starts_with(br"\u0000") {
             return Some((start, start + br"\u0000".len()));
         }
-        // Whatever is escaped, a backslash above all, begins no escape.
+        // An escaped character, in particular a backslash, begins no escape.
         at = start + 2;
     }
 }

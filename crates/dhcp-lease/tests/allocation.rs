@@ -1,4 +1,4 @@
-//! The steady path allocates nothing, in neither family.
+//! Tests that the steady path allocates nothing, in neither family.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -16,9 +16,9 @@ const CLIENTS: u32 = 60_000;
 const START: Now = Now { mono_ns: 1_000_000_000, wall_us: 1_700_000_000_000_000 };
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// A family with clients.
+/// Family with clients.
 trait Served: Leased {
-    /// Octets of the longest identity that a slot has room for.
+    /// Bytes of the longest identity that a slot has room for.
     const ROOM: usize = 22;
 
     fn pool() -> Self::Spec;
@@ -83,7 +83,7 @@ impl Served for V6 {
     }
 }
 
-/// The identity and the hardware address of client `number`.
+/// Identity and hardware address of client `number`.
 struct Client {
     octets: [u8; 64],
     len: usize,
@@ -136,7 +136,7 @@ impl<F: Served> Server<F> {
         self.store.commit(self.now, &[change]).expect("the steady path");
     }
 
-    /// DISCOVER and REQUEST, or SOLICIT and REQUEST.
+    /// Leases an address: DISCOVER and REQUEST, or SOLICIT and REQUEST.
     fn give<'a>(&mut self, client: &'a Client, hostname: &'a str) {
         self.fetch(client, true);
         let candidate = self.facts.candidate.expect("the steady path");
@@ -145,7 +145,7 @@ impl<F: Served> Server<F> {
         self.renew(client, hostname);
     }
 
-    /// REQUEST of a client that has an address.
+    /// Renews a client's address by a REQUEST.
     fn renew<'a>(&mut self, client: &'a Client, hostname: &'a str) {
         self.fetch(client, false);
         let mine = self.facts.mine().next().copied().expect("the steady path");
@@ -173,7 +173,7 @@ fn count_steady_path<F: Served>() {
             server.renew(&Client::new(number, F::ROOM), "");
             server.pass(100_000);
         }
-        // All leases end, and the clients come back to other addresses.
+        // All leases end, and the clients return to other addresses.
         server.pass(4_000 * SECOND_NS);
         while server.store.sweep(server.now, 256).is_more_due {}
         for number in (0..CLIENTS).rev() {

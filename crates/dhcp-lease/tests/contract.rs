@@ -1,4 +1,4 @@
-//! The lease store contract, kept by the stores of this crate for both families.
+//! Tests of the lease store contract, for the stores of this crate and both families.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The integration tests of `dhcp-lease`, one program: a module for each subject.
+//! Integration tests of `dhcp-lease`, one program: a module for each subject.
 
 mod allocation;
 mod contract;

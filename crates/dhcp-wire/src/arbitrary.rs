@@ -1,42 +1,43 @@
-//! What both families share in making datagrams for tests: kinds, and changes to sound messages.
+//! Datagrams for tests, common to both families: kinds, and changes to valid messages.
 
 use base::Random;
 
-/// The buffer that datagrams are made in should have this many octets; with fewer they are shorter.
+/// Recommended length of the buffer for a datagram, in bytes; in a smaller one datagrams are
+/// shorter.
 pub const BUFFER_LEN: usize = 1_600;
 
-/// What kind of datagram was made.
+/// Kind of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A message that is accepted.
+    /// Message that is accepted.
     Sound,
-    /// A sound message with one to four changes.
+    /// Valid message with one to four changes.
     Changed,
-    /// A capture with one to four changes.
+    /// Capture with one to four changes.
     ChangedCapture,
-    /// Random octets behind a right header.
+    /// Random bytes after a valid header.
     NoiseAfterHeader,
-    /// Random octets.
+    /// Random bytes.
     Noise,
 }
 
-/// How one family's datagrams are made. Each function works at the front of a buffer and gives the
-/// length of what is there; 0 when there is no room.
+/// Functions that make one family's datagrams. Each function writes at the front of a buffer and
+/// returns the length of the datagram; 0 when there is no room.
 pub(crate) struct Maker {
-    /// Makes a message that is accepted.
+    /// Function that writes a message that is accepted.
     pub(crate) sound: fn(&mut Random, &mut [u8]) -> usize,
-    /// Writes a header that options may follow.
+    /// Function that writes a header that options may follow.
     pub(crate) header: fn(&mut Random, &mut [u8]) -> usize,
-    /// Where options begin. Most changes go there, where most of what is read is.
+    /// Offset of the options. Most changes are made there, where readers read most.
     pub(crate) options_at: usize,
-    /// Octets that readers treat in their own way.
+    /// Bytes that readers treat specially.
     pub(crate) edges: &'static [u8],
-    /// Changes code or length of one option of a message, if it has one.
+    /// Function that changes code or length of one option of a message, if it has one.
     pub(crate) change_an_option: fn(&mut Random, &mut [u8]),
 }
 
 impl Maker {
-    /// Fills the front of `buffer` with a datagram of a random kind and gives the kind and its
+    /// Fills the front of `buffer` with a datagram of a random kind and returns the kind and its
     /// length. `captures` are messages to change, possibly none.
     pub(crate) fn datagram(
         &self,
@@ -76,8 +77,8 @@ impl Maker {
         (0..=random.below(4)).fold(len, |len, _| self.change(random, buffer, len))
     }
 
-    /// Changes the datagram of `len` octets at the front of `buffer` in one place: a bit, an octet,
-    /// a length, its end, or a stretch doubled or taken out. Gives its new length.
+    /// Changes the datagram of `len` bytes at the front of `buffer` in one place: a bit, a byte, a
+    /// length, its end, or a stretch duplicated or removed. Returns its new length.
     pub(crate) fn change(&self, random: &mut Random, buffer: &mut [u8], len: usize) -> usize {
         if len == 0 {
             return 0;

@@ -1,9 +1,8 @@
-//! DHCP on the wire: what a datagram says, checked once and then read in place, and how one is
-//! written.
+//! DHCP on the wire: datagrams are checked once and then read in place, and messages are written.
 //!
-//! Nothing here allocates (the crate does not even link an allocator), reads a clock or decides
-//! what to answer; that is `dhcp-engine`. [`v4`] is DHCPv4, [`v6`] is DHCPv6. RFCs to have read:
-//! 951, 2131, 2132, 3046, 3396, 6842 for the one, 9915, 6603, 8357 for the other.
+//! This crate allocates nothing (it does not even link an allocator), reads no clock and does not
+//! decide on replies; that is `dhcp-engine`. [`v4`] is DHCPv4, [`v6`] is DHCPv6. RFCs to read
+//! first: 951, 2131, 2132, 3046, 3396, 6842 for the one; 9915, 6603, 8357 for the other.
 
 #![no_std]
 

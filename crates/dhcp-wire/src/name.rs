@@ -1,16 +1,16 @@
-//! Domain names in options: as labels (RFC 1035 §3.1) and as text (RFC 1035 §5.1). What counts as a
-//! name is what Kea takes for one.
+//! Domain names in options: as labels (RFC 1035 §3.1) and as text (RFC 1035 §5.1). A name is valid
+//! if Kea accepts it.
 
-/// Octets of a name at most, length octets and the final zero among them.
+/// Maximum length of a name in bytes, with length bytes and final zero.
 const NAME_MAX: usize = 255;
-/// Octets of a label at most.
+/// Maximum length of a label in bytes.
 const LABEL_MAX: usize = 63;
-/// Both bits of the octet in front of a pointer to an earlier name (RFC 1035 §4.1.4).
+/// Both bits of the byte before a pointer to an earlier name (RFC 1035 §4.1.4).
 const POINTER: u8 = 0xc0;
 
-/// Gives the letters of a name made of labels to `take`, a dot behind each label. The final zero may
-/// be missing; what follows one is not looked at. False when this is no name, and then `take` had the
-/// part in front of the fault. No octets at all are an empty name.
+/// Calls `take` with the letters of a name made of labels, with a dot after each label. The final
+/// zero may be missing; bytes after it are ignored. Returns false when this is no name; `take` has
+/// got the part before the fault then. No bytes are an empty name.
 pub fn read_labels(octets: impl IntoIterator<Item = u8>, mut take: impl FnMut(u8)) -> bool {
     let (mut left, mut room) = (0, NAME_MAX - 1);
     let (mut is_first, mut last) = (true, 1);
@@ -37,12 +37,12 @@ pub fn read_labels(octets: impl IntoIterator<Item = u8>, mut take: impl FnMut(u8
         room -= left + 1;
         is_first = false;
     }
-    // As in Kea a zero at the end is that of the name, so a label cannot end in it.
+    // As in Kea a zero at the end belongs to the name, so a label cannot end in it.
     left == 0 && last != 0
 }
 
-/// Gives the letters of a name written as text to `take`, a dot behind each label, with `\X` and
-/// `\DDD` replaced by what they stand for. False when this is no name, such as none at all.
+/// Calls `take` with the letters of a name written as text, with a dot after each label, and with
+/// `\X` and `\DDD` decoded. Returns false when this is no name, such as an empty text.
 pub fn read_text(octets: impl IntoIterator<Item = u8>, mut take: impl FnMut(u8)) -> bool {
     let mut letters = octets.into_iter().peekable();
     let (mut label_len, mut room) = (0, NAME_MAX - 1);
@@ -79,11 +79,11 @@ pub fn read_text(octets: impl IntoIterator<Item = u8>, mut take: impl FnMut(u8))
     !is_first
 }
 
-/// What the letters behind a backslash stand for.
+/// Returns the character for the letters after a backslash.
 fn escaped(is_label_begun: bool, letters: &mut impl Iterator<Item = u8>) -> Option<u8> {
     let first = letters.next()?;
     if !first.is_ascii_digit() {
-        // Bitstring labels (RFC 2673) were given up.
+        // Bitstring labels (RFC 2673) are obsolete.
         return (!is_label_begun || first != b'[').then_some(first);
     }
     let mut value = u16::from(first - b'0');
@@ -94,7 +94,7 @@ fn escaped(is_label_begun: bool, letters: &mut impl Iterator<Item = u8>) -> Opti
     u8::try_from(value).ok()
 }
 
-/// Whether `octets` are one name after another, where later ones may point to earlier ones.
+/// Returns true if `octets` are one name after another, where later ones may point to earlier ones.
 pub(crate) fn are_names(octets: &[u8]) -> bool {
     let mut at = 0;
     while at < octets.len() {
@@ -106,7 +106,7 @@ pub(crate) fn are_names(octets: &[u8]) -> bool {
     true
 }
 
-/// Where the name ends that begins at `start`; `None` when it is none.
+/// Returns the end of the name that begins at `start`; `None` when there is no name.
 pub(crate) fn end_of_name(octets: &[u8], start: usize) -> Option<usize> {
     let (mut at, mut nearest, mut end) = (start, start, None);
     let mut room = NAME_MAX - 1;
@@ -138,7 +138,7 @@ pub(crate) fn end_of_name(octets: &[u8], start: usize) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// What a reader gave, and whether it took it for a name.
+    /// Returns the output of a reader, and true if it accepted the name.
     fn given(read: impl FnOnce(&mut dyn FnMut(u8)) -> bool) -> ([u8; 300], usize, bool) {
         let (mut letters, mut len) = ([0; 300], 0);
         let is_name = read(&mut |letter| {
@@ -200,7 +200,7 @@ mod tests {
         let mut text = [b'a'; 260];
         (63..260).step_by(64).for_each(|at| text[at] = b'.');
         let is_name = |len: usize| read_text(text[..len].iter().copied(), |_| ());
-        // 253 letters with their dots: 255 octets on the wire.
+        // 253 letters with their dots: 255 bytes on the wire.
         assert!(is_name(253) && !is_name(254));
         assert!(!read_text([b'a'; 64], |_| ()) && read_text([b'a'; 63], |_| ()));
         let mut labels = [b'a'; 260];

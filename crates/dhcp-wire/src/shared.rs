@@ -1,23 +1,23 @@
-//! What both families share: how strict a reader is, the failure of a writer, and enums whose values
-//! have names.
+//! Types common to both families: strictness of a reader, failure of a writer, and enums whose
+//! values have names.
 
 use core::fmt;
 
-/// What a reader does with options that are not as their definition says (Kea's
+/// Treatment of options that do not comply with their definition (Kea's
 /// `compatibility.lenient-option-parsing`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Parsing {
-    /// The message is refused.
+    /// Refuse the message.
     #[default]
     Strict,
-    /// Where the meaning can be told all the same it is: octets behind a number or an address are
-    /// not looked at, a Client FQDN option that wants and does not want entries wants them, a class
-    /// of a vendor ends with its option, a prefix has 128 bits at most. An option with something in
-    /// it that is no domain name counts as not sent.
+    /// Read the option if its meaning is clear: bytes after a number or an address are ignored, a
+    /// Client FQDN option that requests and refuses entries requests them, a vendor class ends with
+    /// its option, a prefix has 128 bits at most. An option with contents that are no domain name
+    /// where one belongs counts as not sent.
     Lenient,
 }
 
-/// The message did not fit into its buffer.
+/// Error: the message did not fit into its buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoRoom;
 
@@ -29,7 +29,8 @@ impl fmt::Display for NoRoom {
 
 impl core::error::Error for NoRoom {}
 
-/// An enum whose values have names, with `ALL`, `name()` and `Display`, which gives the name.
+/// Defines an enum whose values have names, with `ALL`, `name()` and `Display`, which prints the
+/// name.
 macro_rules! named {
     (
         $(#[$attribute:meta])*
@@ -44,10 +45,10 @@ macro_rules! named {
         }
 
         impl $type {
-            /// Every value, in order.
+            /// All values, in order.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$value),+];
 
-            /// Its name.
+            /// Returns the name of the value.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -64,14 +65,14 @@ macro_rules! named {
     };
 }
 
-/// Reasons to refuse what a peer sent, to be counted: [`named`] with `index()`. Names are lower
-/// case, words joined by hyphens.
+/// Defines reasons to refuse a peer's message, to be counted: [`named`] with `index()`. Names are
+/// lower case, words joined by hyphens.
 macro_rules! reasons {
     ($(#[$attribute:meta])* pub enum $type:ident { $($values:tt)+ }) => {
         $crate::shared::named! { $(#[$attribute])* pub enum $type { $($values)+ } }
 
         impl $type {
-            /// Position in `ALL`, for counters kept as an array.
+            /// Returns the position in `ALL`, for counters kept as an array.
             #[must_use]
             pub const fn index(self) -> usize {
                 self as usize
@@ -82,8 +83,8 @@ macro_rules! reasons {
     };
 }
 
-/// Codes of a registry without gaps: [`named`] with `code()` and `from_code()`. The first value has
-/// the code that is given.
+/// Defines codes of a registry without gaps: [`named`] with `code()` and `from_code()`. The first
+/// value has the given code.
 macro_rules! coded {
     (
         first $first:literal;
@@ -92,13 +93,13 @@ macro_rules! coded {
         $crate::shared::named! { $(#[$attribute])* pub enum $type { $($values)+ } }
 
         impl $type {
-            /// The value with this code; `None` when it is not registered.
+            /// Returns the value with this code; `None` when it is not registered.
             #[must_use]
             pub fn from_code(code: $code) -> Option<Self> {
                 Self::ALL.get(usize::from(code).wrapping_sub($first)).copied()
             }
 
-            /// Its code on the wire.
+            /// Returns the code on the wire.
             #[must_use]
             pub const fn code(self) -> $code {
                 self as $code + $first

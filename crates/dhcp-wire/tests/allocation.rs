@@ -1,4 +1,4 @@
-//! Reading and writing messages never allocates, counted by the allocator itself.
+//! Tests that reading and writing messages never allocates, counted by the allocator itself.
 
 use std::hint::black_box;
 
@@ -12,7 +12,7 @@ fn allocations(work: impl FnOnce()) -> u64 {
     allocation_counter::measure(work).count_total
 }
 
-/// Calls everything that a message offers.
+/// Calls every accessor of a message.
 fn read(message: &Message<'_>) {
     black_box((message.op(), message.htype(), message.hlen(), message.hops(), message.xid()));
     black_box((message.secs(), message.flags(), message.is_broadcast(), message.is_cut()));
@@ -73,7 +73,7 @@ fn reading_and_writing_allocate_nothing() {
     assert_eq!(count, 0);
 }
 
-/// Calls everything that a packet offers.
+/// Calls every accessor of a packet.
 fn read_v6(packet: &v6::Packet<'_>) {
     for relay in packet.relays() {
         black_box((relay.interface_id(), relay.remote_id(), relay.client_link_layer_address()));

@@ -9,14 +9,15 @@ use super::fault::Fault;
 use super::measured;
 use super::{Report, grouped_count};
 
-/// From so many comparisons of a client's identity on, one class is a list of clients: a few
-/// machines that are treated apart are not.
+/// Number of comparisons of a client's identity from which on one class is a list of clients: fewer
+/// are a few machines that are treated apart.
 const CLIENTS_OF_A_CLASS: usize = 4;
-/// From so many comparisons on, classes of one or a few clients each are a list, too.
+/// Number of comparisons from which on classes of one or a few clients each are a list, too.
 const CLIENTS_OF_ALL_CLASSES: usize = 8;
-/// From this share on, the number of classes is worth a word.
+/// Share of the leases from which on the number of classes is reported.
 const CLASSES_SHARE: f64 = 0.10;
-/// From so many characters on a regular expression is long: one that describes a name is shorter.
+/// Number of characters from which on a regular expression is long: one that describes a name is
+/// shorter.
 const LONG_REGEX: usize = 64;
 
 pub(super) fn judge(facts: &Facts<'_>, report: &mut Report) {
@@ -127,12 +128,12 @@ fn long_regexes(facts: &Facts<'_>, tested: &[Tested<'_>], report: &mut Report) {
     );
 }
 
-/// What an expression has in it.
+/// Contents of an expression.
 #[derive(Default)]
 struct Seen {
-    /// Comparisons of a client's identity with a constant.
+    /// Number of comparisons of a client's identity with a constant.
     clients: usize,
-    /// Characters of the longest regular expression.
+    /// Number of characters of the longest regular expression.
     longest_regex: usize,
 }
 
@@ -185,8 +186,8 @@ impl Seen {
     }
 }
 
-/// Whether a text is the whole of what tells one client from another. A part of it, such as the
-/// maker in a hardware address, is not.
+/// Returns true if a text is the whole of an identity that tells one client from another. A part of
+/// it, such as the vendor in a hardware address, is not.
 fn is_identity(text: &Text) -> bool {
     match text {
         Text::Value(term) => match term {

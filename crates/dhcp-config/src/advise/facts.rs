@@ -1,5 +1,5 @@
-//! What the judges look at: the values of the file with their places, and beside them what holds
-//! after inheritance, the same for both families.
+//! Input of the judges: the values of the file with their positions, and the values after
+//! inheritance, the same for both families.
 
 use crate::address::{Address, first_of, last_of};
 use crate::json::{Entry, Kind, Value};
@@ -13,7 +13,7 @@ use crate::{Dhcp4, Dhcp6, PdPool, Subnet4, Subnet6};
 use super::measured::Store;
 use crate::expression::Text;
 
-/// A map of the file.
+/// Map of the file.
 #[derive(Clone, Copy)]
 pub(super) struct View<'v> {
     pub(super) at: At,
@@ -21,7 +21,7 @@ pub(super) struct View<'v> {
 }
 
 impl<'v> View<'v> {
-    /// The map that `value` is.
+    /// Returns the view of `value`; `None` when it is not a map.
     pub(super) fn of(value: &'v Value) -> Option<Self> {
         match &value.kind {
             Kind::Map(entries) => Some(Self { at: value.at, entries }),
@@ -33,12 +33,12 @@ impl<'v> View<'v> {
         self.entries.iter().find(|entry| *entry.key == *key)
     }
 
-    /// The place of a key.
+    /// Returns the position of a key.
     pub(super) fn at(&self, key: &str) -> Option<At> {
         self.entry(key).map(|entry| entry.at)
     }
 
-    /// The place of the first of these keys, else of the map.
+    /// Returns the position of the first of these keys that exists, otherwise of the map.
     pub(super) fn at_any(&self, keys: &[&str]) -> At {
         keys.iter().find_map(|key| self.at(key)).unwrap_or(self.at)
     }
@@ -47,7 +47,7 @@ impl<'v> View<'v> {
         self.entry(key).and_then(|entry| Self::of(&entry.value))
     }
 
-    /// The maps of a list.
+    /// Returns the maps of a list.
     pub(super) fn maps(&self, key: &str) -> Vec<Self> {
         match self.entry(key).map(|entry| &entry.value.kind) {
             Some(Kind::List(items)) => items.iter().filter_map(Self::of).collect(),
@@ -85,49 +85,50 @@ impl<'v> View<'v> {
     }
 }
 
-/// A client class.
+/// Client class.
 pub(super) struct ClassFacts<'v> {
-    /// The place of its test, else its own.
+    /// Position of the class's test, otherwise of the class.
     pub(super) at: At,
     pub(super) test: Option<&'v ClassTest>,
-    /// Tested only where a scope asks for it.
+    /// True if the class is tested only where a scope lists it.
     pub(super) is_additional: bool,
 }
 
-/// A range of addresses or prefixes to give leases from.
+/// Range of addresses or prefixes to lease from.
 pub(super) struct PoolFacts {
     pub(super) at: At,
-    /// First and last address, the last of the last prefix.
+    /// First and last address; with prefixes, the last address of the last prefix.
     pub(super) range: (u128, u128),
-    /// How many addresses or prefixes.
+    /// Number of addresses or prefixes.
     pub(super) count: u128,
     pub(super) is_of_prefixes: bool,
-    /// What is free is kept in a queue, so that nobody searches.
+    /// True if free addresses are in a queue, so that the server does not search.
     pub(super) has_queue: bool,
 }
 
-/// Whom a reservation is for, and where.
+/// Identifier and addresses of a reservation.
 pub(super) struct HostFacts {
     pub(super) kind: IdentifierKind,
     pub(super) addresses: Vec<u128>,
 }
 
-/// A subnet.
+/// Subnet of the file.
 pub(super) struct SubnetFacts<'v> {
     pub(super) view: View<'v>,
     pub(super) network: Option<View<'v>>,
-    /// First and last address.
+    /// First and last address of the subnet.
     pub(super) range: (u128, u128),
     pub(super) pools: Vec<PoolFacts>,
     pub(super) hosts: Vec<HostFacts>,
     pub(super) modes: ReservationModes,
     pub(super) cache_threshold: f64,
-    /// When its clients renew; `None` when they never do.
+    /// Seconds after which clients renew; `None` when they never do.
     pub(super) t1_s: Option<f64>,
 }
 
 impl SubnetFacts<'_> {
-    /// How many addresses, or prefixes when there are no addresses, it can lease.
+    /// Returns the number of addresses that the subnet can lease, or of prefixes when it has no
+    /// addresses.
     pub(super) fn capacity(&self) -> u128 {
         let of = |prefixes: bool| {
             let pools = self.pools.iter().filter(|pool| pool.is_of_prefixes == prefixes);
@@ -139,7 +140,8 @@ impl SubnetFacts<'_> {
         }
     }
 
-    /// Where one of these keys is set for it: in it, around it, else the subnet itself.
+    /// Returns the position where one of these keys is set for the subnet: in the subnet or in a
+    /// scope around it; otherwise that of the subnet.
     pub(super) fn at_any(&self, global: View<'_>, keys: &[&str]) -> At {
         let scopes = [Some(self.view), self.network, Some(global)];
         let set = |scope: View<'_>| keys.iter().find_map(|key| scope.at(key));
@@ -147,13 +149,13 @@ impl SubnetFacts<'_> {
     }
 }
 
-/// A configuration.
+/// Configuration as the judges see it.
 pub(super) struct Facts<'v> {
     pub(super) global: View<'v>,
     pub(super) subnets: Vec<SubnetFacts<'v>>,
     pub(super) networks: Vec<View<'v>>,
     pub(super) classes: Vec<ClassFacts<'v>>,
-    /// The expression that the flex-id hook makes identifiers with.
+    /// Expression by which the flex-id hook makes identifiers.
     pub(super) flex_id: Option<&'v Text>,
     pub(super) replaces_client_id: bool,
     pub(super) lease_sql: Option<&'v SqlDatabase>,
@@ -201,7 +203,7 @@ impl<'v> Facts<'v> {
         }
     }
 
-    /// Where leases are kept.
+    /// Returns the lease backend.
     pub(super) fn store(&self) -> Store {
         match self.lease_sql.map(|sql| sql.kind) {
             None => Store::Memfile,
@@ -211,14 +213,14 @@ impl<'v> Facts<'v> {
         }
     }
 
-    /// Whether several threads work.
+    /// Returns true if several threads serve packets.
     pub(super) fn has_threads(&self) -> bool {
         let threads = self.global.map("multi-threading");
         threads.and_then(|threads| threads.boolean("enable-multi-threading")).unwrap_or(true)
     }
 
-    /// The hook libraries: the part of the file name between `libdhcp_` and `.so`, the place of the
-    /// name, and the parameters.
+    /// Returns the hook libraries: the part of the file name between `libdhcp_` and `.so`, the
+    /// position of the name, and the parameters.
     pub(super) fn hooks(&self) -> Vec<(&'v str, At, Option<View<'v>>)> {
         let hook = |library: View<'v>| {
             let path = library.text("library")?;
@@ -245,7 +247,7 @@ fn subnet_views<'v>(global: View<'v>, key: &str) -> Vec<SubnetView<'v>> {
         .into_iter()
         .flat_map(|network| network.maps(key).into_iter().map(move |view| (Some(network), view)));
     let alone = global.maps(key).into_iter().map(|view| (None, view));
-    // Those without an id are counted, as the reader does.
+    // Subnets without an id are numbered as the reader does it.
     let mut counted = 0;
     let numbered = inside.chain(alone).map(|(network, view)| {
         let given = view.integer("id").and_then(|id| u32::try_from(id).ok()).filter(|&id| id > 0);
@@ -318,8 +320,9 @@ fn range<A: Address>((address, length): (A, u8)) -> (u128, u128) {
     (first_of(address, length).to_bits(), last_of(address, length).to_bits())
 }
 
-/// When clients renew: T1 as it is set, else its part of the lifetime, else half of it, which is
-/// what clients do that are told nothing (RFC 2131 §4.4.5, RFC 9915 §14.2).
+/// Returns the seconds after which clients renew: T1 as configured, otherwise its share of the
+/// lifetime, otherwise half of it, which is the default of clients (RFC 2131 §4.4.5, RFC 9915
+/// §14.2).
 fn t1_s(
     (set_s, rebind_s): (Option<u32>, Option<u32>),
     lifetime_s: u32,
@@ -351,7 +354,7 @@ fn subnet4<'v>(view: View<'v>, network: Option<View<'v>>, subnet: &Subnet4) -> S
     }
 }
 
-/// The preferred lifetime that a client of `subnet` gets which wishes for none, seconds.
+/// Returns the preferred lifetime that a client of `subnet` gets without requesting one, seconds.
 fn preferred_s(subnet: &Subnet6) -> u32 {
     let valid_s = subnet.valid_lifetime.default_s;
     match subnet.preferred_lifetime.default_s {

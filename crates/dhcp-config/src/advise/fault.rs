@@ -1,20 +1,20 @@
-//! What is looked for.
+//! Faults that the pass looks for.
 
-/// Something that makes a configuration slow. The order is that in which faults stand whose cost
-/// nobody measured: what the published advice warns of most comes first.
+/// Fault that makes a configuration slow. The order applies to faults whose cost has not been
+/// measured: a fault that the published advice warns of most comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fault {
-    /// A pool of which nearly everything is leased.
+    /// Pool of which nearly all addresses are leased.
     NearlyFullPool,
     /// Leases or reservations in a database on another machine.
     RemoteDatabase,
-    /// High availability that takes its partner's updates one after the other.
+    /// High availability that processes its partner's updates one after the other.
     HaSingleThreaded,
-    /// Debug messages are logged.
+    /// Debug messages in the log.
     DebugLogging,
-    /// Leases end so soon that the measured server cannot renew them all.
+    /// Leases that end so soon that the measured server cannot renew them all.
     LeaseTime,
-    /// One thread does all the work.
+    /// Single thread for all the work.
     MultiThreadingOff,
     /// Leases in a database of this machine.
     SqlLeases,
@@ -24,9 +24,9 @@ pub enum Fault {
     ManyClasses,
     /// A long regular expression.
     LongRegex,
-    /// A hook library that does something for each message.
+    /// Hook library that does work for each message.
     PacketHook,
-    /// Partners send each other leases that both find in one database.
+    /// Partners that send each other leases that both find in one database.
     HaSharedDatabase,
     /// Pools of a subnet with a few addresses.
     SmallPool,
@@ -34,34 +34,34 @@ pub enum Fault {
     ManySubnets,
     /// Shared networks.
     SharedNetwork,
-    /// Clients are looked up by identifiers that no reservation has.
+    /// Identifiers that clients are looked up by and no reservation has.
     UnusedIdentifier,
-    /// Reservations are looked up and there are none.
+    /// Look-ups of reservations when the configuration has none.
     UnusedReservations,
-    /// Reservations are looked up where the mode could spare that.
+    /// Look-ups of reservations that another mode would save.
     ReservationMode,
-    /// Every renewal is written, however young the lease is.
+    /// Renewals that are all written, however young the lease is.
     LeaseCachingOff,
-    /// A number of threads far from what was found best.
+    /// Number of threads far from the best one measured.
     ThreadCount,
-    /// A packet queue far from what was found best.
+    /// Packet queue far from the best one measured.
     QueueSize,
-    /// Answers wait for backup servers.
+    /// Replies that wait for backup servers.
     HaBackupWait,
-    /// Backup servers are told of each lease.
+    /// Backup servers that get an update for each lease.
     HaBackups,
-    /// Load balancing where a hot standby would do.
+    /// Load balancing where a hot standby would suffice.
     HaLoadBalancing,
     /// Heartbeats at short intervals.
     HaHeartbeat,
-    /// Answers that wait for the partner have no reasonable limit.
+    /// Limit of replies that wait for the partner, unreasonably high.
     ParkedPacketLimit,
     /// Subnets of many pools.
     ManyPools,
 }
 
 impl Fault {
-    /// Every fault, in order.
+    /// All faults, in order.
     pub const ALL: [Self; 27] = [
         Self::NearlyFullPool,
         Self::RemoteDatabase,
@@ -92,7 +92,7 @@ impl Fault {
         Self::ManyPools,
     ];
 
-    /// The word that stands for it in output.
+    /// Returns the word for the fault in output.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

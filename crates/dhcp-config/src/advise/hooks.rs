@@ -1,4 +1,4 @@
-//! Hook libraries on the way of a packet, and high availability.
+//! Judges hook libraries on the packet path, and high availability.
 
 use crate::shared::IdentifierKind;
 use crate::source::At;
@@ -9,7 +9,7 @@ use super::measured::{self, Cost};
 use super::server::is_remote;
 use super::{Report, grouped_count};
 
-/// Libraries that do something for each message or lease, and what.
+/// Libraries that do work for each message or lease, each with its work.
 const ON_THE_PATH: [(&str, &str); 9] = [
     ("ddns_tuning", "computes a host name by an expression"),
     ("flex_option", "computes options by expressions"),
@@ -22,11 +22,11 @@ const ON_THE_PATH: [(&str, &str); 9] = [
     ("user_chk", "looks the client up in a file"),
 ];
 
-/// The default of `heartbeat-delay` is 10 s; from half of that on nothing is gained that would be
-/// worth it.
+/// Heartbeat interval, in milliseconds, below which the gain is negligible: half of 10 s, the
+/// default of `heartbeat-delay`.
 const SHORT_HEARTBEAT_MS: i64 = 5_000;
-/// The default of `parked-packet-limit` is 256; sixteen times that many clients have given up
-/// waiting before their turn comes.
+/// Maximum reasonable `parked-packet-limit`: 16 times the default of 256. Beyond, clients have
+/// given up waiting before their turn comes.
 const MOST_PARKED: i64 = 4_096;
 
 pub(super) fn judge(facts: &Facts<'_>, report: &mut Report) {
@@ -111,7 +111,7 @@ fn relationship(facts: &Facts<'_>, relation: View<'_>, library: At, report: &mut
     }
     let backups = relation.maps("peers").into_iter();
     let backups: Vec<View<'_>> = backups.filter(|p| p.text("role") == Some("backup")).collect();
-    // A passive backup is all that mode is for.
+    // The mode passive-backup serves nothing else than one backup.
     let spare = usize::from(mode == "passive-backup");
     if backups.len() > spare {
         report.add(

@@ -1,4 +1,5 @@
-//! Reservations: look-ups that find nothing, and modes that look more often than they must.
+//! Judges reservations: look-ups that find nothing, and modes that look up more often than
+//! necessary.
 
 use std::collections::BTreeSet;
 
@@ -10,16 +11,16 @@ use super::fault::Fault;
 use super::measured;
 use super::{Report, grouped_count};
 
-/// The keys by which a scope says that its own reservations count.
+/// Keys by which a scope enables its own reservations.
 const IN_SUBNET: [&str; 3] =
     ["reservations-out-of-pool", "reservations-in-subnet", "reservation-mode"];
-/// Those by which it says that global ones do.
+/// Keys by which a scope enables global reservations.
 const GLOBAL: [&str; 2] = ["reservations-global", "reservation-mode"];
 
 pub(super) fn judge(facts: &Facts<'_>, report: &mut Report) {
     let in_file = facts.subnets.iter().any(|subnet| !subnet.hosts.is_empty());
     let in_file = in_file || !facts.hosts.is_empty();
-    // RADIUS answers in place of reservations, by the same identifiers.
+    // RADIUS answers instead of reservations, by the same identifiers.
     if facts.has_hook("radius") {
         return;
     }
@@ -41,12 +42,12 @@ pub(super) fn judge(facts: &Facts<'_>, report: &mut Report) {
     in_pools(facts, in_database, report);
 }
 
-/// There is no reservation at all.
+/// Reports that the configuration has no reservation at all.
 fn nobody(facts: &Facts<'_>, report: &mut Report) {
     let looks = |subnet: &&SubnetFacts<'_>| subnet.modes.global || subnet.modes.in_subnet;
     let at = facts.subnets.iter().filter(looks);
     let at: BTreeSet<At> = at.map(|subnet| mode_at(facts, subnet)).collect();
-    // Where nothing is set, one place stands for all: the default holds for the whole file.
+    // If no key is set, one position suffices: the default holds for the whole file.
     let is_default = IN_SUBNET.iter().chain(&GLOBAL).all(|key| facts.global.at(key).is_none());
     let at = match at.len() {
         2.. if is_default => vec![facts.global.at],
@@ -64,7 +65,8 @@ fn nobody(facts: &Facts<'_>, report: &mut Report) {
     );
 }
 
-/// Where it is set which reservations count in a subnet; the subnet when it is nowhere.
+/// Returns the position where the modes of reservations of a subnet are set; the subnet when they
+/// are not set.
 fn mode_at(facts: &Facts<'_>, subnet: &SubnetFacts<'_>) -> At {
     let keys: &[&str] = if subnet.modes.in_subnet { &IN_SUBNET } else { &GLOBAL };
     subnet.at_any(facts.global, keys)
@@ -85,7 +87,7 @@ fn quoted(kinds: impl IntoIterator<Item = IdentifierKind>) -> String {
     names.join(", ")
 }
 
-/// Questions to databases: what identifiers the rows have is not in the file.
+/// Reports database queries: the file does not show the identifiers of the rows.
 fn questions(facts: &Facts<'_>, report: &mut Report) {
     if facts.identifiers.len() < 2 {
         return;
@@ -105,7 +107,7 @@ fn questions(facts: &Facts<'_>, report: &mut Report) {
     );
 }
 
-/// Kinds of identifiers that no reservation has.
+/// Reports kinds of identifiers that no reservation has.
 fn identifiers(facts: &Facts<'_>, report: &mut Report) {
     let all = facts.hosts.iter().chain(facts.subnets.iter().flat_map(|subnet| &subnet.hosts));
     let used: BTreeSet<IdentifierKind> = all.map(|host| host.kind).collect();
@@ -125,7 +127,7 @@ fn identifiers(facts: &Facts<'_>, report: &mut Report) {
     );
 }
 
-/// Scopes in which reservations are looked up and there are none.
+/// Reports scopes in which reservations are looked up and none exist.
 fn empty_scopes(facts: &Facts<'_>, report: &mut Report) {
     let mut at: Vec<At> = Vec::new();
     let mut change = "set `\"reservations-global\": false`";
@@ -158,7 +160,7 @@ fn empty_scopes(facts: &Facts<'_>, report: &mut Report) {
     );
 }
 
-/// Subnets that look for a reservation of each address in a pool.
+/// Reports subnets that look for a reservation of each address in a pool.
 fn in_pools(facts: &Facts<'_>, in_database: bool, report: &mut Report) {
     let looks = |subnet: &&SubnetFacts<'_>| {
         let has_hosts = in_database || !subnet.hosts.is_empty();

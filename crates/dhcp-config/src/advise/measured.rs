@@ -1,65 +1,66 @@
-//! What was measured, by whom and on what. No other module of the pass has a figure of cost.
+//! Measured costs, each with its source and its machine. No other module of the pass has a figure
+//! of cost.
 //!
-//! A share is the part of the leases per second that goes: 1 - (rate with the fault) / (rate
+//! A share is the part of the leases per second that is lost: 1 - (rate with the fault) / (rate
 //! without it).
 
 use super::fault::Fault;
 
-/// Kea 2.0's figures by store and threads, DHCPv4.
+/// Source of Kea 2.0's figures by store and threads, DHCPv4.
 const KEA_2_0: &str = "ISC, Kea 2.0 performance tests (Kea 1.9.11, DHCPv4, Xeon E-2146G with 6 \
                        cores, database on the same host), kb.isc.org/docs/kea-20-performance-tests";
-/// The slides on tuning.
+/// Source of figures from the slides on tuning.
 const SLIDES: &str = "ISC, Optimizing Kea DHCP Performance (slides, May 2022; Xeon E-2146G)";
-/// The same, of what was measured over DHCPv6 and kept in a memfile.
+/// Source of figures from the slides on tuning that were measured over DHCPv6 with a memfile.
 const SLIDES_V6: &str =
     "ISC, Optimizing Kea DHCP Performance (slides, May 2022; DHCPv6, memfile, Xeon E-2146G)";
-/// The table of threads and queues.
+/// Source of the table of threads and queues.
 const TUNING: &str = "ISC, Kea Administrator Reference Manual, multi-threading settings";
-/// Micro-benchmarks of stores.
+/// Source of micro-benchmarks of stores.
 const GUIDE_2012: &str = "BIND 10 DHCP Performance Guide (2012), table 3.6: stores alone, without \
                           a server, i7-2600K with a disk of 7200/min";
 
-/// Leases per second of Kea 2.0, DHCPv4: on one thread, on several.
+/// Leases per second of Kea 2.0, DHCPv4, memfile: on one thread, on several.
 const MEMFILE_V4: (f64, f64) = (11_686.0, 18_977.0);
 const MYSQL_V4: (f64, f64) = (2_559.0, 10_135.0);
 const POSTGRESQL_V4: (f64, f64) = (2_396.0, 7_441.0);
-/// The same with a partner as hot standby, memfile, on one thread.
+/// Leases per second of Kea 2.0 with a partner as hot standby, DHCPv4, memfile, on one thread.
 const HOT_STANDBY_V4: f64 = 5_621.0;
 
-/// Leases per second over DHCPv6: without classes, with 100 that have no test, with 100 that compare
-/// two constants.
+/// Leases per second over DHCPv6: without classes, with 100 that have no test, with 100 that
+/// compare two constants.
 const CLASSES_NONE: f64 = 35_038.0;
 const CLASSES_EMPTY: f64 = 28_546.0;
 const CLASSES_TESTED: f64 = 12_732.0;
-/// The number of classes of both measurements.
+/// Number of classes in both measurements.
 const CLASSES_COUNT: f64 = 100.0;
 
 /// Leases per second of the slowest and the fastest of eight variants of reservations, DHCPv6.
 const RESERVATIONS_V6: (f64, f64) = (37_786.7, 37_956.0);
 
-/// Creations per second that are not flushed, stores alone.
+/// Creations per second without flushes, stores alone.
 const MEMFILE_2012: f64 = 76_832.16;
 const SQLITE_2012: f64 = 64_005.90;
 
-/// Where findings without a figure stand among those that have one: below what is known to take a
-/// twentieth of the leases, above what is known to take less.
+/// Weight of findings without a figure: they come after those that are known to take a twentieth of
+/// the leases, and before those that are known to take less.
 const UNMEASURED_WEIGHT: f64 = 0.05;
 
-/// How a share is to be read.
+/// Meaning of a share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
-    /// It was measured in this very setting.
+    /// The share was measured in exactly this setting.
     Measured,
-    /// It lies on the straight line between two settings that were measured.
+    /// The share lies on the straight line between two measured settings.
     Interpolated,
-    /// It was measured for less than this.
+    /// The share was measured for less than this setting.
     AtLeast,
-    /// The server was measured to carry at least what it is a share of.
+    /// The server was measured to carry at least the whole of the share.
     AtMost,
 }
 
 impl Bound {
-    /// The word in JSON.
+    /// Returns the word in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -71,28 +72,28 @@ impl Bound {
     }
 }
 
-/// A part of what a server can do.
+/// Part of the leases per second that a server can do.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share {
-    /// The part, 1 for all of it. More than 1 is more than the server can do.
+    /// Value of the share, 1 for all leases. More than 1 is more than the server can do.
     pub value: f64,
-    /// How to read it.
+    /// Meaning of the value.
     pub bound: Bound,
 }
 
-/// What a fault costs.
+/// Cost of a fault.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cost {
-    /// The part that goes; `None` when nobody measured that.
+    /// Share that is lost; `None` when it has not been measured.
     pub share: Option<Share>,
-    /// The figures, or what is known without them.
+    /// Figures, or knowledge without figures, in words.
     pub figures: String,
-    /// Who measured; `None` when nobody did.
+    /// Source of the measurement; `None` when there is none.
     pub source: Option<String>,
 }
 
 impl Cost {
-    /// By what findings are ordered.
+    /// Returns the weight by which findings are ordered.
     pub(super) fn weight(&self) -> f64 {
         self.share.map_or(UNMEASURED_WEIGHT, |share| share.value)
     }
@@ -101,24 +102,24 @@ impl Cost {
         Self { share: Some(Share { value, bound }), figures, source: Some(source.to_owned()) }
     }
 
-    /// Nobody measured it.
+    /// Returns the cost of a fault that has not been measured.
     pub(super) fn unmeasured() -> Self {
         Self { share: None, figures: "not measured".to_owned(), source: None }
     }
 
-    /// A part of what a stored result says.
+    /// Returns a share from a stored result.
     pub(super) fn of_result(value: f64, bound: Bound, figures: String, source: &str) -> Self {
         Self::measured(value, bound, figures, source)
     }
 
-    /// Seen in a chart, or said by those who measured: no figure of its own.
+    /// Returns a cost that a chart or an author of a measurement shows without a figure.
     fn charted(figures: &str, source: &str) -> Self {
         let figures = format!("no figure published{figures}");
         Self { share: None, figures, source: Some(source.to_owned()) }
     }
 }
 
-/// Where leases are kept, as far as it was measured.
+/// Lease backend, as far as it was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Store {
     Memfile,
@@ -137,7 +138,7 @@ impl Store {
         }
     }
 
-    /// Leases per second on one thread and on several.
+    /// Returns the leases per second on one thread and on several.
     const fn rates(self) -> Option<(f64, f64)> {
         match self {
             Self::Memfile => Some(MEMFILE_V4),
@@ -147,7 +148,7 @@ impl Store {
         }
     }
 
-    /// The threads that were found best, and the packets in the queue for each of them.
+    /// Returns the best measured number of threads, and of queued packets for each of them.
     pub(super) const fn tuned(self) -> Option<(i64, i64)> {
         match self {
             Self::Memfile => Some((4, 7)),
@@ -158,7 +159,7 @@ impl Store {
     }
 }
 
-/// 12,345 for 12345.4.
+/// Formats a number with commas: 12,345 for 12345.4.
 pub(super) fn grouped(number: f64) -> String {
     let digits = format!("{number:.0}");
     let mut shown = String::new();
@@ -171,7 +172,7 @@ pub(super) fn grouped(number: f64) -> String {
     shown
 }
 
-/// The cost of one thread in place of several.
+/// Returns the cost of one thread instead of several.
 pub(super) fn one_thread(store: Store) -> Cost {
     let Some((one, several)) = store.rates() else { return Cost::unmeasured() };
     let (one_text, several_text, name) = (grouped(one), grouped(several), store.name());
@@ -179,7 +180,8 @@ pub(super) fn one_thread(store: Store) -> Cost {
     Cost::measured(1.0 - one / several, Bound::Measured, figures, KEA_2_0)
 }
 
-/// The cost of leases in a database in place of a memfile; on another machine it is at least that.
+/// Returns the cost of leases in a database instead of a memfile; on another machine it is at least
+/// that.
 pub(super) fn database(store: Store, has_threads: bool, is_remote: bool) -> Cost {
     let at = |rates: (f64, f64)| if has_threads { rates.1 } else { rates.0 };
     let (name, bound) = (store.name(), if is_remote { Bound::AtLeast } else { Bound::Measured });
@@ -202,13 +204,13 @@ pub(super) fn database(store: Store, has_threads: bool, is_remote: bool) -> Cost
     Cost::measured(1.0 - rate / memfile, bound, figures, KEA_2_0)
 }
 
-/// The cost of look-ups in a database on another machine.
+/// Returns the cost of look-ups in a database on another machine.
 pub(super) fn remote_hosts() -> Cost {
     Cost::charted("; each look-up waits for one round trip more", SLIDES)
 }
 
-/// The cost of so many classes with a test and so many without. Up to the hundred that were measured
-/// the time of a lease grows in proportion; beyond it is at least that of a hundred.
+/// Returns the cost of `tested` classes with a test and `empty` ones without. Up to the 100 that
+/// were measured the time of a lease grows in proportion; beyond it is at least that of 100.
 pub(super) fn classes(tested: usize, empty: usize) -> Cost {
     let part = |count: usize| (count as f64 / CLASSES_COUNT).min(1.0);
     let alone_s = 1.0 / CLASSES_NONE;
@@ -227,8 +229,8 @@ pub(super) fn classes(tested: usize, empty: usize) -> Cost {
     Cost::measured(added_s / (alone_s + added_s), bound, figures, SLIDES_V6)
 }
 
-/// The cost of looking reservations up that are in memory. Which variants were measured is not
-/// published, so that their spread bounds nothing.
+/// Returns the cost of looking up reservations that are in memory. The source does not say which
+/// variants were measured, so that their spread bounds nothing.
 pub(super) fn reservations_in_memory() -> Cost {
     let (slowest, fastest) = RESERVATIONS_V6;
     let figures = format!(
@@ -239,17 +241,17 @@ pub(super) fn reservations_in_memory() -> Cost {
     Cost::charted(&figures, SLIDES_V6)
 }
 
-/// The cost of looking reservations up in a database.
+/// Returns the cost of looking up reservations in a database.
 pub(super) fn reservations_in_database() -> Cost {
     Cost::charted("; each look-up in a database is a round trip, by each identifier", SLIDES)
 }
 
-/// The cost of a pool that is nearly full.
+/// Returns the cost of a pool that is nearly full.
 pub(super) fn full_pool() -> Cost {
     Cost::charted("; the chart shows the rate collapse when 96 % of a pool is leased", SLIDES)
 }
 
-/// The cost of high availability on one thread.
+/// Returns the cost of high availability on one thread.
 pub(super) fn partner_on_one_thread() -> Cost {
     let (alone, both) = (grouped(MEMFILE_V4.0), grouped(HOT_STANDBY_V4));
     let figures = format!(
@@ -259,7 +261,7 @@ pub(super) fn partner_on_one_thread() -> Cost {
     Cost { share: None, figures, source: Some(KEA_2_0.to_owned()) }
 }
 
-/// The cost of a number of threads or places in the queue that is not the best.
+/// Returns the cost of a number of threads, or of places in the queue, that is not the best.
 pub(super) fn untuned(store: Store) -> Cost {
     let Some((threads, each)) = store.tuned() else { return Cost::unmeasured() };
     let best = format!(
@@ -270,7 +272,7 @@ pub(super) fn untuned(store: Store) -> Cost {
     Cost::charted(&best, TUNING)
 }
 
-/// What the slides name without a figure.
+/// Returns the cost of faults that the slides name without a figure.
 pub(super) fn advised() -> Cost {
     Cost {
         share: None,
@@ -279,8 +281,8 @@ pub(super) fn advised() -> Cost {
     }
 }
 
-/// What a fault costs this server, where that was counted: instructions of a whole exchange in the
-/// engine, over those of a plain one (docs/design/009-feature-costs.md).
+/// Returns the cost of a fault in Godwit, if it was counted: instructions of a whole exchange in
+/// the engine, relative to a plain one (docs/design/009-feature-costs.md).
 pub(super) const fn in_godwit(fault: Fault) -> Option<&'static str> {
     match fault {
         Fault::EnumeratedClients => Some(

@@ -1,13 +1,14 @@
-//! What makes a configuration slow: the pass behind `godwit advise`.
+//! Faults that make a configuration slow: the pass behind `godwit advise`.
 //!
-//! A [`Subject`] is a configuration, read as the servers read it; [`Subject::advise`] returns what was
-//! found, the dearest first, each with its places in the file, the reason, what it costs, and the change that removes it. A cost is
-//! a figure that somebody published or that a stored result of the lab holds, with its source;
-//! where there is none the finding says so, and stands where [`Fault`] has it among the others that
-//! were not measured. Thresholds that are our judgement are constants with the reason beside them.
+//! A [`Subject`] is a configuration, read as the servers read it; [`Subject::advise`] returns the
+//! findings, the most expensive first, each with its places in the file, the reason, the cost, and
+//! the change that removes it. A cost is a published figure or one from a stored result of the lab,
+//! with its source; without a figure the finding says so, and is ordered by [`Fault`] among the
+//! others that were not measured. Thresholds that are our judgement are constants, documented with
+//! the reason.
 //!
-//! The published figures are of Kea; [`measured`] has them. Reading lease files and results is the
-//! caller's, who hands over what they say as [`Observed`].
+//! The published figures are of Kea; [`measured`] has them. The caller reads lease files and
+//! results, and passes their contents as [`Observed`].
 
 mod classes;
 mod facts;
@@ -26,16 +27,16 @@ use crate::source::{At, Findings, Sources};
 use crate::{Dhcp4, Dhcp6, IncludeResolver, Problem, v4, v6};
 use facts::{Facts, View};
 
-/// What is known of the server beside its configuration.
+/// Observations of the server in addition to its configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Observed {
-    /// What a lease file says; `None` when none was given.
+    /// Contents of a lease file; `None` when none was given.
     pub leases: Option<Leased>,
-    /// What a server was measured to carry; `None` when no result was given.
+    /// Measured rate of a server; `None` when no result was given.
     pub carried: Option<Carried>,
 }
 
-/// What is leased, as numbers of addresses: those of DHCPv4 in the low 32 bits.
+/// Leased addresses and prefixes as numbers: those of DHCPv4 in the low 32 bits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Leased {
     addresses: Vec<u128>,
@@ -43,7 +44,8 @@ pub struct Leased {
 }
 
 impl Leased {
-    /// Leased addresses and the first addresses of delegated prefixes, in any order.
+    /// Creates the set from leased addresses and the first addresses of delegated prefixes, in any
+    /// order.
     #[must_use]
     pub fn new(mut addresses: Vec<u128>, mut prefixes: Vec<u128>) -> Self {
         addresses.sort_unstable();
@@ -57,32 +59,32 @@ impl Leased {
         (to - from) as u128
     }
 
-    /// Addresses leased from `first` to `last`.
+    /// Returns the number of addresses leased from `first` to `last`.
     fn addresses_in(&self, range: (u128, u128)) -> u128 {
         Self::count(&self.addresses, range)
     }
 
-    /// Prefixes delegated that begin from `first` to `last`.
+    /// Returns the number of delegated prefixes that begin from `first` to `last`.
     fn prefixes_in(&self, range: (u128, u128)) -> u128 {
         Self::count(&self.prefixes, range)
     }
 }
 
-/// The highest rate of a stored result.
+/// Highest rate of a stored result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Carried {
     /// Exchanges per second, each of which wrote one lease.
     pub leases_per_s: f64,
-    /// Whether the server was never seen to fail above that rate.
+    /// True if the server was never seen to fail above that rate.
     pub is_at_least: bool,
-    /// The result, as a sentence can name it.
+    /// Name of the result, for use in a sentence.
     pub source: String,
 }
 
-/// Where something stands.
+/// Place in a configuration file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// The file, as it was named to the parser or in the include.
+    /// File, as named to the parser or in the include.
     pub file: String,
     /// Line, counted from 1.
     pub line: u32,
@@ -90,33 +92,33 @@ pub struct Place {
     pub column: u32,
 }
 
-/// One thing that makes a configuration slow.
+/// Fault found in a configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
-    /// What it is.
+    /// Kind of the fault.
     pub fault: Fault,
-    /// Where it stands, in the order of the file; at least one place.
+    /// Places of the fault, in the order of the file; at least one.
     pub places: Vec<Place>,
-    /// Why that is slow, a sentence about this configuration.
+    /// Reason why it is slow, a sentence about this configuration.
     pub reason: String,
-    /// What it costs, in Kea unless a stored result says of whom.
+    /// Cost of the fault, in Kea unless a stored result names another server.
     pub cost: Cost,
-    /// What it costs this server, where that was counted (docs/design/009-feature-costs.md).
+    /// Cost of the fault in Godwit, if it was counted (docs/design/009-feature-costs.md).
     pub in_godwit: Option<&'static str>,
-    /// What to change.
+    /// Change that removes the fault.
     pub change: String,
 }
 
-/// What [`Subject::advise`] has to say.
+/// Result of [`Subject::advise`].
 #[derive(Clone, Debug, Default)]
 pub struct Advice {
-    /// The findings, the dearest first.
+    /// Findings, the most expensive first.
     pub findings: Vec<Finding>,
-    /// What could not be judged, and what is missing for that.
+    /// Judgements that were not possible, and what is missing for them.
     pub notes: Vec<String>,
 }
 
-/// A configuration that can be judged: a sound one, of a server of DHCPv4 or DHCPv6.
+/// Configuration to judge: a valid one, of a DHCPv4 or DHCPv6 server.
 #[derive(Debug)]
 pub struct Subject {
     root: Value,
@@ -131,8 +133,8 @@ enum Config {
 }
 
 impl Subject {
-    /// Reads a configuration of either family, which the key at its top tells. `name` stands for
-    /// `text` in places.
+    /// Reads a configuration of either family; its top key selects the family. `name` names `text`
+    /// in places.
     ///
     /// # Errors
     /// Every problem of the text, as the readers of the servers report them.
@@ -157,13 +159,13 @@ impl Subject {
         }
     }
 
-    /// Whether it is of DHCPv6.
+    /// Returns true if the configuration is for DHCPv6.
     #[must_use]
     pub const fn is_v6(&self) -> bool {
         matches!(self.config, Config::V6(_))
     }
 
-    /// Judges what makes it slow.
+    /// Reports the faults that make the configuration slow.
     #[must_use]
     pub fn advise(&self, observed: &Observed) -> Advice {
         let global = |key| View::of(&self.root).and_then(|top| top.map(key));
@@ -178,7 +180,7 @@ impl Subject {
     }
 }
 
-/// Asks every judge.
+/// Runs every judge.
 fn judge(facts: &Facts<'_>, observed: &Observed, report: &mut Report) {
     classes::judge(facts, report);
     hosts::judge(facts, report);
@@ -187,7 +189,7 @@ fn judge(facts: &Facts<'_>, observed: &Observed, report: &mut Report) {
     hooks::judge(facts, report);
 }
 
-/// A finding whose places have no lines yet.
+/// Finding whose places have no lines yet.
 struct Noted {
     fault: Fault,
     at: Vec<At>,
@@ -196,7 +198,7 @@ struct Noted {
     change: String,
 }
 
-/// What was found so far.
+/// Findings so far.
 #[derive(Default)]
 struct Report {
     noted: Vec<Noted>,
@@ -204,7 +206,7 @@ struct Report {
 }
 
 impl Report {
-    /// Notes a fault, unless it stands nowhere.
+    /// Adds a fault, unless it has no place.
     fn add(
         &mut self,
         fault: Fault,
@@ -221,7 +223,7 @@ impl Report {
         }
     }
 
-    /// Says what could not be judged.
+    /// Adds a note on a judgement that was not possible.
     fn note(&mut self, note: impl Into<String>) {
         self.notes.push(note.into());
     }
@@ -244,7 +246,7 @@ impl Report {
     }
 }
 
-/// `1 class`, `12 classes`.
+/// Formats a count with its noun: `1 class`, `12 classes`.
 fn grouped_count(count: usize, one: &str, many: &str) -> String {
     format!("{} {}", measured::grouped(count as f64), if count == 1 { one } else { many })
 }

@@ -1,4 +1,4 @@
-//! Subnets, pools and shared networks, and what lease files and results say about them.
+//! Judges subnets, pools and shared networks, with lease files and results.
 
 use crate::source::At;
 
@@ -7,19 +7,21 @@ use super::fault::Fault;
 use super::measured::{self, Bound, Cost, grouped};
 use super::{Carried, Leased, Observed, Report, grouped_count};
 
-/// From this part on a pool is nearly full. The published chart collapses at 96 %; below that the
-/// search for a free address grows longer already.
+/// Share of leased addresses from which on a pool is nearly full. The published chart collapses at
+/// 96 %; the search for a free address grows longer below that already.
 const NEARLY_FULL: f64 = 0.90;
-/// Up to so many addresses the pools of a subnet are small: one client that changes its identity a
-/// few times fills them.
+/// Number of addresses up to which the pools of a subnet are small: one client that changes its
+/// identity a few times fills them.
 const SMALL: u128 = 16;
-/// Up to so many addresses a subnet is one of the small ones of which there should not be many.
+/// Number of addresses up to which a subnet is one of the small ones of which there should not be
+/// many.
 const SMALL_SUBNET: u128 = 256;
-/// So many small subnets are many: Kea goes through its subnets one by one for each message.
+/// Number of small subnets from which on they are many: Kea goes through its subnets one by one for
+/// each message.
 const MANY_SUBNETS: usize = 64;
-/// A subnet with more pools has many.
+/// Number of pools of a subnet above which they are many.
 const MANY_POOLS: usize = 8;
-/// Without a lease file the pools stand for the clients, if they are no larger than this.
+/// Number of addresses up to which the pools, without a lease file, count as the number of clients.
 const MOST_CLIENTS: u128 = 1 << 24;
 
 pub(super) fn judge(facts: &Facts<'_>, observed: &Observed, report: &mut Report) {
@@ -125,7 +127,7 @@ fn sizes(facts: &Facts<'_>, report: &mut Report) {
     );
 }
 
-/// Renewals that the measured server cannot keep up with.
+/// Reports renewals that the measured server cannot keep up with.
 fn lease_times(facts: &Facts<'_>, leases: Option<&Leased>, carried: &Carried, report: &mut Report) {
     let clients = |subnet: &SubnetFacts<'_>| match leases {
         Some(leases) => {

@@ -1,4 +1,4 @@
-//! The server itself: threads, queue, databases, log, caching.
+//! Judges the server itself: threads, queue, databases, log, caching.
 
 use std::collections::BTreeSet;
 
@@ -10,9 +10,9 @@ use super::facts::Facts;
 use super::fault::Fault;
 use super::measured;
 
-/// A number of threads is far from the best when it is this many times more or less.
+/// Factor by which a number of threads is far from the best, in either direction.
 const FAR_THREADS: i64 = 3;
-/// A queue is far too long when it is this many times longer than the best.
+/// Factor by which a queue is far longer than the best.
 const FAR_QUEUE: i64 = 4;
 
 pub(super) fn judge(facts: &Facts<'_>, report: &mut Report) {
@@ -36,7 +36,7 @@ fn threads(facts: &Facts<'_>, report: &mut Report) {
         return;
     }
     let Some((best, each)) = store.tuned() else { return };
-    // 0 stands for the number of processors, which the file does not tell.
+    // 0 means the number of processors, which is not in the file.
     let count = settings.integer("thread-pool-size").filter(|&count| count > 0);
     if let Some(count) =
         count.filter(|&count| count * FAR_THREADS <= best || count > best * FAR_THREADS)
@@ -78,7 +78,7 @@ fn threads(facts: &Facts<'_>, report: &mut Report) {
     );
 }
 
-/// Whether a database is on another machine, by the name that it is reached by.
+/// Returns true if a database is on another machine, judged by its host name.
 pub(super) fn is_remote(database: &SqlDatabase) -> bool {
     let host = database.host.as_str();
     let is_loopback = |address: core::net::IpAddr| address.is_loopback();

@@ -8,7 +8,7 @@ use super::{Shape, Table, table};
 use crate::v4::V4;
 use crate::v6::V6;
 
-/// The global scope of both families.
+/// Defaults of the global scope of both families.
 static GLOBAL: Table = LazyLock::new(|| {
     table(
         r#"{
@@ -65,7 +65,7 @@ static GLOBAL: Table = LazyLock::new(|| {
     )
 });
 
-/// What DHCPv4 has there beside it.
+/// Additional defaults of the global scope of DHCPv4.
 static GLOBAL4: Table = LazyLock::new(|| {
     table(
         r#"{
@@ -85,8 +85,8 @@ static GLOBAL4: Table = LazyLock::new(|| {
     )
 });
 
-/// What DHCPv6 has there beside it. The preferred lifetime has no default of its own: it follows from
-/// the valid one.
+/// Additional defaults of the global scope of DHCPv6. The preferred lifetime has no default of its
+/// own: it follows from the valid one.
 static GLOBAL6: Table = LazyLock::new(|| {
     table(
         r#"{
@@ -107,7 +107,7 @@ static GLOBAL6: Table = LazyLock::new(|| {
     )
 });
 
-/// A client class of DHCPv4.
+/// Defaults of a client class of DHCPv4.
 static CLASS4: Table = LazyLock::new(|| {
     table(
         r#"{
@@ -117,10 +117,10 @@ static CLASS4: Table = LazyLock::new(|| {
     )
 });
 
-/// A client class of DHCPv6.
+/// Defaults of a client class of DHCPv6.
 static CLASS6: Table = LazyLock::new(|| table(r#"{ "option-data": [] }"#));
 
-/// A shared network of DHCPv4.
+/// Defaults of a shared network of DHCPv4.
 static NETWORK4: Table = LazyLock::new(|| {
     table(
         r#"{
@@ -129,7 +129,7 @@ static NETWORK4: Table = LazyLock::new(|| {
     )
 });
 
-/// A subnet of DHCPv4.
+/// Defaults of a subnet of DHCPv4.
 static SUBNET4: Table = LazyLock::new(|| {
     table(
         r#"{
@@ -139,10 +139,10 @@ static SUBNET4: Table = LazyLock::new(|| {
     )
 });
 
-/// A subnet without a network, of DHCPv4.
+/// Defaults of a DHCPv4 subnet without a network.
 static LONE_SUBNET4: Table = LazyLock::new(|| table("{}"));
 
-/// A reservation of DHCPv4.
+/// Defaults of a reservation of DHCPv4.
 static RESERVATION4: Table = LazyLock::new(|| {
     table(
         r#"{
@@ -152,7 +152,7 @@ static RESERVATION4: Table = LazyLock::new(|| {
     )
 });
 
-/// A shared network of DHCPv6.
+/// Defaults of a shared network of DHCPv6.
 static NETWORK6: Table = LazyLock::new(|| {
     table(
         r#"{
@@ -162,7 +162,7 @@ static NETWORK6: Table = LazyLock::new(|| {
     )
 });
 
-/// A subnet of DHCPv6.
+/// Defaults of a subnet of DHCPv6.
 static SUBNET6: Table = LazyLock::new(|| {
     table(
         r#"{
@@ -172,10 +172,10 @@ static SUBNET6: Table = LazyLock::new(|| {
     )
 });
 
-/// A subnet without a network, of DHCPv6.
+/// Defaults of a DHCPv6 subnet without a network.
 static LONE_SUBNET6: Table = LazyLock::new(|| table(r#"{ "rapid-commit": false }"#));
 
-/// A reservation of DHCPv6.
+/// Defaults of a reservation of DHCPv6.
 static RESERVATION6: Table = LazyLock::new(|| {
     table(
         r#"{
@@ -184,7 +184,7 @@ static RESERVATION6: Table = LazyLock::new(|| {
     )
 });
 
-/// Keys that inner scopes of both families take over.
+/// Keys that inner scopes of both families inherit.
 const INHERITED: &[&str] = &[
     "adaptive-lease-time-threshold",
     "allocator",
@@ -202,7 +202,7 @@ const INHERITED: &[&str] = &[
     "valid-lifetime",
 ];
 
-/// DHCPv4.
+/// Shape of DHCPv4 documents.
 pub(crate) static SHAPE4: Shape = Shape {
     top: "Dhcp4",
     subnets: "subnet4",
@@ -218,7 +218,7 @@ pub(crate) static SHAPE4: Shape = Shape {
     bounded: &["valid-lifetime"],
 };
 
-/// DHCPv6.
+/// Shape of DHCPv6 documents.
 pub(crate) static SHAPE6: Shape = Shape {
     top: "Dhcp6",
     subnets: "subnet6",

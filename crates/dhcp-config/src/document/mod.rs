@@ -1,10 +1,10 @@
-//! The effective configuration as one JSON document: what the file says, includes resolved, with
+//! Effective configuration as one JSON document: the values of the file, includes resolved, with
 //! Kea's defaults at every scope, as the command `config-get` returns it.
 //!
-//! A document is accepted by the parsers of this crate, and gives the configuration that it was
-//! made from. Kea accepts it, too, as far as its version knows the keys. Like Kea's own answer it
-//! spells inherited terms out in networks and subnets, moves `comment` into `user-context`, and
-//! replaces older keys by those that took their place.
+//! The parsers of this crate accept a document and return the configuration that it was made from.
+//! Kea accepts it, too, as far as its version knows the keys. Like Kea's own answer it writes
+//! inherited terms into networks and subnets, moves `comment` into `user-context`, and replaces
+//! older keys by their successors.
 
 mod defaults;
 mod spelling;
@@ -25,7 +25,7 @@ use crate::json::{Kind, Value};
 /// Keys with their defaults, read from JSON once.
 type Table = LazyLock<Map<String, Json>>;
 
-/// The table that JSON spells.
+/// Parses the JSON text of a table.
 fn table(text: &str) -> Map<String, Json> {
     serde_json::from_str(text).expect("the tables are JSON")
 }
@@ -39,29 +39,29 @@ static OUTPUT_FILE: Table = LazyLock::new(|| table(r#"{ "maxsize": 10240000, "ma
 static SOCKET: Table =
     LazyLock::new(|| table(r#"{ "socket-address": "127.0.0.1", "socket-port": 8000 }"#));
 
-/// The maps whose inside is the operator's own.
+/// Keys of maps whose contents belong to the operator.
 const FREE: [&str; 2] = ["user-context", "parameters"];
 
-/// The key of a logger's outputs, as newer versions of Kea spell it.
+/// Key of a logger's outputs, as newer versions of Kea spell it.
 const OUTPUTS: &str = "output-options";
 
-/// What a family's documents look like.
+/// Keys and defaults of a family's documents.
 #[derive(Debug)]
 pub(crate) struct Shape {
-    /// The key at the top.
+    /// Key at the top.
     top: &'static str,
-    /// The key of a list of subnets.
+    /// Key of a list of subnets.
     subnets: &'static str,
-    /// The space of standard options.
+    /// Space of standard options.
     space: &'static str,
-    /// The standard options.
+    /// Function that finds standard options.
     standard: Standard,
-    /// Keys of the global scope: those of both families, and its own.
+    /// Defaults of the global scope: those of both families, and its own.
     global: [&'static Table; 2],
     class: &'static Table,
     network: &'static Table,
     subnet: &'static Table,
-    /// A subnet that is no member of a network.
+    /// Defaults of a subnet that is no member of a network.
     lone_subnet: &'static Table,
     reservation: &'static Table,
     /// Keys that Kea copies from the global scope into networks, and from these into subnets: those
@@ -71,7 +71,7 @@ pub(crate) struct Shape {
     bounded: &'static [&'static str],
 }
 
-/// A configuration as it was read: see the module for what becomes of it.
+/// Configuration as it was read; the module describes its conversion to JSON.
 #[derive(Clone, Debug)]
 pub struct Document {
     root: Value,
@@ -83,11 +83,11 @@ impl Document {
         Self { root, shape }
     }
 
-    /// The document, `{ "Dhcp4": { ... } }` or `{ "Dhcp6": { ... } }`.
+    /// Returns the document, `{ "Dhcp4": { ... } }` or `{ "Dhcp6": { ... } }`.
     ///
-    /// JSON knows characters, Kea's strings are octets: an octet that is no part of UTF-8 becomes
-    /// the character U+EF00 plus its value, which [`render`] turns back and the parsers read as the
-    /// octet.
+    /// JSON strings are characters, Kea's strings are bytes: a byte that is no part of UTF-8
+    /// becomes the character U+EF00 plus its value, which [`render`] turns back and the parsers
+    /// read as the byte.
     #[must_use]
     pub fn to_json(&self) -> Json {
         let mut root = plain(&self.root);
@@ -99,7 +99,7 @@ impl Document {
     }
 }
 
-/// A value as it stands, without its places, with `comment` moved into `user-context`.
+/// Converts a value without its positions, with `comment` moved into `user-context`.
 fn plain(value: &Value) -> Json {
     match &value.kind {
         Kind::Unusable | Kind::Null => Json::Null,
@@ -125,7 +125,7 @@ fn plain(value: &Value) -> Json {
     }
 }
 
-/// A value of the operator's own, `comment` included.
+/// Converts a value of the operator's own, `comment` included.
 fn free(value: &Value) -> Json {
     match &value.kind {
         Kind::List(items) => items.iter().map(free).collect(),
@@ -184,7 +184,7 @@ impl Shape {
         sort_by_id(global, self.subnets);
     }
 
-    /// What inner scopes take over from a scope.
+    /// Returns the values that inner scopes inherit from a scope.
     fn inheritance(&self, scope: &Map<String, Json>) -> Map<String, Json> {
         let inherited =
             self.inherited.into_iter().flatten().filter_map(|key| scope.get_key_value(*key));
@@ -197,7 +197,7 @@ impl Shape {
         (outer, named): (&Map<String, Json>, &Named),
         next_id: &mut u32,
     ) {
-        // Those without an identifier are counted, as the reader does.
+        // Subnets without an identifier are numbered as the reader does it.
         if subnet.get("id").is_none_or(|id| *id == json!(0)) {
             subnet.insert("id".to_owned(), json!(*next_id));
             *next_id += 1;
@@ -218,8 +218,9 @@ impl Shape {
         }
     }
 
-    /// A time without a minimum or a maximum is both, unless the valid lifetime replaces it. Not
-    /// for networks: their members would inherit bounds that nobody set.
+    /// Completes times that lack a minimum or a maximum: the value is both, unless the valid
+    /// lifetime replaces it. Not for networks: their members would inherit bounds that the operator
+    /// has not set.
     fn complete_bounds(&self, scope: &mut Map<String, Json>) {
         let valid = scope.get("valid-lifetime").and_then(Json::as_u64).unwrap_or(0);
         for key in self.bounded {
@@ -248,14 +249,14 @@ impl Shape {
     }
 }
 
-/// Puts what an outer scope sets into an inner one that leaves it open.
+/// Adds the values of an outer scope that an inner one does not set.
 fn inherit(scope: &mut Map<String, Json>, outer: &Map<String, Json>) {
     for (key, value) in outer {
         scope.entry(key.clone()).or_insert_with(|| value.clone());
     }
 }
 
-/// Adds the keys of `table` that `scope` does not have, in the maps that it has, too.
+/// Adds the keys of `table` that `scope` lacks, also inside its maps.
 fn fill(scope: &mut Map<String, Json>, table: &Map<String, Json>) {
     for (key, default) in table {
         match (scope.get_mut(key), default) {
@@ -311,7 +312,8 @@ fn renew_old_keys(scope: &mut Map<String, Json>) {
     }
 }
 
-/// The sender of name updates has the address of nobody, of the server's kind.
+/// Completes the sender address of name updates: unspecified, of the family of the server's
+/// address.
 fn complete_sender(ddns: &mut Map<String, Json>) {
     if ddns.get("sender-ip").is_some_and(|sender| *sender == json!("")) {
         let server = ddns.get("server-ip").and_then(Json::as_str).unwrap_or_default();

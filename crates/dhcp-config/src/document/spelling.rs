@@ -1,4 +1,4 @@
-//! Reservations and option data in Kea's spelling: identifiers, addresses and octets as Kea prints
+//! Reservations and option data in Kea's spelling: identifiers, addresses and bytes as Kea prints
 //! them, options with code and name.
 
 use core::fmt::Write;
@@ -10,32 +10,33 @@ use super::text;
 use crate::shared::family::Family;
 use crate::shared::options::{Definitions, Key, host_identifier, octets_of_value};
 
-/// Finds the code and the name of a standard option by its space and one of both.
+/// Function that finds the code and the name of a standard option by its space and one of both.
 pub(super) type Standard = fn(&str, Key<'_>) -> Option<(u16, String)>;
 
-/// [`Standard`] of a family.
+/// Finds a standard option of a family, see [`Standard`].
 pub(super) fn standard<F: Family>(space: &str, key: Key<'_>) -> Option<(u16, String)> {
     let none = Definitions::default();
     none.find::<F>(space, key).map(|found| (found.code, found.name.to_string()))
 }
 
-/// The options that have names.
+/// Options that have names.
 #[derive(Clone, Debug)]
 pub(super) struct Named {
     standard: Standard,
-    /// The space of options that name none.
+    /// Space of options that do not give one.
     space: &'static str,
-    /// Space, code and name of those that the operator defines.
+    /// Space, code and name of each option that the operator defines.
     defined: Vec<(String, u16, String)>,
 }
 
 impl Named {
-    /// The standard options.
+    /// Creates the set of standard options.
     pub(super) const fn new(standard: Standard, space: &'static str) -> Self {
         Self { standard, space, defined: Vec::new() }
     }
 
-    /// These and what `option-def` of `scope` defines, which counts first.
+    /// Returns the set with the definitions in `option-def` of `scope` added, which take
+    /// precedence.
     pub(super) fn with(&self, scope: &Map<String, Json>) -> Self {
         let definitions = scope.get("option-def").and_then(Json::as_array).into_iter().flatten();
         let read = |definition: &Json| {
@@ -60,8 +61,8 @@ impl Named {
         defined.or_else(|| (self.standard)(space, key))
     }
 
-    /// Adds to an element of `option-data` what Kea shows of it: code, name where there is one, the
-    /// form of its data, and octets in hexadecimal digits.
+    /// Adds to an element of `option-data` the keys that Kea shows: code, name if known, the form
+    /// of its data, and bytes in hexadecimal digits.
     pub(super) fn complete(&self, option: &mut Map<String, Json>) {
         let space = option.get("space").and_then(Json::as_str).unwrap_or(self.space);
         let code = option.get("code").and_then(Json::as_u64).and_then(|code| code.try_into().ok());
@@ -121,7 +122,7 @@ pub(super) fn spell_pool(pool: &mut Map<String, Json>) {
     respell(pool.get_mut("pool"), pool_text);
 }
 
-/// A pool's addresses in Kea's spelling; `None` for what is no pool.
+/// Returns a pool's addresses in Kea's spelling; `None` for a text that is no pool.
 fn pool_text(given: &str) -> Option<String> {
     let parse = |text: &str| text.trim().parse::<IpAddr>().ok();
     let (first, last) = match given.split_once('/') {
@@ -143,7 +144,7 @@ fn pool_text(given: &str) -> Option<String> {
         true => Ipv4Addr::from_bits(bits as u32).to_string(),
         false => Ipv6Addr::from_bits(bits).to_string(),
     };
-    // Ones where the addresses differ: those of a prefix's host part, and no others.
+    // Ones where the addresses differ: for a prefix exactly its host bits.
     let host = first ^ last;
     let is_prefix = host & host.wrapping_add(1) == 0 && first & host == 0;
     let length = width - (u128::BITS - host.leading_zeros());
@@ -153,7 +154,7 @@ fn pool_text(given: &str) -> Option<String> {
     })
 }
 
-/// An address as a number, and how many bits that has.
+/// Returns an address as a number, and its number of bits.
 const fn bits(address: IpAddr) -> (u128, u32) {
     match address {
         IpAddr::V4(address) => (address.to_bits() as u128, 32),
@@ -161,7 +162,7 @@ const fn bits(address: IpAddr) -> (u128, u32) {
     }
 }
 
-/// Replaces a text that `spell` knows to spell otherwise.
+/// Replaces a text for which `spell` returns another spelling.
 fn respell(text: Option<&mut Json>, spell: impl FnOnce(&str) -> Option<String>) {
     if let Some(text) = text
         && let Some(spelled) = text.as_str().and_then(spell)
@@ -170,7 +171,7 @@ fn respell(text: Option<&mut Json>, spell: impl FnOnce(&str) -> Option<String>) 
     }
 }
 
-/// Two hexadecimal digits for each octet, with `between` between them.
+/// Returns two hexadecimal digits for each byte, with `between` between them.
 fn digits(octets: &[u8], between: &str, case: fn(&char) -> char) -> String {
     let mut text = String::with_capacity(octets.len() * (2 + between.len()));
     for (at, octet) in octets.iter().enumerate() {

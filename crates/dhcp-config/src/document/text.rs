@@ -1,4 +1,4 @@
-//! Documents as text, and octets as the characters of a document. RFC to have read: 8259 §7.
+//! Documents as text, and bytes as the characters of a document. RFC to read first: 8259 §7.
 
 use core::fmt::Write;
 
@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use crate::json::{character_of, octet_of};
 
-/// The characters of a string of Kea's dialect, which is octets.
+/// Returns the characters of a string of Kea's dialect, which consists of bytes.
 pub(super) fn of_octets(octets: &[u8]) -> String {
     if octets.is_ascii() {
         return octets.iter().copied().map(char::from).collect();
@@ -14,7 +14,7 @@ pub(super) fn of_octets(octets: &[u8]) -> String {
     let mut text = String::with_capacity(octets.len());
     for chunk in octets.utf8_chunks() {
         for c in chunk.valid().chars() {
-            // Octets that happen to spell such a character must come back as these octets.
+            // Bytes that happen to spell such a character must come back as these bytes.
             if octet_of(c.into()).is_some() {
                 text.extend(c.encode_utf8(&mut [0; 4]).bytes().map(character_of));
             } else {
@@ -26,7 +26,7 @@ pub(super) fn of_octets(octets: &[u8]) -> String {
     text
 }
 
-/// The octets that the characters of a string stand for.
+/// Returns the bytes for which the characters of a string stand.
 pub(super) fn to_octets(text: &str) -> Vec<u8> {
     let mut octets = Vec::with_capacity(text.len());
     for c in text.chars() {
@@ -38,7 +38,7 @@ pub(super) fn to_octets(text: &str) -> Vec<u8> {
     octets
 }
 
-/// A document as text in Kea's dialect, one key on each line, keys in order.
+/// Formats a document as text in Kea's dialect, one key on each line, keys in order.
 #[must_use]
 pub fn render(document: &Json) -> String {
     let mut text = String::new();

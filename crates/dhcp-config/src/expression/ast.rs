@@ -4,95 +4,95 @@
 use super::Pattern;
 use crate::shared::options::Field;
 
-/// What is true or false of a message: a `test`.
+/// Expression that is true or false for a message: a `test`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Condition {
-    /// `a == b`: the same octets.
+    /// `a == b`: true if both have the same bytes.
     Equal(Box<Text>, Box<Text>),
-    /// `.exists`: the message has it.
+    /// `.exists`: true if the message has the term.
     Exists(Term),
-    /// `member('name')`: the message is in a class.
+    /// `member('name')`: true if the message is in the class.
     Member(String),
-    /// `match('expression', text)`: the regular expression matches the whole text.
+    /// `match('expression', text)`: true if the regular expression matches the whole text.
     Matches(Pattern, Box<Text>),
     /// `not`.
     Not(Box<Condition>),
-    /// `and`, two or more: what follows a false one is not looked at. With `strict`, `sand`: all are
-    /// looked at, so that an error in any makes the whole an error.
+    /// `and`, two or more: operands after a false one are not evaluated. With `strict`, `sand`: all
+    /// are evaluated, so that an error in any makes the whole an error.
     All {
-        /// The operands.
+        /// Operands of the operator.
         parts: Vec<Condition>,
-        /// `sand`.
+        /// True for `sand`.
         strict: bool,
     },
-    /// `or`, two or more: what follows a true one is not looked at. With `strict`, `sor`.
+    /// `or`, two or more: operands after a true one are not evaluated. With `strict`, `sor`.
     Any {
-        /// The operands.
+        /// Operands of the operator.
         parts: Vec<Condition>,
-        /// `sor`.
+        /// True for `sor`.
         strict: bool,
     },
 }
 
-/// A string of octets made from a message: a `template-test`, or an operand.
+/// String of bytes made from a message: a `template-test`, or an operand.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Text {
-    /// A string, hexadecimal digits, an integer in four octets or an address.
+    /// String, hexadecimal digits, an integer in four bytes or an address.
     Literal(Vec<u8>),
-    /// What the message has there; empty when it has nothing.
+    /// Value of the term in the message; empty when the message has none.
     Value(Term),
     /// `concat(a, b)` and `a + b`, two or more.
     Concat(Vec<Text>),
     /// `substring(text, start, length)`.
     Substring {
-        /// The text.
+        /// Text to take a part of.
         of: Box<Text>,
-        /// Counted from 0; from the end when negative.
+        /// Start, counted from 0; from the end when negative.
         start: i32,
-        /// Octets; `None` for `all`; octets before `start` when negative.
+        /// Number of bytes; `None` for `all`; bytes before `start` when negative.
         length: Option<i32>,
     },
     /// `split(text, delimiters, field)`.
     Split {
-        /// The text.
+        /// Text to split.
         of: Box<Text>,
-        /// Each octet of this delimits; nothing is split when it is empty.
+        /// Bytes each of which delimits; the text is not split when this is empty.
         delimiters: Box<Text>,
-        /// Which field, from 1.
+        /// Number of the field, from 1.
         field: i32,
     },
-    /// A function of one text.
+    /// Function of one text.
     Convert(Conversion, Box<Text>),
     /// `hexstring(text, separator)`.
     Hex {
-        /// The text.
+        /// Text to print.
         of: Box<Text>,
-        /// What stands between the octets.
+        /// Separator between the bytes.
         separator: Box<Text>,
     },
-    /// `ifelse(condition, a, b)`: only the text that is taken is looked at. With `strict`, `sifelse`:
-    /// both are.
+    /// `ifelse(condition, a, b)`: only the chosen text is evaluated. With `strict`, `sifelse`: both
+    /// are.
     Choice {
-        /// Which.
+        /// Condition that chooses.
         condition: Box<Condition>,
-        /// The text when it is true.
+        /// Text when the condition is true.
         then: Box<Text>,
-        /// The text when it is false.
+        /// Text when the condition is false.
         otherwise: Box<Text>,
-        /// `sifelse`.
+        /// True for `sifelse`.
         strict: bool,
     },
 }
 
-/// A function of one text. Those to text keep an empty text and are an error when the length is
-/// wrong.
+/// Function of one text. The conversions to text keep an empty text and are an error when the
+/// length is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Conversion {
-    /// `lcase`, of ASCII letters.
+    /// `lcase`, for ASCII letters.
     Lower,
-    /// `ucase`, of ASCII letters.
+    /// `ucase`, for ASCII letters.
     Upper,
-    /// `addrtotext`, of 4 or 16 octets.
+    /// `addrtotext`, for 4 or 16 bytes.
     Address,
     /// `int8totext`.
     I8,
@@ -108,42 +108,42 @@ pub enum Conversion {
     U32,
 }
 
-/// Something that a message may have.
+/// Term whose value a message may have.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Term {
     /// `option[1].option[2]`, and in DHCPv4 `relay4[2]`, which is `option[82].option[2]`.
     Option(Path),
     /// `relay6[n].option[2]`: an option of one relay agent.
     RelayOption {
-        /// 0 is the agent next to the server, -1 the one next to the client.
+        /// Relay agent: 0 is the agent next to the server, -1 the one next to the client.
         level: i8,
-        /// The option in it.
+        /// Path to the option in the relay agent's message.
         path: Path,
     },
     /// `vendor[e]`, `vendor[e].option[2]`: vendor options (125 of DHCPv4, 17 of DHCPv6).
     Vendor {
-        /// The enterprise number; `None` is any.
+        /// Enterprise number; `None` is any.
         enterprise: Option<u32>,
-        /// The option in them, `None` when they are only asked whether they exist.
+        /// Path to the option in the vendor options; `None` to test that they exist.
         path: Option<Path>,
     },
-    /// `vendor.enterprise`: four octets.
+    /// `vendor.enterprise`: four bytes.
     VendorEnterprise,
-    /// `vendor-class[e]`, whether it exists (124 of DHCPv4, 16 of DHCPv6).
+    /// `vendor-class[e]`, to test that it exists (124 of DHCPv4, 16 of DHCPv6).
     VendorClass {
-        /// The enterprise number; `None` is any.
+        /// Enterprise number; `None` is any.
         enterprise: Option<u32>,
     },
-    /// `vendor-class.enterprise`: four octets.
+    /// `vendor-class.enterprise`: four bytes.
     VendorClassEnterprise,
     /// `vendor-class[e].data[n]`.
     VendorClassData {
-        /// The enterprise number; `None` is any.
+        /// Enterprise number; `None` is any.
         enterprise: Option<u32>,
-        /// Which piece, from 0.
+        /// Number of the piece of data, from 0.
         index: u8,
     },
-    /// `pkt.`: how the message came in.
+    /// `pkt.`: how the message was received.
     Packet(PacketField),
     /// `pkt4.`: a field of the message.
     Field4(Field4),
@@ -151,46 +151,46 @@ pub enum Term {
     Field6(Field6),
     /// `relay6[n].peeraddr`, `relay6[n].linkaddr`.
     RelayAddress {
-        /// 0 is the agent next to the server, -1 the one next to the client.
+        /// Relay agent: 0 is the agent next to the server, -1 the one next to the client.
         level: i8,
-        /// `peeraddr` rather than `linkaddr`.
+        /// True for `peeraddr`, false for `linkaddr`.
         peer: bool,
     },
 }
 
-/// The way to an option, from the outermost.
+/// Path to an option, from the outermost.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Path {
-    /// Codes.
+    /// Option codes.
     pub codes: Vec<u16>,
-    /// What is taken of the last option.
+    /// Part of the last option that the expression uses.
     pub form: Form,
 }
 
-/// How the value of an option is read.
+/// Form in which the value of an option is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
-    /// Its octets.
+    /// Bytes of the option.
     Octets,
-    /// Those of an option of characters: zeros at the end do not count, and one without anything
-    /// else counts as not sent, as in Kea.
+    /// Bytes of a character option: zeros at the end do not count, and an option of nothing but
+    /// zeros counts as not sent, as in Kea.
     Characters,
-    /// `.text` of an option that is not of characters, as Kea prints it.
+    /// `.text` of an option that does not hold characters, as Kea prints it.
     Printed(Print),
 }
 
-/// Text that Kea makes of an option.
+/// Text that Kea prints for an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Print {
-    /// `type=061, len=004: 01:02:03:04`, with the characters behind it when all can be printed: of
-    /// binary options, and here also of records, tuples, vendors' options and associations, which Kea
-    /// prints otherwise.
+    /// `type=061, len=004: 01:02:03:04`, followed by the characters when all are printable: for
+    /// binary options, and here also for records, tuples, vendors' options and associations, which
+    /// Kea prints otherwise.
     Octets,
     /// `type=051, len=004: 3600 (uint32)`: numbers, addresses, booleans or a name.
     Values {
         /// Type of the values.
         field: Field,
-        /// Whether there may be several.
+        /// True if the option may have several values.
         is_array: bool,
     },
     /// DHCPv4 option 81: flags and name.
@@ -199,20 +199,20 @@ pub enum Print {
     ClientFqdn6,
 }
 
-/// `pkt.`
+/// Field of `pkt.`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PacketField {
-    /// `iface`: name of the interface that it came through.
+    /// `iface`: name of the interface at which the message was received.
     Interface,
-    /// `src`: address that it came from, 4 or 16 octets.
+    /// `src`: source address, 4 or 16 bytes.
     Source,
-    /// `dst`: address that it was sent to.
+    /// `dst`: destination address.
     Destination,
-    /// `len`: octets of the datagram, in four octets.
+    /// `len`: length of the datagram in bytes, as a number of four bytes.
     Length,
 }
 
-/// `pkt4.`; numbers have four octets, whatever they have in the message.
+/// Field of `pkt4.`; numbers have four bytes, also when they have fewer in the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Field4 {
     /// `mac`.
@@ -235,7 +235,7 @@ pub enum Field4 {
     TransactionId,
 }
 
-/// `pkt6.`, four octets each.
+/// Field of `pkt6.`, four bytes each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Field6 {
     /// `msgtype`.

@@ -1,29 +1,29 @@
-//! Text to words, as Kea's lexer cuts it: the longest word that can begin at a place, and a name in
-//! front of `]` is the name of an option whatever else it might mean.
+//! Lexer of expressions. Like Kea's it takes the longest token that can begin at a position; a name
+//! in front of `]` is the name of an option, whatever else it might mean.
 
 use super::ExpressionError;
 
-/// A word.
+/// Token of an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token {
     /// `'text'`.
     String(Vec<u8>),
-    /// `0x0102`; of an odd number of digits the first octet has one.
+    /// `0x0102`; with an odd number of digits the first byte has one.
     Hex(Vec<u8>),
-    /// Digits, perhaps behind a minus.
+    /// Digits, possibly after a minus.
     Integer(i64),
-    /// An address of 4 or 16 octets.
+    /// Address of 4 or 16 bytes.
     Address(Vec<u8>),
-    /// A name in front of `]`.
+    /// Name in front of `]`.
     OptionName(String),
-    /// A word of the language or a sign.
+    /// Word or sign of the language.
     Word(&'static str),
-    /// The end of the text.
+    /// End of the text.
     End,
 }
 
 impl Token {
-    /// The word as messages quote it.
+    /// Returns the token as messages quote it.
     pub(super) fn name(&self) -> String {
         match self {
             Self::String(text) => format!("'{}'", String::from_utf8_lossy(text)),
@@ -37,7 +37,7 @@ impl Token {
     }
 }
 
-/// Words and signs, the longer ones in front of those that they begin with.
+/// Words and signs, the longer ones before those that they begin with.
 const WORDS: &[&str] = &[
     "==",
     "option",
@@ -101,7 +101,7 @@ const WORDS: &[&str] = &[
     "+",
 ];
 
-/// Cuts a text into words, each with its offset; the last one is [`Token::End`].
+/// Cuts a text into tokens, each with its offset; the last one is [`Token::End`].
 pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token)>, ExpressionError> {
     let octets = text.as_bytes();
     let mut tokens = Vec::new();
@@ -123,7 +123,7 @@ fn error(offset: usize, message: impl Into<String>) -> ExpressionError {
     ExpressionError { offset, message: message.into() }
 }
 
-/// The word that begins at `at`, and its length.
+/// Returns the token that begins at `at`, and its length.
 fn token(text: &str, at: usize) -> Result<(Token, usize), ExpressionError> {
     let rest = &text[at..];
     if let Some(inner) = rest.strip_prefix('\'') {
@@ -167,7 +167,8 @@ fn is_hex(spelled: &str) -> bool {
     spelled.starts_with("0x") || spelled.starts_with("0X")
 }
 
-/// Length of a name together with the blanks and the `]` behind it; 0 when there is none.
+/// Returns the length of a name together with the blanks and the `]` after it; 0 when there is
+/// none.
 fn option_name(rest: &str) -> usize {
     let octets = rest.as_bytes();
     if !octets.first().is_some_and(u8::is_ascii_alphabetic) {
@@ -181,7 +182,7 @@ fn option_name(rest: &str) -> usize {
     if ends_well && octets.get(end) == Some(&b']') { end + 1 } else { 0 }
 }
 
-/// Length of an integer or of hexadecimal digits with their `0x`.
+/// Returns the length of an integer or of hexadecimal digits with their `0x`.
 fn number_length(rest: &str) -> usize {
     if is_hex(rest) {
         let digits = rest.bytes().skip(2).take_while(u8::is_ascii_hexdigit).count();
@@ -196,8 +197,8 @@ fn number_length(rest: &str) -> usize {
     }
 }
 
-/// Length of what looks like an address: four numbers with points between them, or two colons among
-/// hexadecimal digits with what such an address may go on with.
+/// Returns the length of text that looks like an address: four numbers with points between them, or
+/// two colons among hexadecimal digits with the characters that such an address may continue with.
 fn address_length(rest: &str) -> usize {
     let octets = rest.as_bytes();
     let digits = |from: usize, is: fn(&u8) -> bool| {

@@ -1,6 +1,7 @@
-//! Words to trees: operators by their precedence, types checked on the way.
+//! Parser of expressions: turns tokens into trees, with operators by their precedence and types
+//! checked.
 //!
-//! `terms` reads what messages have; functions of texts are in `functions`.
+//! `terms` parses the values of messages; functions of texts are in `functions`.
 
 mod functions;
 mod terms;
@@ -11,7 +12,7 @@ use super::{Condition, DEPTH_MAX, ExpressionError, Text, Vocabulary};
 /// Reads an expression that is true or false.
 ///
 /// # Errors
-/// The first thing that is wrong with it.
+/// Returns the first error.
 pub fn parse_condition(
     text: &str,
     vocabulary: &mut dyn Vocabulary,
@@ -25,25 +26,25 @@ pub fn parse_condition(
 /// Reads an expression that is a string.
 ///
 /// # Errors
-/// The first thing that is wrong with it.
+/// Returns the first error.
 pub fn parse_text(text: &str, vocabulary: &mut dyn Vocabulary) -> Result<Text, ExpressionError> {
     Parser::whole(text, vocabulary, Parser::text)
 }
 
-/// Something read, of which only what follows shows what it has to be.
+/// Parsed expression, whose required type only the following tokens determine.
 enum Node {
     Condition(Condition),
     Text(Text),
 }
 
-/// How tightly operators bind.
+/// Precedence of operators.
 type Level = u8;
 
 const LOWEST: Level = 0;
 const NOT_OPERAND: Level = 5;
 const TEXT_OPERAND: Level = 6;
 
-/// The operators between two operands.
+/// Operators between two operands.
 const OPERATORS: [(&str, Level); 6] =
     [("sor", 0), ("or", 1), ("sand", 2), ("and", 3), ("==", 5), ("+", 6)];
 
@@ -73,7 +74,7 @@ fn text(at: usize, node: Node) -> Result<Text, ExpressionError> {
 }
 
 impl<'p> Parser<'p> {
-    /// Reads all of `source` with `read`.
+    /// Parses all of `source` with `read`.
     fn whole<T>(
         source: &str,
         vocabulary: &'p mut dyn Vocabulary,
@@ -100,7 +101,7 @@ impl<'p> Parser<'p> {
         token
     }
 
-    /// Whether the next word is `word`; then it is taken.
+    /// Takes the next token if it is `word`. Returns true if it was.
     fn takes(&mut self, word: &str) -> bool {
         let found = matches!(self.peek(), (_, Token::Word(next)) if *next == word);
         self.next += usize::from(found);
@@ -116,7 +117,8 @@ impl<'p> Parser<'p> {
         error(*at, format!("`{word}` is expected, not {}", token.name()))
     }
 
-    /// An expression of operators that bind as tightly as `least` or tighter, and where it begins.
+    /// Parses an expression of operators with a precedence of at least `least`; also returns where
+    /// it begins.
     fn expression(&mut self, least: Level) -> Result<(usize, Node), ExpressionError> {
         let at = self.peek().0;
         if self.depth == DEPTH_MAX {
@@ -148,7 +150,7 @@ impl<'p> Parser<'p> {
         Ok((at, left))
     }
 
-    /// What stands between operators.
+    /// Parses an operand.
     fn operand(&mut self) -> Result<Node, ExpressionError> {
         let (at, token) = self.take();
         let word = match token {
@@ -184,7 +186,7 @@ impl<'p> Parser<'p> {
         }
     }
 
-    /// A string expression.
+    /// Parses a string expression.
     fn text(&mut self) -> Result<Text, ExpressionError> {
         let (at, node) = self.expression(TEXT_OPERAND)?;
         text(at, node)
@@ -214,7 +216,7 @@ impl<'p> Parser<'p> {
         Ok(Condition::Matches(pattern, Box::new(text)))
     }
 
-    /// `'text'`, and where it is.
+    /// Parses `'text'`; also returns its position.
     fn string(&mut self) -> Result<(usize, Vec<u8>), ExpressionError> {
         match self.take() {
             (at, Token::String(octets)) => Ok((at, octets)),
@@ -224,7 +226,7 @@ impl<'p> Parser<'p> {
         }
     }
 
-    /// An integer from `low` to `high`.
+    /// Parses an integer from `low` to `high`.
     fn integer(&mut self, low: i64, high: i64) -> Result<i64, ExpressionError> {
         match self.take() {
             (_, Token::Integer(value)) if (low..=high).contains(&value) => Ok(value),
@@ -236,7 +238,7 @@ impl<'p> Parser<'p> {
     }
 }
 
-/// Two conditions with an operator between them; a chain of one operator stays flat.
+/// Joins two conditions with an operator; a chain of one operator stays flat.
 fn chain(operator: &str, left: Condition, right: Condition) -> Condition {
     let strict = matches!(operator, "sand" | "sor");
     if matches!(operator, "and" | "sand") {
@@ -256,7 +258,7 @@ fn chain(operator: &str, left: Condition, right: Condition) -> Condition {
     }
 }
 
-/// Two texts, one behind the other.
+/// Concatenates two texts.
 fn concat(left: Text, right: Text) -> Text {
     let mut parts = match left {
         Text::Concat(parts) => parts,

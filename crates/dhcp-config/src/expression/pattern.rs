@@ -9,19 +9,20 @@ use regex_automata::nfa::thompson;
 use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input};
 
-/// The largest automaton of one expression.
+/// Maximum size of the automaton of one expression.
 const AUTOMATON_MAX_BYTES: usize = 1 << 20;
-/// The most memory that making one may take.
+/// Maximum memory for building an automaton.
 const BUILD_MAX_BYTES: usize = 8 << 20;
 
-/// A regular expression that matches a whole text or not, compiled to an automaton that looks at
-/// each octet once, allocates nothing and is shared by all shards.
+/// Regular expression that matches a whole text or not, compiled to an automaton that looks at each
+/// byte once, allocates nothing and is shared by all shards.
 ///
-/// Kea takes ECMAScript's expressions over octets. What is the same: classes, `\d \w \s`, groups,
-/// greedy and lazy repetitions, alternatives, anchors, `\b`, POSIX classes, and that `.` is neither
-/// line feed nor carriage return. What differs: look-ahead and references to groups are refused; so
-/// is what would need an automaton above a mebibyte, mostly large counted repetitions; `&&`, `--`
-/// and `~~` inside of a class are operators; `(?i)` and its kin are known here and not there.
+/// Kea takes ECMAScript's expressions over bytes. Equal: classes, `\d \w \s`, groups, greedy and
+/// lazy repetitions, alternatives, anchors, `\b`, POSIX classes, and that `.` is neither line feed
+/// nor carriage return. Different: look-ahead and references to groups are refused; so are
+/// expressions that would need an automaton above a mebibyte, mostly large counted repetitions;
+/// `&&`, `--` and `~~` inside of a class are operators; `(?i)` and similar flags are known here and
+/// not in Kea.
 #[derive(Clone)]
 pub struct Pattern {
     source: String,
@@ -32,10 +33,10 @@ impl Pattern {
     /// Compiles an expression.
     ///
     /// # Errors
-    /// What is wrong with it, as a phrase for the operator.
+    /// Returns the fault, as a phrase for the operator.
     pub fn new(source: &str) -> Result<Self, String> {
         let octets = syntax::Config::new().unicode(false).utf8(false).crlf(true);
-        // Alone first, so that brackets cannot close the group that is put around it.
+        // Parsed alone first, so that brackets cannot close the group that is put around it.
         syntax::parse_with(source, &octets).map_err(|error| reason(&error))?;
         let automaton = dense::Builder::new()
             .syntax(octets)
@@ -51,27 +52,27 @@ impl Pattern {
         Ok(Self { source: source.to_owned(), automaton: Arc::new(automaton) })
     }
 
-    /// Bytes of its automaton.
+    /// Returns the bytes of memory of the automaton.
     pub(crate) fn bytes(&self) -> usize {
         self.automaton.memory_usage()
     }
 
-    /// The expression as it was written.
+    /// Returns the expression as written.
     #[must_use]
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// Whether it matches all of `text`.
+    /// Returns true if the expression matches all of `text`.
     #[must_use]
     pub fn matches(&self, text: &[u8]) -> bool {
         let input = Input::new(text).anchored(Anchored::Yes).earliest(true);
-        // The automaton gives up on nothing: it was built without octets to quit at.
+        // The automaton always reaches a result: it was built without bytes to quit at.
         self.automaton.try_search_fwd(&input).is_ok_and(|found| found.is_some())
     }
 }
 
-/// The last line of what the library says: those before it draw the expression.
+/// Returns the last line of the library's message: the lines before it draw the expression.
 fn reason(error: &impl fmt::Display) -> String {
     let text = error.to_string();
     let last = text.lines().last().unwrap_or_default();

@@ -1,7 +1,7 @@
-//! Text to tokens: comments, includes, numbers, words and strings.
+//! Lexer of Kea's JSON dialect: comments, includes, numbers, words and strings.
 //!
-//! What can be read in spite of an error (a wrong letter case, a bad escape) is reported and read;
-//! what cannot (a string without an end) is reported and stops the parse.
+//! An error that permits reading on (a wrong letter case, a bad escape) is reported, and the token
+//! is read; any other (a string without an end) is reported and stops the parse.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use super::octet_of;
 use crate::IncludeResolver;
 use crate::source::{At, Findings, MAX_TEXT_BYTES, Sources};
 
-/// How deep includes may nest; Kea's limit.
+/// Maximum depth of nested includes; Kea's limit.
 const MAX_INCLUDE_DEPTH: usize = 10;
-/// How many includes one parse may follow, so that ten files that include each other's copies ten
+/// Maximum number of includes in one parse, so that ten files that include each other's copies ten
 /// times over cannot grow without bound.
 const MAX_INCLUDES: usize = 1000;
 
-/// A token of the grammar.
+/// Token of the grammar.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token {
     LeftBrace,
@@ -30,14 +30,14 @@ pub(super) enum Token {
     Integer(i64),
     Float(f64),
     Text(Box<[u8]>),
-    /// A literal that was reported and has no value.
+    /// Literal that was reported and has no value.
     Unusable,
-    /// The end of the main text.
+    /// End of the main text.
     End,
 }
 
 impl Token {
-    /// The token as error messages name it.
+    /// Returns the token as error messages name it.
     pub(super) fn describe(&self) -> String {
         match self {
             Self::LeftBrace => "`{`".to_owned(),
@@ -57,18 +57,18 @@ impl Token {
     }
 }
 
-/// The parse cannot go on; the reason has been recorded.
+/// Error that stops the parse; the reason has been recorded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stop;
 
-/// A text that is being read.
+/// Text that is being read.
 struct Frame {
     source: usize,
     text: Arc<str>,
     offset: usize,
 }
 
-/// The tokens of a text and of what it includes.
+/// Lexer of a text and of the texts that it includes.
 pub(super) struct Lexer<'p> {
     stack: Vec<Frame>,
     resolver: &'p mut dyn IncludeResolver,
@@ -104,7 +104,7 @@ impl<'p> Lexer<'p> {
         At::new(frame.source, frame.offset)
     }
 
-    /// What is left of the current text.
+    /// Returns the rest of the current text.
     fn rest(&self) -> &str {
         let frame = self.frame();
         &frame.text[frame.offset..]
@@ -119,7 +119,7 @@ impl<'p> Lexer<'p> {
         self.stack.last_mut().expect("the main text is never popped").offset += octets;
     }
 
-    /// The next token and where it begins.
+    /// Returns the next token and its position.
     pub(super) fn next(&mut self) -> Result<(At, Token), Stop> {
         self.skip_blanks()?;
         let at = self.at();
@@ -159,7 +159,7 @@ impl<'p> Lexer<'p> {
         Stop
     }
 
-    /// Passes over white space, comments and ends of included texts; follows includes.
+    /// Skips white space, comments and ends of included texts; follows includes.
     fn skip_blanks(&mut self) -> Result<(), Stop> {
         loop {
             let frame = self.frame();
@@ -188,7 +188,7 @@ impl<'p> Lexer<'p> {
         }
     }
 
-    /// Reads `<?include "path"?>` and goes on with the text of `path`.
+    /// Reads `<?include "path"?>` and continues with the text of `path`.
     fn include(&mut self) -> Result<(), Stop> {
         let at = self.at();
         let Some((length, path)) = include_directive(self.rest()) else {
@@ -241,7 +241,7 @@ impl<'p> Lexer<'p> {
         }
     }
 
-    /// Takes everything that could belong to a number or word.
+    /// Takes all characters that could belong to a number or word.
     fn take_run(&mut self) -> String {
         let run = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'+' | b'-');
         let rest = self.rest();
@@ -311,7 +311,7 @@ impl<'p> Lexer<'p> {
     }
 }
 
-/// The length of the include directive at the start of `rest`, and its path.
+/// Returns the length of the include directive at the start of `rest`, and its path.
 fn include_directive(rest: &str) -> Option<(usize, &str)> {
     let body = rest.strip_prefix("<?")?.trim_start_matches([' ', '\t']);
     let body = body.strip_prefix("include")?.trim_start_matches([' ', '\t']);
@@ -324,7 +324,7 @@ fn include_directive(rest: &str) -> Option<(usize, &str)> {
     Some((rest.len() - after.len(), path))
 }
 
-/// Digits with a point or an exponent, at least one digit before the exponent.
+/// Returns true for digits with a point or an exponent, at least one digit before the exponent.
 fn is_float(unsigned: &str) -> bool {
     let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, Some(exponent)),
@@ -339,12 +339,12 @@ fn is_float(unsigned: &str) -> bool {
     digits(whole) && digits(fraction) && whole.len() + fraction.len() > 0 && exponent_good
 }
 
-/// Whether an octet of a string stands for itself, whatever is around it.
+/// Returns true if a byte of a string has no special meaning, whatever is around it.
 const fn is_plain(octet: u8) -> bool {
     matches!(octet, 0x20..=0x7f) && octet != b'"' && octet != b'\\'
 }
 
-/// Reads a string; the lexer stands at its opening quote.
+/// Reads a string; the lexer is at its opening quote.
 fn text(lexer: &mut Lexer<'_>) -> Result<Box<[u8]>, Stop> {
     let open = lexer.at();
     let Lexer { stack, findings, .. } = lexer;
@@ -386,7 +386,7 @@ fn text(lexer: &mut Lexer<'_>) -> Result<Box<[u8]>, Stop> {
     Ok(octets.into())
 }
 
-/// Decodes the escape at the start of `bytes`; returns how many octets it takes up.
+/// Decodes the escape at the start of `bytes`; returns the number of bytes that it takes up.
 fn escape(bytes: &[u8], at: At, octets: &mut Vec<u8>, findings: &mut Findings) -> usize {
     let plain = match bytes.get(1) {
         Some(&same @ (b'"' | b'\\' | b'/')) => same,
@@ -413,7 +413,7 @@ fn escape(bytes: &[u8], at: At, octets: &mut Vec<u8>, findings: &mut Findings) -
             }
             return 6;
         }
-        // Not a whole character perhaps: `text` goes on with it.
+        // Possibly not a whole character: `text` continues with it.
         _ => {
             findings.error_help(at, "unknown escape", "a backslash itself is written `\\\\`");
             return 1;

@@ -1,8 +1,8 @@
-//! Kea's dialect of JSON: comments, includes, forgiving commas; values that remember their place.
+//! Kea's dialect of JSON: comments, includes, forgiving commas; values with their positions.
 //!
-//! RFC 8259 plus what Kea's lexer adds. Strings are octets: `\u00e9` stands for the one octet e9,
-//! as in Kea, so that option data keeps every octet the operator wrote. U+EF80 to U+EFFF, by which
-//! documents show such octets, stand for one octet, too.
+//! RFC 8259 plus the extensions of Kea's lexer. Strings are bytes: `\u00e9` means the single byte
+//! e9, as in Kea, so that option data keeps every byte the operator wrote. U+EF80 to U+EFFF, by
+//! which documents show such bytes, mean one byte, too.
 
 mod lexer;
 mod parser;
@@ -15,17 +15,17 @@ use std::sync::Arc;
 
 use crate::source::At;
 
-/// A value and where it began.
+/// Value and its position.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Value {
     pub(crate) at: At,
     pub(crate) kind: Kind,
 }
 
-/// What a value is.
+/// Kind and content of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Kind {
-    /// Reported by the lexer already; later checks pass over it in silence.
+    /// Value that the lexer has reported already; later checks ignore it.
     Unusable,
     Null,
     Bool(bool),
@@ -36,7 +36,7 @@ pub(crate) enum Kind {
     Map(Box<[Entry]>),
 }
 
-/// One key of a map. Equal keys of a file share their text.
+/// Key of a map with its value. Equal keys of a file share their text.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entry {
     pub(crate) key: Arc<str>,
@@ -45,7 +45,7 @@ pub(crate) struct Entry {
 }
 
 impl Kind {
-    /// The kind in words, with its article.
+    /// Returns the kind in words, with its article.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Unusable => "an unusable value",

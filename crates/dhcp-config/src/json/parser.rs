@@ -1,4 +1,4 @@
-//! Tokens to values.
+//! Parser of Kea's JSON dialect: turns tokens into values.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -9,13 +9,13 @@ use super::{Entry, Kind, Value};
 use crate::IncludeResolver;
 use crate::source::{At, Findings, Sources};
 
-/// How deep lists and maps may nest. A Kea configuration needs nine levels.
+/// Maximum depth of nested lists and maps. A Kea configuration needs nine levels.
 const MAX_DEPTH: usize = 100;
 
-/// As many keys of a map are compared each with each.
+/// Number of keys up to which those of a map are compared each with each.
 const FEW: usize = 16;
 
-/// Reads the one value of a text; `None` when a problem stopped the parse.
+/// Reads the single value of a text; returns `None` when a problem stopped the parse.
 pub(crate) fn parse(
     name: &str,
     text: &str,
@@ -31,7 +31,7 @@ pub(crate) fn parse(
 struct Parser<'p> {
     lexer: Lexer<'p>,
     depth: usize,
-    /// The keys met so far.
+    /// Keys met so far.
     keys: BTreeSet<Arc<str>>,
 }
 
@@ -108,7 +108,7 @@ impl Parser<'_> {
             match token {
                 Token::Text(octets) => entries.push(self.entry(at, &octets)?),
                 Token::End => return Err(self.unclosed(at, "map", open)),
-                // The lexer has explained it.
+                // The lexer has reported it.
                 Token::Unusable => return Err(Stop),
                 other => {
                     let message = format!("expected a key or `}}`, found {}", other.describe());
@@ -134,7 +134,7 @@ impl Parser<'_> {
         Ok(Entry { key, at, value: self.value(value_at, token)? })
     }
 
-    /// The text of a key, one for all that are equal.
+    /// Returns the text of a key, shared by all equal keys.
     fn key(&mut self, octets: &[u8]) -> Arc<str> {
         let text = match core::str::from_utf8(octets) {
             Ok(text) => Cow::Borrowed(text),
@@ -148,7 +148,7 @@ impl Parser<'_> {
         key
     }
 
-    /// The first token inside a list or map; Kea takes no comma there.
+    /// Returns the first token inside a list or map; Kea takes no comma there.
     fn first(&mut self, what: &str) -> Result<(At, Token), Stop> {
         let (mut at, mut token) = self.lexer.next()?;
         while token == Token::Comma {
@@ -159,8 +159,8 @@ impl Parser<'_> {
         Ok((at, token))
     }
 
-    /// Passes over the comma after an element; returns the token that follows: the next element's
-    /// first, or the closing one.
+    /// Skips the comma after an element; returns the token that follows: the next element's first,
+    /// or the closing one.
     fn separator(&mut self, close: &Token, open: At) -> Result<(At, Token), Stop> {
         let what = if *close == Token::RightBrace { "map" } else { "list" };
         let (comma_at, token) = self.lexer.next()?;

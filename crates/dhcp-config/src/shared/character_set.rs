@@ -1,4 +1,4 @@
-//! `hostname-char-set`: what is replaced in the names that clients give.
+//! `hostname-char-set`: the characters to replace in names that clients send.
 
 use core::fmt;
 use core::ops::Range;
@@ -11,20 +11,20 @@ use regex_automata::{Anchored, Input, MatchKind};
 
 use super::extended::{self, OctetSet, Translation};
 
-/// The largest automaton of one expression.
+/// Maximum size of the automaton of one expression.
 const AUTOMATON_MAX_BYTES: usize = 1 << 20;
-/// The most memory that making one may take.
+/// Maximum memory for building an automaton.
 const BUILD_MAX_BYTES: usize = 8 << 20;
 
 /// Kea's default: everything but letters, digits, dots and hyphens.
 const DEFAULT: &str = "[^A-Za-z0-9.-]";
 
 /// Extended regular expression whose matches are replaced in names. An expression that matches one
-/// octet at a time, as nearly all do, is a table; any other is an automaton. Neither backtracks: a
-/// search looks at each octet once for each start of a match, whatever the expression.
+/// byte at a time, as nearly all do, is a table; any other is an automaton. Neither backtracks: a
+/// search looks at each byte once for each start of a match, whatever the expression.
 ///
-/// Of several matches that begin at one octet the longest counts, as POSIX says; Kea's library may
-/// take a shorter one where alternatives and repetitions meet (`a*(ab)?`).
+/// Of several matches that begin at one byte the longest counts, as POSIX requires; Kea's library
+/// may take a shorter one where alternatives and repetitions meet (`a*(ab)?`).
 #[derive(Clone)]
 pub struct CharacterSet {
     source: Box<str>,
@@ -33,17 +33,17 @@ pub struct CharacterSet {
 
 #[derive(Clone)]
 enum Matcher {
-    /// The expression is empty.
+    /// No match: the expression is empty.
     Nothing,
     Octet(OctetSet),
     Automaton(Arc<dense::DFA<Vec<u32>>>),
 }
 
 impl CharacterSet {
-    /// Compiles an expression. An empty one stands for names that stay as they are.
+    /// Compiles an expression. With an empty one names stay as they are.
     ///
     /// # Errors
-    /// What is wrong with it, as a phrase for the operator.
+    /// Returns the fault, as a phrase for the operator.
     pub fn new(source: &str) -> Result<Self, String> {
         let matcher = if source.is_empty() {
             Matcher::Nothing
@@ -56,7 +56,7 @@ impl CharacterSet {
         Ok(Self { source: source.into(), matcher })
     }
 
-    /// Bytes of its automaton, if it needs one.
+    /// Returns the bytes of memory of the automaton, if the expression needs one.
     pub(crate) fn bytes(&self) -> usize {
         match &self.matcher {
             Matcher::Nothing | Matcher::Octet(_) => 0,
@@ -64,13 +64,13 @@ impl CharacterSet {
         }
     }
 
-    /// The expression as it was written.
+    /// Returns the expression as written.
     #[must_use]
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// Whether the expression is empty, so that names stay as they are.
+    /// Returns true if the expression is empty, so that names stay as they are.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         matches!(self.matcher, Matcher::Nothing)
@@ -88,7 +88,7 @@ impl CharacterSet {
             }
             Matcher::Automaton(automaton) => (from..=text.len()).find_map(|at| {
                 let input = Input::new(text).span(at..text.len()).anchored(Anchored::Yes);
-                // The automaton gives up on nothing: it was built without octets to quit at.
+                // The automaton always reaches a result: it was built without bytes to quit at.
                 let end = automaton.try_search_fwd(&input).ok()??.offset();
                 Some(at..end)
             }),
@@ -112,7 +112,7 @@ fn compile(pattern: &str) -> Result<dense::DFA<Vec<u32>>, String> {
 }
 
 impl Default for CharacterSet {
-    /// The set that Kea has unless told otherwise.
+    /// Returns Kea's default set.
     fn default() -> Self {
         Self::new(DEFAULT).expect("the default is an expression")
     }

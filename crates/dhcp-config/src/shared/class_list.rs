@@ -13,24 +13,25 @@ use crate::fields::{Fields, text_of};
 use crate::json::Value;
 use crate::source::{At, Findings, Placed};
 
-/// Classes that the server assigns itself: no test may be given for them.
+/// Classes that the server assigns itself: they must not have a test.
 const BUILT_IN: [&str; 4] = ["ALL", "KNOWN", "UNKNOWN", "BOOTP"];
-/// Classes that decide what becomes of a message: they cannot wait until after allocation.
+/// Classes that decide whether a message is dropped or refused: they cannot wait until after
+/// allocation.
 const SPECIAL: [&str; 2] = ["DROP", "REJECT"];
-/// Beginnings of names that need not be configured to be asked after: vendors' classes, those of
-/// high availability, those that hooks give.
+/// Prefixes of names that tests may use without a configured class: vendor classes, classes of high
+/// availability, classes that hooks assign.
 const PREFIXES: [&str; 4] = ["VENDOR_CLASS_", "HA_", "AFTER_", "EXTERNAL_"];
 
-/// A family whose classes can be read.
+/// Family whose classes can be read.
 pub(crate) trait Classified: Family {
-    /// What only its classes set.
+    /// Settings that only this family's classes have.
     type ClassTerms;
-    /// DHCPv6 rather than DHCPv4.
+    /// True for DHCPv6, false for DHCPv4.
     const IS_V6: bool;
 
-    /// Reads what only its classes set.
+    /// Reads the settings that only this family's classes have.
     fn read_class_terms(fields: &mut Fields<'_>, findings: &mut Findings) -> Self::ClassTerms;
-    /// Whether these shape leases, which comes to nothing once there is one.
+    /// Returns true if these settings affect leases, which has no effect once a lease exists.
     fn shapes_leases(terms: &Self::ClassTerms) -> bool;
 }
 
@@ -103,7 +104,7 @@ fn class<F: Classified>(
     })
 }
 
-/// What a class tests and where it says so; no value when it cannot be used.
+/// Reads the test of a class and its position; returns `None` when it cannot be used.
 fn test<F: Classified>(
     fields: &mut Fields<'_>,
     names: &BTreeMap<String, At>,
@@ -118,7 +119,7 @@ fn test<F: Classified>(
     let is_template = template.is_some();
     let text = template.or(plain)?;
     let source = text.value.to_owned();
-    // A template may ask after any class, such as one that another template spawns.
+    // A template may name any class, such as one that another template spawns.
     let names = (!is_template).then_some(names);
     let mut known = Known::<F> { names, findings, family: core::marker::PhantomData };
     let parsed = if is_template {
@@ -131,23 +132,23 @@ fn test<F: Classified>(
     Some(Placed { value, at: text.at })
 }
 
-/// Reads an expression whose value is a string, and which may ask after any class.
+/// Reads an expression whose value is a string, and which may name any class.
 pub(crate) fn text<F: Classified>(text: Placed<&str>, findings: &mut Findings) -> Option<Text> {
     let mut known = Known::<F> { names: None, findings, family: core::marker::PhantomData };
     let parsed = parse_text(text.value, &mut known);
     parsed.map_err(|error| refuse(text.at, error, findings)).ok()
 }
 
-/// Reports an expression at its place inside of the string that begins at `at`.
+/// Reports an expression error at its position inside the string that begins at `at`.
 fn refuse(at: At, error: ExpressionError, findings: &mut Findings) {
     findings.error_inside(at, error.offset, error.message);
 }
 
-/// What the expressions of a configuration may refer to.
+/// Names that the expressions of a configuration may use.
 struct Known<'n, F> {
-    /// The classes so far; any class when `None`.
+    /// Classes so far; any class when `None`.
     names: Option<&'n BTreeMap<String, At>>,
-    /// The options that the file defines, and its regular expressions.
+    /// Options that the file defines, and its regular expressions.
     findings: &'n mut Findings,
     family: core::marker::PhantomData<F>,
 }
@@ -202,7 +203,7 @@ impl<F: Classified> Vocabulary for Known<'_, F> {
     }
 }
 
-/// A lifetime of a class with its bounds: what is left out is as what is there.
+/// Reads a lifetime of a class with its bounds: a missing bound or value equals the given one.
 pub(crate) fn lifetime(
     fields: &mut Fields<'_>,
     keys: BoundedKeys,
@@ -251,7 +252,7 @@ pub(crate) fn guards(fields: &mut Fields<'_>, findings: &mut Findings) -> ClassG
     ClassGuards { required: names(required), additional: names(additional) }
 }
 
-/// A list of class names.
+/// Reads a list of class names.
 fn list(
     fields: &mut Fields<'_>,
     key: &'static str,
@@ -271,7 +272,7 @@ fn list(
     Some(Placed { value: names, at })
 }
 
-/// What stands under a key, or else under the name that it had before.
+/// Returns the value of a key, or else of its older name.
 fn either<'v, T>(
     fields: &mut Fields<'v>,
     [key, old]: [&'static str; 2],

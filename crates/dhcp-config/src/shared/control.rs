@@ -1,10 +1,10 @@
-//! How the server is commanded: `control-sockets` and `hooks-libraries`.
+//! Control of the server: `control-sockets` and `hooks-libraries`.
 
 use core::net::IpAddr;
 
 use crate::expression::Text;
 
-/// One of `control-sockets`.
+/// Element of `control-sockets`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ControlSocket {
     /// `unix`: path of the socket.
@@ -13,7 +13,7 @@ pub enum ControlSocket {
     Http(HttpSocket),
 }
 
-/// An HTTP or HTTPS socket.
+/// HTTP or HTTPS socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpSocket {
     /// `socket-address`. Default 127.0.0.1.
@@ -22,23 +22,23 @@ pub struct HttpSocket {
     pub port: u16,
     /// TLS; `None` for plain HTTP.
     pub tls: Option<TlsFiles>,
-    /// `http-headers`: added to every answer.
+    /// `http-headers`: headers added to every answer.
     pub headers: Vec<(String, String)>,
-    /// `authentication`; `None` when everyone may command.
+    /// `authentication`; `None` when every client may send commands.
     pub authentication: Option<BasicAuthentication>,
 }
 
 /// Files of a TLS socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// `trust-anchor`: certificates of the authorities that clients' certificates come from, a file
-    /// or a folder.
+    /// `trust-anchor`: certificates of the authorities that sign clients' certificates, a file or a
+    /// folder.
     pub trust_anchor: String,
-    /// `cert-file`: the server's certificate.
+    /// `cert-file`: certificate of the server.
     pub certificate: String,
-    /// `key-file`: its private key.
+    /// `key-file`: private key of that certificate.
     pub key: String,
-    /// `cert-required`: clients must show a certificate. Default true.
+    /// `cert-required`: true if clients must show a certificate. Default true.
     pub is_client_certificate_required: bool,
 }
 
@@ -49,29 +49,29 @@ pub struct BasicAuthentication {
     pub realm: String,
     /// `directory` of the files of users and passwords.
     pub directory: Option<String>,
-    /// Who may command.
+    /// Users that may send commands.
     pub clients: Vec<AuthenticatedClient>,
 }
 
-/// One of the `clients` of an authentication.
+/// Element of `clients` of an authentication.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthenticatedClient {
     /// `user` or `user-file`.
     pub user: Secret,
-    /// `password` or `password-file`; empty when there is neither.
+    /// `password` or `password-file`; empty when neither is set.
     pub password: Secret,
 }
 
-/// A text that stands in the configuration or in a file of its own.
+/// Text in the configuration or in a file of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Secret {
-    /// The text.
+    /// Text in the configuration.
     Text(String),
-    /// The file that holds it.
+    /// File that contains the text.
     File(String),
 }
 
-/// The hook libraries that this server has built in, as `hooks-libraries` names them by file.
+/// Hook library that this server has built in, as `hooks-libraries` names it by file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Hook {
     /// `libdhcp_bootp.so`.
@@ -84,9 +84,9 @@ pub enum Hook {
     HostCommands,
     /// `libdhcp_lease_cmds.so`.
     LeaseCommands,
-    /// `libdhcp_mysql.so`: databases of this kind can be named.
+    /// `libdhcp_mysql.so`: permits databases of this kind.
     Mysql,
-    /// `libdhcp_pgsql.so`: likewise.
+    /// `libdhcp_pgsql.so`: permits databases of this kind.
     Pgsql,
     /// `libdhcp_stat_cmds.so`.
     StatCommands,
@@ -97,23 +97,24 @@ pub enum Hook {
 /// Parameters of the flex-id hook.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlexId {
-    /// `identifier-expression`, the value of which tells a host; `None` when it is not set.
+    /// `identifier-expression`, whose value identifies a host; `None` when it is not set.
     pub expression: Option<Text>,
-    /// `replace-client-id`: leases are bound to the value instead of the client's identifier.
+    /// `replace-client-id`: true if leases are bound to the value instead of the client's
+    /// identifier.
     pub replaces_client_id: bool,
-    /// `ignore-iaid` (DHCPv6): a client's only association counts as number 0.
+    /// `ignore-iaid` (DHCPv6): true if the only association of a client counts as number 0.
     pub ignores_iaid: bool,
-    /// `cid-as-rfc4361-duid` (DHCPv4): client identifiers of the value are like those that hold a
-    /// DUID.
+    /// `cid-as-rfc4361-duid` (DHCPv4): true if client identifiers made from the value are like
+    /// those that contain a DUID.
     pub is_like_a_duid: bool,
 }
 
-/// Something configured that this version does not do yet.
+/// Configured feature that this version does not support.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InactiveFeature {
-    /// The name that `--accept-inactive` takes.
+    /// Name that `--accept-inactive` takes.
     pub name: &'static str,
-    /// Whether the server must not start without it unless told so: its absence would break what
-    /// the operator relies on.
+    /// True if the server must not start without the feature unless `--accept-inactive` names it:
+    /// its absence would break something that the operator relies on.
     pub is_dangerous: bool,
 }

@@ -9,7 +9,7 @@ use crate::fields::{Fields, U32};
 use crate::json::{Entry, Value};
 use crate::source::Findings;
 
-/// Reads `lease-database`, and what `godwit` adds to it.
+/// Reads `lease-database`, and the settings that `godwit` adds to it.
 pub(crate) fn lease_database<F: Family>(
     entry: Option<&Entry>,
     godwit: &GodwitLeaseDatabase,
@@ -56,7 +56,7 @@ pub(crate) fn config_control<F: Family>(value: &Value, findings: &mut Findings) 
     fields.finish(findings);
 }
 
-/// Reads a database that others write to, too; `None` when there is anything wrong with it.
+/// Reads a database that other servers write to, too; returns `None` when it has an error.
 fn shared_database<F: Family>(
     value: &Value,
     what: &'static str,

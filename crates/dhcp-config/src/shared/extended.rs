@@ -1,19 +1,19 @@
-//! Extended regular expressions (POSIX 1003.1 §9.4) as Kea's library takes them, over octets:
-//! translated to the syntax of the library that makes automata of them. What Kea's library refuses is
-//! refused.
+//! Extended regular expressions (POSIX 1003.1 §9.4) as Kea's library takes them, over bytes:
+//! translated to the syntax of the library that makes automata of them. Expressions that Kea's
+//! library refuses are refused.
 //!
-//! `hostname-char-set` is one: see [`CharacterSet`](super::CharacterSet). Expressions of `match` are of
-//! another kind: see [`Pattern`](crate::expression::Pattern).
+//! `hostname-char-set` is one: see [`CharacterSet`](super::CharacterSet). Expressions of `match`
+//! are of another kind: see [`Pattern`](crate::expression::Pattern).
 
 use core::fmt::Write;
 
-/// The longest expression that Kea takes, in octets.
+/// Maximum length of an expression that Kea takes, in bytes.
 const LONGEST: usize = 4096;
 
-/// The highest count of `{...}`; more states than this are too many for Kea.
+/// Maximum count of `{...}`; more states than this are too many for Kea.
 const MOST: u32 = 99_999;
 
-/// Test whether an octet belongs to a class of characters.
+/// Test whether a byte belongs to a class of characters.
 type Membership = fn(&u8) -> bool;
 
 /// Names of classes of characters inside of brackets, as the C locale has them.
@@ -35,7 +35,7 @@ const CLASSES: [(&[u8], Membership); 15] = [
     (b"xdigit", u8::is_ascii_hexdigit),
 ];
 
-/// Octets that one place of a text may have, a bit for each.
+/// Bytes that one position of a text may have, a bit for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct OctetSet([u64; 4]);
 
@@ -44,7 +44,7 @@ impl OctetSet {
         self.0[usize::from(octet >> 6)] |= 1 << (octet & 63);
     }
 
-    /// Whether `octet` belongs to the set.
+    /// Returns true if `octet` belongs to the set.
     pub(super) const fn contains(&self, octet: u8) -> bool {
         self.0[(octet >> 6) as usize] & 1 << (octet & 63) != 0
     }
@@ -75,19 +75,19 @@ impl OctetSet {
     }
 }
 
-/// An expression in the syntax of the automaton library.
+/// Expression in the syntax of the automaton library.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Translation {
-    /// The expression matches one octet of a set and nothing else.
+    /// Expression that matches one byte of a set and nothing else.
     Octet(OctetSet),
-    /// Pattern for octets (no Unicode), anchors as `\A` and `\z`.
+    /// Pattern for bytes (no Unicode), anchors as `\A` and `\z`.
     Pattern(String),
 }
 
 /// Translates an expression.
 ///
 /// # Errors
-/// What is wrong with it, as a phrase for the operator.
+/// Returns the fault, as a phrase for the operator.
 pub(super) fn translate(expression: &[u8]) -> Result<Translation, String> {
     if expression.len() > LONGEST {
         return Err(format!("it has more than {LONGEST} octets"));
@@ -111,16 +111,16 @@ pub(super) fn translate(expression: &[u8]) -> Result<Translation, String> {
 #[derive(Debug, Default)]
 struct Translator {
     pattern: String,
-    /// Start in `pattern` of what can be repeated.
+    /// Start in `pattern` of the part that can be repeated.
     atom: Option<usize>,
     /// Starts in `pattern` of the groups that are open.
     groups: Vec<usize>,
-    /// The set of the expression's first octet while nothing else was read.
+    /// Set of the expression's first byte while nothing else was read.
     sole: Option<OctetSet>,
 }
 
 impl Translator {
-    /// Takes one octet of the expression, and from `rest` what belongs to it.
+    /// Takes one byte of the expression, and from `rest` the bytes that belong to it.
     fn take(&mut self, octet: u8, rest: &mut &[u8]) -> Result<(), String> {
         match octet {
             b'*' | b'+' | b'?' => self.repeat(octet, |pattern| pattern.push(char::from(octet))),
@@ -175,20 +175,21 @@ impl Translator {
         }
     }
 
-    /// Appends what cannot be repeated.
+    /// Appends a symbol that cannot be repeated.
     fn symbol(&mut self, text: &str) {
         self.pattern.push_str(text);
         (self.atom, self.sole) = (None, None);
     }
 
-    /// Appends an octet of `set`.
+    /// Appends a byte of `set`.
     fn octet_of(&mut self, set: OctetSet) {
         self.sole = self.pattern.is_empty().then_some(set);
         self.atom = Some(self.pattern.len());
         set.write(&mut self.pattern);
     }
 
-    /// Repeats what came last as `write` says. It stays what comes last: `a+?` is `(a+)?` here.
+    /// Repeats the last part, with the operator that `write` appends. The result is the last part
+    /// then: `a+?` is `(a+)?` here.
     fn repeat(&mut self, octet: u8, write: impl FnOnce(&mut String)) -> Result<(), String> {
         let Some(start) = self.atom else {
             return Err(format!("`{}` has nothing before it to repeat", char::from(octet)));
@@ -201,7 +202,7 @@ impl Translator {
     }
 }
 
-/// Takes the rest of `{count}`, `{least,}` or `{least,most}`. Returns all of it.
+/// Takes the rest of `{count}`, `{least,}` or `{least,most}`. Returns the whole of it.
 fn counts(rest: &mut &[u8]) -> Result<String, String> {
     let bad = || "a `{` is not followed by counts and `}` (`{2}`, `{1,}`, `{1,3}`)".to_owned();
     let end = rest.iter().position(|&octet| octet == b'}').ok_or_else(bad)?;
@@ -219,12 +220,13 @@ fn counts(rest: &mut &[u8]) -> Result<String, String> {
     Ok(format!("{{{inside}}}"))
 }
 
-/// Octet that a range may begin with, as Kea's library compares them: octets above 127 come first.
+/// Returns the rank of a byte as the start of a range, as Kea's library compares them: bytes above
+/// 127 come first.
 const fn rank(octet: u8) -> i8 {
     octet.cast_signed()
 }
 
-/// Takes the rest of a `[...]`, in which a backslash is one character like another. Returns the octets
+/// Takes the rest of a `[...]`, in which a backslash is an ordinary character. Returns the bytes
 /// that it matches.
 fn bracket(rest: &mut &[u8]) -> Result<OctetSet, String> {
     let open = || "a `[` is not closed".to_owned();
@@ -234,7 +236,8 @@ fn bracket(rest: &mut &[u8]) -> Result<OctetSet, String> {
     let closed = |set: OctetSet| {
         if is_negated { OctetSet(set.0.map(|bits| !bits)) } else { set }
     };
-    // The character that a range may begin with. At the start, `]` and `-` are such themselves.
+    // The character that a range may begin with. At the start, `]` and `-` are characters
+    // themselves.
     let mut start = None;
     if let [first @ (b']' | b'-'), behind @ ..] = *rest {
         start = Some(*first);
@@ -281,8 +284,8 @@ fn bracket(rest: &mut &[u8]) -> Result<OctetSet, String> {
     }
 }
 
-/// Takes the rest of a `[:name:]`, `[.name.]` or `[=name=]` and puts its octets into `set`. Returns
-/// the character that it is, if it is one.
+/// Takes the rest of a `[:name:]`, `[.name.]` or `[=name=]` and puts its bytes into `set`. Returns
+/// the character that it names, if it names one.
 fn class<'a>(
     kind: u8,
     behind: &'a [u8],
@@ -302,7 +305,7 @@ fn class<'a>(
     let octet = character(name).ok_or_else(bad)?;
     set.insert(octet);
     if kind == b'=' {
-        // Upper and lower case are one to Kea's library here.
+        // Kea's library ignores letter case here.
         set.insert(octet.to_ascii_lowercase());
         set.insert(octet.to_ascii_uppercase());
         return Ok(None);
@@ -346,7 +349,7 @@ const NAMES: [(u8, &[u8]); 32] = [
     (b'}', b"right-curly-bracket"),
 ];
 
-/// The character with a name between `[.` and `.]`: itself, or a long name.
+/// Returns the character with a name between `[.` and `.]`: itself, or a long name.
 fn character(name: &[u8]) -> Option<u8> {
     if let [octet] = name {
         return Some(*octet);
@@ -358,7 +361,7 @@ fn character(name: &[u8]) -> Option<u8> {
 mod tests {
     use super::{Translation, translate as check};
 
-    /// Asked of kea-dhcp4 2.2, with each as the `hostname-char-set` of a subnet.
+    /// Expressions that kea-dhcp4 2.2 accepted, each as the `hostname-char-set` of a subnet.
     const TAKEN: [&str; 35] = [
         "",
         r"\d",
@@ -480,7 +483,7 @@ mod tests {
         assert!(check(expression).is_ok());
         for end in 0..expression.len() {
             for start in 0..end {
-                // Only that it comes back: most of them are wrong.
+                // Checks only that it returns: most of them are wrong.
                 let _ = check(&expression[start..end]);
             }
         }

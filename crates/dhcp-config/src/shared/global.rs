@@ -1,4 +1,4 @@
-//! The top of the file, and the global keys that both servers have.
+//! Top of the file, and the global keys that both servers have.
 
 use super::class_list::Classified;
 use super::control::ControlSocket;
@@ -14,10 +14,10 @@ use crate::fields::Fields;
 use crate::json::Value;
 use crate::source::Findings;
 
-/// How long Kea sets a declined address aside unless told otherwise.
+/// Seconds for which Kea sets a declined address aside by default.
 const DEFAULT_PROBATION_S: u32 = 86_400;
 
-/// How many samples of a statistic Kea keeps unless told otherwise.
+/// Number of samples of a statistic that Kea keeps by default.
 const DEFAULT_SAMPLE_COUNT: u32 = 20;
 
 /// Keys at the top of the file, one for each server.
@@ -38,11 +38,11 @@ pub(crate) struct Common {
     pub(crate) hooks: Hooks,
     pub(crate) hosts: Hosts,
     pub(crate) samples: Samples,
-    /// The flags of [`Family::COMPATIBILITY`], in its order.
+    /// Flags of [`Family::COMPATIBILITY`], in its order.
     pub(crate) compatibility: Vec<bool>,
 }
 
-/// How reservations are looked up.
+/// Settings of the look-up of reservations.
 pub(crate) struct Hosts {
     pub(crate) identifiers: Vec<IdentifierKind>,
     pub(crate) early_global_lookup: bool,
@@ -55,8 +55,8 @@ pub(crate) struct Samples {
     pub(crate) age_s: u32,
 }
 
-/// The map of the server in a whole document; `None` when it has no usable one. Its options are
-/// defined by then, for whoever reads on.
+/// Returns the map of the server in a whole document; `None` when it has no usable one. Its options
+/// are defined by then, for the readers that follow.
 pub(crate) fn top<'v, F: Family>(root: &'v Value, findings: &mut Findings) -> Option<Fields<'v>> {
     let mut fields = Fields::of(root, "the document", findings)?;
     let server = fields.take(F::TOP);
@@ -148,7 +148,7 @@ fn samples(fields: &mut Fields<'_>, findings: &mut Findings) -> Samples {
     }
 }
 
-/// The databases of reservations; those of configurations are checked.
+/// Reads the databases of reservations; checks those of configurations.
 fn other_databases<F: Family>(
     fields: &mut Fields<'_>,
     findings: &mut Findings,
@@ -194,7 +194,7 @@ fn sanity_checks(
     (lease_checks.unwrap_or_default(), extended.unwrap_or_default())
 }
 
-/// The flags of `compatibility` under their names.
+/// Reads the flags of `compatibility`, by name.
 fn compatibility(
     names: &[&'static str],
     fields: &mut Fields<'_>,
@@ -214,8 +214,7 @@ fn compatibility(
     flags
 }
 
-/// Keys that steer queues of Kea: here messages wait in the kernel only, so they are checked and no
-/// more.
+/// Checks keys of Kea's packet queues. They have no effect: here messages wait in the kernel only.
 fn machinery<F: Family>(fields: &mut Fields<'_>, findings: &mut Findings) {
     fields.u32("parked-packet-limit", findings);
     let queue = fields.take("dhcp-queue-control");
@@ -225,13 +224,13 @@ fn machinery<F: Family>(fields: &mut Fields<'_>, findings: &mut Findings) {
         fields.boolean("enable-queue", findings);
         fields.text("queue-type", findings);
         fields.integer("capacity", 0..=i64::MAX, findings);
-        // Other keys are between Kea and the kind of queue.
+        // Other keys depend on the kind of Kea's queue.
         godwit::refuse_inside::<F>(fields.context(findings), findings);
     }
 }
 
-/// Reads `multi-threading`: how many threads it asks for. As in Kea it is on unless it is turned
-/// off, and a size of 0 is the number of processors.
+/// Reads the number of threads from `multi-threading`. As in Kea it is on by default, and a size of
+/// 0 is the number of processors.
 fn threads<F: Family>(fields: &mut Fields<'_>, findings: &mut Findings) -> Shards {
     const SIZE: core::ops::RangeInclusive<i64> = 0..=65_535;
     let entry = fields.take("multi-threading");

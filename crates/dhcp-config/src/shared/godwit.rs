@@ -9,20 +9,21 @@ use crate::fields::{Fields, text_of};
 use crate::json::{Kind, Value};
 use crate::source::Findings;
 
-/// Most shards: more than any machine has processors for.
+/// Maximum number of shards: more than any machine has processors for.
 pub(crate) const MAX_SHARDS: i64 = 1024;
-/// Receive buffers: the kernel gives no less than the first, and the last is a second's worth of the
-/// shortest messages at Gigabit speed.
+/// Range of receive buffers, in bytes: the kernel gives no less than the first, and the last is a
+/// second's worth of the shortest messages at Gigabit speed.
 const RECEIVE_BUFFER_BYTES: RangeInclusive<i64> = 4_608..=1 << 30;
-/// Longest interval or hold, an hour.
+/// Maximum interval or hold, an hour, in milliseconds.
 const MAX_INTERVAL_MS: i64 = 3_600_000;
-/// Keys of hosts that a shard may remember: fewer than messages can wait for are of no use.
+/// Range of the number of host keys that a shard may cache: fewer than messages can wait for are
+/// useless.
 const CACHE_KEYS: RangeInclusive<i64> = 32_768..=1 << 28;
-/// How long: shorter than a database takes to answer is of no use.
+/// Range of the lifetime of cached hosts: shorter than a database takes to answer is useless.
 const CACHE_LIFETIME_MS: RangeInclusive<i64> = 100..=MAX_INTERVAL_MS;
 
-/// Reads the settings from the global `user-context`, if there is one; without `shards` there are
-/// as many as `threads`.
+/// Reads the settings from the global `user-context`, if there is one; without `shards` the number
+/// of shards is `threads`.
 pub(crate) fn read(
     context: Option<&Value>,
     threads: Shards,
@@ -76,7 +77,7 @@ pub(crate) fn read(
     settings
 }
 
-/// Returns whether the configuration `root` has itself served without what is wrong of it:
+/// Returns true if the configuration `root` is to be served without the parts that have errors:
 /// `user-context.godwit.lenient` of its global scope.
 pub(crate) fn is_lenient(root: &Value) -> bool {
     let top = member(root, "Dhcp4").or_else(|| member(root, "Dhcp6"));
@@ -85,7 +86,7 @@ pub(crate) fn is_lenient(root: &Value) -> bool {
     flag.is_some_and(|flag| flag.kind == Kind::Bool(true))
 }
 
-/// Reads what is remembered of reservations in databases.
+/// Reads the settings of the cache of reservations in databases.
 fn hosts_databases(value: &Value, findings: &mut Findings) -> GodwitHostsDatabases {
     let mut hosts = GodwitHostsDatabases::default();
     let Some(mut fields) = Fields::of(value, "`hosts-databases` of `godwit`", findings) else {
@@ -102,7 +103,7 @@ fn hosts_databases(value: &Value, findings: &mut Findings) -> GodwitHostsDatabas
     hosts
 }
 
-/// Reads what the lease database has besides Kea's keys.
+/// Reads the settings of the lease database that Kea does not have.
 fn lease_database(value: &Value, findings: &mut Findings) -> GodwitLeaseDatabase {
     let mut database = GodwitLeaseDatabase::default();
     let Some(mut fields) = Fields::of(value, "`lease-database` of `godwit`", findings) else {
@@ -122,7 +123,7 @@ fn lease_database(value: &Value, findings: &mut Findings) -> GodwitLeaseDatabase
     database
 }
 
-/// `name`, `name:port`, `[address]:port` or an IPv6 address alone.
+/// Reads `name`, `name:port`, `[address]:port` or an IPv6 address alone.
 fn host(value: &Value, findings: &mut Findings) -> Option<(String, Option<u16>)> {
     let text = text_of(value, "hosts", findings)?;
     let (name, port) = match text.value.rsplit_once(':') {
@@ -141,7 +142,7 @@ fn host(value: &Value, findings: &mut Findings) -> Option<(String, Option<u16>)>
     }
 }
 
-/// Says that `godwit` in the context of an inner scope is not read.
+/// Reports that `godwit` in the context of an inner scope is not read.
 pub(crate) fn refuse_inside<F: Family>(context: Option<&Value>, findings: &mut Findings) {
     if let Some(value) = context.and_then(inside) {
         let help = format!("put it into the `user-context` of `{}` itself", F::TOP);
@@ -149,12 +150,12 @@ pub(crate) fn refuse_inside<F: Family>(context: Option<&Value>, findings: &mut F
     }
 }
 
-/// The value of `godwit` in a context.
+/// Returns the value of `godwit` in a context.
 fn inside(context: &Value) -> Option<&Value> {
     member(context, "godwit")
 }
 
-/// The value of `key` in a map.
+/// Returns the value of `key` in a map.
 fn member<'v>(map: &'v Value, key: &str) -> Option<&'v Value> {
     match &map.kind {
         Kind::Map(entries) => entries.iter().find(|e| *e.key == *key).map(|e| &e.value),

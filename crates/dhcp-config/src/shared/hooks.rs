@@ -1,4 +1,4 @@
-//! `hooks-libraries`: which of the libraries are built in here, and what they are told.
+//! `hooks-libraries`: the built-in libraries and their parameters.
 
 use super::class_list::{self, Classified};
 use super::control::{FlexId, Hook};
@@ -9,7 +9,7 @@ use crate::json::{Entry, Kind, Value};
 use crate::source::{At, Findings};
 use base::nearest;
 
-/// The libraries that are built in, by the part of the file name between `libdhcp_` and `.so`.
+/// Built-in libraries, by the part of the file name between `libdhcp_` and `.so`.
 const BUILT_IN: [(&str, Hook); 9] = [
     ("bootp", Hook::Bootp),
     ("class_cmds", Hook::ClassCommands),
@@ -22,7 +22,7 @@ const BUILT_IN: [(&str, Hook); 9] = [
     ("subnet_cmds", Hook::SubnetCommands),
 ];
 
-/// The hooks of a configuration.
+/// Hooks of a configuration.
 #[derive(Debug, Default)]
 pub(crate) struct Hooks {
     pub(crate) active: Vec<Hook>,
@@ -113,8 +113,8 @@ impl Hooks {
     }
 }
 
-/// Checks the paths among the parameters of the library `name`, which is not built in: the file
-/// may be meant for Kea.
+/// Checks the paths among the parameters of the library `name`, which is not built in: the file may
+/// be meant for Kea.
 fn paths_of_inactive(name: &str, parameters: Option<&Entry>, findings: &mut Findings) {
     let scripts: &[&'static str] = match name {
         "run_script" => &["name"],
@@ -136,8 +136,8 @@ fn paths_of_inactive(name: &str, parameters: Option<&Entry>, findings: &mut Find
     }
 }
 
-/// Reports parameters of a library that has none. `binding-variables` of the lease commands are
-/// kept with leases by Kea and by nobody here.
+/// Reports parameters of a library that has none. `binding-variables` of the lease commands have no
+/// effect here; Kea keeps them with leases.
 fn no_parameters(hook: Hook, value: &Value, findings: &mut Findings) {
     let Kind::Map(entries) = &value.kind else {
         wrong_kind::<()>(value.at, "parameters", "a map", &value.kind, findings);
@@ -155,7 +155,8 @@ fn no_parameters(hook: Hook, value: &Value, findings: &mut Findings) {
     }
 }
 
-/// The part of a library's file name between `libdhcp_` and `.so`, if it is named as Kea's are.
+/// Returns the part of a library's file name between `libdhcp_` and `.so`, if it is named as Kea's
+/// are.
 fn own_name(library: &str) -> Option<&str> {
     let file = library.rsplit('/').next().unwrap_or(library);
     file.strip_prefix("libdhcp_")?.strip_suffix(".so")

@@ -1,7 +1,8 @@
-//! The elements of `reservations`, and what those of one scope must not repeat.
+//! Elements of `reservations`, and the check that those of one scope do not repeat identifiers or
+//! addresses.
 //!
-//! A list may hold a million hosts: what repeats is found by sorting indexes once, and nothing is
-//! kept beside the hosts but where the reserved addresses stood.
+//! A list may hold a million hosts: repetitions are found by sorting indexes once, and nothing is
+//! stored next to the hosts except the positions of the reserved addresses.
 
 use core::hash::{Hash, Hasher};
 use std::collections::BTreeSet;
@@ -18,14 +19,14 @@ use crate::fields::{Fields, text_of};
 use crate::json::Value;
 use crate::source::{At, Findings, Placed};
 
-/// A family whose reservations can be read.
+/// Family whose reservations can be read.
 pub(crate) trait Reserving: Family {
-    /// What is reserved for a host.
+    /// Resources reserved for a host.
     type Reserved;
-    /// The keys of the identifiers that its hosts are told by.
+    /// Keys of the identifiers that hosts of the family may have.
     const IDENTIFIERS: &'static [(&'static str, IdentifierKind)];
 
-    /// Reads what a host has reserved, and reports each address and prefix to `taken`.
+    /// Reads the resources reserved for a host, and reports each address and prefix to `taken`.
     fn read_reserved(
         fields: &mut Fields<'_>,
         taken: &mut Taken<'_, Self>,
@@ -33,26 +34,26 @@ pub(crate) trait Reserving: Family {
     ) -> Self::Reserved;
 }
 
-/// A reservation of a family.
+/// Reservation of a family.
 pub(crate) type ReservationOf<F> = Reservation<<F as Family>::Code, <F as Reserving>::Reserved>;
 
-/// The scope that reservations stand in.
+/// Scope that contains reservations.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HostScope<A> {
-    /// The prefix of the subnet; `None` in the global scope, whose hosts may have any address.
+    /// Prefix of the subnet; `None` in the global scope, whose hosts may have any address.
     pub(crate) prefix: Option<(A, u8)>,
-    /// `ip-reservations-unique`: an address is reserved for one host only.
+    /// `ip-reservations-unique`: true if an address is reserved for one host only.
     pub(crate) is_address_unique: bool,
 }
 
-/// The addresses that the hosts of one scope have so far.
+/// Addresses of the hosts of one scope so far.
 pub(crate) struct Taken<'s, F: Family> {
     scope: &'s HostScope<F::Address>,
     list: Vec<Placed<F::Address>>,
 }
 
 impl<F: Family> Taken<'_, F> {
-    /// An address, which has to lie inside the subnet.
+    /// Adds an address, which must lie inside the subnet.
     pub(crate) fn address(&mut self, address: Placed<F::Address>, findings: &mut Findings) {
         if let Some((network, length)) = self.scope.prefix
             && first_of(address.value, length) != network
@@ -65,7 +66,7 @@ impl<F: Family> Taken<'_, F> {
         self.prefix(address);
     }
 
-    /// The first address of a prefix, which may lie anywhere.
+    /// Adds the first address of a prefix, which may lie anywhere.
     pub(crate) fn prefix(&mut self, address: Placed<F::Address>) {
         if self.scope.is_address_unique {
             self.list.push(address);
@@ -73,10 +74,10 @@ impl<F: Family> Taken<'_, F> {
     }
 }
 
-/// The identifier of the longest kind: a client identifier fills its option.
+/// Length of the longest identifier, in bytes: a client identifier fills its option.
 const LONGEST: usize = 255;
 
-/// Octets that an identifier of a kind may have, as Kea has it.
+/// Returns the permitted lengths of identifiers of a kind in bytes, as in Kea.
 const fn lengths(kind: IdentifierKind) -> core::ops::RangeInclusive<usize> {
     match kind {
         IdentifierKind::HardwareAddress => 1..=20,
@@ -106,7 +107,7 @@ pub(crate) fn read<F: Reserving>(
     hosts
 }
 
-/// One host, and where its identifier stands.
+/// Reads one host, and the position of its identifier.
 fn reservation<F: Reserving>(
     item: &Value,
     taken: &mut Taken<'_, F>,
@@ -132,17 +133,17 @@ fn reservation<F: Reserving>(
     Some((Reservation { identifier, hostname, options, client_classes, reserved }, at))
 }
 
-/// Most bytes of a label that options 39 and 81 carry (RFC 1035 §2.3.4).
+/// Maximum number of bytes of a label that options 39 and 81 carry (RFC 1035 §2.3.4).
 const LABEL_MAX: usize = 63;
 
-/// The name of a host; empty when it has none. One that no lease keeps, or no option carries, is
-/// reported and cut: Kea takes it, and the host keeps its address.
+/// Reads the name of a host; empty when it has none. A name that no lease keeps, or no option
+/// carries, is reported and cut: Kea takes it, and the host keeps its address.
 fn hostname(fields: &mut Fields<'_>, findings: &mut Findings) -> HostName {
     let Some(text) = fields.text("hostname", findings) else { return HostName::default() };
     if let Err(fault) = HostName::check(text.value) {
         findings.warn(text.at, format!("`hostname`: {fault}; what does not fit is cut off"));
     }
-    // An escape stands for fewer bytes than it has.
+    // An escape stands for fewer bytes than its text has.
     let labels = text.value.split('.').filter(|label| !label.contains('\\'));
     if let Some(octets) = labels.map(str::len).max().filter(|octets| *octets > LABEL_MAX) {
         let message = format!(
@@ -153,7 +154,7 @@ fn hostname(fields: &mut Fields<'_>, findings: &mut Findings) -> HostName {
     HostName::cut(text.value)
 }
 
-/// The one identifier of a host.
+/// Reads the single identifier of a host.
 fn identifier<F: Reserving>(
     fields: &mut Fields<'_>,
     findings: &mut Findings,
@@ -184,7 +185,7 @@ fn identifier<F: Reserving>(
     found.map(|(_, identifier)| identifier)
 }
 
-/// The octets of an identifier, when there are as many as its kind may have.
+/// Returns the bytes of an identifier, if their number is permitted for its kind.
 fn checked(
     key: &'static str,
     kind: IdentifierKind,
@@ -214,7 +215,8 @@ fn refuse_repeated_hosts<C, R>(
     places: &[At],
     findings: &mut Findings,
 ) {
-    // Sorting numbers that lie side by side is much faster than sorting what they point to.
+    // Sorting numbers that lie next to each other is much faster than sorting the values they point
+    // to.
     let hash = |host: &Reservation<C, R>| {
         let mut hasher = DefaultHasher::new();
         host.identifier.hash(&mut hasher);

@@ -1,20 +1,20 @@
-//! Features of Kea that can be configured and that this version does not have: read, checked and
-//! told of once each.
+//! Features of Kea that can be configured and that this version does not have: the readers check
+//! their settings and report each feature once.
 
 use std::collections::BTreeSet;
 
 use super::control::InactiveFeature;
 
-/// A feature that is configured without effect.
+/// Feature that is configured without effect.
 #[derive(Debug)]
 pub(crate) struct Feature {
-    /// As `--accept-inactive` takes it.
+    /// Name for `--accept-inactive`.
     pub(crate) name: &'static str,
-    /// What it is called in a sentence.
+    /// Name in a sentence.
     what: &'static str,
-    /// What happens without it.
+    /// Effect of its absence.
     without: &'static str,
-    /// Whether the server must not start without it unless told so.
+    /// True if the server must not start without the feature unless `--accept-inactive` names it.
     is_dangerous: bool,
 }
 
@@ -27,17 +27,17 @@ impl Feature {
         Self { name, what, without, is_dangerous: true }
     }
 
-    /// The feature in the checked configuration.
+    /// Returns the feature as part of the checked configuration.
     pub(crate) fn value(&self) -> InactiveFeature {
         InactiveFeature { name: self.name, is_dangerous: self.is_dangerous }
     }
 
-    /// The warning.
+    /// Returns the warning.
     pub(crate) fn message(&self) -> String {
         format!("{}: {} not supported", self.name, self.what)
     }
 
-    /// What follows from it, and what the operator can do.
+    /// Returns the effect of its absence and the operator's options.
     pub(crate) fn help(&self) -> String {
         if self.is_dangerous {
             let Self { name, without, .. } = self;
@@ -48,39 +48,39 @@ impl Feature {
     }
 }
 
-/// Configuration in a database.
+/// Feature: configuration in a database.
 pub(crate) static CONFIG_BACKEND: Feature = Feature::dangerous(
     "config-backend",
     "`config-control` is",
     "the configuration would be this file only",
 );
-/// Two servers that know each other's leases.
+/// Feature: two servers that know each other's leases.
 pub(crate) static HIGH_AVAILABILITY: Feature = Feature::dangerous(
     "high-availability",
     "high availability is",
     "the partner server would not hear of leases given here, nor this one of the partner's",
 );
-/// A library that is not Kea's own.
+/// Feature: a library that is not Kea's own.
 pub(crate) static UNKNOWN_HOOK: Feature = Feature::dangerous(
     "unknown-hook",
     "a hook library that Kea does not ship is",
     "what it does would not be done",
 );
-/// Updates of the Domain Name System.
+/// Feature: updates of the Domain Name System.
 pub(crate) static DDNS: Feature =
     Feature::harmless("ddns", "updating the Domain Name System is", "no name is registered");
-/// DHCPv4 over DHCPv6 (RFC 7341).
+/// Feature: DHCPv4 over DHCPv6 (RFC 7341).
 pub(crate) static DHCP4O6: Feature =
     Feature::harmless("dhcp4o6", "DHCPv4 over DHCPv6 is", "DHCPv4-query messages are not answered");
-/// The allocator that shares a queue in a database.
+/// Feature: the allocator that shares a queue in a database.
 pub(crate) static SHARED_FLQ: Feature = Feature::harmless(
     "shared-flq",
     "the allocator `shared-flq` is",
     "the allocator `flq` is used in its place",
 );
 
-/// Kea's hook libraries that are not built in here, by the part of the file name between `libdhcp_`
-/// and `.so`.
+/// Kea's hook libraries that are not built in, by the part of the file name between `libdhcp_` and
+/// `.so`.
 pub(crate) static HOOKS: [(&str, &Feature); 19] = [
     ("cb_cmds", &CB_COMMANDS),
     ("ddns_tuning", &DDNS_TUNING),

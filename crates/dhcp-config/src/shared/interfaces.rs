@@ -1,4 +1,4 @@
-//! What `interfaces-config` has in both families.
+//! Settings of `interfaces-config` that both families have.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::fields::{Fields, address_of, text_of};
 use crate::json::Value;
 use crate::source::{Findings, Placed};
 
-/// Where to listen, and what to do about sockets that cannot be opened.
+/// Interfaces to listen on, and the reaction to sockets that cannot be opened.
 pub(crate) struct Listening<A> {
     pub(crate) interfaces: Vec<InterfaceSelection<A>>,
     pub(crate) re_detect: bool,
@@ -32,7 +32,7 @@ impl<A> Default for Listening<A> {
 }
 
 impl<A: Address> Listening<A> {
-    /// Reads the keys of both families and reports those left over.
+    /// Reads the keys of both families and reports remaining ones.
     pub(crate) fn read<F: Family<Address = A>>(
         mut fields: Fields<'_>,
         findings: &mut Findings,
@@ -62,7 +62,7 @@ impl<A: Address> Listening<A> {
     }
 }
 
-/// One element of `interfaces`, checked against those before it.
+/// Reads one element of `interfaces`, checked against earlier ones.
 fn selection<F: Family>(
     item: &Value,
     taken: &mut TakenSelections<F::Address>,
@@ -116,8 +116,8 @@ fn key<A: Address>(selection: &InterfaceSelection<A>) -> (Option<String>, Option
     }
 }
 
-/// Returns whether `selection` names sockets of an earlier one. `*` goes together with names, as in
-/// Kea.
+/// Returns true if `selection` names sockets of an earlier one. `*` is permitted together with
+/// names, as in Kea.
 fn overlaps<F: Family>(
     taken: &TakenSelections<F::Address>,
     selection: &InterfaceSelection<F::Address>,
@@ -129,7 +129,7 @@ fn overlaps<F: Family>(
     if name.is_none() || F::ADDRESS_BESIDE_INTERFACE {
         return false;
     }
-    // A whole interface has all its addresses. What has none comes first in order.
+    // A whole interface has all its addresses. An entry without an address comes first in order.
     let whole = (name, None);
     match address {
         Some(_) => taken.contains(&whole),

@@ -1,4 +1,4 @@
-//! `loggers`.
+//! Reader of `loggers`.
 
 use super::family::Family;
 use super::godwit;
@@ -8,9 +8,9 @@ use crate::fields::Fields;
 use crate::json::Value;
 use crate::source::Findings;
 
-/// Size at which Kea rotates a log file unless told otherwise.
+/// Size at which Kea rotates a log file by default.
 const DEFAULT_MAX_SIZE_BYTES: u64 = 10_240_000;
-/// The most detailed debug level.
+/// Most detailed debug level.
 const MAX_DEBUG_LEVEL: i64 = 99;
 
 const SEVERITIES: [(&str, LogSeverity); 6] = [

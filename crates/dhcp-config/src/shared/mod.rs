@@ -1,8 +1,7 @@
-//! What the configurations of both servers have in common: values, keys and checks.
+//! Values, keys and checks that the configurations of both servers have in common.
 //!
-//! A family of addresses is a type ([`family::Family`]); the readers here are written once and
-//! told by it which names, examples and tables they use. What one family alone has stays in its
-//! own module.
+//! A family of addresses is a type ([`family::Family`]); the readers here are written once and take
+//! names, examples and tables from it. Settings of one family alone are in its own module.
 
 mod character_set;
 pub(crate) mod class_list;

@@ -1,6 +1,6 @@
 //! Names for clients: `dhcp-ddns`, and the keys `ddns-...` and `hostname-char-...` of the global
-//! scope, networks, subnets and pools. All are checked as Kea does; those count that Kea follows
-//! also where it updates nothing: what a client is called.
+//! scope, networks, subnets and pools. All are checked as Kea does; those have an effect that Kea
+//! follows also when it updates no DNS server: those that shape the name of a client.
 
 use core::net::IpAddr;
 
@@ -12,10 +12,10 @@ use crate::fields::{Fields, U32};
 use crate::json::Value;
 use crate::source::{At, Findings, Placed};
 
-/// What names that are made from addresses begin with.
+/// Beginning of names that are made from addresses.
 const GENERATED_PREFIX: &str = "myhost";
 
-/// What a scope says of its clients' names; `None` leaves it to the scope around it.
+/// Settings of a scope for its clients' names; `None` inherits from the scope around it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NameKeys {
     /// `ddns-replace-client-name`.
@@ -31,7 +31,7 @@ pub struct NameKeys {
 }
 
 impl NameKeys {
-    /// This scope with everything it leaves open taken from `outer`.
+    /// Returns this scope with unset keys taken from `outer`.
     #[must_use]
     pub fn inside(self, outer: &Self) -> Self {
         Self {
@@ -45,7 +45,7 @@ impl NameKeys {
         }
     }
 
-    /// This scope with Kea's defaults for all that nobody says.
+    /// Returns this scope with Kea's defaults for unset keys.
     #[must_use]
     pub(crate) fn settled(self) -> Self {
         self.inside(&Self {
@@ -58,21 +58,21 @@ impl NameKeys {
     }
 }
 
-/// Whose names are replaced by generated ones.
+/// Clients whose names the server replaces by generated ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReplaceName {
-    /// Nobody's.
+    /// No client.
     #[default]
     Never,
-    /// Everybody's.
+    /// Every client.
     Always,
-    /// Those of clients that give one.
+    /// Clients that send a name.
     WhenPresent,
-    /// Clients that give none get one.
+    /// Clients that send no name.
     WhenNotPresent,
 }
 
-/// The keys of a scope that shape the name a client is told.
+/// Keys of a scope that shape the name in replies to a client.
 struct Keys {
     override_no_update: &'static str,
     override_client_update: &'static str,
@@ -89,7 +89,7 @@ const SCOPE: Keys = Keys {
     qualifying_suffix: "ddns-qualifying-suffix",
 };
 
-/// The same, where they stood before Kea 1.8.
+/// Keys of the same settings before Kea 1.8.
 const OLD: Keys = Keys {
     override_no_update: "override-no-update",
     override_client_update: "override-client-update",
@@ -108,7 +108,7 @@ pub(crate) fn read(fields: &mut Fields<'_>, findings: &mut Findings) -> NameKeys
     keys
 }
 
-/// Reads the keys of a pool. As in Kea the characters that are replaced are those of its subnet.
+/// Reads the keys of a pool. As in Kea the characters to replace are those of its subnet.
 pub(crate) fn read_of_pool(fields: &mut Fields<'_>, findings: &mut Findings) -> NameKeys {
     let keys = read(fields, findings);
     for key in ["hostname-char-set", "hostname-char-replacement"] {
@@ -120,8 +120,8 @@ pub(crate) fn read_of_pool(fields: &mut Fields<'_>, findings: &mut Findings) -> 
     NameKeys { character_set: None, character_replacement: None, ..keys }
 }
 
-/// Reads the keys of [`Keys`]. Those that differ from Kea's defaults and do not count ask for what is
-/// inactive; where they stood before Kea 1.8 none counts.
+/// Reads the keys of [`Keys`]. Keys without effect that differ from Kea's defaults are reported as
+/// an inactive feature; keys from before Kea 1.8 never have an effect.
 fn shape(fields: &mut Fields<'_>, keys: &Keys, findings: &mut Findings) -> NameKeys {
     let counts = keys.replace_client_name == SCOPE.replace_client_name;
     let mut asks: Vec<At> = Vec::new();
@@ -165,7 +165,7 @@ fn shape(fields: &mut Fields<'_>, keys: &Keys, findings: &mut Findings) -> NameK
 }
 
 /// Reads the text that names begin or end with. A text that no name can have there is reported and
-/// does not count.
+/// has no effect.
 fn part_of_name<'v>(
     fields: &mut Fields<'v>,
     key: &'static str,
@@ -223,7 +223,8 @@ fn conflict_resolution(fields: &mut Fields<'_>, findings: &mut Findings) {
     }
 }
 
-/// How long others may keep a name: `ddns-ttl`, or a part of the lifetime with its bounds.
+/// Checks the times for which resolvers may keep a name: `ddns-ttl`, or a part of the lifetime with
+/// its bounds.
 fn times(fields: &mut Fields<'_>, findings: &mut Findings) {
     let fixed = fields.u32("ddns-ttl", findings);
     let percent = fields.float("ddns-ttl-percent", findings);
@@ -286,7 +287,7 @@ pub(crate) fn dhcp_ddns<F: Family>(value: &Value, findings: &mut Findings) {
     }
 }
 
-/// An address of either kind; an empty one counts as not set.
+/// Reads an address of either kind; an empty one counts as not set.
 pub(crate) fn address(
     fields: &mut Fields<'_>,
     key: &'static str,

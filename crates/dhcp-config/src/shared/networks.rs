@@ -11,16 +11,16 @@ use crate::fields::{Fields, address_of, text_of};
 use crate::json::{Entry, Value};
 use crate::source::{Findings, Placed};
 
-/// How clients of a network or a subnet are recognized.
+/// Properties by which clients of a network or a subnet are recognized.
 #[derive(Clone, Debug)]
 pub(crate) struct Link<A> {
-    /// `interface`, of clients on the server's own link.
+    /// `interface`, for clients on the server's own link.
     pub(crate) interface: Option<Placed<String>>,
-    /// `interface-id`, of relayed clients.
+    /// `interface-id`, for relayed clients.
     pub(crate) interface_id: Option<Placed<Vec<u8>>>,
     /// `relay.ip-addresses`.
     pub(crate) relay_addresses: Vec<A>,
-    /// Who of them may be served, and classes tested once they are.
+    /// Classes of clients that may be served, and classes tested once they are.
     pub(crate) guards: ClassGuards,
 }
 
@@ -32,7 +32,7 @@ impl<A> Default for Link<A> {
 }
 
 impl<A: Address> Link<A> {
-    /// Reads what a network or a subnet sets.
+    /// Reads the settings of a network or a subnet.
     pub(crate) fn read<F: Scoped<Address = A>>(
         fields: &mut Fields<'_>,
         findings: &mut Findings,
@@ -48,7 +48,8 @@ impl<A: Address> Link<A> {
         Self { interface, interface_id, relay_addresses, guards }
     }
 
-    /// This with what it leaves open taken from `outer`. Guards hold beside those around them.
+    /// Returns this link with unset values taken from `outer`. Guards apply in addition to those of
+    /// outer scopes.
     pub(crate) fn or(mut self, outer: &Self) -> Self {
         if self.relay_addresses.is_empty() {
             self.relay_addresses.clone_from(&outer.relay_addresses);
@@ -108,7 +109,7 @@ impl<F: Scoped> Subnets<'_, F> {
     }
 }
 
-/// Members of a network share its link: one interface. `shared` is the first one named.
+/// Checks that members of a network share its link: one interface. `shared` is the first one named.
 fn check_interface(
     own: Option<Placed<String>>,
     shared: &mut Option<Placed<String>>,
@@ -127,13 +128,13 @@ fn check_interface(
     }
 }
 
-/// `interface`; an empty one counts as not set.
+/// Reads `interface`; an empty one counts as not set.
 fn interface(fields: &mut Fields<'_>, findings: &mut Findings) -> Option<Placed<String>> {
     let text = fields.text("interface", findings).filter(|text| !text.value.is_empty())?;
     Some(Placed { value: text.value.to_owned(), at: text.at })
 }
 
-/// `relay`: a map with the list `ip-addresses`, or with the older single `ip-address`.
+/// Reads `relay`: a map with the list `ip-addresses`, or with the older single `ip-address`.
 fn relay<A: Address>(fields: &mut Fields<'_>, findings: &mut Findings) -> Vec<A> {
     let Some(Entry { value, .. }) = fields.take("relay") else { return Vec::new() };
     let Some(mut fields) = Fields::of(value, "`relay`", findings) else { return Vec::new() };

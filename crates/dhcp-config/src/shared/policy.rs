@@ -1,5 +1,5 @@
-//! Which reservations count, how free addresses are chosen, and what leases keep: keys that the
-//! global scope, networks and subnets share, and `host-reservation-identifiers`.
+//! Reservation modes, allocators, and extended information of leases: keys that the global scope,
+//! networks and subnets share, and `host-reservation-identifiers`.
 
 use super::family::Family;
 use super::inactive;
@@ -7,7 +7,7 @@ use super::reservations::{Allocator, IdentifierKind, ReservationModes};
 use crate::fields::{Fields, text_of};
 use crate::source::{Findings, Placed};
 
-/// The names of identifiers, in the order in which Kea looks for them.
+/// Names of identifiers, in the order in which Kea looks them up.
 const IDENTIFIERS: [(&str, IdentifierKind); 5] = [
     ("hw-address", IdentifierKind::HardwareAddress),
     ("duid", IdentifierKind::Duid),
@@ -16,7 +16,7 @@ const IDENTIFIERS: [(&str, IdentifierKind); 5] = [
     ("flex-id", IdentifierKind::FlexId),
 ];
 
-/// `reservation-mode` of Kea before 3, as the flags that took its place.
+/// Values of `reservation-mode` of Kea before 3, as the flags that replaced it.
 const MODES: [(&str, ReservationModes); 5] = [
     ("all", ReservationModes { global: false, in_subnet: true, out_of_pool: false }),
     ("out-of-pool", ReservationModes { global: false, in_subnet: true, out_of_pool: true }),
@@ -25,7 +25,7 @@ const MODES: [(&str, ReservationModes); 5] = [
     ("off", ReservationModes { global: false, in_subnet: false, out_of_pool: false }),
 ];
 
-/// What one scope sets, or after [`Policy::inside`] what holds in it.
+/// Settings of one scope, or after [`Policy::inside`] all that hold in it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Policy {
     global: Option<bool>,
@@ -37,7 +37,7 @@ pub(crate) struct Policy {
 }
 
 impl Policy {
-    /// Reads what a scope sets.
+    /// Reads the settings of a scope.
     pub(crate) fn read(fields: &mut Fields<'_>, findings: &mut Findings) -> Self {
         let threshold = fields.float("adaptive-lease-time-threshold", findings);
         let adaptive_threshold = threshold.and_then(|placed| {
@@ -81,7 +81,7 @@ impl Policy {
         }
     }
 
-    /// This scope with what it leaves open taken from `outer`.
+    /// Returns this scope with unset values taken from `outer`.
     pub(crate) fn inside(self, outer: &Self) -> Self {
         Self {
             global: self.global.or(outer.global),
@@ -93,7 +93,7 @@ impl Policy {
         }
     }
 
-    /// Which reservations count.
+    /// Returns the reservations that count.
     pub(crate) fn reservation_modes(&self) -> ReservationModes {
         let default = ReservationModes::default();
         ReservationModes {
@@ -103,17 +103,17 @@ impl Policy {
         }
     }
 
-    /// Which free address is given next.
+    /// Returns the allocator that chooses the next free address.
     pub(crate) fn allocator(&self) -> Allocator {
         self.allocator.unwrap_or_default()
     }
 
-    /// Share of leased addresses above which lifetimes are shortest.
+    /// Returns the share of leased addresses above which lifetimes are shortest.
     pub(crate) fn adaptive_threshold(&self) -> f64 {
         self.adaptive_threshold.unwrap_or(1.0)
     }
 
-    /// Whether leases keep what the relay agent said.
+    /// Returns true if leases keep the relay agent information.
     pub(crate) fn store_extended_info(&self) -> bool {
         self.store_extended_info.unwrap_or(false)
     }
@@ -123,7 +123,7 @@ fn flag(fields: &mut Fields<'_>, key: &'static str, findings: &mut Findings) -> 
     fields.boolean(key, findings).map(|placed| placed.value)
 }
 
-/// `allocator` or `pd-allocator`.
+/// Reads `allocator` or `pd-allocator`.
 pub(crate) fn allocator(
     fields: &mut Fields<'_>,
     key: &'static str,
@@ -142,14 +142,14 @@ pub(crate) fn allocator(
     Some(allocator)
 }
 
-/// `host-reservation-identifiers`: `auto` stands for all of the family.
+/// Reads `host-reservation-identifiers`: `auto` means all of the family.
 pub(crate) fn host_identifiers<F: Family>(
     fields: &mut Fields<'_>,
     findings: &mut Findings,
 ) -> Vec<IdentifierKind> {
     const KEY: &str = "host-reservation-identifiers";
     let of_family = || IDENTIFIERS.iter().filter(|(_, kind)| F::HOST_IDENTIFIERS.contains(kind));
-    // `flex-id` is looked for when it is named only.
+    // `flex-id` is looked up only when it is named.
     let usual = || of_family().filter(|(_, kind)| *kind != IdentifierKind::FlexId);
     let Some(entry) = fields.take(KEY) else { return usual().map(|(_, kind)| *kind).collect() };
     let before = findings.errors();

@@ -12,22 +12,22 @@ use crate::fields::Fields;
 use crate::json::Value;
 use crate::source::{At, Findings, Placed};
 
-/// A pool of one family.
+/// Pool of one family.
 pub(crate) type PoolOf<F> = Pool<<F as Family>::Address, <F as Family>::Code>;
 
-/// The addresses of a pool, the index of its subnet, and where it stands.
+/// Addresses of a pool, index of its subnet, and position of the pool.
 #[derive(Clone, Copy)]
 pub(crate) struct PlacedRange<A> {
     pub(crate) first: A,
     pub(crate) last: A,
-    /// Its length when it is a prefix to delegate from.
+    /// Prefix length of a pool of prefixes to delegate.
     pub(crate) length: Option<u8>,
     pub(crate) subnet: usize,
     pub(crate) at: At,
 }
 
 impl<A: Address> PlacedRange<A> {
-    /// The pool as messages name it.
+    /// Returns the pool as messages name it.
     fn name(&self) -> String {
         match self.length {
             Some(length) => format!("prefix pool {}/{length}", self.first),
@@ -36,11 +36,11 @@ impl<A: Address> PlacedRange<A> {
     }
 }
 
-/// What the pools of a subnet have to fit to.
+/// Properties of a subnet that its pools must fit.
 pub(crate) struct Around<F: Family> {
-    /// The subnet's prefix, and where it stands.
+    /// Prefix of the subnet, with its position.
     pub(crate) prefix: Placed<(F::Address, u8)>,
-    /// The index that the subnet will have.
+    /// Index that the subnet will have.
     pub(crate) subnet: usize,
 }
 
@@ -68,8 +68,8 @@ pub(crate) fn read<F: Family>(
     pools
 }
 
-/// Reports pools of one subnet that share addresses, of whatever kind. Those of different subnets may:
-/// the lease table gives what they share once.
+/// Reports pools of one subnet that share addresses, of any kind. Pools of different subnets may:
+/// the lease table leases a shared address once.
 pub(crate) fn refuse_overlaps<A: Address>(
     pools: &[PlacedRange<A>],
     delegated: &[PlacedRange<A>],
@@ -84,8 +84,8 @@ pub(crate) fn refuse_overlaps<A: Address>(
     }
 }
 
-/// Reports the overlaps of a subnet's `ranges`. In the order of first addresses, each range needs
-/// comparing with the furthest reaching one before it only.
+/// Reports the overlaps of a subnet's `ranges`. In the order of first addresses, each range is
+/// compared only with the one before it that reaches furthest.
 fn sweep<A: Address>(ranges: &mut [PlacedRange<A>], findings: &mut Findings) {
     ranges.sort_unstable_by_key(|range| (range.first, range.at));
     let mut reach: Option<PlacedRange<A>> = None;

@@ -4,31 +4,32 @@ use base::HostName;
 
 use super::options::OptionData;
 
-/// One of `reservations`. `C` is the type of an option code, `R` what is reserved.
+/// Element of `reservations`. `C` is the type of an option code, `R` that of the reserved
+/// resources.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reservation<C, R> {
-    /// Whom it is for.
+    /// Identifier of the client.
     pub identifier: HostIdentifier,
     /// Host name, empty when none is set.
     pub hostname: HostName,
-    /// The host's options, ordered by code.
+    /// Options of the host, ordered by code.
     pub options: Vec<OptionData<C>>,
     /// Classes that the host belongs to.
     pub client_classes: Vec<String>,
-    /// What is reserved.
+    /// Reserved resources.
     pub reserved: R,
 }
 
-/// What tells a host.
+/// Identifier of a host.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostIdentifier {
-    /// The kind.
+    /// Kind of the identifier.
     pub kind: IdentifierKind,
-    /// Its octets; of a hardware address without the type.
+    /// Bytes of the identifier; of a hardware address without the type.
     pub octets: Vec<u8>,
 }
 
-/// Kinds of host identifiers, in the order of Kea's numbers.
+/// Kind of host identifier, in the order of Kea's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum IdentifierKind {
     /// `hw-address`.
@@ -46,11 +47,12 @@ pub enum IdentifierKind {
 /// `reservations-global`, `reservations-in-subnet`, `reservations-out-of-pool`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReservationModes {
-    /// Global reservations count. Default false.
+    /// True if global reservations count. Default false.
     pub global: bool,
-    /// Those of the subnet count. Default true.
+    /// True if reservations of the subnet count. Default true.
     pub in_subnet: bool,
-    /// Those of the subnet lie outside its pools: addresses in pools need no look. Default false.
+    /// True if reservations of the subnet lie outside its pools, so that addresses in pools need no
+    /// look-up. Default false.
     pub out_of_pool: bool,
 }
 
@@ -60,14 +62,14 @@ impl Default for ReservationModes {
     }
 }
 
-/// `allocator`, `pd-allocator`: which free address is given next.
+/// `allocator`, `pd-allocator`: the rule that chooses the next free address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Allocator {
-    /// The next after the last one given.
+    /// The address after the last one given.
     #[default]
     Iterative,
-    /// Any, by a permutation.
+    /// Any free address, by a permutation.
     Random,
-    /// The one that has been free longest.
+    /// The address that has been free longest.
     FreeLeaseQueue,
 }

@@ -1,35 +1,35 @@
 //! Kea 3's rules for what a configuration may name: folders of log files, lease files, control
-//! sockets and hook libraries, HTTP sockets that ask nobody who they are, and secrets in clear text.
+//! sockets and hook libraries, HTTP sockets without authentication, and secrets in clear text.
 //!
-//! Which folders there are is the caller's to say: environment variables and modes of folders are
-//! nothing that is known here. Kea's manual to have read: "Runtime Security Policy Checking".
+//! The caller supplies the folders: this module knows neither environment variables nor modes of
+//! folders. Part of Kea's manual to read first: "Runtime Security Policy Checking".
 
 use super::written;
 use crate::source::{At, Findings, Placed};
 
-/// Reaction to what the rules refuse.
+/// Reaction to settings that the rules refuse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Enforcement {
-    /// Nothing is checked: for tools that only look at a configuration.
+    /// No check: for tools that only look at a configuration.
     #[default]
     Unchecked,
-    /// A warning with Kea's identifier, as with Kea's flag `-X`.
+    /// Warning with Kea's identifier, as with Kea's flag `-X`.
     Warn,
-    /// An error.
+    /// Error.
     Refuse,
 }
 
-/// Folders that files of one kind may lie in, the usual one first.
+/// Folders that may contain files of one kind, the usual one first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Folders(Vec<String>);
 
 impl Folders {
-    /// The `folders` without slashes at their ends.
+    /// Returns the `folders` without slashes at their ends.
     pub fn new(folders: impl IntoIterator<Item = String>) -> Self {
         Self(folders.into_iter().map(|folder| folder.trim_end_matches('/').to_owned()).collect())
     }
 
-    /// The folders, the usual one first.
+    /// Returns the folders, the usual one first.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }
@@ -38,8 +38,8 @@ impl Folders {
         self.0.iter().any(|own| own == folder)
     }
 
-    /// The problem with `path`, in Kea's words: it must be a file's name, alone or behind one of
-    /// the folders.
+    /// Returns the problem with `path`, in Kea's words: it must be a file's name, alone or after
+    /// one of the folders.
     fn fault(&self, path: &str) -> Option<String> {
         let (folder, file) = path.rsplit_once('/').map_or((None, path), |(f, n)| (Some(f), n));
         if matches!(file, "" | "." | "..") {
@@ -61,10 +61,10 @@ impl Folders {
     }
 }
 
-/// The rules as they stand for one server.
+/// Rules for one server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SecurityPolicy {
-    /// Reaction to what the rules refuse.
+    /// Reaction to settings that the rules refuse.
     pub enforcement: Enforcement,
     /// Folders of lease files, of databases in a file, and of the server's identifier.
     pub data: Folders,
@@ -72,20 +72,21 @@ pub struct SecurityPolicy {
     pub logs: Folders,
     /// Folders of control sockets.
     pub sockets: Folders,
-    /// Folders of control sockets that more than their owner and readers of their group may enter.
+    /// Folders of control sockets that other users than their owner and readers of their group may
+    /// enter.
     pub relaxed_sockets: Folders,
-    /// Folders of hook libraries; every folder that a package of Kea uses when there is none.
+    /// Folders of hook libraries; every folder that a package of Kea uses when empty.
     pub hooks: Folders,
     /// Folders of scripts that hook libraries run.
     pub scripts: Folders,
-    /// The folder of the forensic log.
+    /// Folder of the forensic log.
     pub legal_log: Folders,
-    /// Files that the server has whatever is configured, each with what it is: the configuration
+    /// Files that the server has with any configuration, each with its kind: the configuration
     /// file, the PID file, the server's identifier.
     pub own_files: Vec<(&'static str, String)>,
 }
 
-/// The end of the folder of hook libraries in every package of Kea.
+/// End of the folder of hook libraries in every package of Kea.
 const HOOKS: &str = "/kea/hooks";
 /// Folders that packages install to.
 const INSTALLED: [&str; 3] = ["/usr/", "/opt/", "/nix/store/"];
@@ -103,7 +104,7 @@ impl SecurityPolicy {
     }
 }
 
-/// Kinds of paths, each with Kea's identifier of the warning.
+/// Kind of path, with Kea's identifier of the warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PathKind {
     Leases,
@@ -125,7 +126,7 @@ impl PathKind {
 }
 
 impl Findings {
-    /// Reports what the rules refuse: an error, or a warning with Kea's identifier `id`.
+    /// Reports a setting that the rules refuse: an error, or a warning with Kea's identifier `id`.
     fn insecure(&mut self, at: At, id: &'static str, message: String, help: &str) {
         match self.security.enforcement {
             Enforcement::Unchecked => {}
@@ -194,7 +195,7 @@ pub(crate) fn open_socket(at: At, findings: &mut Findings) {
     findings.insecure(at, id, "Unsecured HTTP control channel".to_owned(), help);
 }
 
-/// Reports a user's name or password (`key`) that stands in the configuration itself.
+/// Reports a user's name or password (`key`) that is written in the configuration itself.
 pub(crate) fn clear_text(key: &str, at: At, findings: &mut Findings) {
     let id = match key {
         "user" => "HTTP_CLIENT_USER_SECURITY_WARNING",

@@ -1,4 +1,4 @@
-//! `control-sockets`: the readers of what [`control`](super::control) describes. RFCs to have read:
+//! `control-sockets`: readers of the values in [`control`](super::control). RFCs to read first:
 //! 7617 for Basic authentication, 9110 for header fields.
 
 use core::net::{IpAddr, Ipv4Addr};
@@ -14,7 +14,7 @@ use crate::fields::{Fields, wrong_kind};
 use crate::json::{Kind, Value};
 use crate::source::{At, Findings, Placed};
 
-/// Port of an HTTP socket unless told otherwise.
+/// Default port of an HTTP socket.
 const DEFAULT_PORT: u16 = 8000;
 
 /// Keys of HTTP sockets that a Unix socket must not have.
@@ -48,7 +48,7 @@ pub(crate) fn read<F: Family>(
         findings.error_seen(old.at, message, "the other is at", new.at);
     }
     let items: &[Value] = match old {
-        // Kea takes an empty map for "no socket".
+        // Kea takes an empty map as "no socket".
         Some(old) => match &old.value.kind {
             Kind::Map(_) => core::slice::from_ref(&old.value),
             kind => {
@@ -78,8 +78,8 @@ pub(crate) fn read<F: Family>(
     sockets
 }
 
-/// Returns the key that no two sockets share: an address with a port, or none for `unix`, of which
-/// there is one at most, as in Kea.
+/// Returns the key that no two sockets share: an address with a port, or `None` for `unix`, of
+/// which there is one at most, as in Kea.
 fn door(socket: &ControlSocket) -> Option<(IpAddr, u16)> {
     match socket {
         ControlSocket::Unix(_) => None,
@@ -150,7 +150,7 @@ fn http<F: Family>(
     Some(HttpSocket { address, port, tls, headers, authentication })
 }
 
-/// The files of TLS: all or none. Kea uses TLS on an `http` socket, too, when they are there.
+/// Reads the files of TLS: all or none. Kea uses TLS on an `http` socket, too, when they are set.
 fn tls(fields: &mut Fields<'_>, kind: Kinds, findings: &mut Findings) -> Option<TlsFiles> {
     let mut read = |key| fields.text(key, findings).filter(|text| !text.value.is_empty());
     let keys = ["trust-anchor", "cert-file", "key-file"];
@@ -177,7 +177,7 @@ fn tls(fields: &mut Fields<'_>, kind: Kinds, findings: &mut Findings) -> Option<
     None
 }
 
-/// `http-headers`: names and values as RFC 9110 §5 has them.
+/// Reads `http-headers`: names and values as in RFC 9110 §5.
 fn headers<F: Family>(fields: &mut Fields<'_>, findings: &mut Findings) -> Vec<(String, String)> {
     let mut headers = Vec::new();
     for item in fields.list("http-headers", findings) {
@@ -210,7 +210,7 @@ fn required<'v>(
     fields.text(key, findings)
 }
 
-/// `authentication`.
+/// Reads `authentication`.
 fn basic<F: Family>(value: &Value, findings: &mut Findings) -> Option<BasicAuthentication> {
     let mut fields = Fields::of(value, "`authentication`", findings)?;
     fields.word("type", &[("basic", ())], false, findings);
@@ -221,7 +221,7 @@ fn basic<F: Family>(value: &Value, findings: &mut Findings) -> Option<BasicAuthe
     godwit::refuse_inside::<F>(fields.context(findings), findings);
     fields.finish(findings);
     if clients.is_empty() {
-        // As Kea: a list of nobody lets everybody in.
+        // As in Kea, an empty list permits every client.
         let message = "`authentication` names no `clients`: everyone may give commands";
         findings.warn(value.at, message);
         return None;
@@ -230,7 +230,7 @@ fn basic<F: Family>(value: &Value, findings: &mut Findings) -> Option<BasicAuthe
     Some(BasicAuthentication { realm, directory, clients })
 }
 
-/// One of `clients`.
+/// Reads one of `clients`.
 fn client<F: Family>(item: &Value, findings: &mut Findings) -> Option<AuthenticatedClient> {
     let mut fields = Fields::of(item, "a client", findings)?;
     let user = secret(&mut fields, ["user", "user-file"], findings);
@@ -250,7 +250,7 @@ fn client<F: Family>(item: &Value, findings: &mut Findings) -> Option<Authentica
             return None;
         }
         Some(user) => user.value,
-        // A file of both, `user:password`.
+        // One file has both, `user:password`.
         None if matches!(password, Secret::File(_)) => Secret::Text(String::new()),
         None => {
             findings.error(item.at, "a client lacks `user`");
@@ -260,7 +260,7 @@ fn client<F: Family>(item: &Value, findings: &mut Findings) -> Option<Authentica
     Some(AuthenticatedClient { user, password })
 }
 
-/// A text under the first key, or the file of it under the second.
+/// Reads a text under the first key, or its file under the second.
 pub(super) fn secret(
     fields: &mut Fields<'_>,
     [text_key, file_key]: [&'static str; 2],

@@ -1,7 +1,7 @@
-//! Databases that leases and reservations are kept in: values, and the keys that say how their
-//! servers are reached.
+//! Databases of leases and reservations: values, and the keys for connections to their servers.
 //!
-//! Kea's manual to have read: "Lease Database Configuration", "Hosts Database Configuration".
+//! Parts of Kea's manual to read first: "Lease Database Configuration", "Hosts Database
+//! Configuration".
 
 use super::control::Secret;
 use super::sockets::secret;
@@ -9,21 +9,21 @@ use super::types::OnFail;
 use crate::fields::Fields;
 use crate::source::{At, Findings};
 
-/// What `type` says.
+/// Value of `type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DatabaseKind {
     /// Leases in memory, changes appended to a CSV file.
     Memfile,
-    /// Tables.
+    /// Tables in a database.
     Sql(SqlKind),
 }
 
-/// A database with tables.
+/// Database with tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SqlDatabase {
     /// `type`.
     pub kind: SqlKind,
-    /// `name`: of the database; of SQLite's file. Kea calls it `kea` when nobody does.
+    /// `name` of the database, or of SQLite's file. Default `kea`, as in Kea.
     pub name: String,
     /// `host`; for PostgreSQL also the folder of its socket. Default `localhost`.
     pub host: String,
@@ -31,7 +31,7 @@ pub struct SqlDatabase {
     pub port: Option<u16>,
     /// `user`.
     pub user: String,
-    /// `password` or `password-file`; empty when there is neither.
+    /// `password` or `password-file`; empty when neither is set.
     pub password: Secret,
     /// `connect-timeout`. Default 5 s.
     pub connect_timeout_s: u32,
@@ -41,33 +41,33 @@ pub struct SqlDatabase {
     pub write_timeout_s: u32,
     /// `tcp-user-timeout` of a PostgreSQL connection; 0, the default, for the system's.
     pub tcp_user_timeout_s: u32,
-    /// The TLS keys.
+    /// TLS keys of the connection.
     pub tls: SqlTls,
     /// `max-reconnect-tries`: attempts to connect again; 0, the default, for none.
     pub max_reconnect_tries: u32,
     /// `reconnect-wait-time`: time between two attempts. Default 0.
     pub reconnect_wait_time_ms: u32,
-    /// `on-fail`: what happens while, and after, connecting again is tried.
+    /// `on-fail`: reaction to a lost connection, during and after the attempts to connect again.
     pub on_fail: OnFail,
-    /// `retry-on-startup`: whether the first connection is tried again as a lost one is.
+    /// `retry-on-startup`: true if the first connection is tried again as a lost one is.
     pub retries_on_startup: bool,
-    /// `readonly`: whether nothing may be written (reservations).
+    /// `readonly`: true if the server must not write (reservations).
     pub is_readonly: bool,
 }
 
-/// A kind of [`SqlDatabase`].
+/// Kind of a [`SqlDatabase`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SqlKind {
     /// MariaDB or MySQL.
     Mysql,
     /// PostgreSQL.
     Postgresql,
-    /// A file of SQLite's, which Kea does not have.
+    /// SQLite file, which Kea does not have.
     Sqlite,
 }
 
 impl SqlKind {
-    /// The word in the configuration.
+    /// Returns the word in the configuration.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -78,14 +78,14 @@ impl SqlKind {
     }
 }
 
-/// Who is believed, and who we are, on the way to a database.
+/// Certificates and options of a TLS connection to a database.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SqlTls {
-    /// `trust-anchor`: file of the certificates that vouch for the server.
+    /// `trust-anchor`: file of the certificates that sign the server's certificate.
     pub trust_anchor: Option<String>,
-    /// `cert-file`: our certificate.
+    /// `cert-file`: certificate of this client.
     pub cert_file: Option<String>,
-    /// `key-file`: its key.
+    /// `key-file`: key of that certificate.
     pub key_file: Option<String>,
     /// `cipher-list` (MySQL).
     pub cipher_list: Option<String>,
@@ -100,11 +100,12 @@ pub enum SslMode {
     Disable,
     /// TLS when the server has it.
     Prefer,
-    /// TLS, whoever the server is.
+    /// TLS with any server.
     Require,
-    /// TLS, and someone trusted vouches for the server.
+    /// TLS, if a trusted authority has signed the server's certificate.
     VerifyCa,
-    /// TLS, and someone trusted vouches for the server under the name that it is reached by.
+    /// TLS, if a trusted authority has signed the server's certificate for the name that it is
+    /// reached by.
     VerifyFull,
 }
 
@@ -116,7 +117,7 @@ const SSL_MODES: [(&str, SslMode); 5] = [
     ("verify-full", SslMode::VerifyFull),
 ];
 
-/// Texts of a database map that say how a server of databases is reached.
+/// Keys of a database map with texts for the connection.
 const TEXTS: [&str; 8] = [
     "host",
     "user",
@@ -127,7 +128,8 @@ const TEXTS: [&str; 8] = [
     "key-file",
     "cipher-list",
 ];
-/// Its numbers, with their ranges and, when only one kind of database has them, that kind.
+/// Keys of a database map with numbers, each with its maximum and, when only one kind of database
+/// has it, that kind.
 const NUMBERS: [(&str, i64, Option<SqlKind>); 7] = [
     ("port", 65_535, None),
     ("connect-timeout", u32::MAX as i64, None),
@@ -139,13 +141,13 @@ const NUMBERS: [(&str, i64, Option<SqlKind>); 7] = [
 ];
 const FLAGS: [&str; 2] = ["readonly", "retry-on-startup"];
 
-/// Kea's name for a database that nobody names.
+/// Kea's default name of a database.
 const DEFAULT_NAME: &str = "kea";
-/// Time to connect unless something else is said, seconds.
+/// Default time to connect, seconds.
 const DEFAULT_CONNECT_TIMEOUT_S: u32 = 5;
 
 impl SqlDatabase {
-    /// A database of `kind` called `name`, everything else as Kea has it.
+    /// Returns a database of `kind` called `name`, with Kea's defaults.
     #[must_use]
     pub fn new(kind: SqlKind, name: impl Into<String>) -> Self {
         Self {
@@ -169,8 +171,8 @@ impl SqlDatabase {
     }
 }
 
-/// Reads what a map says about reaching a database of `kind`; `None` when the kind is not known.
-/// Kea accepts the keys for a memfile, too, so every one is checked, whatever the kind.
+/// Reads the connection to a database of `kind`; returns `None` when the kind is not known. Kea
+/// accepts the keys for a memfile, too, so every one is checked, whatever the kind.
 pub(super) fn read(
     fields: &mut Fields<'_>,
     kind: Option<DatabaseKind>,
@@ -224,14 +226,14 @@ fn saturating(number: i64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// The keys that are given, and where.
+/// Returns the keys that are set, with their positions.
 fn given(fields: &mut Fields<'_>) -> Vec<(&'static str, At)> {
     let numbers = NUMBERS.iter().map(|(key, ..)| *key);
     let keys = TEXTS.into_iter().chain(FLAGS).chain(numbers).chain(["ssl-mode"]);
     keys.filter_map(|key| fields.take(key).map(|entry| (key, entry.at))).collect()
 }
 
-/// The numbers, and the keys of those that this kind of database has not.
+/// Reads the numbers; also returns the keys of numbers that this kind of database does not have.
 fn numbers(
     fields: &mut Fields<'_>,
     kind: Option<DatabaseKind>,

@@ -1,4 +1,5 @@
-//! The elements of `subnet4` and `subnet6`, and what all of them together must not repeat.
+//! Elements of `subnet4` and `subnet6`, and the check that they do not repeat ids, prefixes and
+//! pools.
 
 use std::collections::BTreeMap;
 
@@ -11,35 +12,36 @@ use crate::fields::Fields;
 use crate::json::Value;
 use crate::source::{At, Findings, Placed};
 
-/// The highest identifier of a subnet; Kea keeps the next one for itself.
+/// Highest identifier of a subnet; Kea reserves the next one for itself.
 const MAX_SUBNET_ID: i64 = 0xffff_fffe;
 
-/// A family whose scopes, subnets and networks can be read.
+/// Family whose scopes, subnets and networks can be read.
 pub(crate) trait Scoped: Reserving {
-    /// What a scope sets, and after [`Scoped::inside`] all that holds in it.
+    /// Settings of a scope, or after [`Scoped::inside`] all that hold in it.
     type Scope;
-    /// What of it is needed after that: where the scope itself sets the keys that are checked.
+    /// Part of the settings that is needed after that: the positions of checked keys that the scope
+    /// itself sets.
     type Own: Copy;
-    /// The pools of prefixes of a subnet.
+    /// Pools of prefixes of a subnet.
     type Delegated: Default;
-    /// A subnet of the checked configuration.
+    /// Subnet of the checked configuration.
     type Subnet;
-    /// A shared network of the checked configuration.
+    /// Shared network of the checked configuration.
     type Network;
 
-    /// Reads what a scope sets.
+    /// Reads the settings of a scope.
     fn read_scope(fields: &mut Fields<'_>, findings: &mut Findings) -> Self::Scope;
 
-    /// What the scope itself sets.
+    /// Returns the part of the settings that the scope itself sets.
     fn own(scope: &Self::Scope) -> Self::Own;
 
-    /// The scope with everything it leaves open taken from `outer`.
+    /// Returns the scope with unset values taken from `outer`.
     fn inside(scope: Self::Scope, outer: &Self::Scope) -> Self::Scope;
 
     /// Reports lifetimes that exclude each other.
     fn check_lifetimes(scope: &Self::Scope, own: Self::Own, findings: &mut Findings);
 
-    /// Reads the key that ties relayed clients to a link by name.
+    /// Reads the key that assigns relayed clients to a link by name.
     fn read_interface_id(
         fields: &mut Fields<'_>,
         findings: &mut Findings,
@@ -56,13 +58,13 @@ pub(crate) trait Scoped: Reserving {
         findings: &mut Findings,
     ) -> Self::Delegated;
 
-    /// The list of pools of prefixes, empty where there is no such key.
+    /// Returns the list of pools of prefixes, empty without such a key.
     fn delegated_items<'v>(fields: &mut Fields<'v>, findings: &mut Findings) -> &'v [Value];
 
-    /// Checks the setting that members of a network have to agree on; returns what holds for it.
+    /// Checks the setting that members of a network must agree on; returns its value.
     fn agree(network: &Self::Scope, members: &[Self::Own], findings: &mut Findings) -> bool;
 
-    /// A subnet from its place and its scope.
+    /// Returns a subnet from its place and its scope.
     fn subnet(
         place: Place<Self>,
         scope: Self::Scope,
@@ -70,7 +72,7 @@ pub(crate) trait Scoped: Reserving {
         findings: &mut Findings,
     ) -> Self::Subnet;
 
-    /// A shared network from its parts; `agreed` is what [`Scoped::agree`] returned.
+    /// Returns a shared network from its parts; `agreed` is the result of [`Scoped::agree`].
     fn network(
         name: String,
         link: Link<Self::Address>,
@@ -80,7 +82,7 @@ pub(crate) trait Scoped: Reserving {
     ) -> Self::Network;
 }
 
-/// What a subnet is, apart from the terms of its leases.
+/// Properties of a subnet apart from the terms of its leases.
 pub(crate) struct Place<F: Scoped> {
     pub(crate) id: u32,
     pub(crate) prefix: (F::Address, u8),
@@ -91,7 +93,7 @@ pub(crate) struct Place<F: Scoped> {
     pub(crate) link: Link<F::Address>,
 }
 
-/// The subnets and networks read so far, and what later ones must not repeat.
+/// Subnets and networks read so far, and values that later ones must not repeat.
 pub(crate) struct Subnets<'f, F: Scoped> {
     pub(super) findings: &'f mut Findings,
     pub(super) list: Vec<F::Subnet>,
@@ -101,15 +103,15 @@ pub(crate) struct Subnets<'f, F: Scoped> {
     prefixes: BTreeMap<(F::Address, u8), At>,
     ranges: Vec<PlacedRange<F::Address>>,
     delegated: Vec<PlacedRange<F::Address>>,
-    /// The next number for a subnet without `id`: Kea counts those alone.
+    /// Next number for a subnet without `id`: Kea counts only those.
     next_id: u32,
     /// `ip-reservations-unique`.
     is_address_unique: bool,
-    /// The first subnet without `id`, and how many there are.
+    /// First subnet without `id`, and number of such subnets.
     unnumbered: Option<(At, u32)>,
 }
 
-/// The shared network around a subnet.
+/// Shared network around a subnet.
 pub(super) struct Outer<'s, F: Scoped> {
     pub(super) scope: &'s F::Scope,
     pub(super) network: Option<usize>,
@@ -152,8 +154,8 @@ impl<'f, F: Scoped> Subnets<'f, F> {
         }
     }
 
-    /// Reads one element of a list of subnets and adds it. `None` when there is nothing to add,
-    /// else the subnet's own interface and what its scope itself sets.
+    /// Reads one element of a list of subnets and adds it. Returns `None` when there is nothing to
+    /// add, otherwise the subnet's own interface and the settings that its scope itself sets.
     pub(super) fn read_subnet(
         &mut self,
         item: &Value,
@@ -196,7 +198,7 @@ impl<'f, F: Scoped> Subnets<'f, F> {
             place.delegated =
                 F::read_delegated(delegated_items, &around, &mut self.delegated, self.findings);
         }
-        // Without a prefix, for its checks.
+        // Built without a prefix, too, for its checks.
         let subnet = F::subnet(place, scope, own, self.findings);
         prefix?;
         self.list.push(subnet);
@@ -228,7 +230,7 @@ impl<'f, F: Scoped> Subnets<'f, F> {
         Some(Placed { value: prefix, at: text.at })
     }
 
-    /// The identifier of a subnet; without one, or with 0, Kea 2 counts from 1.
+    /// Reads the identifier of a subnet; without one, or with 0, Kea 2 counts from 1.
     fn id(&mut self, fields: &mut Fields<'_>) -> u32 {
         let given = fields.integer("id", i64::MIN..=i64::MAX, self.findings);
         if given.is_none() && fields.take("id").is_some() {
@@ -259,7 +261,7 @@ impl<'f, F: Scoped> Subnets<'f, F> {
         id
     }
 
-    /// The checks that need all subnets.
+    /// Runs the checks that need all subnets.
     fn finish(self) -> (Vec<F::Subnet>, Vec<F::Network>) {
         if let Some((at, count)) = self.unnumbered {
             let message = match count {
@@ -275,7 +277,7 @@ impl<'f, F: Scoped> Subnets<'f, F> {
     }
 }
 
-/// The first address of a prefix, with a warning when another was written.
+/// Returns the first address of a prefix, with a warning when another was written.
 pub(crate) fn clear_host_bits<A: Address>(prefix: Placed<(A, u8)>, findings: &mut Findings) -> A {
     let (address, length) = prefix.value;
     let network = first_of(address, length);

@@ -1,4 +1,4 @@
-//! Lease terms that both families know and that inner scopes inherit: global, shared network,
+//! Lease terms that both families have and that inner scopes inherit: global, shared network,
 //! subnet.
 
 use super::family::Family;
@@ -9,10 +9,10 @@ use super::types::Lifetime;
 use crate::fields::Fields;
 use crate::source::{Findings, Placed};
 
-/// Kea's valid lifetime when the file names none.
+/// Kea's default valid lifetime.
 const DEFAULT_VALID_S: u32 = 7200;
 
-/// The keys of a time and of its bounds.
+/// Keys of a time and of its bounds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BoundedKeys {
     pub(crate) value: &'static str,
@@ -20,11 +20,11 @@ pub(crate) struct BoundedKeys {
     pub(crate) max: &'static str,
 }
 
-/// The valid lifetime, which is the lease time in DHCPv4.
+/// Keys of the valid lifetime, which is the lease time in DHCPv4.
 pub(crate) const VALID: BoundedKeys =
     BoundedKeys { value: "valid-lifetime", min: "min-valid-lifetime", max: "max-valid-lifetime" };
 
-/// A time with its bounds.
+/// Time with its bounds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounded {
     pub(crate) value: Option<Placed<u32>>,
@@ -33,7 +33,7 @@ pub(crate) struct Bounded {
 }
 
 impl Bounded {
-    /// Reads what a scope sets.
+    /// Reads the settings of a scope.
     pub(crate) fn read(
         fields: &mut Fields<'_>,
         keys: BoundedKeys,
@@ -46,7 +46,7 @@ impl Bounded {
         }
     }
 
-    /// This with what it leaves open taken from `outer`.
+    /// Returns this time with unset values taken from `outer`.
     pub(crate) fn inside(self, outer: Self) -> Self {
         Self {
             value: self.value.or(outer.value),
@@ -55,13 +55,14 @@ impl Bounded {
         }
     }
 
-    /// Whether neither the time nor its bounds are set.
+    /// Returns true if neither the time nor its bounds are set.
     pub(crate) const fn is_unset(self) -> bool {
         self.value.is_none() && self.min.is_none() && self.max.is_none()
     }
 
-    /// The lifetime that holds, and an error when its bounds exclude it. `own` is what the scope
-    /// itself sets: when that is nothing, an outer scope has been told already.
+    /// Returns the lifetime that holds, and reports an error when its bounds exclude it. `own` is
+    /// the part that the scope itself sets: when that is empty, the error has been reported for an
+    /// outer scope.
     pub(crate) fn lifetime(
         self,
         own: Self,
@@ -87,29 +88,29 @@ impl Bounded {
         Lifetime { default_s, min_s, max_s }
     }
 
-    /// The valid lifetime that holds.
+    /// Returns the valid lifetime that holds.
     pub(crate) fn valid_lifetime(self, own: Self, findings: &mut Findings) -> Lifetime {
         self.lifetime(own, VALID, DEFAULT_VALID_S, findings)
     }
 }
 
-/// How a family treats T1 and T2.
+/// Treatment of T1 and T2 in a family.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TeeTimes {
-    /// Whether those that are not set are computed.
+    /// True if the server computes unset ones.
     pub(crate) calculate: bool,
     /// T1 as a part of the time it counts from.
     pub(crate) t1_percent: f64,
-    /// T2 likewise.
+    /// T2 as a part of the time it counts from.
     pub(crate) t2_percent: f64,
-    /// What comes of a T1 that is not below T2.
+    /// Effect of a T1 that is not below T2.
     pub(crate) on_tie: &'static str,
-    /// What comes of one that is not below the valid lifetime.
+    /// Effect of a T1 or T2 that is not below the valid lifetime.
     pub(crate) on_late: &'static str,
 }
 
-/// The terms that one scope sets, or after [`Terms::inside`] all that hold in it. `C` is the type
-/// of an option code.
+/// Terms that one scope sets, or after [`Terms::inside`] all that hold in it. `C` is the type of an
+/// option code.
 #[derive(Clone, Debug)]
 pub(crate) struct Terms<C> {
     pub(crate) valid: Bounded,
@@ -125,7 +126,7 @@ pub(crate) struct Terms<C> {
     pub(crate) options: Vec<OptionData<C>>,
 }
 
-/// The times of a scope as values.
+/// Times of a scope as values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
     pub(crate) renew_timer_s: Option<u32>,
@@ -138,7 +139,7 @@ pub(crate) struct Times {
 }
 
 impl<C: Copy + Ord> Terms<C> {
-    /// Reads what a scope sets.
+    /// Reads the settings of a scope.
     pub(crate) fn read<F: Family<Code = C>>(
         fields: &mut Fields<'_>,
         findings: &mut Findings,
@@ -168,8 +169,8 @@ impl<C: Copy + Ord> Terms<C> {
         }
     }
 
-    /// This scope with everything it leaves open taken from `outer`, one key at a time. Options stay
-    /// its own: which scope's option is sent depends on the client.
+    /// Returns this scope with unset values taken from `outer`, one key at a time. Options stay its
+    /// own: the client decides which scope's option is sent.
     pub(crate) fn inside(self, outer: &Self) -> Self {
         Self {
             valid: self.valid.inside(outer.valid),
@@ -186,7 +187,7 @@ impl<C: Copy + Ord> Terms<C> {
         }
     }
 
-    /// The times that hold, checked.
+    /// Returns the times that hold, checked.
     pub(crate) fn times<F: Family>(&self, valid: Lifetime, findings: &mut Findings) -> Times {
         let tee = F::TEE_TIMES;
         self.check_timers(valid, tee, findings);
@@ -205,7 +206,8 @@ impl<C: Copy + Ord> Terms<C> {
         }
     }
 
-    /// T1 before T2 before the end of the lease. As in Kea, all else is a warning.
+    /// Checks that T1 is before T2 and T2 before the end of the lease. As in Kea, all else is a
+    /// warning.
     fn check_timers(&self, valid: Lifetime, tee: TeeTimes, findings: &mut Findings) {
         if let (Some(renew), Some(rebind)) = (self.renew, self.rebind)
             && renew.value >= rebind.value

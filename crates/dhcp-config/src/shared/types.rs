@@ -5,7 +5,7 @@ use core::net::Ipv4Addr;
 use super::options::OptionData;
 use super::{ClassGuards, NameKeys, SqlDatabase, SqlKind};
 
-/// A range of addresses to give leases from; `A` is the type of an address, `C` of an option code.
+/// Range of addresses to lease from; `A` is the type of an address, `C` of an option code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pool<A, C> {
     /// First address.
@@ -14,26 +14,26 @@ pub struct Pool<A, C> {
     pub last: A,
     /// `pool-id`, default 0.
     pub pool_id: u32,
-    /// The pool's own options, ordered by space and code; they win over the subnet's.
+    /// Options of the pool, ordered by space and code; they take precedence over the subnet's.
     pub options: Vec<OptionData<C>>,
-    /// Who may use it, and classes tested once it has been used.
+    /// Classes of clients that may use the pool, and classes tested once it has been used.
     pub guards: ClassGuards,
-    /// What clients with its addresses are called, where that differs from the subnet's.
+    /// Names of clients with the pool's addresses, where their settings differ from the subnet's.
     pub names: NameKeys,
 }
 
-/// A lifetime in seconds, and the bounds of what a client may ask for.
+/// Lifetime in seconds, and the bounds of lifetimes that a client may request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lifetime {
-    /// Given to clients that ask for nothing. The valid lifetime is 7200 by default.
+    /// Lifetime for clients that request none. The valid lifetime is 7200 by default.
     pub default_s: u32,
-    /// Least; the default when not set.
+    /// Minimum; the default when not set.
     pub min_s: u32,
-    /// Most; the default when not set.
+    /// Maximum; the default when not set.
     pub max_s: u32,
 }
 
-/// One element of `interfaces`.
+/// Element of `interfaces`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InterfaceSelection<A = Ipv4Addr> {
     /// `"*"`.
@@ -42,7 +42,7 @@ pub enum InterfaceSelection<A = Ipv4Addr> {
     Named {
         /// Name of the interface.
         name: String,
-        /// The one address to listen on; every address of the interface when `None`.
+        /// Address to listen on; every address of the interface when `None`.
         address: Option<A>,
     },
 }
@@ -50,17 +50,17 @@ pub enum InterfaceSelection<A = Ipv4Addr> {
 /// `lease-database`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaseDatabase {
-    /// The database of a kind that is not `memfile`; what follows is a memfile's.
+    /// Database of a kind that is not `memfile`; the fields that follow are a memfile's.
     pub sql: Option<SqlDatabase>,
     /// Path of the lease file of a memfile; the server's default when `None`.
     pub name: Option<String>,
-    /// Whether leases are written to disk at all. Default true.
+    /// True if leases are written to disk. Default true.
     pub persist: bool,
     /// Time between clean-ups of the lease file; 0 switches them off. Default 3600 s.
     pub lfc_interval_s: u32,
-    /// Bad rows after which loading gives up; 0 is no limit. Default 0.
+    /// Number of bad rows after which loading gives up; 0 is no limit. Default 0.
     pub max_row_errors: u32,
-    /// What happens when the store fails. Default [`OnFail::StopRetryExit`].
+    /// Reaction to a failure of the store. Default [`OnFail::StopRetryExit`].
     pub on_fail: OnFail,
 }
 
@@ -78,7 +78,7 @@ impl Default for LeaseDatabase {
 }
 
 impl LeaseDatabase {
-    /// Whether other servers may write to it.
+    /// Returns true if other servers may write to the database.
     #[must_use]
     pub fn is_shared(&self, godwit: &GodwitLeaseDatabase) -> bool {
         let kind = self.sql.as_ref().map(|sql| sql.kind);
@@ -89,7 +89,7 @@ impl LeaseDatabase {
 /// `on-fail`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnFail {
-    /// Serve nobody while trying again, then exit.
+    /// Serve no client while trying again, then exit.
     StopRetryExit,
     /// Serve while trying again, then exit.
     ServeRetryExit,
@@ -104,13 +104,13 @@ pub struct ExpiredLeases {
     pub reclaim_timer_wait_s: u32,
     /// Time between removals of reclaimed leases. Default 25 s.
     pub flush_reclaimed_timer_wait_s: u32,
-    /// How long a reclaimed lease is kept. Default 3600 s.
+    /// Time for which a reclaimed lease is kept. Default 3600 s.
     pub hold_reclaimed_s: u32,
-    /// Most leases of one reclamation. Default 100.
+    /// Maximum number of leases of one reclamation. Default 100.
     pub max_reclaim_leases: u32,
-    /// Longest time of one reclamation. Default 250 ms.
+    /// Maximum time of one reclamation. Default 250 ms.
     pub max_reclaim_time_ms: u32,
-    /// Reclamations in a row that may leave leases over before a warning. Default 5.
+    /// Number of reclamations in a row that may leave leases over before a warning. Default 5.
     pub unwarned_reclaim_cycles: u32,
 }
 
@@ -132,7 +132,7 @@ impl Default for ExpiredLeases {
 pub enum LeaseChecks {
     /// Load them.
     None,
-    /// Load them and say so.
+    /// Load them with a warning.
     #[default]
     Warn,
     /// Correct the identifier; load unchanged when no subnet fits.
@@ -143,30 +143,31 @@ pub enum LeaseChecks {
     Del,
 }
 
-/// `sanity-checks.extended-info-checks`: what relay agents said, as leases of older files keep it.
+/// `sanity-checks.extended-info-checks`: treatment of relay agent information in leases of older
+/// files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExtendedInfoChecks {
-    /// Keep it as it is.
+    /// Keep it unchanged.
     None,
-    /// Bring it into the present form.
+    /// Convert it to the present form.
     #[default]
     Fix,
-    /// Likewise, and drop what is inconsistent.
+    /// Convert it, and drop inconsistent information.
     Strict,
-    /// Likewise, and drop what has anything unexpected.
+    /// Convert it, and drop information with any unexpected part.
     Pedantic,
 }
 
-/// One of `loggers`.
+/// Element of `loggers`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Logger {
-    /// Which messages: `kea-dhcp4`, `kea-dhcp6` and their children.
+    /// Name of the messages to log: `kea-dhcp4`, `kea-dhcp6` and their children.
     pub name: String,
-    /// Least severity written. Default info.
+    /// Lowest severity written. Default info.
     pub severity: LogSeverity,
     /// Detail of debug messages, 0 to 99. Default 0.
     pub debug_level: u8,
-    /// Where messages go.
+    /// Destinations of messages.
     pub outputs: Vec<LogOutput>,
 }
 
@@ -187,22 +188,22 @@ pub enum LogSeverity {
     Debug,
 }
 
-/// One of a logger's `output-options`.
+/// Element of a logger's `output-options`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogOutput {
-    /// Where to.
+    /// Destination of the messages.
     pub destination: LogDestination,
-    /// Whether each message is flushed. Default true.
+    /// True if each message is flushed. Default true.
     pub flush: bool,
-    /// Size at which a file is rotated. Default 10240000.
+    /// Size in bytes at which a file is rotated. Default 10240000.
     pub max_size_bytes: u64,
-    /// Rotated files kept. Default 1.
+    /// Number of rotated files kept. Default 1.
     pub max_versions: u32,
     /// Layout of a line, in log4cplus notation; the default one when empty.
     pub pattern: String,
 }
 
-/// Where log messages go.
+/// Destination of log messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogDestination {
     /// Standard output.
@@ -211,11 +212,11 @@ pub enum LogDestination {
     Stderr,
     /// The system log, under a facility when one is named.
     Syslog(Option<String>),
-    /// A file.
+    /// File with this path.
     File(String),
 }
 
-/// When a lease counts as stored.
+/// Durability that a lease needs before it counts as stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
     /// Written, never flushed, as Kea does.
@@ -227,7 +228,7 @@ pub enum Durability {
     Always,
 }
 
-/// How many threads serve clients.
+/// Number of threads that serve clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shards {
     /// As many as are configured, one at least.
@@ -239,36 +240,37 @@ pub enum Shards {
 /// `user-context.godwit` of the global scope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GodwitSettings {
-    /// When a lease counts as stored. Default [`Durability::Always`].
+    /// Durability that a lease needs before it counts as stored. Default [`Durability::Always`].
     pub durability: Durability,
     /// Time between flushes under [`Durability::Interval`]. Default 100 ms.
     pub flush_interval_ms: u32,
-    /// Shards, each a thread with its own sockets: as many as `shards` says, else as
+    /// Shards, each a thread with its own sockets: the number in `shards`, otherwise that in
     /// `multi-threading`. Default [`Shards::Processors`].
     pub shards: Shards,
-    /// How long an offered address is held for the client. Default 10000 ms.
+    /// Time for which an offered address is held for the client. Default 10000 ms.
     pub hold_time_ms: u32,
-    /// Metrics have the names of kea-exporter, too. Default false.
+    /// True if metrics have the names of kea-exporter, too. Default false.
     pub kea_exporter_metrics: bool,
-    /// Whether joined datagrams are taken in one piece and replies leave with UDP segmentation
-    /// offload. Default false.
+    /// True if the server receives joined datagrams in one piece and sends replies with UDP
+    /// segmentation offload. Default false.
     pub segmentation: bool,
-    /// Kernel memory for messages that wait at each socket, octets. Default `None`: much for a burst,
-    /// little when a queue stands.
+    /// Kernel memory for messages that wait at each socket, bytes. Default `None`: much for a
+    /// burst, little when the queue does not get shorter.
     pub receive_buffer_bytes: Option<u32>,
-    /// What the lease database has besides Kea's keys.
+    /// Settings of the lease database that Kea does not have.
     pub lease_database: GodwitLeaseDatabase,
-    /// What is remembered of reservations in databases.
+    /// Cache of reservations in databases.
     pub hosts_databases: GodwitHostsDatabases,
 }
 
 /// `user-context.godwit.hosts-databases`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GodwitHostsDatabases {
-    /// Identifiers and addresses that each shard remembers with their hosts, or that they have none.
-    /// Default 65,536; there are 32,768 at least.
+    /// Number of identifiers and addresses that each shard caches with their hosts, or with the
+    /// result that they have none. Default 65,536; minimum 32,768.
     pub cache_keys: u32,
-    /// How long, milliseconds: what is changed in a database counts after that. Default 2,000.
+    /// Lifetime of a cached host, milliseconds: a change in a database counts after that. Default
+    /// 2,000.
     pub cache_lifetime_ms: u32,
 }
 
@@ -281,13 +283,13 @@ impl Default for GodwitHostsDatabases {
 /// `user-context.godwit.lease-database`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GodwitLeaseDatabase {
-    /// Hosts to connect to when `host` cannot be reached, in this order, each with its port when
-    /// that is another one.
+    /// Hosts to connect to when `host` cannot be reached, in this order, each with its port when it
+    /// differs.
     pub hosts: Vec<(String, Option<u16>)>,
-    /// Nobody else writes to the database, so nobody needs to be asked for clients that are not
-    /// known here.
+    /// True if no other server writes to the database, so that it need not be queried for clients
+    /// that are unknown here.
     pub is_exclusive: bool,
-    /// Leases are kept in this file of SQLite's, in place of a memfile.
+    /// Path of an SQLite file for leases, used instead of a memfile.
     pub sqlite: Option<String>,
 }
 

@@ -1,19 +1,19 @@
 //! Files that a server writes: no two of its uses may share one. A log that is written into the
-//! lease file, or leases that take the place of the configuration file, cost what the file had
-//! before.
+//! lease file, or leases that replace the configuration file, destroy the file's earlier contents.
 
 use std::collections::BTreeMap;
 
 use super::security::{Enforcement, PathKind, SecurityPolicy};
 use crate::source::{At, Findings, Placed};
 
-/// Files that a configuration has the server write: for each its kind and where it is named.
+/// Files that the server writes with a configuration: for each its kind and the position of its
+/// name.
 pub(crate) type WrittenFiles = BTreeMap<String, (PathKind, At)>;
 
 /// All kinds of files that are written.
 const KINDS: [PathKind; 3] = [PathKind::Leases, PathKind::Log, PathKind::Socket];
 
-/// Suffixes of the files that the server keeps next to one of `kind`.
+/// Returns the suffixes of the files that the server keeps next to one of `kind`.
 const fn companions(kind: PathKind) -> &'static [&'static str] {
     match kind {
         PathKind::Leases => &[
@@ -34,12 +34,13 @@ const fn companions(kind: PathKind) -> &'static [&'static str] {
     }
 }
 
-/// Returns whether `path` is `other`, or one of the files that the server keeps next to it.
+/// Returns true if `path` is `other`, or one of the files that the server keeps next to it.
 fn is_of(path: &str, other: &str, companions: &[&str]) -> bool {
     path.strip_prefix(other).is_some_and(|rest| rest.is_empty() || companions.contains(&rest))
 }
 
-/// The file that `name` means; `None` when it is not known, or when the server does not write it.
+/// Returns the file that `name` refers to; `None` when it is not known, or when the server does not
+/// write it.
 fn resolved(kind: PathKind, name: &str, policy: &SecurityPolicy) -> Option<String> {
     let folders = match kind {
         PathKind::Leases => &policy.data,
@@ -53,7 +54,7 @@ fn resolved(kind: PathKind, name: &str, policy: &SecurityPolicy) -> Option<Strin
     }
 }
 
-/// Reports that the file `name`, which `key` names, has another use already. Several logs may have
+/// Reports that the file `name`, which `key` names, has another use already. Several logs may share
 /// one file.
 pub(super) fn check(kind: PathKind, key: &str, name: Placed<&str>, findings: &mut Findings) {
     let policy = &findings.security;
@@ -72,7 +73,7 @@ pub(super) fn check(kind: PathKind, key: &str, name: Placed<&str>, findings: &mu
     }
     let is_shared_log = |other: PathKind| (kind, other) == (PathKind::Log, PathKind::Log);
     if let Some((other, at)) = clash(kind, &path, &findings.written)
-        // What reads a value twice reads it at one place.
+        // A value that is read twice has the same position both times.
         && at != name.at
         && !is_shared_log(findings.written[&other].0)
     {
@@ -83,8 +84,8 @@ pub(super) fn check(kind: PathKind, key: &str, name: Placed<&str>, findings: &mu
     findings.written.entry(path).or_insert((kind, name.at));
 }
 
-/// Returns the file that `path` is, that the server keeps next to `path`, or that it keeps `path`
-/// next to.
+/// Returns the file that is `path`, that the server keeps next to `path`, or next to which it keeps
+/// `path`.
 fn clash(kind: PathKind, path: &str, written: &WrittenFiles) -> Option<(String, At)> {
     let same = written.get(path).map(|(_, at)| (path.to_owned(), *at));
     let next_to = |suffix: &&str| {

@@ -1,8 +1,8 @@
 //! Random configurations for tests: keys that both families have and keys of one, each with a few
 //! values, in every scope. Most are accepted, and most of these serve most clients.
 //!
-//! What tells hosts and classes apart is small on purpose, so that messages of tests hit it: see
-//! the constants here. Equal seeds give equal texts.
+//! The sets of identifiers and classes are small on purpose, so that messages of tests match them:
+//! see the constants here. Equal seeds give equal texts.
 
 mod tables;
 mod tables4;
@@ -13,22 +13,22 @@ use base::Random;
 pub use tables4::DHCP4;
 pub use tables6::DHCP6;
 
-/// Clients that reservations are made for: the last octet of their hardware address
+/// Number of clients that have reservations: byte `xx` ends their hardware address
 /// `02:00:00:00:00:xx`, client identifier `01:02:00:00:00:00:xx` and DUID `00:03:00:01` with the
-/// hardware address; their circuit is `port-x`, or
-/// the octet e9 and the digit `x`, and flex-id makes `f0x` of them.
+/// hardware address; their circuit is `port-x`, or the byte e9 and the digit `x`, and flex-id makes
+/// `f0x` of them.
 pub const HOSTS: u64 = 8;
 
-/// Vendor classes that client classes ask after. Who sends the last one is not served.
+/// Vendor classes that client classes test for. A client that sends the last one is not served.
 pub const VENDORS: [&str; 4] = ["vendor-a", "vendor-b", "vendor-c", "drop-me"];
 
-/// The vendor of options of vendors.
+/// Enterprise number of vendor options.
 pub const ENTERPRISE: u32 = 4491;
 
 /// Keys of a scope with values to choose from.
 pub(crate) type Choices = &'static [(&'static str, &'static [&'static str])];
 
-/// Makes configurations of one family: [`DHCP4`], [`DHCP6`].
+/// Generator of configurations of one family: [`DHCP4`], [`DHCP6`].
 #[derive(Debug)]
 pub struct Generator {
     top: &'static str,
@@ -42,19 +42,19 @@ pub struct Generator {
     subnet: Choices,
     pool: Choices,
     host: Choices,
-    /// The prefix of a subnet, its pools as `key: value`, what is reserved for a host there, by
-    /// their numbers.
+    /// Functions of the numbers of a subnet and a host: the prefix of a subnet, its pools as
+    /// `key: value`, and the resources reserved for a host there.
     prefix: fn(u64) -> String,
     ranges: fn(u64) -> Vec<String>,
     reserved: fn(u64, u64) -> Vec<String>,
     /// Pools of another kind, as a whole key.
     delegated: fn(&mut Random, u64) -> Option<String>,
-    /// What tells a host, by its number.
+    /// Identifiers of a host, by its number.
     identifiers: &'static [fn(u64) -> String],
 }
 
 impl Generator {
-    /// A configuration.
+    /// Returns a random configuration.
     #[must_use]
     pub fn configuration(&self, random: &mut Random) -> String {
         let mut keys = some(random, &[self.always], 1);
@@ -74,7 +74,7 @@ impl Generator {
         format!("{{ \"{}\": {{ {} }} }}", self.top, keys.join(",\n"))
     }
 
-    /// Every choice, as it stands in texts.
+    /// Returns every choice, as it is written in texts.
     pub fn choices(&self) -> impl Iterator<Item = String> {
         let lists = [self.always, tables::TERMS, tables::GLOBAL, self.global, self.terms];
         let lists = lists.into_iter().chain([
@@ -115,7 +115,7 @@ impl Generator {
         format!("\"{}\": [ {} ]", self.subnets, subnets.collect::<Vec<_>>().join(", "))
     }
 
-    /// Reservations of the addresses of subnet `n`.
+    /// Returns the reservations of the addresses of subnet `n`.
     fn reservations(&self, random: &mut Random, n: u64) -> String {
         let hosts = (0..HOSTS).filter_map(|host| {
             let identifier = random.pick(self.identifiers)?(host);
@@ -133,7 +133,7 @@ impl Generator {
     }
 }
 
-/// One in `rare` of the keys of each list, each with one of its values.
+/// Returns one in `rare` of the keys of each list, each with one of its values.
 fn some(random: &mut Random, lists: &[Choices], rare: u64) -> Vec<String> {
     let mut keys = Vec::new();
     for (key, values) in lists.iter().copied().flatten() {

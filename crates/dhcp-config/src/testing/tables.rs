@@ -3,7 +3,7 @@
 
 use super::Choices;
 
-/// What the global scope, networks and subnets share.
+/// Keys that the global scope, networks and subnets share.
 pub(super) const TERMS: Choices = &[
     ("valid-lifetime", &["4000", "7200", "7201"]),
     ("min-valid-lifetime", &["0", "600"]),
@@ -40,13 +40,13 @@ pub(super) const TERMS: Choices = &[
     ),
 ];
 
-/// What networks and subnets share.
+/// Keys that networks and subnets share.
 pub(super) const SCOPES: Choices = &[
     ("evaluate-additional-classes", &["[ \"c\" ]", "[ \"late\" ]", "[ \"late\", \"c\" ]"]),
     ("require-client-classes", &["[ ]", "[ \"late\" ]"]),
 ];
 
-/// What the global scope alone has.
+/// Keys that only the global scope has.
 pub(super) const GLOBAL: Choices = &[
     ("decline-probation-period", &["1", "0", "600"]),
     ("dhcp-ddns", &["{ \"enable-updates\": true, \"server-ip\": \"::1\" }"]),

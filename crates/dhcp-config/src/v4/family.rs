@@ -1,4 +1,4 @@
-//! What the shared readers have to know of DHCPv4.
+//! Properties of DHCPv4 that the shared readers need.
 
 use core::net::Ipv4Addr;
 use core::ops::RangeInclusive;
@@ -10,7 +10,7 @@ use crate::shared::family::Family;
 use crate::shared::options::{Field, StandardSpace};
 use crate::shared::terms::TeeTimes;
 
-/// DHCPv4.
+/// Family DHCPv4.
 pub(crate) struct V4;
 
 impl Family for V4 {

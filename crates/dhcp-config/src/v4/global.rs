@@ -1,4 +1,4 @@
-//! The global scope.
+//! Global scope of DHCPv4.
 
 use super::types::{Compatibility, Dhcp4, Network4, Subnet4};
 use super::{V4, interfaces, scope::Scope};
@@ -9,7 +9,7 @@ use crate::shared::subnets::{Scoped, Subnets};
 use crate::shared::{class_list, family::Family, global};
 use crate::source::Findings;
 
-/// Reads a whole document; `None` when it has no usable `Dhcp4`.
+/// Reads a whole document; returns `None` when it has no usable `Dhcp4`.
 pub(crate) fn read_root(root: &Value, findings: &mut Findings) -> Option<Dhcp4> {
     let fields = global::top::<V4>(root, findings)?;
     Some(read_global(fields, findings))
@@ -84,8 +84,8 @@ fn read_global(mut fields: Fields<'_>, findings: &mut Findings) -> Dhcp4 {
     }
 }
 
-/// Puts subnets in the order of their ids, as Kea keeps them: of those that fit a client the one with
-/// the lowest id is taken.
+/// Sorts subnets by their ids, as Kea keeps them: of those that fit a client the one with the
+/// lowest id is selected.
 fn sort_by_id(subnets: &mut [Subnet4], networks: &mut [Network4]) {
     subnets.sort_by_key(|subnet| subnet.id);
     networks.iter_mut().for_each(|network| network.subnets.clear());

@@ -1,4 +1,4 @@
-//! `interfaces-config`.
+//! Reader of `interfaces-config`, DHCPv4.
 
 use super::V4;
 use super::types::{InterfacesConfig, OutboundInterface, SocketType};

@@ -1,9 +1,9 @@
-//! The configuration of the DHCPv4 server: its types here, and below them what the shared readers
-//! do not know.
+//! Configuration of the DHCPv4 server: its types, and in submodules the settings that the shared
+//! readers do not know.
 //!
-//! Inheritance is resolved while reading: every [`Subnet4`] carries the values that hold for it,
-//! from its own map, else its shared network's, else the global ones, else Kea's defaults. Keys
-//! that Kea knows and godwit does not serve yet are listed in `other_keys`.
+//! Inheritance is resolved while reading: every [`Subnet4`] has the values that hold for it, from
+//! its own map, else its shared network's, else the global ones, else Kea's defaults. Keys that Kea
+//! knows and Godwit does not serve yet are listed in `other_keys`.
 
 mod family;
 mod global;

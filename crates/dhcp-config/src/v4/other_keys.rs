@@ -1,6 +1,6 @@
-//! Keys of DHCPv4 that are right elsewhere.
+//! Keys that belong elsewhere in a DHCPv4 configuration.
 
-/// Keys that are right elsewhere, and where.
+/// Keys that belong elsewhere, each with the place.
 pub(super) const ELSEWHERE: &[(&str, &str)] = &[
     ("Dhcp4", "there is one `Dhcp4`, at the top of the file"),
     ("id", "`id` belongs into a subnet"),

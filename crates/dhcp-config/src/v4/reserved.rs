@@ -1,4 +1,4 @@
-//! What a reservation of DHCPv4 reserves.
+//! Resources that a reservation of DHCPv4 reserves.
 
 use core::net::Ipv4Addr;
 

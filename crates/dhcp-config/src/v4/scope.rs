@@ -1,4 +1,4 @@
-//! Parameters that inner scopes inherit: global, shared network, subnet.
+//! Parameters of DHCPv4 that inner scopes inherit: global, shared network, subnet.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -15,12 +15,12 @@ use crate::shared::subnets::{Place, Scoped};
 use crate::shared::terms::{Bounded, Terms};
 use crate::source::{Findings, Placed};
 
-/// Longest `server-hostname`: the field less its final zero (RFC 2131 §2).
+/// Maximum length of `server-hostname`: the field without its final zero (RFC 2131 §2).
 pub(super) const MAX_SERVER_HOSTNAME: usize = 63;
-/// Longest `boot-file-name`, likewise.
+/// Maximum length of `boot-file-name`: the field without its final zero (RFC 2131 §2).
 pub(super) const MAX_BOOT_FILE_NAME: usize = 127;
 
-/// The inheritable parameters that one scope sets, or after [`Scoped::inside`] all that hold in it.
+/// Inheritable parameters that one scope sets, or after [`Scoped::inside`] all that hold in it.
 #[derive(Clone, Debug)]
 pub(crate) struct Scope {
     pub(super) terms: Terms<u8>,
@@ -32,7 +32,7 @@ pub(crate) struct Scope {
     boot_file_name: Option<String>,
 }
 
-/// What a scope itself sets of the keys that are checked after inheritance.
+/// Part of the keys checked after inheritance that a scope itself sets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Own {
     valid: Bounded,
@@ -83,7 +83,7 @@ impl Scoped for V4 {
         None
     }
 
-    /// `4o6-...`: which DHCPv4-query messages belong here (RFC 7341).
+    /// Checks `4o6-...`: the DHCPv4-query messages that belong to the subnet (RFC 7341).
     fn check_own_keys(fields: &mut Fields<'_>, findings: &mut Findings) {
         let interface = fields.text("4o6-interface", findings);
         let interface = interface.filter(|text| !text.value.is_empty()).map(|text| text.at);
@@ -112,7 +112,7 @@ impl Scoped for V4 {
         &[]
     }
 
-    /// One answer to strangers: `authoritative`.
+    /// Checks that members give unknown clients the same answer: `authoritative`.
     fn agree(network: &Scope, members: &[Own], findings: &mut Findings) -> bool {
         let authoritative = network.authoritative.is_some_and(|placed| placed.value);
         for own in members.iter().filter_map(|own| own.authoritative) {
@@ -192,7 +192,7 @@ impl Classified for V4 {
             findings.error(broadcast.at, "`next-server` cannot be the broadcast address");
         }
         ClassTerms4 {
-            // Kea takes 0.0.0.0 for none.
+            // Kea takes 0.0.0.0 as none.
             next_server: next_server
                 .map(|address| address.value)
                 .filter(|address| !address.is_unspecified()),
@@ -207,7 +207,7 @@ impl Classified for V4 {
     }
 }
 
-/// A name that fits a fixed field of the message. An empty one counts as not set, as in Kea.
+/// Reads a name that fits a fixed field of the message. An empty one counts as not set, as in Kea.
 pub(super) fn name(
     fields: &mut Fields<'_>,
     key: &'static str,

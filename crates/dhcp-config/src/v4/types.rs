@@ -1,4 +1,4 @@
-//! The checked configuration as values.
+//! Checked DHCPv4 configuration as values.
 
 use core::net::Ipv4Addr;
 
@@ -9,13 +9,13 @@ use crate::shared::{
     LeaseDatabase, Lifetime, Logger, NameKeys, Pool, Reservation, ReservationModes, SqlDatabase,
 };
 
-/// A range of addresses to give leases from.
+/// Range of IPv4 addresses to lease from.
 pub type Pool4 = Pool<Ipv4Addr, u8>;
 
-/// A client class.
+/// Client class of DHCPv4.
 pub type ClientClass4 = ClientClass<u8, ClassTerms4>;
 
-/// What only DHCPv4's classes set.
+/// Settings that only DHCPv4's classes have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClassTerms4 {
     /// `siaddr` of replies to members.
@@ -24,17 +24,17 @@ pub struct ClassTerms4 {
     pub server_hostname: Option<String>,
     /// `file` of replies to members.
     pub boot_file_name: Option<String>,
-    /// How long an offer to members is kept as a lease, in seconds.
+    /// Time for which an offer to members is kept as a lease, in seconds.
     pub offer_lifetime_s: Option<u32>,
 }
 
-/// A reservation.
+/// Reservation of DHCPv4.
 pub type Reservation4 = Reservation<u8, Reserved4>;
 
-/// What is reserved for a host.
+/// Resources and header fields reserved for a host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reserved4 {
-    /// Its address.
+    /// Reserved address.
     pub address: Option<Ipv4Addr>,
     /// `siaddr` of replies.
     pub next_server: Option<Ipv4Addr>,
@@ -44,34 +44,34 @@ pub struct Reserved4 {
     pub boot_file_name: String,
 }
 
-/// The whole configuration of a DHCPv4 server.
+/// Whole configuration of a DHCPv4 server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dhcp4 {
-    /// Every subnet, those of shared networks first, as Kea numbers them.
+    /// All subnets, those of shared networks first, as Kea numbers them.
     pub subnets: Vec<Subnet4>,
     /// Shared networks, in the order of the file.
     pub networks: Vec<Network4>,
-    /// Where to listen.
+    /// Interfaces to listen on.
     pub interfaces: InterfacesConfig,
-    /// Where leases are kept.
+    /// Database of leases.
     pub lease_database: LeaseDatabase,
-    /// `hosts-databases`, or the one `hosts-database`, in the order of the look-up.
+    /// `hosts-databases`, or the single `hosts-database`, in the order of the look-up.
     pub hosts_databases: Vec<SqlDatabase>,
-    /// What only godwit has, from `user-context.godwit`.
+    /// Settings that only Godwit has, from `user-context.godwit`.
     pub godwit: GodwitSettings,
     /// Global options, ordered by space and code.
     pub options: Vec<OptionData>,
     /// Global `authoritative`, for clients that belong to no subnet. Default false.
     pub authoritative: bool,
-    /// Whether replies repeat the client identifier (RFC 6842). Default true.
+    /// True if replies repeat the client identifier (RFC 6842). Default true.
     pub echo_client_id: bool,
-    /// How long a declined address is set aside, in seconds. Default 86400.
+    /// Time for which a declined address is set aside, in seconds. Default 86400.
     pub decline_probation_period_s: u32,
     /// Reclamation of expired leases.
     pub expired_leases: ExpiredLeases,
-    /// What to do with leases that do not fit the configuration when they are loaded.
+    /// Treatment of loaded leases that do not fit the configuration.
     pub lease_checks: LeaseChecks,
-    /// Deviations from the standards that were asked for.
+    /// Configured deviations from the standards.
     pub compatibility: Compatibility,
     /// Loggers, in the order of the file.
     pub loggers: Vec<Logger>,
@@ -79,50 +79,50 @@ pub struct Dhcp4 {
     pub client_classes: Vec<ClientClass4>,
     /// Global reservations.
     pub reservations: Vec<Reservation4>,
-    /// Which reservations count for clients that belong to no subnet yet.
+    /// Reservations that count for clients that belong to no subnet yet.
     pub reservation_modes: ReservationModes,
     /// `host-reservation-identifiers`: kinds in the order in which they are looked up.
     pub host_identifiers: Vec<IdentifierKind>,
-    /// Whether global reservations are looked up before the subnet is selected. Default false.
+    /// True if global reservations are looked up before the subnet is selected. Default false.
     pub early_global_reservations_lookup: bool,
-    /// Whether an address is reserved for one host only. Default true.
+    /// True if an address is reserved for one host only. Default true.
     pub ip_reservations_unique: bool,
-    /// Where commands come in.
+    /// Sockets for control commands.
     pub control_sockets: Vec<ControlSocket>,
-    /// Hook libraries that are built in here, in the order of the file.
+    /// Hook libraries that are built in, in the order of the file.
     pub hooks: Vec<Hook>,
-    /// What the flex-id hook is told.
+    /// Parameters of the flex-id hook.
     pub flex_id: FlexId,
-    /// Whether statistics keep as many samples: `statistic-default-sample-count`. Default 20.
+    /// Number of samples that each statistic keeps: `statistic-default-sample-count`. Default 20.
     pub statistic_sample_count: u32,
     /// `statistic-default-sample-age`, in seconds; 0 (the default) is no limit.
     pub statistic_sample_age_s: u32,
     /// `server-tag`: the server's name in configuration databases; empty when not set.
     pub server_tag: String,
-    /// What to do with what relay agents said, in leases that are loaded.
+    /// Treatment of relay agent information in loaded leases.
     pub extended_info_checks: ExtendedInfoChecks,
-    /// What is configured and not done, ordered by name.
+    /// Unsupported features that are configured, ordered by name.
     pub inactive: Vec<InactiveFeature>,
-    /// Whether a client that renews without its relay agent is treated by what the agent said
-    /// before: `stash-agent-options`. Default false.
+    /// True if a client that renews without its relay agent is treated by the stored relay agent
+    /// information: `stash-agent-options`. Default false.
     pub stash_agent_options: bool,
 }
 
-/// A subnet with everything that holds for it.
+/// Subnet with all values that hold for it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Subnet4 {
     /// Unique identifier, 1 to 4294967294; stored with each lease.
     pub id: u32,
     /// Network address and prefix length, host bits cleared.
     pub prefix: (Ipv4Addr, u8),
-    /// Index of its shared network in [`Dhcp4::networks`].
+    /// Index of the shared network in [`Dhcp4::networks`].
     pub network: Option<usize>,
     /// Pools, in the order of the file.
     pub pools: Vec<Pool4>,
-    /// Relay agents whose messages belong here, whatever their address; its own list, else its
-    /// network's.
+    /// Relay agents whose messages belong to the subnet, whatever their address; the subnet's own
+    /// list, else its network's.
     pub relay_addresses: Vec<Ipv4Addr>,
-    /// Interface whose direct clients belong here; its own, else its network's.
+    /// Interface whose direct clients belong to the subnet; its own, else its network's.
     pub interface: Option<String>,
     /// Lease time and its bounds.
     pub valid_lifetime: Lifetime,
@@ -130,45 +130,47 @@ pub struct Subnet4 {
     pub renew_timer_s: Option<u32>,
     /// T2 in seconds; sent when set.
     pub rebind_timer_s: Option<u32>,
-    /// Whether T1 and T2 that are not set are computed from the lease time. Default false.
+    /// True if unset T1 and T2 are computed from the lease time. Default false.
     pub calculate_tee_times: bool,
     /// T1 as a part of the lease time. Default 0.5.
     pub t1_percent: f64,
     /// T2 as a part of the lease time. Default 0.875.
     pub t2_percent: f64,
-    /// Leases younger than this part of their lifetime are given again unchanged; 0 switches that
-    /// off. Default 0.25.
+    /// Age, as a part of the lifetime, below which a lease is given again unchanged; 0 switches
+    /// that off. Default 0.25.
     pub cache_threshold: f64,
     /// Upper bound of that age, in seconds.
     pub cache_max_age_s: Option<u32>,
-    /// How long an offer is kept as a lease, in seconds; 0 (the default) keeps it in memory only.
+    /// Time for which an offer is kept as a lease, in seconds; 0 (the default) keeps it in memory
+    /// only.
     pub offer_lifetime_s: u32,
-    /// Whether unknown clients that ask for an address again are refused. Default false.
+    /// True if unknown clients that request an address again are refused. Default false.
     pub authoritative: bool,
-    /// Whether the client identifier tells clients apart. Default true.
+    /// True if the client identifier tells clients apart. Default true.
     pub match_client_id: bool,
     /// `siaddr` of replies. Default 0.0.0.0.
     pub next_server: Ipv4Addr,
-    /// `sname` of replies, at most 63 octets. Default empty.
+    /// `sname` of replies, at most 63 bytes. Default empty.
     pub server_hostname: String,
-    /// `file` of replies, at most 127 octets. Default empty.
+    /// `file` of replies, at most 127 bytes. Default empty.
     pub boot_file_name: String,
-    /// The subnet's own options, ordered by space and code; they win over the network's.
+    /// Options of the subnet, ordered by space and code; they take precedence over the network's.
     pub options: Vec<OptionData>,
-    /// Who may be served from it, and classes tested once it has served.
+    /// Classes of clients that may be served from the subnet, and classes tested once it has
+    /// served.
     pub guards: ClassGuards,
     /// Reservations of the subnet.
     pub reservations: Vec<Reservation4>,
-    /// Which reservations count.
+    /// Reservations that count.
     pub reservation_modes: ReservationModes,
-    /// Which free address is given next.
+    /// Allocator that chooses the next free address.
     pub allocator: Allocator,
     /// Share of leased addresses above which new leases get their shortest lifetime; 1.0 (the
     /// default) never.
     pub adaptive_lease_time_threshold: f64,
-    /// Whether leases keep what the relay agent said of the client. Default false.
+    /// True if leases keep the relay agent information of the client. Default false.
     pub store_extended_info: bool,
-    /// What its clients are called.
+    /// Settings of the names of its clients.
     pub names: NameKeys,
 }
 
@@ -177,36 +179,38 @@ pub struct Subnet4 {
 pub struct Network4 {
     /// Unique name.
     pub name: String,
-    /// Indexes of its subnets in [`Dhcp4::subnets`].
+    /// Indexes of the network's subnets in [`Dhcp4::subnets`].
     pub subnets: Vec<usize>,
-    /// Interface whose direct clients belong here.
+    /// Interface whose direct clients belong to the network.
     pub interface: Option<String>,
-    /// Relay agents whose messages belong here.
+    /// Relay agents whose messages belong to the network.
     pub relay_addresses: Vec<Ipv4Addr>,
-    /// Whether it is authoritative, after inheritance.
+    /// True if the network is authoritative, after inheritance.
     pub authoritative: bool,
-    /// The network's own options, ordered by space and code; they win over the global ones.
+    /// Options of the network, ordered by space and code; they take precedence over the global
+    /// ones.
     pub options: Vec<OptionData>,
-    /// Who may be served from it, and classes tested once it has served.
+    /// Classes of clients that may be served from the network, and classes tested once it has
+    /// served.
     pub guards: ClassGuards,
 }
 
 /// `interfaces-config`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InterfacesConfig {
-    /// Where to listen; nowhere when empty.
+    /// Interfaces to listen on; none when empty.
     pub interfaces: Vec<InterfaceSelection>,
-    /// How to listen. Default raw.
+    /// Type of the sockets. Default raw.
     pub socket_type: SocketType,
-    /// Where replies leave. Default the interface of the query.
+    /// Interface at which replies leave. Default the interface of the request.
     pub outbound: OutboundInterface,
-    /// Whether a reload looks for interfaces again. Default true.
+    /// True if a reload looks for interfaces again. Default true.
     pub re_detect: bool,
-    /// Whether a socket that cannot be opened ends the server. Default false.
+    /// True if a socket that cannot be opened ends the server. Default false.
     pub require_all_sockets: bool,
-    /// Further tries to open a socket. Default 0.
+    /// Number of further attempts to open a socket. Default 0.
     pub socket_max_retries: u32,
-    /// Time between such tries. Default 5000 ms.
+    /// Time between such attempts. Default 5000 ms.
     pub socket_retry_wait_ms: u32,
 }
 
@@ -229,16 +233,16 @@ impl Default for InterfacesConfig {
 pub enum SocketType {
     /// Packet sockets, which reach clients without an address.
     Raw,
-    /// UDP sockets: relayed clients and those that have an address.
+    /// UDP sockets: for relayed clients and those that have an address.
     Udp,
 }
 
 /// `outbound-interface`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutboundInterface {
-    /// The reply leaves where the query came in.
+    /// The interface at which the request was received.
     SameAsInbound,
-    /// The routing table decides.
+    /// The interface that the routing table selects.
     UseRouting,
 }
 

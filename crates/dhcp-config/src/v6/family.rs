@@ -1,4 +1,4 @@
-//! What the shared readers have to know of DHCPv6.
+//! Properties of DHCPv6 that the shared readers need.
 
 use core::net::Ipv6Addr;
 use core::ops::RangeInclusive;
@@ -10,7 +10,7 @@ use crate::shared::family::Family;
 use crate::shared::options::{Field, StandardSpace};
 use crate::shared::terms::TeeTimes;
 
-/// DHCPv6.
+/// Family DHCPv6.
 pub(crate) struct V6;
 
 impl Family for V6 {

@@ -1,4 +1,4 @@
-//! The global scope.
+//! Global scope of DHCPv6.
 
 use std::collections::BTreeSet;
 
@@ -17,10 +17,10 @@ use crate::shared::security;
 use crate::shared::subnets::{Scoped, Subnets};
 use crate::source::Findings;
 
-/// The option that relays may always supply (RFC 6440).
+/// Code of the option that relays may always supply (RFC 6440).
 const ERP_LOCAL_DOMAIN_NAME: u16 = 65;
 
-/// Where Kea finds hardware addresses. `any` stands for all, in this order.
+/// Sources from which Kea takes hardware addresses. `any` means all, in this order.
 const MAC_SOURCES: [(&str, MacSource); 11] = [
     ("raw", MacSource::Raw),
     ("client-link-addr-option", MacSource::ClientLinkAddress),
@@ -35,7 +35,7 @@ const MAC_SOURCES: [(&str, MacSource); 11] = [
     ("docsis-modem", MacSource::DocsisModem),
 ];
 
-/// Reads a whole document; `None` when it has no usable `Dhcp6`.
+/// Reads a whole document; returns `None` when it has no usable `Dhcp6`.
 pub(crate) fn read_root(root: &Value, findings: &mut Findings) -> Option<Dhcp6> {
     let fields = global::top::<V6>(root, findings)?;
     Some(read_global(fields, findings))
@@ -117,7 +117,7 @@ fn interfaces(fields: &mut Fields<'_>, findings: &mut Findings) -> InterfacesCon
     }
 }
 
-/// `relay-supplied-options`: codes as text, or names.
+/// Reads `relay-supplied-options`: codes as text, or names.
 fn relay_supplied_options(fields: &mut Fields<'_>, findings: &mut Findings) -> Vec<u16> {
     let mut codes = vec![ERP_LOCAL_DOMAIN_NAME];
     for item in fields.list("relay-supplied-options", findings) {
@@ -136,7 +136,7 @@ fn relay_supplied_options(fields: &mut Fields<'_>, findings: &mut Findings) -> V
     codes
 }
 
-/// `mac-sources`.
+/// Reads `mac-sources`.
 fn mac_sources(fields: &mut Fields<'_>, findings: &mut Findings) -> Vec<MacSource> {
     let everything = || {
         let mut all: Vec<MacSource> = MAC_SOURCES.iter().map(|(_, source)| *source).collect();
@@ -169,7 +169,7 @@ fn mac_sources(fields: &mut Fields<'_>, findings: &mut Findings) -> Vec<MacSourc
         if !seen.insert(text.value) {
             findings.error(text.at, format!("`{}` is in this list already", text.value));
         }
-        // Whatever comes after `any` or under a second name changes nothing.
+        // A source after `any`, or under a second name, changes nothing.
         sources.extend(
             named.into_iter().filter(|source| !sources.contains(source)).collect::<Vec<_>>(),
         );
@@ -177,8 +177,8 @@ fn mac_sources(fields: &mut Fields<'_>, findings: &mut Findings) -> Vec<MacSourc
     sources
 }
 
-/// Puts subnets in the order of their ids, as Kea keeps them: of those that fit a client the one with
-/// the lowest id is taken.
+/// Sorts subnets by their ids, as Kea keeps them: of those that fit a client the one with the
+/// lowest id is selected.
 fn sort_by_id(subnets: &mut [Subnet6], networks: &mut [Network6]) {
     subnets.sort_by_key(|subnet| subnet.id);
     networks.iter_mut().for_each(|network| network.subnets.clear());

@@ -1,10 +1,10 @@
-//! The configuration of the DHCPv6 server: its types here, and below them what the shared readers
-//! do not know.
+//! Configuration of the DHCPv6 server: its types, and in submodules the settings that the shared
+//! readers do not know.
 //!
-//! Inheritance is resolved while reading: every [`Subnet6`] carries the values that hold for it,
-//! from its own map, else its shared network's, else the global ones, else Kea's defaults. Keys
-//! that Kea knows and godwit does not serve yet are listed in `other_keys`. RFCs to have read: 9915
-//! for DHCPv6, 6422 for options that relays supply, 6603 for excluded prefixes.
+//! Inheritance is resolved while reading: every [`Subnet6`] has the values that hold for it, from
+//! its own map, else its shared network's, else the global ones, else Kea's defaults. Keys that Kea
+//! knows and Godwit does not serve yet are listed in `other_keys`. RFCs to read first: 9915 for
+//! DHCPv6, 6422 for options that relays supply, 6603 for excluded prefixes.
 
 mod family;
 mod global;

@@ -1,6 +1,6 @@
-//! Keys of DHCPv6 that are right elsewhere.
+//! Keys that belong elsewhere in a DHCPv6 configuration.
 
-/// Keys that are right elsewhere, and where.
+/// Keys that belong elsewhere, each with the place.
 pub(super) const ELSEWHERE: &[(&str, &str)] = &[
     ("Dhcp6", "there is one `Dhcp6`, at the top of the file"),
     ("authoritative", "`authoritative` is a key of DHCPv4"),

@@ -1,4 +1,4 @@
-//! `pd-pools` of a subnet.
+//! Reader of `pd-pools` of a subnet.
 
 use core::net::Ipv6Addr;
 
@@ -77,7 +77,7 @@ fn pd_pool(item: &Value, findings: &mut Findings) -> Option<PdPool> {
     })
 }
 
-/// An address; unlike elsewhere, an empty string is none.
+/// Reads an address; unlike elsewhere, an empty string is none.
 fn address(
     fields: &mut Fields<'_>,
     key: &'static str,
@@ -87,7 +87,7 @@ fn address(
     address_of(text, key, findings)
 }
 
-/// A prefix length, from `least` to 128.
+/// Reads a prefix length, from `least` to 128.
 fn length(
     fields: &mut Fields<'_>,
     key: &'static str,
@@ -98,7 +98,7 @@ fn length(
     Some(Placed { value: u8::try_from(value).expect("checked against the range"), at })
 }
 
-/// `excluded-prefix` and `excluded-prefix-len`, which go together; `::` with 0 is none.
+/// Reads `excluded-prefix` and `excluded-prefix-len`, which go together; `::` with 0 is none.
 fn excluded(fields: &mut Fields<'_>, findings: &mut Findings) -> Option<Placed<(Ipv6Addr, u8)>> {
     let prefix = address(fields, "excluded-prefix", findings);
     let length = length(fields, "excluded-prefix-len", 0, findings);
@@ -127,7 +127,7 @@ fn excluded(fields: &mut Fields<'_>, findings: &mut Findings) -> Option<Placed<(
     }
 }
 
-/// The excluded prefix when it is a part of the first prefix that the pool delegates.
+/// Checks that the excluded prefix is a part of the first prefix that the pool delegates.
 fn check_excluded(
     excluded: Placed<(Ipv6Addr, u8)>,
     (network, delegated): (Ipv6Addr, u8),

@@ -1,4 +1,4 @@
-//! What a reservation of DHCPv6 reserves: addresses and prefixes.
+//! Resources that a reservation of DHCPv6 reserves: addresses and prefixes.
 
 use core::net::Ipv6Addr;
 
@@ -46,7 +46,7 @@ fn is_no_group(address: Placed<Ipv6Addr>, findings: &mut Findings) -> bool {
     !address.value.is_group()
 }
 
-/// `prefixes`, with those of `excluded-prefixes` at the same places; an empty one is none.
+/// Reads `prefixes`, with `excluded-prefixes` at the same indexes; an empty one is none.
 fn prefixes(
     fields: &mut Fields<'_>,
     taken: &mut Taken<'_, V6>,
@@ -82,7 +82,7 @@ fn prefixes(
     prefixes
 }
 
-/// A prefix from 1 to 128 bits; host bits are an error here, as in Kea.
+/// Reads a prefix from 1 to 128 bits; host bits are an error here, as in Kea.
 fn whole_prefix(
     item: &Value,
     key: &'static str,
@@ -103,7 +103,8 @@ fn whole_prefix(
     Some(Placed { value: (address, length), at: text.at })
 }
 
-/// Whether an excluded prefix is a part of the one that it is excluded from (RFC 6603 §4.2).
+/// Returns true if an excluded prefix is a part of the one that it is excluded from (RFC 6603
+/// §4.2).
 fn is_part(
     excluded: Placed<(Ipv6Addr, u8)>,
     (network, length): (Ipv6Addr, u8),

@@ -1,4 +1,4 @@
-//! Parameters that inner scopes inherit: global, shared network, subnet.
+//! Parameters of DHCPv6 that inner scopes inherit: global, shared network, subnet.
 
 use core::net::Ipv6Addr;
 
@@ -21,7 +21,7 @@ const PREFERRED: BoundedKeys = BoundedKeys {
     max: "max-preferred-lifetime",
 };
 
-/// The inheritable parameters that one scope sets, or after [`Scoped::inside`] all that hold in it.
+/// Inheritable parameters that one scope sets, or after [`Scoped::inside`] all that hold in it.
 #[derive(Clone, Debug)]
 pub(crate) struct Scope {
     pub(super) terms: Terms<u16>,
@@ -30,7 +30,7 @@ pub(crate) struct Scope {
     pd_allocator: Option<Allocator>,
 }
 
-/// What a scope itself sets of the keys that are checked after inheritance.
+/// Part of the keys checked after inheritance that a scope itself sets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Own {
     valid: Bounded,
@@ -39,7 +39,7 @@ pub(crate) struct Own {
 }
 
 impl Scope {
-    /// Reads what the global scope sets, which has no `rapid-commit`.
+    /// Reads the settings of the global scope, which has no `rapid-commit`.
     pub(super) fn read_global(fields: &mut Fields<'_>, findings: &mut Findings) -> Self {
         Self {
             terms: Terms::read::<V6>(fields, findings),
@@ -49,14 +49,14 @@ impl Scope {
         }
     }
 
-    /// Preferred and valid lifetime that hold, checked. A preferred lifetime that is above the valid one
-    /// stays so: a class may set a longer valid one.
+    /// Returns the preferred and the valid lifetime that hold, checked. A preferred lifetime that
+    /// is above the valid one stays so: a class may set a longer valid one.
     fn lifetimes(&self, own: Own, findings: &mut Findings) -> (Lifetime, Lifetime) {
         let valid = self.terms.valid.valid_lifetime(own.valid, findings);
         let part_s = five_eighths(valid.default_s);
         let preferred = self.preferred.lifetime(own.preferred, PREFERRED, part_s, findings);
         if self.preferred.is_unset() {
-            // Kea 3 takes the part of what a client is granted.
+            // Kea 3 takes the part of the valid lifetime that a client is granted.
             return (Lifetime { default_s: 0, min_s: 0, max_s: 0 }, valid);
         }
         if !(1..=valid.default_s).contains(&preferred.default_s) {
@@ -77,7 +77,7 @@ impl Scope {
     }
 }
 
-/// The preferred lifetime that Kea takes in place of 0, or of one above the valid lifetime.
+/// Returns the preferred lifetime that Kea uses instead of 0, or of one above the valid lifetime.
 fn five_eighths(valid_s: u32) -> u32 {
     (u64::from(valid_s) * 5 / 8) as u32
 }
@@ -135,7 +135,7 @@ impl Scoped for V6 {
         fields.list("pd-pools", findings)
     }
 
-    /// One way to get a lease: `rapid-commit`. The first subnet says which, as in Kea.
+    /// Checks that members agree on `rapid-commit`. The first subnet decides, as in Kea.
     fn agree(network: &Scope, members: &[Own], findings: &mut Findings) -> bool {
         let effective = |own: Option<Placed<bool>>| {
             own.or(network.rapid_commit).is_some_and(|placed| placed.value)

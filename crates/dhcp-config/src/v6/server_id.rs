@@ -1,4 +1,4 @@
-//! `server-id`: what the server's DUID is made from.
+//! `server-id`: source of the server's DUID.
 
 use super::V6;
 use super::types::{ServerIdConfig, ServerIdType};
@@ -8,7 +8,7 @@ use crate::shared::godwit;
 use crate::shared::options::binary_field;
 use crate::source::Findings;
 
-/// Reads `server-id`. Kea takes 0 and an empty identifier for "not set".
+/// Reads `server-id`. Kea takes 0 and an empty identifier as "not set".
 pub(super) fn read(value: &Value, findings: &mut Findings) -> ServerIdConfig {
     let mut config = ServerIdConfig::default();
     let Some(mut fields) = Fields::of(value, "`server-id`", findings) else { return config };
@@ -45,9 +45,9 @@ pub(super) fn read(value: &Value, findings: &mut Findings) -> ServerIdConfig {
     config
 }
 
-/// Hexadecimal digits; none are "not set".
+/// Reads hexadecimal digits; none mean "not set".
 fn identifier(fields: &mut Fields<'_>, findings: &mut Findings) -> Option<Vec<u8>> {
-    /// The most octets behind type and hardware type or enterprise number (RFC 9915 §11.1).
+    /// Maximum number of bytes after type and hardware type or enterprise number (RFC 9915 §11.1).
     const MOST: usize = 124;
     let text = fields.text("identifier", findings)?;
     match binary_field(text.value.as_bytes()) {

@@ -1,4 +1,4 @@
-//! The checked configuration as values.
+//! Checked DHCPv6 configuration as values.
 
 use core::net::Ipv6Addr;
 
@@ -9,51 +9,51 @@ use crate::shared::{
     LeaseDatabase, Lifetime, Logger, NameKeys, Pool, Reservation, ReservationModes, SqlDatabase,
 };
 
-/// An option of DHCPv6.
+/// Option of DHCPv6.
 pub type OptionData6 = OptionData<u16>;
 
-/// A range of addresses to give leases from.
+/// Range of IPv6 addresses to lease from.
 pub type Pool6 = Pool<Ipv6Addr, u16>;
 
-/// A client class.
+/// Client class of DHCPv6.
 pub type ClientClass6 = ClientClass<u16, ClassTerms6>;
 
-/// What only DHCPv6's classes set.
+/// Settings that only DHCPv6's classes have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClassTerms6 {
-    /// Preferred lifetime of members, before those of subnets and networks.
+    /// Preferred lifetime of members; takes precedence over those of subnets and networks.
     pub preferred_lifetime: Option<Lifetime>,
 }
 
-/// A reservation.
+/// Reservation of DHCPv6.
 pub type Reservation6 = Reservation<u16, Reserved6>;
 
-/// What is reserved for a host.
+/// Resources reserved for a host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reserved6 {
-    /// Its addresses.
+    /// Reserved addresses.
     pub addresses: Vec<Ipv6Addr>,
-    /// Its prefixes.
+    /// Reserved prefixes.
     pub prefixes: Vec<ReservedPrefix>,
 }
 
-/// A prefix that is reserved.
+/// Reserved prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReservedPrefix {
-    /// The prefix, host bits cleared.
+    /// Prefix with its host bits cleared.
     pub prefix: (Ipv6Addr, u8),
-    /// The part of it that is left out (RFC 6603).
+    /// Part of the prefix that is excluded (RFC 6603).
     pub excluded: Option<(Ipv6Addr, u8)>,
 }
 
-/// One of `mac-sources`, with Kea's numbers in leases.
+/// Element of `mac-sources`, with Kea's numbers in leases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MacSource {
-    /// The frame (`raw`).
+    /// Link-layer frame (`raw`).
     Raw,
-    /// A DUID that holds one (`duid`).
+    /// DUID that contains a hardware address (`duid`).
     Duid,
-    /// A link-local source address (`ipv6-link-local`).
+    /// Link-local source address (`ipv6-link-local`).
     Ipv6LinkLocal,
     /// Option 79 of the relay agent (RFC 6939; `client-link-addr-option`, `rfc6939`).
     ClientLinkAddress,
@@ -67,32 +67,32 @@ pub enum MacSource {
     DocsisModem,
 }
 
-/// The whole configuration of a DHCPv6 server.
+/// Whole configuration of a DHCPv6 server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dhcp6 {
-    /// Every subnet, those of shared networks first, as Kea numbers them.
+    /// All subnets, those of shared networks first, as Kea numbers them.
     pub subnets: Vec<Subnet6>,
     /// Shared networks, in the order of the file.
     pub networks: Vec<Network6>,
-    /// Where to listen.
+    /// Interfaces to listen on.
     pub interfaces: InterfacesConfig6,
-    /// Where leases are kept.
+    /// Database of leases.
     pub lease_database: LeaseDatabase,
-    /// `hosts-databases`, or the one `hosts-database`, in the order of the look-up.
+    /// `hosts-databases`, or the single `hosts-database`, in the order of the look-up.
     pub hosts_databases: Vec<SqlDatabase>,
-    /// What only godwit has, from `user-context.godwit`.
+    /// Settings that only Godwit has, from `user-context.godwit`.
     pub godwit: GodwitSettings,
     /// Global options, ordered by space and code.
     pub options: Vec<OptionData6>,
-    /// What the server's own identifier is made from.
+    /// Source of the server's own identifier.
     pub server_id: ServerIdConfig,
-    /// Options that relay agents may supply for the client (RFC 6422), rising. Default 65 alone.
+    /// Options that relay agents may supply for the client (RFC 6422), ascending. Default only 65.
     pub relay_supplied_options: Vec<u16>,
-    /// How long a declined address is set aside, in seconds. Default 86400.
+    /// Time for which a declined address is set aside, in seconds. Default 86400.
     pub decline_probation_period_s: u32,
     /// Reclamation of expired leases.
     pub expired_leases: ExpiredLeases,
-    /// What to do with leases that do not fit the configuration when they are loaded.
+    /// Treatment of loaded leases that do not fit the configuration.
     pub lease_checks: LeaseChecks,
     /// `compatibility.lenient-option-parsing`. Default false.
     pub lenient_option_parsing: bool,
@@ -104,59 +104,60 @@ pub struct Dhcp6 {
     pub client_classes: Vec<ClientClass6>,
     /// Global reservations.
     pub reservations: Vec<Reservation6>,
-    /// Which reservations count for clients that belong to no subnet yet.
+    /// Reservations that count for clients that belong to no subnet yet.
     pub reservation_modes: ReservationModes,
     /// `host-reservation-identifiers`: kinds in the order in which they are looked up.
     pub host_identifiers: Vec<IdentifierKind>,
-    /// Whether global reservations are looked up before the subnet is selected. Default false.
+    /// True if global reservations are looked up before the subnet is selected. Default false.
     pub early_global_reservations_lookup: bool,
-    /// Whether an address is reserved for one host only. Default true.
+    /// True if an address is reserved for one host only. Default true.
     pub ip_reservations_unique: bool,
-    /// Where commands come in.
+    /// Sockets for control commands.
     pub control_sockets: Vec<ControlSocket>,
-    /// Hook libraries that are built in here, in the order of the file.
+    /// Hook libraries that are built in, in the order of the file.
     pub hooks: Vec<Hook>,
-    /// What the flex-id hook is told.
+    /// Parameters of the flex-id hook.
     pub flex_id: FlexId,
-    /// Whether statistics keep as many samples: `statistic-default-sample-count`. Default 20.
+    /// Number of samples that each statistic keeps: `statistic-default-sample-count`. Default 20.
     pub statistic_sample_count: u32,
     /// `statistic-default-sample-age`, in seconds; 0 (the default) is no limit.
     pub statistic_sample_age_s: u32,
     /// `server-tag`: the server's name in configuration databases; empty when not set.
     pub server_tag: String,
-    /// What to do with what relay agents said, in leases that are loaded.
+    /// Treatment of relay agent information in loaded leases.
     pub extended_info_checks: ExtendedInfoChecks,
-    /// What is configured and not done, ordered by name.
+    /// Unsupported features that are configured, ordered by name.
     pub inactive: Vec<InactiveFeature>,
-    /// Whether clients may register addresses of their own (RFC 9686). Default true.
+    /// True if clients may register addresses of their own (RFC 9686). Default true.
     pub allow_address_registration: bool,
-    /// `mac-sources`: where a client's hardware address is taken from, in order.
+    /// `mac-sources`: sources of a client's hardware address, in order.
     pub mac_sources: Vec<MacSource>,
 }
 
-/// A subnet with everything that holds for it.
+/// Subnet with all values that hold for it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Subnet6 {
     /// Unique identifier, 1 to 4294967294; stored with each lease.
     pub id: u32,
     /// Network address and prefix length, host bits cleared.
     pub prefix: (Ipv6Addr, u8),
-    /// Index of its shared network in [`Dhcp6::networks`].
+    /// Index of the shared network in [`Dhcp6::networks`].
     pub network: Option<usize>,
     /// Pools of addresses, in the order of the file.
     pub pools: Vec<Pool6>,
     /// Pools of prefixes to delegate, in the order of the file.
     pub pd_pools: Vec<PdPool>,
-    /// Relay agents whose messages belong here, whatever the link address; its own list, else its
-    /// network's.
+    /// Relay agents whose messages belong to the subnet, whatever the link address; the subnet's
+    /// own list, else its network's.
     pub relay_addresses: Vec<Ipv6Addr>,
-    /// Interface whose direct clients belong here; its own, else its network's.
+    /// Interface whose direct clients belong to the subnet; its own, else its network's.
     pub interface: Option<String>,
-    /// Interface-Id option of the relayed clients that belong here; its own, else its network's.
+    /// Interface-Id option of the relayed clients that belong to the subnet; its own, else its
+    /// network's.
     pub interface_id: Option<Vec<u8>>,
-    /// Preferred lifetime and its bounds. All are 0 when the file has none: it is five eighths of the
-    /// valid lifetime that a client gets. `default_s` is not above that of `valid_lifetime`; the bounds
-    /// may be.
+    /// Preferred lifetime and its bounds. All are 0 when the file has none: then the preferred
+    /// lifetime is five eighths of the valid lifetime that a client gets. `default_s` is not above
+    /// that of `valid_lifetime`; the bounds may be.
     pub preferred_lifetime: Lifetime,
     /// Valid lifetime and its bounds.
     pub valid_lifetime: Lifetime,
@@ -164,57 +165,58 @@ pub struct Subnet6 {
     pub renew_timer_s: Option<u32>,
     /// T2 in seconds, when it is set.
     pub rebind_timer_s: Option<u32>,
-    /// Whether T1 and T2 that are not set are computed from the preferred lifetime; else they are
-    /// sent as 0. Default true.
+    /// True if unset T1 and T2 are computed from the preferred lifetime; otherwise they are sent as
+    /// 0. Default true.
     pub calculate_tee_times: bool,
     /// T1 as a part of the preferred lifetime. Default 0.5.
     pub t1_percent: f64,
     /// T2 as a part of the preferred lifetime. Default 0.8.
     pub t2_percent: f64,
-    /// Leases younger than this part of their lifetime are given again unchanged; 0 switches that
-    /// off. Default 0.25.
+    /// Age, as a part of the lifetime, below which a lease is given again unchanged; 0 switches
+    /// that off. Default 0.25.
     pub cache_threshold: f64,
     /// Upper bound of that age, in seconds.
     pub cache_max_age_s: Option<u32>,
-    /// Whether clients may have their lease in two messages. Default false.
+    /// True if clients may get their lease in two messages. Default false.
     pub rapid_commit: bool,
-    /// The subnet's own options, ordered by space and code; they win over the network's.
+    /// Options of the subnet, ordered by space and code; they take precedence over the network's.
     pub options: Vec<OptionData6>,
-    /// Who may be served from it, and classes tested once it has served.
+    /// Classes of clients that may be served from the subnet, and classes tested once it has
+    /// served.
     pub guards: ClassGuards,
     /// Reservations of the subnet.
     pub reservations: Vec<Reservation6>,
-    /// Which reservations count.
+    /// Reservations that count.
     pub reservation_modes: ReservationModes,
-    /// Which free address is given next.
+    /// Allocator that chooses the next free address.
     pub allocator: Allocator,
-    /// Which free prefix is delegated next.
+    /// Allocator that chooses the next free prefix.
     pub pd_allocator: Allocator,
     /// Share of leased addresses above which new leases get their shortest lifetime; 1.0 (the
     /// default) never.
     pub adaptive_lease_time_threshold: f64,
-    /// Whether leases keep what the relay agent said of the client. Default false.
+    /// True if leases keep the relay agent information of the client. Default false.
     pub store_extended_info: bool,
-    /// What its clients are called.
+    /// Settings of the names of its clients.
     pub names: NameKeys,
 }
 
-/// A prefix to delegate parts of.
+/// Prefix to delegate parts of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PdPool {
-    /// The whole prefix, host bits cleared. It need not lie inside its subnet.
+    /// Whole prefix, host bits cleared. It need not lie inside its subnet.
     pub prefix: (Ipv6Addr, u8),
     /// Length of each delegated prefix; not below the length of `prefix`.
     pub delegated_len: u8,
-    /// The part of a delegated prefix that is left out of it (RFC 6603): longer than
-    /// `delegated_len`, host bits cleared. It is written as it lies in the first prefix that the
-    /// pool delegates; its bits behind `delegated_len` count for each.
+    /// Part of a delegated prefix that is excluded from it (RFC 6603): longer than `delegated_len`,
+    /// host bits cleared. It is written as in the first prefix that the pool delegates; its bits
+    /// after `delegated_len` count for each.
     pub excluded: Option<(Ipv6Addr, u8)>,
     /// `pool-id`, default 0.
     pub pool_id: u32,
-    /// The pool's own options, as those of [`Pool6`].
+    /// Options of the pool, as those of [`Pool6`].
     pub options: Vec<OptionData6>,
-    /// Who may use it, and classes tested once it has been used.
+    /// Classes of clients that may use the pool, and classes tested once it has been used.
     pub guards: ClassGuards,
 }
 
@@ -223,35 +225,37 @@ pub struct PdPool {
 pub struct Network6 {
     /// Unique name.
     pub name: String,
-    /// Indexes of its subnets in [`Dhcp6::subnets`].
+    /// Indexes of the network's subnets in [`Dhcp6::subnets`].
     pub subnets: Vec<usize>,
-    /// Interface whose direct clients belong here.
+    /// Interface whose direct clients belong to the network.
     pub interface: Option<String>,
-    /// Interface-Id option of the relayed clients that belong here.
+    /// Interface-Id option of the relayed clients that belong to the network.
     pub interface_id: Option<Vec<u8>>,
-    /// Relay agents whose messages belong here.
+    /// Relay agents whose messages belong to the network.
     pub relay_addresses: Vec<Ipv6Addr>,
-    /// Whether its clients may have their lease in two messages; its subnets agree.
+    /// True if its clients may get their lease in two messages; its subnets agree.
     pub rapid_commit: bool,
-    /// The network's own options, ordered by space and code; they win over the global ones.
+    /// Options of the network, ordered by space and code; they take precedence over the global
+    /// ones.
     pub options: Vec<OptionData6>,
-    /// Who may be served from it, and classes tested once it has served.
+    /// Classes of clients that may be served from the network, and classes tested once it has
+    /// served.
     pub guards: ClassGuards,
 }
 
 /// `interfaces-config`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InterfacesConfig6 {
-    /// Where to listen; nowhere when empty. A name opens a socket on the link-local address and
-    /// joins the multicast groups; a name with an address opens one for that address.
+    /// Interfaces to listen on; none when empty. A name opens a socket on the link-local address
+    /// and joins the multicast groups; a name with an address opens one for that address.
     pub interfaces: Vec<InterfaceSelection<Ipv6Addr>>,
-    /// Whether a reload looks for interfaces again. Default true.
+    /// True if a reload looks for interfaces again. Default true.
     pub re_detect: bool,
-    /// Whether a socket that cannot be opened ends the server. Default false.
+    /// True if a socket that cannot be opened ends the server. Default false.
     pub require_all_sockets: bool,
-    /// Further tries to open a socket. Default 0.
+    /// Number of further attempts to open a socket. Default 0.
     pub socket_max_retries: u32,
-    /// Time between such tries. Default 5000 ms.
+    /// Time between such attempts. Default 5000 ms.
     pub socket_retry_wait_ms: u32,
 }
 
@@ -267,10 +271,10 @@ impl Default for InterfacesConfig6 {
     }
 }
 
-/// `server-id`: what is set of the server's identifier. What is not set is generated.
+/// `server-id`: configured parts of the server's identifier. Unset parts are generated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerIdConfig {
-    /// The kind. Default [`ServerIdType::Llt`].
+    /// Kind of DUID. Default [`ServerIdType::Llt`].
     pub kind: ServerIdType,
     /// Link-layer address of LLT and LL, identifier of EN.
     pub identifier: Option<Vec<u8>>,
@@ -280,7 +284,7 @@ pub struct ServerIdConfig {
     pub hardware_type: Option<u16>,
     /// Enterprise number of EN.
     pub enterprise_id: Option<u32>,
-    /// Whether a generated identifier is stored, and a stored one used again. Default true.
+    /// True if a generated identifier is stored, and a stored one used again. Default true.
     pub persist: bool,
 }
 
@@ -297,7 +301,7 @@ impl Default for ServerIdConfig {
     }
 }
 
-/// `server-id.type`: the kinds of DUID that can be configured (RFC 9915 §11).
+/// `server-id.type`: kind of DUID that can be configured (RFC 9915 §11).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerIdType {
     /// Link-layer address plus time.

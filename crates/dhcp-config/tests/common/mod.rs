@@ -1,4 +1,4 @@
-//! What the test files share.
+//! Helpers that the test files share.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,12 +15,12 @@ impl IncludeResolver for Files {
     }
 }
 
-/// `tests/data`.
+/// Returns the path of `tests/data`.
 pub(crate) fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data")
 }
 
-/// The files of a folder below `tests/data` by name, in order.
+/// Returns the files of a folder below `tests/data` by name, in order.
 pub(crate) fn folder(name: &str) -> Vec<(String, String)> {
     let entries = std::fs::read_dir(data().join(name)).expect("the folder is shipped");
     let mut files: Vec<(String, String)> = entries
@@ -35,44 +35,44 @@ pub(crate) fn folder(name: &str) -> Vec<(String, String)> {
     files
 }
 
-/// The files that the shipped configurations include.
+/// Returns the files that the shipped configurations include.
 pub(crate) fn shipped_includes() -> Files {
     let files = folder("include").into_iter();
     Files(files.map(|(name, text)| (format!("include/{name}"), text)).collect())
 }
 
-/// Parses a text that stands alone.
+/// Parses a text without a file around it.
 pub(crate) fn parse(text: &str) -> Result<Checked<Dhcp4>, Vec<Problem>> {
     parse_dhcp4("t", text, &mut shipped_includes())
 }
 
-/// Parses a text of DHCPv6 that stands alone.
+/// Parses a text of DHCPv6 without a file around it.
 pub(crate) fn parse6(text: &str) -> Result<Checked<Dhcp6>, Vec<Problem>> {
     parse_dhcp6("t", text, &mut shipped_includes())
 }
 
-/// What is left of a text that must be accepted.
+/// Returns the configuration of a text that must be accepted.
 fn must<T>(text: &str, parsed: Result<Checked<T>, Vec<Problem>>) -> Checked<T> {
     parsed.unwrap_or_else(|problems| panic!("{text}\n{}", lines(&problems).join("\n")))
 }
 
-/// A configuration that must be accepted.
+/// Returns the configuration of a text that must be accepted.
 pub(crate) fn accepted(text: &str) -> Checked<Dhcp4> {
     must(text, parse(text))
 }
 
-/// A configuration of DHCPv6 that must be accepted.
+/// Returns the configuration of a DHCPv6 text that must be accepted.
 pub(crate) fn accepted6(text: &str) -> Checked<Dhcp6> {
     must(text, parse6(text))
 }
 
-/// Each problem as `line:column severity message`.
+/// Returns each problem as `line:column severity message`.
 pub(crate) fn lines(problems: &[Problem]) -> Vec<String> {
     let line = |p: &Problem| format!("{}:{} {} {}", p.line, p.column, p.severity.name(), p.message);
     problems.iter().map(line).collect()
 }
 
-/// All problems of what was parsed, whether it is accepted or not.
+/// Returns all problems of a parsed text, whether it is accepted or not.
 fn found<T>(parsed: Result<Checked<T>, Vec<Problem>>) -> Vec<Problem> {
     match parsed {
         Ok(checked) => checked.warnings,
@@ -80,18 +80,18 @@ fn found<T>(parsed: Result<Checked<T>, Vec<Problem>>) -> Vec<Problem> {
     }
 }
 
-/// All problems of a text.
+/// Returns all problems of a text.
 pub(crate) fn problems(text: &str) -> Vec<Problem> {
     found(parse(text))
 }
 
-/// All problems of a text of DHCPv6.
+/// Returns all problems of a text of DHCPv6.
 pub(crate) fn problems6(text: &str) -> Vec<Problem> {
     found(parse6(text))
 }
 
-/// Compares the problems of a text with the expected ones. Their places are marked: each `^` stands
-/// in front of the place of one, and is taken out.
+/// Compares the problems of a text with the expected ones. Each `^` in the text marks the place of
+/// one, and is removed before parsing.
 pub(crate) fn check_marked(problems: fn(&str) -> Vec<Problem>, marked: &str, expected: &[&str]) {
     let mut text = String::new();
     let mut places = Vec::new();
@@ -115,8 +115,8 @@ pub(crate) fn check_marked(problems: fn(&str) -> Vec<Problem>, marked: &str, exp
     assert_eq!(lines(&problems(&text)), expected, "{text}");
 }
 
-/// Checks a file of option vectors: what Kea sent, what godwit makes of it, the option. Returns how
-/// many were equal and how many not.
+/// Checks a file of option vectors: the bytes that Kea sent, Godwit's bytes, and the option.
+/// Returns the number of equal and of different ones.
 pub(crate) fn check_vectors(vectors: &str, octets_of: fn(&str) -> String) -> (u32, u32) {
     let mut counts = (0, 0);
     let mut wrong = Vec::new();
@@ -134,7 +134,7 @@ pub(crate) fn check_vectors(vectors: &str, octets_of: fn(&str) -> String) -> (u3
     counts
 }
 
-/// The octets of an option as the vectors write them.
+/// Returns the bytes of an option as the vectors write them.
 pub(crate) fn spelled(octets: &[u8]) -> String {
     if octets.is_empty() {
         return "empty".to_owned();

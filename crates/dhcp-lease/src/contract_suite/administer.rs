@@ -1,4 +1,4 @@
-//! What operators do to leases, and what clients register.
+//! Tests of operators' changes to leases, and of addresses that clients register.
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn sample<B: Backend>(number: u32, state: LeaseState) -> <B::Family as Family>::
     })
 }
 
-/// Put, replaced, deleted; in a pool and outside of all.
+/// Checks that leases are put, replaced and deleted, in a pool and outside of all.
 pub fn an_operator_puts_and_removes_leases<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 12)]);
     for number in [BASE + 10, OUTSIDE] {
@@ -46,7 +46,7 @@ pub fn an_operator_puts_and_removes_leases<B: Backend>(backend: &mut B) {
     assert!(bench.candidate(client::<B>(8)).is_some());
 }
 
-/// A commit on what an operator has changed is refused like any other.
+/// Checks that a commit on a slot that an operator has changed is refused like any other.
 pub fn what_an_operator_changed_is_fetched_again<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 12)]);
     let free = bench.slot(client::<B>(1), address::<B>(10));
@@ -57,7 +57,7 @@ pub fn what_an_operator_changed_is_fetched_again<B: Backend>(backend: &mut B) {
     assert_eq!(refused, Err(Refusal::Stale));
 }
 
-/// No later second has to begin before another client gets its address.
+/// Checks that another client gets the address without waiting for the next second.
 pub fn a_lease_that_is_put_when_it_has_ended_is_free_at_once<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 10)]);
     for (round, is_swept_before) in [(1, true), (2, false)] {
@@ -75,7 +75,7 @@ pub fn a_lease_that_is_put_when_it_has_ended_is_free_at_once<B: Backend>(backend
     }
 }
 
-/// Kea's counters: a lease that a command puts is assigned, and was given to no client.
+/// Checks Kea's counters: a lease that a command puts is assigned, and was given to no client.
 pub fn what_an_operator_puts_is_assigned_and_was_not_given<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 12)]);
     let assigned = PoolStatistics { assigned: 1, ..PoolStatistics::default() };
@@ -91,8 +91,8 @@ pub fn what_an_operator_puts_is_assigned_and_was_not_given<B: Backend>(backend: 
     assert!(outside.into_values().eq([assigned]));
 }
 
-/// Totals are those of the pools: of DHCPv6 nothing else is assigned, so that no more is than there
-/// is. Kea counts the addresses of DHCPv4.
+/// Checks that totals are those of the pools: other DHCPv6 leases are not assigned, so that no more
+/// are assigned than exist. Kea counts the addresses of DHCPv4.
 pub fn what_is_given_outside_the_pools_is_assigned_in_dhcpv4_alone<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 12)]);
     let outside = B::Family::address(OUTSIDE);
@@ -117,7 +117,7 @@ pub fn what_is_given_outside_the_pools_is_assigned_in_dhcpv4_alone<B: Backend>(b
     assert_eq!(counts(&bench).assigned, 0);
 }
 
-/// Pages ascend, and every lease is on one, whatever its state.
+/// Checks that pages ascend, and that every lease is on one page, whatever its state.
 pub fn leases_are_listed_in_pages<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 250)]);
     let states = [LeaseState::Assigned, LeaseState::Declined, LeaseState::ExpiredReclaimed];
@@ -140,7 +140,7 @@ pub fn leases_are_listed_in_pages<B: Backend>(backend: &mut B) {
     assert_eq!(listed, expected);
 }
 
-/// A client's leases, also more than the indexes lead to.
+/// Checks that a client's leases are found, also more than the indexes lead to.
 pub fn the_leases_of_a_client_are_found<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 250)]);
     for count in [3, 60] {
@@ -156,7 +156,7 @@ pub fn the_leases_of_a_client_are_found<B: Backend>(backend: &mut B) {
     assert!(bench.backend.table().leases_of(B::Family::key(&client::<B>(8))).is_empty());
 }
 
-/// RFC 9686: any address, no allocation, a state of its own.
+/// Checks registration (RFC 9686): any address, no allocation, a state of its own.
 pub fn an_address_is_registered<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 12)]);
     let terms = B::Family::terms(LIFETIME_S, 5, "");

@@ -1,8 +1,8 @@
-//! Which address a client is offered, and who else is meanwhile.
+//! Tests of the address that a client is offered, and of concurrent offers.
 
 use super::*;
 
-/// DISCOVER and REQUEST of one client.
+/// Checks DISCOVER and REQUEST of one client.
 pub fn a_candidate_is_held_and_then_leased<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 19)]);
     let candidate = bench.candidate(client::<B>(1)).expect("the pool is empty");
@@ -29,7 +29,7 @@ pub fn a_candidate_is_held_and_then_leased<B: Backend>(backend: &mut B) {
     assert_eq!(bench.slot(client::<B>(2), candidate.address).owner, Owner::Other);
 }
 
-/// The next address after the last given, then from the start again.
+/// Checks that a client gets the address after the last one given, and the first after the end.
 pub fn addresses_are_given_in_order_and_wrap<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 13)]);
     for last in 10..=13 {
@@ -50,7 +50,7 @@ pub fn addresses_are_given_in_order_and_wrap<B: Backend>(backend: &mut B) {
     assert_eq!(bench.candidate(client::<B>(1)).map(|slot| slot.address), Some(address::<B>(12)));
 }
 
-/// A later pool gives addresses when the earlier ones have none.
+/// Checks that a later pool gives addresses when the earlier ones have none.
 pub fn pools_are_used_in_the_order_of_preference<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 10), pool::<B>(20, 29)]);
     let given: Vec<_> = (0..3)
@@ -60,7 +60,7 @@ pub fn pools_are_used_in_the_order_of_preference<B: Backend>(backend: &mut B) {
     assert_eq!(given, [address::<B>(10), address::<B>(20), address::<B>(21)]);
 }
 
-/// A candidate is claimed for its transaction, also against other shards.
+/// Checks that a candidate is claimed for its transaction, also against other shards.
 pub fn two_fetches_get_different_candidates<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 11)]);
     let first = bench.candidate(client::<B>(1)).expect("there are two");
@@ -70,7 +70,7 @@ pub fn two_fetches_get_different_candidates<B: Backend>(backend: &mut B) {
     assert_eq!(bench.candidate(client::<B>(3)), None);
 }
 
-/// A client that comes back takes no second address away, not even for a moment.
+/// Checks that a returning client takes no second address, not even for a moment.
 pub fn a_spare_candidate_is_for_clients_without_a_slot<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 11)]);
     bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
@@ -88,7 +88,7 @@ pub fn a_spare_candidate_is_for_clients_without_a_slot<B: Backend>(backend: &mut
     }
 }
 
-/// A transaction that takes another turn costs no address.
+/// Checks that a transaction that does not use its candidate costs no address.
 pub fn an_unused_claim_ends_with_the_batch<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 10)]);
     assert!(bench.candidate(client::<B>(1)).is_some());
@@ -98,7 +98,7 @@ pub fn an_unused_claim_ends_with_the_batch<B: Backend>(backend: &mut B) {
     assert!(bench.candidate(client::<B>(2)).is_some());
 }
 
-/// Giving back does not wait for the end of the batch.
+/// Checks that giving back does not wait for the end of the batch.
 pub fn a_candidate_given_back_is_there_at_once<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 10)]);
     let candidate = bench.candidate(client::<B>(1)).expect("there is one");
@@ -109,7 +109,7 @@ pub fn a_candidate_given_back_is_there_at_once<B: Backend>(backend: &mut B) {
     assert_eq!(bench.candidate(client::<B>(3)), None, "what is leased cannot be given back");
 }
 
-/// And breaking it is allowed.
+/// Checks that an exhausted pool gives the oldest hold, and that a commit may break it.
 pub fn an_exhausted_pool_gives_the_oldest_hold<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 12), pool::<B>(20, 20)]);
     for last in [20, 11, 12, 10] {
@@ -129,7 +129,7 @@ pub fn an_exhausted_pool_gives_the_oldest_hold<B: Backend>(backend: &mut B) {
     assert_eq!(other.address, address::<B>(12));
 }
 
-/// Nobody's offer is broken while there is something better.
+/// Checks that no offer is broken while an ended lease exists.
 pub fn an_exhausted_pool_prefers_an_ended_lease<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 11)]);
     bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(5));
@@ -144,7 +144,7 @@ pub fn an_exhausted_pool_prefers_an_ended_lease<B: Backend>(backend: &mut B) {
     assert_eq!(bench.store.sweep(bench.now, 64).leases, 1, "reclaimed leases are reported");
 }
 
-/// Nobody gets what is reserved without asking for it, also after it had been leased.
+/// Checks that a client gets a reserved address only on request, also after it had been leased.
 pub fn a_reserved_address_is_no_candidate<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 12)]);
     bench.make(client::<B>(1), address::<B>(11), lease_for::<B>(LIFETIME_S));
@@ -166,7 +166,7 @@ pub fn a_reserved_address_is_no_candidate<B: Backend>(backend: &mut B) {
     assert_eq!(free, Some(address::<B>(11)));
 }
 
-/// What is set aside one by one is reserved like the rest, until the next configuration.
+/// Checks that an address set aside is reserved like the others, until the next configuration.
 pub fn what_is_set_aside_is_reserved<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 12)]);
     bench.make(client::<B>(1), address::<B>(11), hold_from::<B>(START));
@@ -186,7 +186,7 @@ pub fn what_is_set_aside_is_reserved<B: Backend>(backend: &mut B) {
     assert_eq!(bench.slot(client::<B>(1), outside::<B>()).occupancy, Occupancy::Leased);
 }
 
-/// Who it is reserved for asks for it, and has it like any other.
+/// Checks that the client of a reservation requests the address and has it like any other.
 pub fn a_reserved_address_outside_the_pools_is_leased<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 12)]);
     bench.reserve(&[pool::<B>(10, 12)], &[outside::<B>()]);
@@ -200,7 +200,7 @@ pub fn a_reserved_address_outside_the_pools_is_leased<B: Backend>(backend: &mut 
     assert_eq!(bench.slot(client::<B>(1), outside::<B>()).occupancy, Occupancy::Leased);
 }
 
-/// What is said of names and contexts is as the terms were, and tells changes.
+/// Checks that the hashes of names and context follow the terms, and that changes are visible.
 pub fn a_slot_tells_whether_its_text_is_the_same<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 12)]);
     let named = Action::Lease(B::Family::terms(LIFETIME_S, 1, "a.example"));

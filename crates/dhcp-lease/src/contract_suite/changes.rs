@@ -1,8 +1,8 @@
-//! Compare-and-set: what is changed, what is refused.
+//! Tests of compare-and-set: accepted and refused changes.
 
 use super::*;
 
-/// The compare of compare-and-set.
+/// Checks that a change with an old version is refused.
 pub fn a_change_on_an_old_version_is_stale<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 19)]);
     let before = bench.slot(client::<B>(1), address::<B>(10));
@@ -13,7 +13,7 @@ pub fn a_change_on_an_old_version_is_stale<B: Backend>(backend: &mut B) {
     assert_eq!((held.occupancy, held.owner), (Occupancy::Held, Owner::Other));
 }
 
-/// One stale change undoes none and does none.
+/// Checks that one stale change neither undoes nor makes any change.
 pub fn a_commit_changes_all_or_nothing<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 19)]);
     let hold = hold_from::<B>(bench.now);
@@ -33,7 +33,7 @@ pub fn a_commit_changes_all_or_nothing<B: Backend>(backend: &mut B) {
     assert_eq!(bench.fetch(client::<B>(1), None, &[]).mine_count, 2);
 }
 
-/// Clients ask for anything.
+/// Checks that clients may request any address.
 pub fn an_address_outside_every_pool_has_no_slot<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 19)]);
     for outside in [address::<B>(9), address::<B>(20), outside::<B>()] {
@@ -46,7 +46,7 @@ pub fn an_address_outside_every_pool_has_no_slot<B: Backend>(backend: &mut B) {
     }
 }
 
-/// So that the rows of an address are written in the order of its changes.
+/// Checks that rows of an address are written in the order of its changes.
 pub fn a_slot_with_an_unsettled_row_takes_no_change<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 19)]);
     let receipt = bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
@@ -59,7 +59,7 @@ pub fn a_slot_with_an_unsettled_row_takes_no_change<B: Backend>(backend: &mut B)
     bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
 }
 
-/// What is safe stays safe.
+/// Checks that the settled epoch never goes down.
 pub fn settled_epochs_never_go_down<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 19)]);
     let mut settled = bench.store.settled_epoch();
@@ -74,7 +74,7 @@ pub fn settled_epochs_never_go_down<B: Backend>(backend: &mut B) {
     }
 }
 
-/// Even to one that knows the version.
+/// Checks that a running lease is refused to another client, also to one that knows the version.
 pub fn a_running_lease_is_not_given_to_another<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 19)]);
     bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
@@ -88,7 +88,7 @@ pub fn a_running_lease_is_not_given_to_another<B: Backend>(backend: &mut B) {
     assert_eq!(bench.slot(client::<B>(2), address::<B>(10)), leased);
 }
 
-/// The client took another server's offer.
+/// Checks the end of a hold when the client accepts another server's offer.
 pub fn a_hold_is_given_up<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 10)]);
     let hold = hold_from::<B>(bench.now);
@@ -101,7 +101,7 @@ pub fn a_hold_is_given_up<B: Backend>(backend: &mut B) {
     assert_eq!(free.occupancy, Occupancy::Free);
 }
 
-/// A client that discovers again while it has a lease.
+/// Checks that a client may discover again while it has a lease.
 pub fn a_hold_on_the_own_lease_changes_nothing<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 10)]);
     bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
@@ -112,7 +112,7 @@ pub fn a_hold_on_the_own_lease_changes_nothing<B: Backend>(backend: &mut B) {
     assert_eq!(bench.slot(client::<B>(1), address::<B>(10)), leased);
 }
 
-/// Leases read at start-up, also outside the pools.
+/// Checks that leases read at start-up are found, also outside the pools.
 pub fn a_loaded_lease_is_found<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 10)]);
     for (at, number) in [(BASE + 10, 1), (OUTSIDE, 2)] {
@@ -142,7 +142,7 @@ pub fn a_loaded_lease_is_found<B: Backend>(backend: &mut B) {
     bench.make(client::<B>(2), outside::<B>(), lease_for::<B>(LIFETIME_S));
 }
 
-/// The user context: for the client alone, and not longer than the lease runs.
+/// Checks that only the client gets its user context, and only while the lease runs.
 pub fn a_running_lease_tells_its_client_what_it_keeps<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 11)]);
     bench.backend.table().load(B::Family::lease(&SampleLease {
@@ -171,7 +171,7 @@ pub fn a_running_lease_tells_its_client_what_it_keeps<B: Backend>(backend: &mut 
     assert_eq!(told(&mut bench, 1, 10), (false, "|".into()));
 }
 
-/// Shards share the leases.
+/// Checks that shards share the leases.
 pub fn other_shards_see_a_commit_at_once<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 19)]);
     let before = bench.slot(client::<B>(2), address::<B>(10));

@@ -1,8 +1,8 @@
-//! How holds, leases and probations end.
+//! Tests of the ends of holds, leases and probations.
 
 use super::*;
 
-/// A renewed lease outlives its first term, and a shortened one does not.
+/// Checks that a renewed lease outlives its first term, and a shortened one does not.
 pub fn a_renewal_moves_the_end<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 19)]);
     bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
@@ -24,7 +24,7 @@ pub fn a_renewal_moves_the_end<B: Backend>(backend: &mut B) {
     assert_eq!(bench.slot(client::<B>(1), address::<B>(10)).occupancy, Occupancy::Free);
 }
 
-/// Without waiting for a sweep.
+/// Checks that another client gets an ended lease's address without waiting for a sweep.
 pub fn an_ended_lease_is_given_to_another<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 19)]);
     bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
@@ -40,7 +40,7 @@ pub fn an_ended_lease_is_given_to_another<B: Backend>(backend: &mut B) {
     assert_eq!(bench.fetch(client::<B>(1), None, &[]).mine_count, 0);
 }
 
-/// A client that comes back gets its address back.
+/// Checks that a returning client gets its address back.
 pub fn a_swept_lease_is_free_and_remembers_its_client<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 10)]);
     bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
@@ -58,7 +58,7 @@ pub fn a_swept_lease_is_free_and_remembers_its_client<B: Backend>(backend: &mut 
     assert_eq!(bench.candidate(client::<B>(2)).map(|slot| slot.address), Some(address::<B>(10)));
 }
 
-/// An offer that nobody takes up.
+/// Checks that an offer that the client does not accept ends.
 pub fn a_hold_ends_by_itself<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 10)]);
     let hold = hold_from::<B>(bench.now);
@@ -72,7 +72,8 @@ pub fn a_hold_ends_by_itself<B: Backend>(backend: &mut B) {
     assert_eq!(bench.slot(client::<B>(2), address::<B>(10)).occupancy, Occupancy::Free);
 }
 
-/// Taken until the row is safe: a crash before would bring the lease back.
+/// Checks that an address is taken until the row is safe: a crash before would bring the lease
+/// back.
 pub fn a_release_is_free_once_settled<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 10)]);
     bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
@@ -92,7 +93,7 @@ pub fn a_release_is_free_once_settled<B: Backend>(backend: &mut B) {
     assert_eq!(bench.candidate(client::<B>(2)).map(|slot| slot.address), Some(address::<B>(10)));
 }
 
-/// DHCPDECLINE: not even the client's that declined.
+/// Checks DHCPDECLINE: no client gets the address, not even the one that declined it.
 pub fn a_declined_address_is_nobodys_until_probation_ends<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 10)]);
     bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
@@ -112,7 +113,7 @@ pub fn a_declined_address_is_nobodys_until_probation_ends<B: Backend>(backend: &
     assert!(bench.candidate(client::<B>(1)).is_some());
 }
 
-/// Sweeping never holds up packets for long.
+/// Checks that sweeping never holds up packets for long.
 pub fn a_sweep_keeps_to_its_budget<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 49)]);
     for last in 10..50 {
@@ -133,7 +134,7 @@ pub fn a_sweep_keeps_to_its_budget<B: Backend>(backend: &mut B) {
     assert_eq!(reclaimed, 40);
 }
 
-/// What has run out is shown as reclaimed, and is gone after a while.
+/// Checks that an expired lease is shown as reclaimed, and is removed after a while.
 pub fn an_ended_lease_is_reclaimed_and_flushed<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 10)]);
     bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
@@ -154,7 +155,8 @@ pub fn an_ended_lease_is_reclaimed_and_flushed<B: Backend>(backend: &mut B) {
     assert_eq!(counted, expected);
 }
 
-/// Lease affinity: a lease given back is its client's as long as nobody else needs it.
+/// Checks lease affinity: a released lease waits for its client as long as no other client needs
+/// it.
 pub fn a_released_lease_waits_for_its_client<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 10)]);
     bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
@@ -180,7 +182,7 @@ pub fn a_released_lease_waits_for_its_client<B: Backend>(backend: &mut B) {
     assert_eq!(counted, expected);
 }
 
-/// Where nothing is remembered, what is given back is nobody's.
+/// Checks that without affinity a released lease has no client.
 pub fn without_affinity_a_release_deletes<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 10)]);
     let expiry = Expiry { is_remembering: false, ..Expiry::default() };
@@ -194,7 +196,8 @@ pub fn without_affinity_a_release_deletes<B: Backend>(backend: &mut B) {
     assert_eq!(bench.slot(client::<B>(1), address::<B>(10)).owner, Owner::Nobody);
 }
 
-/// Told to leave ended leases alone, a sweep does; told to reclaim them, it does at once.
+/// Checks that a sweep leaves ended leases alone when configured so, and that a reclaim takes them
+/// at once.
 pub fn leases_are_reclaimed_on_demand<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 11)]);
     let expiry = Expiry { reclaim_wait_s: 0, ..Expiry::default() };
@@ -215,7 +218,7 @@ pub fn leases_are_reclaimed_on_demand<B: Backend>(backend: &mut B) {
     assert_eq!(bench.state(address::<B>(11)), None, "deleted");
 }
 
-/// Released leases have ended, however long they would wait for their clients (Kea's
+/// Checks that released leases have ended, however long they would wait for their clients (Kea's
 /// `leases-reclaim`).
 pub fn released_leases_are_reclaimed_on_demand<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 13)]);
@@ -247,7 +250,8 @@ pub fn released_leases_are_reclaimed_on_demand<B: Backend>(backend: &mut B) {
     assert_eq!(bench.fetch(client::<B>(1), None, &[]).mine_count, 0, "and forgotten");
 }
 
-/// `offer-lifetime`: an offer stored as a lease of a few seconds is overwritten by the lease.
+/// Checks `offer-lifetime`: an offer stored as a lease of a few seconds is overwritten by the
+/// lease.
 pub fn an_offer_can_be_a_short_lease<B: Backend>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 11)]);
     for number in [1, 2] {

@@ -1,4 +1,4 @@
-//! What every lease store must do, as tests over a factory of stores. A backend implements
+//! Requirements of every lease store, as tests over a factory of stores. A backend implements
 //! [`Backend`] and calls [`lease_store_contract!`](crate::lease_store_contract) in its tests, which
 //! makes one test of each function here, with the same names for every backend of both families.
 
@@ -32,26 +32,27 @@ pub use ends::*;
 pub use v4::*;
 pub use v6::*;
 
-/// Makes stores that share one table.
+/// Factory of stores that share one table.
 pub trait Backend {
-    /// Whose leases.
+    /// Family of the leases.
     type Family: Sample;
-    /// One shard's store.
+    /// Type of one shard's store.
     type Store: LeaseStore<Self::Family>;
 
-    /// The table of all stores that this backend makes.
+    /// Returns the table of all stores that this backend makes.
     fn table(&self) -> &LeaseTable<Self::Family>;
 
-    /// One more shard's store.
+    /// Returns one more shard's store.
     fn store(&mut self) -> Self::Store;
 
     /// Makes all rows that were submitted settle, and returns when they have.
     fn settle(&mut self);
 }
 
-/// Makes the contract's tests for a backend of one family: `lease_store_contract!(v4:
-/// MyBackend::new());`. The expression is evaluated once for each test. `v6_by_number` is for backends
-/// that cannot keep an address and a prefix with the same number, as Kea's tables cannot.
+/// Makes the contract's tests for a backend of one family:
+/// `lease_store_contract!(v4: MyBackend::new());`. The expression is evaluated once for each test.
+/// `v6_by_number` is for backends that cannot keep an address and a prefix with the same number, as
+/// Kea's tables cannot.
 #[macro_export]
 macro_rules! lease_store_contract {
     (v4: $backend:expr) => {
@@ -143,7 +144,7 @@ const START: Now = Now { mono_ns: 5_000_000_000, wall_us: 1_000_000_000_000_000 
 const SECOND_NS: u64 = 1_000_000_000;
 const HOLD_NS: u64 = 10 * SECOND_NS;
 const LIFETIME_S: u32 = 600;
-/// Number of the address before those that pools are made of: 192.0.2.0.
+/// Number of the address before those of the pools: 192.0.2.0.
 const BASE: u32 = 0xc000_0200;
 /// Number of an address that is in no pool: 203.0.113.1.
 const OUTSIDE: u32 = 0xcb00_7101;
@@ -160,7 +161,7 @@ fn address<B: Backend>(last: u8) -> AddressOf<B> {
     B::Family::address(BASE + u32::from(last))
 }
 
-/// An address that is in no pool.
+/// Returns an address that is in no pool.
 fn outside<B: Backend>() -> AddressOf<B> {
     B::Family::address(OUTSIDE)
 }
@@ -181,7 +182,7 @@ const fn hold_from<B: Backend>(now: Now) -> ActionOf<B> {
     Action::Hold { deadline_ns: now.mono_ns + HOLD_NS, subnet_id: 1 }
 }
 
-/// A store with the pools and the clock of one test.
+/// Store with the pools and the clock of one test.
 struct Bench<'b, B: Backend> {
     backend: &'b mut B,
     store: B::Store,
@@ -228,12 +229,12 @@ impl<'b, B: Backend> Bench<'b, B> {
         facts
     }
 
-    /// Kea's state of the lease of `at`, if there is one.
+    /// Returns Kea's state of the lease of `at`, if there is one.
     fn state(&self, at: AddressOf<B>) -> Option<LeaseState> {
         self.backend.table().lease(at).map(|lease| B::Family::sample(&lease).state)
     }
 
-    /// A free candidate of the first pool, or what stands in for one.
+    /// Returns a free candidate of the first pool, or the oldest hold of an exhausted one.
     fn candidate(&mut self, who: ClientOf<B>) -> Option<ViewOf<B>> {
         self.fetch(who, None, &[PoolIndex(0)]).candidate
     }
@@ -252,7 +253,7 @@ impl<'b, B: Backend> Bench<'b, B> {
         self.store.commit(self.now, &[change])
     }
 
-    /// Brings `action` on the slot of `at` about.
+    /// Commits `action` on the slot of `at`.
     fn make(&mut self, who: ClientOf<B>, at: AddressOf<B>, action: ActionOf<B>) -> Receipt {
         let slot = self.slot(who, at);
         self.commit(who, &slot, action).expect("nothing stands in the way")

@@ -1,10 +1,10 @@
-//! What only v4 clients have: two keys.
+//! Tests of the two keys that v4 clients have.
 
 use super::*;
 use crate::Identity;
 use crate::v4::V4;
 
-/// A client whose boot loader sends no client identifier.
+/// Checks a client whose boot loader sends no client identifier.
 pub fn an_identity_is_known_by_either_key<B: Backend<Family = V4>>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 19)]);
     let full = Identity { client_id: Some(b"first"), ..client::<B>(1) };
@@ -20,7 +20,7 @@ pub fn an_identity_is_known_by_either_key<B: Backend<Family = V4>>(backend: &mut
     assert_eq!(bench.fetch(client::<B>(1), None, &[]).mine_count, 0);
 }
 
-/// Client identifiers decide, unless the subnet says that they do not.
+/// Checks that client identifiers decide, unless the subnet is configured otherwise.
 pub fn clients_with_one_hardware_address_are_told_apart<B: Backend<Family = V4>>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 19)]);
     let first = Identity { client_id: Some(b"first"), ..client::<B>(1) };

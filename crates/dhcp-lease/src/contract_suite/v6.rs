@@ -1,4 +1,4 @@
-//! What only v6 clients have: several associations in one message, prefixes, huge pools.
+//! Tests of features that only v6 has: several associations in one message, prefixes, huge pools.
 
 use core::net::Ipv6Addr;
 
@@ -8,7 +8,7 @@ use crate::v6::{IaIdentity, IaKind, PoolSpec, Resource, V6};
 const ADDRESS_POOL: PoolIndex = PoolIndex(0);
 const PREFIX_POOL: PoolIndex = PoolIndex(1);
 
-/// A /64 of addresses: 2001:db8:0:1::/64.
+/// First address of a /64 of addresses: 2001:db8:0:1::/64.
 const HUGE: u128 = 0x2001_0db8_0000_0001 << 64;
 
 fn huge_pool() -> PoolSpec {
@@ -23,7 +23,7 @@ fn huge(offset: u64) -> Resource {
     Resource::address(Ipv6Addr::from_bits(HUGE | u128::from(offset)))
 }
 
-/// 256 prefixes of /56 below 2001:db8:100::/48, beside all addresses.
+/// Returns a pool of 256 prefixes of length `len` from 2001:db8:100:: on, apart from all addresses.
 fn prefix_pool(len: u8) -> PoolSpec {
     let first = Ipv6Addr::from_bits(0x2001_0db8_0100 << 80);
     let last = first.to_bits() | (0xff << (128 - len));
@@ -35,7 +35,7 @@ fn association(number: u32, kind: IaKind, iaid: u32) -> IaIdentity<'static> {
     IaIdentity { kind, iaid, ..V6::client(number) }
 }
 
-/// Several IAIDs of one DUID, in both kinds.
+/// Checks several IAIDs of one DUID, in both kinds.
 pub fn associations_of_one_client_are_told_apart<B: Backend<Family = V6>>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 19), prefix_pool(56)]);
     let who = [
@@ -59,7 +59,7 @@ pub fn associations_of_one_client_are_told_apart<B: Backend<Family = V6>>(backen
     assert_eq!(bench.fetch(association(2, IaKind::Address, 7), None, &[]).mine_count, 0);
 }
 
-/// An address and a prefix asked for in one message: both or none.
+/// Checks an address and a prefix requested in one message: the client gets both or none.
 pub fn several_associations_of_a_message_succeed_together<B: Backend<Family = V6>>(
     backend: &mut B,
 ) {
@@ -84,7 +84,8 @@ pub fn several_associations_of_a_message_succeed_together<B: Backend<Family = V6
     }
 }
 
-/// 2001:db8:: is an address, 2001:db8::/128 a prefix: two slots, of which one is leased at a time.
+/// Checks that 2001:db8:: as an address and 2001:db8::/128 as a prefix are two slots, of which one
+/// is leased at a time.
 pub fn an_address_and_a_prefix_with_one_number_take_turns<B: Backend<Family = V6>>(
     backend: &mut B,
 ) {
@@ -113,7 +114,7 @@ pub fn an_address_and_a_prefix_with_one_number_take_turns<B: Backend<Family = V6
     assert_eq!((kept.occupancy, kept.owner), (Occupancy::Leased, Owner::Asking));
 }
 
-/// Overlapping prefixes are the operator's doing, and different leases.
+/// Checks that overlapping prefixes, which the operator configured, are different leases.
 pub fn prefixes_of_another_length_are_others<B: Backend<Family = V6>>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[prefix_pool(56), prefix_pool(60)]);
     let who = association(1, IaKind::Prefix, 1);
@@ -130,7 +131,7 @@ pub fn prefixes_of_another_length_are_others<B: Backend<Family = V6>>(backend: &
     assert_eq!(bench.fetch(who, Some(improper), &[]).asked[0], None, "it has host bits");
 }
 
-/// And not afterwards.
+/// Checks that the preferred lifetime is reported while the address is leased and not afterwards.
 pub fn the_preferred_lifetime_is_told_while_leased<B: Backend<Family = V6>>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[pool::<B>(10, 10)]);
     let (who, at) = (client::<B>(1), address::<B>(10));
@@ -143,10 +144,10 @@ pub fn the_preferred_lifetime_is_told_while_leased<B: Backend<Family = V6>>(back
     assert_eq!(bench.slot(who, at).detail.preferred_lifetime_s, 0);
 }
 
-/// More than were opened at first, in order, none twice.
+/// Checks that a pool leases more than it opened at first, in order, none twice.
 pub fn a_huge_pool_gives_from_its_start_without_end<B: Backend<Family = V6>>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[huge_pool()]);
-    // Somebody has one that is to be opened later.
+    // One client has an address in a part that is opened later.
     let early = association(255, IaKind::Address, u32::MAX);
     bench.make(early, huge(5_000), lease_for::<B>(LIFETIME_S));
     let mut expected = 0;
@@ -166,7 +167,7 @@ pub fn a_huge_pool_gives_from_its_start_without_end<B: Backend<Family = V6>>(bac
     bench.make(early, huge(5_000), Action::Release);
     bench.settle();
     bench.sweep();
-    // What was given back is given again once the search has come around.
+    // Released addresses are leased again once the search has come around.
     let given = core::iter::from_fn(|| {
         let candidate = bench.candidate(V6::client(9_000))?;
         bench.store.give_back(candidate.address);
@@ -176,7 +177,7 @@ pub fn a_huge_pool_gives_from_its_start_without_end<B: Backend<Family = V6>>(bac
     assert!(given.take(8_192).any(|address| address == huge(5_000)));
 }
 
-/// A hint of the client's, or what another server gave before.
+/// Checks an address that a client requests, or that another server leased before.
 pub fn an_address_far_out_in_a_huge_pool_can_be_had<B: Backend<Family = V6>>(backend: &mut B) {
     let mut bench = Bench::new(backend, &[huge_pool()]);
     for (number, offset) in [(1, 1 << 40), (2, u64::MAX), (3, 1 << 23)] {
@@ -201,7 +202,7 @@ pub fn an_address_far_out_in_a_huge_pool_can_be_had<B: Backend<Family = V6>>(bac
     assert_eq!(facts.asked[0], None);
 }
 
-/// Leases of no pool, and a pool that comes to them.
+/// Checks leases of no pool, and a pool that is configured over them.
 pub fn nothing_is_given_twice_when_a_pool_opens_over_leases<B: Backend<Family = V6>>(
     backend: &mut B,
 ) {

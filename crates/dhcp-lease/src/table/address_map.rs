@@ -1,33 +1,34 @@
-//! Which addresses were ever in a pool, which of them are free, and where their slots are: a
-//! lock-free tree over the whole space of places, filled in where pools are. A place is what leads
-//! to an address; in v4, where it is the address, it is called so here.
+//! Map of the addresses that were ever in a pool, of the free ones among them, and of the rows of
+//! their slots: a lock-free tree over the whole space of places, filled in where pools are. A place
+//! is a 32-bit number that belongs to an address; in v4 it is the address itself, so this module
+//! calls it an address.
 //!
 //! A free bit is a hint; the slot decides. The bits of an address are the same for every
 //! configuration, so an address that becomes free is found at once by transactions on old and new
 //! snapshots alike, and a reconfiguration touches only addresses that no pool had before.
 //!
-//! Five levels of 64-way words lead from an address to the root: a bit of a summary word says
-//! that the word below it is not empty. Finding the next free address reads at most nine words, at
-//! any fill. Nothing here waits: whoever empties a word clears its summary bit, looks at the word
+//! Five levels of 64-way words lead from an address to the root: a bit of a summary word says that
+//! the word below it is not empty. Finding the next free address reads at most nine words, at any
+//! fill. No operation waits: a thread that empties a word clears its summary bit, looks at the word
 //! again and puts the bit back if the word has been refilled meanwhile, so that a quiet tree never
-//! hides a free address. The opposite (a summary bit over an empty word) can be left behind and is
-//! cleared by the search that meets it.
+//! hides a free address. The opposite (a summary bit over an empty word) can remain; a search that
+//! meets it clears it.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::OnceLock;
 
-/// Addresses in a region: one /12.
+/// Bits of an address within a region: one /12.
 const REGION_BITS: u32 = 20;
 const REGIONS: usize = 1 << (32 - REGION_BITS);
-/// Addresses in a part of a region.
+/// Bits of an address within a part of a region.
 const PART_BITS: u32 = 14;
 const PARTS: usize = 1 << (REGION_BITS - PART_BITS);
 const PART_WORDS: usize = 1 << (PART_BITS - 6);
 const PART_BLOCKS: usize = 1 << (PART_BITS - 8);
-/// The summary level above which there is none.
+/// Highest summary level.
 const TOP_LEVEL: u32 = 4;
 
-/// What belongs to one /12 that has a pool in it; with all its parts about 290 kB.
+/// State of one /12 that contains a pool; with all its parts about 290 kB.
 struct Region {
     parts: [OnceLock<Box<Part>>; PARTS],
     /// Levels 1 and 2.
@@ -35,15 +36,15 @@ struct Region {
     second_summary: [AtomicU64; 1 << (REGION_BITS - 18)],
 }
 
-/// What belongs to the addresses of a /18 that has a pool in it.
+/// State of the addresses of a /18 that contains a pool.
 struct Part {
-    /// Bit: the address was in a pool once. Never cleared.
+    /// Bit: the address has been in a pool. Never cleared.
     pooled: [AtomicU64; PART_WORDS],
-    /// Level 0. Bit: the address is free and nobody is about to take it.
+    /// Level 0. Bit: the address is free and no thread is about to take it.
     free: [AtomicU64; PART_WORDS],
-    /// Bit: the address is kept for somebody, its free bit stays clear.
+    /// Bit: the address is reserved, its free bit stays clear.
     reserved: [AtomicU64; PART_WORDS],
-    /// For each block of 256 addresses one more than its row; 0 = none.
+    /// Row of each block of 256 addresses, plus one; 0 = none.
     rows: [AtomicU32; PART_BLOCKS],
 }
 
@@ -68,7 +69,7 @@ impl Part {
     }
 }
 
-/// The tree. See the module.
+/// Tree of free bits, see the module.
 pub struct AddressMap {
     regions: Vec<OnceLock<Box<Region>>>,
     /// Level 3.
@@ -90,7 +91,7 @@ impl AddressMap {
         }
     }
 
-    /// Octets that it takes.
+    /// Returns the bytes of memory that the map takes.
     pub(crate) fn bytes(&self) -> usize {
         let of = |region: &Region| {
             let parts = region.parts.iter().filter(|part| part.get().is_some()).count();
@@ -107,7 +108,7 @@ impl AddressMap {
         region.parts[(address >> PART_BITS) as usize % PARTS].get().map(Box::as_ref)
     }
 
-    /// Word `index` of `level`; `None` where no pool is, and past the end of the space.
+    /// Returns word `index` of `level`; `None` where no pool is, and past the end of the space.
     fn word(&self, level: u32, index: u64) -> Option<&AtomicU64> {
         let region = |per_region: u64| self.regions.get((index / per_region) as usize)?.get();
         match level {
@@ -128,14 +129,15 @@ impl AddressMap {
         self.word(level, index).map_or(0, |word| word.load(Ordering::Acquire))
     }
 
-    /// Row of the slots of `address`'s block of 256; `None` when the block never had a pool.
+    /// Returns the row of the slots of `address`'s block of 256; `None` when the block never had a
+    /// pool.
     pub(crate) fn row(&self, address: u32) -> Option<u32> {
         let rows = &self.part(address)?.rows;
         let row = rows[(address >> 8) as usize % PART_BLOCKS].load(Ordering::Acquire);
         row.checked_sub(1)
     }
 
-    /// Gives the block of `address` the row `row`. Only under the configuration lock.
+    /// Gives the block of `address` the row `row`. Callers hold the configuration lock.
     pub(crate) fn set_row(&self, address: u32, row: u32) {
         let region =
             self.regions[(address >> REGION_BITS) as usize].get_or_init(|| Box::new(Region::new()));
@@ -144,7 +146,7 @@ impl AddressMap {
         rows[(address >> 8) as usize % PART_BLOCKS].store(row + 1, Ordering::Release);
     }
 
-    /// The blocks of 256 from `start` on that have rows, ascending.
+    /// Returns the blocks of 256 from `start` on that have rows, ascending.
     pub(crate) fn blocks(&self, start: u32) -> impl Iterator<Item = u32> {
         let first = start >> (PART_BITS - 8);
         let parts = (first..1 << (32 - PART_BITS)).filter(|part| {
@@ -156,7 +158,7 @@ impl AddressMap {
             .filter(move |&block| block >= start && self.row(block << 8).is_some())
     }
 
-    /// Whether a pool ever held `address`.
+    /// Returns true if a pool ever held `address`.
     pub(crate) fn is_pooled(&self, address: u32) -> bool {
         self.part(address).is_some_and(|part| {
             let word = &part.pooled[(address >> 6) as usize % PART_WORDS];
@@ -165,7 +167,8 @@ impl AddressMap {
     }
 
     /// Marks those of `first..=last` (within one word of 64, the block has a row) that no pool had
-    /// before as pooled and, unless they are reserved, free. Returns their bits. Only under the configuration lock.
+    /// before as pooled and, unless they are reserved, free. Returns their bits. Callers hold the
+    /// configuration lock.
     pub(crate) fn pool_word(&self, first: u32, last: u32) -> u64 {
         debug_assert_eq!(first >> 6, last >> 6, "one word at a time");
         let part = self.part(first).expect("a block with a row is in a part");
@@ -184,33 +187,35 @@ impl AddressMap {
         self.part(address).map(|part| &part.reserved[(address >> 6) as usize % PART_WORDS])
     }
 
-    /// Keeps `address` from being free, whatever becomes of its slot. Nothing where no pool is.
+    /// Reserves `address`: its free bit stays clear, whatever its slot is used for. Does nothing
+    /// where no pool is.
     pub(crate) fn reserve(&self, address: u32) {
         let Some(reserved) = self.reserved_word(address) else { return };
         let key = u64::from(address);
         reserved.fetch_or(bit_of(key), Ordering::AcqRel);
-        // Written even when it seems clear: who sets the bit at the same time either comes before,
-        // and it is cleared here, or after, and sees above that the address is reserved.
+        // Written even when it seems clear: a thread that sets the bit at the same time either
+        // comes before, and the bit is cleared here, or after, and sees above that the address is
+        // reserved.
         let word = self.word(0, key >> 6).expect("a part has both words");
         if word.fetch_and(!bit_of(key), Ordering::AcqRel) == bit_of(key) {
             self.lower(1, key >> 6);
         }
     }
 
-    /// Ends [`AddressMap::reserve`]. The free bit is left as it is.
+    /// Ends [`AddressMap::reserve`]. The free bit stays unchanged.
     pub(crate) fn unreserve(&self, address: u32) {
         if let Some(reserved) = self.reserved_word(address) {
             reserved.fetch_and(!bit_of(u64::from(address)), Ordering::AcqRel);
         }
     }
 
-    /// Whether `address` is kept for somebody.
+    /// Returns true if `address` is reserved.
     pub(crate) fn is_reserved(&self, address: u32) -> bool {
         self.reserved_word(address)
             .is_some_and(|word| word.load(Ordering::Acquire) & bit_of(u64::from(address)) != 0)
     }
 
-    /// Whether the free bit of `address` is set.
+    /// Returns true if the free bit of `address` is set.
     pub(crate) fn is_free(&self, address: u32) -> bool {
         self.load(0, u64::from(address >> 6)) & bit_of(u64::from(address)) != 0
     }
@@ -230,8 +235,8 @@ impl AddressMap {
         }
     }
 
-    /// Marks `address` as not free. True when it was marked free: exactly one of those who clear
-    /// it at the same time is told so.
+    /// Marks `address` as not free. Returns true if it was marked free: of several threads that
+    /// clear it at the same time, exactly one gets true.
     pub(crate) fn clear(&self, address: u32) -> bool {
         let key = u64::from(address);
         let bit = bit_of(key);
@@ -246,7 +251,7 @@ impl AddressMap {
         before & bit != 0
     }
 
-    /// Sets the summary bit `key` of `level`, and those above as far as they may be missing.
+    /// Sets the summary bit `key` of `level`, and the bits above it that may be missing.
     fn raise(&self, mut level: u32, mut key: u64) {
         while level <= TOP_LEVEL {
             let word = self.word(level, key >> 6).expect("a used word has its summary");
@@ -275,7 +280,7 @@ impl AddressMap {
         }
     }
 
-    /// The lowest free address in `from..=last`.
+    /// Returns the lowest free address in `from..=last`.
     pub(crate) fn next(&self, from: u32, last: u32) -> Option<u32> {
         let mut start = u64::from(from);
         loop {
@@ -287,8 +292,8 @@ impl AddressMap {
         }
     }
 
-    /// The lowest set bit at or after `from`. An error is the place to look again after a stale
-    /// summary bit was cleared, or nothing when there is no bit.
+    /// Returns the lowest set bit at or after `from`. An error is the place to look again after a
+    /// stale summary bit was cleared, or `None` when there is no bit.
     fn descend(&self, from: u64) -> Result<u64, Option<u64>> {
         let (mut level, mut key) = (0, from);
         loop {
@@ -319,8 +324,8 @@ impl AddressMap {
         Ok(key)
     }
 
-    /// Takes a free address of `first..=last` away from everybody else: the next at or after
-    /// `start`, wrapping around once.
+    /// Takes a free address of `first..=last`, so that no other thread gets it: the next at or
+    /// after `start`, wrapping around once.
     pub(crate) fn claim(&self, first: u32, last: u32, start: u32) -> Option<u32> {
         let start = if (first..=last).contains(&start) { start } else { first };
         let mut from = start;
@@ -447,8 +452,8 @@ mod tests {
     #[test]
     fn a_word_refilled_before_its_summary_was_cleared_stays_found() {
         let map = map_of(&[(0x1000, 0x1000)]);
-        // What two threads do when one clears the only bit and the other sets it again before the
-        // first has got to the summary: the first goes on.
+        // One thread clears the only bit, and another sets it again before the first has reached
+        // the summary: the first continues.
         map.lower(1, 0x1000 >> 6);
         assert_eq!(map.next(0, u32::MAX), Some(0x1000));
         map.lower(3, 0x1000 >> 18);

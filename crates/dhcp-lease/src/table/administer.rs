@@ -1,4 +1,4 @@
-//! Changes that an operator makes.
+//! Changes made by an operator.
 
 use super::LeaseTable;
 use super::leased::{Kept, Leased, Loaded, Places};
@@ -10,11 +10,11 @@ use crate::lease::LeaseState;
 
 impl<F: Leased> LeaseTable<F> {
     /// Makes `lease` the lease of its address; `row_epoch`, `settled_epoch` and `log` are as for
-    /// [`LeaseTable::apply`]. One with a valid lifetime of 0 is deleted.
+    /// [`LeaseTable::apply`]. A lease with a valid lifetime of 0 is deleted.
     ///
     /// # Errors
     ///
-    /// As [`LeaseStore::put`](crate::LeaseStore::put).
+    /// Returns the errors of [`LeaseStore::put`](crate::LeaseStore::put).
     pub fn put(
         &self,
         lease: &F::Lease,
@@ -75,7 +75,7 @@ impl<F: Leased> LeaseTable<F> {
     ///
     /// # Errors
     ///
-    /// As [`LeaseStore::remove`](crate::LeaseStore::remove).
+    /// Returns the errors of [`LeaseStore::remove`](crate::LeaseStore::remove).
     pub fn remove(
         &self,
         address: F::Address,
@@ -99,7 +99,7 @@ impl<F: Leased> LeaseTable<F> {
 }
 
 impl<F: Leased> Locked<'_, F> {
-    /// The state of the lease at `place` that an operator is shown, if there is one.
+    /// Returns the state of the lease at `place` that operators see, if there is one.
     pub(super) fn shown_state(&self, place: u32) -> Option<LeaseState> {
         let slot = self.find(place).map(|id| self.slot(id))?;
         if slot.version == 0 { None } else { slot.shown_state() }
@@ -112,13 +112,13 @@ impl<F: Leased> Locked<'_, F> {
         slot.kept.end_term();
     }
 
-    /// Makes slot `id`, whose term was ended, nobody's and remembers nothing of it.
+    /// Makes slot `id`, whose term was ended, free without a client or a remembered lease.
     pub(super) fn vacate(&mut self, id: u32, epochs: (u64, u64)) {
         self.give_up(id, epochs, |slot| slot.marks.set_state(LeaseState::Assigned));
         self.forget_client(id);
     }
 
-    /// Puts a whole lease into slot `id` and says what that is used for now.
+    /// Puts a whole lease into slot `id` and returns the slot's new use.
     pub(super) fn install(&mut self, id: u32, lease: Loaded<F>, row_epoch: u64) -> Occupancy {
         let occupancy = lease.occupancy();
         let is_lease = lease.valid_lifetime_s > 0;

@@ -1,4 +1,4 @@
-//! Changing slots by compare-and-set.
+//! Changes of slots by compare-and-set.
 
 use base::Now;
 
@@ -11,7 +11,7 @@ use super::tally::Delta;
 use crate::contract::{Action, CHANGES_MAX, ChangeOf, Occupancy, Receipt, Refusal};
 use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
 
-/// The locked stripes of one commit, ascending.
+/// Locked stripes of one commit, ascending.
 struct Guards<'t, F: Leased> {
     stripes: [Option<Locked<'t, F>>; CHANGES_MAX],
     numbers: [u8; CHANGES_MAX],
@@ -48,20 +48,21 @@ impl<'t, F: Leased> Guards<'t, F> {
 
 impl<F: Leased> LeaseTable<F> {
     /// Applies all `changes` or none (at most [`CHANGES_MAX`], distinct addresses), each only if
-    /// its slot has the expected version, no row after `settled_epoch`, and a use that the action
-    /// fits at `now`. What is logged belongs to `row_epoch` and is given to `log`, in the order of
-    /// `changes`, while the slot is locked: `log` must not wait and must not use the table.
+    /// its slot has the expected version, no row after `settled_epoch`, and a use that permits the
+    /// action at `now`. Logged rows belong to `row_epoch`; the table gives them to `log`, in the
+    /// order of `changes`, while the slot is locked: `log` must not wait and must not use the
+    /// table.
     ///
-    /// A hold on the client's own lease that has not run out changes nothing. A release in an
-    /// epoch that is settled already is free at once.
+    /// A hold on the client's own lease that has not expired changes nothing. A release in an epoch
+    /// that is settled already frees the address at once.
     ///
     /// # Errors
     ///
-    /// The first reason met; then nothing has changed.
+    /// Returns the first reason met; then nothing has changed.
     ///
     /// # Panics
     ///
-    /// With more than [`CHANGES_MAX`] changes.
+    /// Panics with more than [`CHANGES_MAX`] changes.
     pub fn apply(
         &self,
         now: Now,
@@ -125,7 +126,7 @@ impl<F: Leased> LeaseTable<F> {
     }
 }
 
-/// One commit.
+/// State of one commit.
 struct Commit {
     now: Now,
     timed: Timed,
@@ -138,7 +139,7 @@ impl Commit {
         Receipt { row_epoch: if is_logged { self.row_epoch } else { 0 } }
     }
 
-    /// Whether `change` may be made; the slot, unless nothing has happened to it yet.
+    /// Checks that `change` may be made. Returns the id of its slot, unless the slot is untouched.
     fn check<F: Leased>(
         &self,
         stripe: &Locked<'_, F>,
@@ -168,7 +169,7 @@ impl Commit {
         let is_mine = || slot.kept.has_client() && slot.kept.is_owned_by(&change.identity);
         let is_over = || slot.expires_s() <= self.now.wall_s();
         let fits = match (change.action, slot.occupancy_at(self.settled_epoch)) {
-            // The last one who registers an address is the one who uses it.
+            // The last client that registers an address is the one that uses it.
             (Action::Register(_), Occupancy::Leased)
                 if slot.marks.state() == LeaseState::Registered =>
             {
@@ -187,11 +188,11 @@ impl Commit {
             (Action::Decline { .. }, Occupancy::Leased | Occupancy::Held) => is_mine(),
             (Action::Unhold | Action::Release | Action::Decline { .. }, _) => false,
         };
-        // Fetched facts said otherwise: a clock moved between fetch and commit.
+        // The fetched facts permitted the change: a clock moved between fetch and commit.
         if fits { Ok(id) } else { Err(Refusal::Stale) }
     }
 
-    /// Returns whether what overlaps the slot at `place` allows `change`. Its use is entered then.
+    /// Returns true if no overlapping use forbids `change`, and enters the new use then.
     fn admits<F: Leased>(
         &self,
         table: &LeaseTable<F>,
@@ -202,7 +203,7 @@ impl Commit {
         !is_use || table.admit(self.now, place, change.address)
     }
 
-    /// Makes a change that was checked. True when it was logged.
+    /// Makes a checked change. Returns true if it was logged.
     fn perform<F: Leased>(
         &self,
         stripe: &mut Locked<'_, F>,
@@ -249,7 +250,7 @@ impl Commit {
         }
         let is_mine = slot.kept.has_identity(identity);
         let is_ended = slot.occupancy == Occupancy::Leased;
-        // A lease that was given back stays so for its client, until it is reclaimed.
+        // A released lease stays so for its client, until it is reclaimed.
         if !(is_mine && slot.marks.state() == LeaseState::Released) {
             stripe.count_ended(id, self.now.wall_s());
         }
@@ -284,8 +285,8 @@ impl Commit {
             stripe.count_ended(id, self.now.wall_s());
         }
         if !is_known {
-            // A lease that goes on keeps what relay agents said: this client may have come without
-            // one.
+            // A renewed lease keeps the relay agent information: this client may have come without
+            // a relay.
             let extra = if is_renewed { stripe.slot_mut(id).extra.take() } else { None };
             stripe.change_client(id, identity);
             stripe.slot_mut(id).extra = extra;

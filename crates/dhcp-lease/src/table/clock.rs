@@ -1,14 +1,14 @@
 //! Steps of the wall clock.
 //!
 //! Leases keep their times in seconds of the wall clock, as Kea's files do. When that clock is set,
-//! a lease would end early or late by as much. So the table follows the difference between wall clock
-//! and monotonic clock: when it changes by a second or more, times given before the step are moved
-//! with it, so that a lease ends after its lifetime by the monotonic clock and not before. A step
-//! forward moves all of them; a step back moves those that would be in the future, and the others end
-//! late by the step at most.
+//! leases would end early or late by the size of the step. So the table compares the difference
+//! between wall clock and monotonic clock: when it changes by a second or more, the table moves the
+//! times set before the step with it, so that a lease ends after its lifetime by the monotonic
+//! clock and not before. A step forward moves all of them; a step back moves those that would be in
+//! the future, and the others end late by the step at most.
 //!
-//! The comparison costs one load for each call; a step costs a pass over the slots, during which the
-//! shards wait.
+//! The comparison costs one load for each call; a step costs a pass over the slots, during which
+//! the shards wait.
 
 use core::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -30,7 +30,7 @@ const NOT_FOLLOWED: i64 = i64::MIN;
 /// Difference while times are being moved.
 const MOVING: i64 = i64::MAX;
 
-/// Step of the wall clock that the table has followed.
+/// Step of the wall clock that the table has corrected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockStep {
     /// Seconds forward; negative for back.
@@ -39,18 +39,18 @@ pub struct ClockStep {
     pub leases: u64,
 }
 
-/// State of the clocks at the start, compared with the leases that were loaded.
+/// State of the clocks at the start, compared with the loaded leases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockStart {
     /// Seconds that the newest lease is ahead of the wall clock; 0 for none.
     pub ahead_s: u64,
-    /// Leases from the future, which now last for their lifetime from the start on.
+    /// Number of leases from the future, which now last for their lifetime from the start on.
     pub leases: u64,
 }
 
 /// Difference between the clocks, and steps that are not reported yet.
 pub(super) struct WallClock {
-    /// Wall clock less monotonic clock, microseconds.
+    /// Wall clock minus monotonic clock, microseconds.
     difference_us: AtomicI64,
     following: Mutex<Following>,
 }
@@ -63,10 +63,10 @@ struct Following {
     steps: Vec<ClockStep>,
 }
 
-/// Steps that are kept until they are taken.
+/// Maximum number of unreported steps.
 const STEPS_MAX: usize = 16;
 
-/// A reading of the clocks, put right, and the difference that it was compared with.
+/// Reading of the clocks, corrected, and the difference that it was compared with.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timed {
     pub(super) now: Now,
@@ -85,15 +85,15 @@ impl WallClock {
         }
     }
 
-    /// Returns whether times were moved since `timed` was read; asked under the lock of a stripe.
+    /// Returns true if times were moved since `timed` was read. Callers hold the lock of a stripe.
     pub(super) fn has_moved(&self, timed: &Timed) -> bool {
         self.difference_us.load(Ordering::Relaxed) != timed.difference_us
     }
 }
 
 impl<F: Leased> LeaseTable<F> {
-    /// Follows the clocks from `now` on. A loaded lease from the future was given under another
-    /// clock: at most its whole lifetime is left of it, so it is given from `now` on.
+    /// Starts to follow the clocks at `now`. A loaded lease from the future was created under
+    /// another clock: at most its whole lifetime remains, so its lifetime starts at `now`.
     pub fn follow_clock(&self, now: Now) -> ClockStart {
         let mut following =
             self.wall_clock.following.lock().unwrap_or_else(PoisonError::into_inner);
@@ -118,7 +118,7 @@ impl<F: Leased> LeaseTable<F> {
         core::mem::take(&mut following.unwrap_or_else(PoisonError::into_inner).steps)
     }
 
-    /// Compares `now` with the clocks as they were, and follows a step.
+    /// Compares `now` with the known difference of the clocks, and corrects leases after a step.
     pub(super) fn timed(&self, now: Now) -> Timed {
         let known_us = self.wall_clock.difference_us.load(Ordering::Relaxed);
         let is_known = difference_us(now).abs_diff(known_us) < STEP_US;
@@ -144,7 +144,7 @@ impl<F: Leased> LeaseTable<F> {
         }
         clock.difference_us.store(MOVING, Ordering::Relaxed);
         let by_s = (found_us - known_us) / US_PER_S.cast_signed();
-        // Readings differ by less than a second.
+        // Clock readings differ by less than a second.
         let before_s = known_wall_us / US_PER_S + 1;
         let wall_s = now.wall_s();
         let leases = self.move_times(|cltt_s| {
@@ -159,7 +159,8 @@ impl<F: Leased> LeaseTable<F> {
         Timed { now, difference_us: found_us }
     }
 
-    /// Gives each lease the time that `moved` makes of its own, if any; returns how many there were.
+    /// Replaces the time of each lease by the result of `moved`, if any; returns the number of
+    /// leases changed.
     fn move_times(&self, mut moved: impl FnMut(u64) -> Option<u64>) -> u64 {
         let mut count = 0;
         for number in 0..STRIPES {
@@ -189,14 +190,14 @@ impl<F: Leased> LeaseTable<F> {
 }
 
 impl<F: Leased> Locked<'_, F> {
-    /// Has slot `id` begin its term at `cltt_s`.
+    /// Makes the term of slot `id` begin at `cltt_s`.
     fn set_time(&mut self, id: u32, cltt_s: u64) {
         let state = &mut *self.state;
         let slot = state.slots.get_mut(id);
         let is_earlier = cltt_s < slot.cltt_s;
         slot.cltt_s = cltt_s;
         slot.touch();
-        // What ends later comes up in time where it hangs, and is hung back.
+        // A slot that ends later comes up in time in its present bucket, and is hung again.
         let hangs = !matches!(slot.occupancy, Occupancy::Held | Occupancy::Releasing);
         if is_earlier && hangs {
             state.deadlines.unlink(&mut state.slots, id);

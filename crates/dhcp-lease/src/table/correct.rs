@@ -1,4 +1,4 @@
-//! Leases that others have given: what a database shared with other servers says of an address.
+//! Leases of other servers: corrects slots from a database that is shared with them.
 
 use super::LeaseTable;
 use super::leased::{Leased, Places};
@@ -7,15 +7,16 @@ use crate::contract::Occupancy;
 use crate::lease::LeaseState;
 use crate::pool::Allocator;
 
-/// Places behind the one that is given next at which an address was given lately: more than clients
-/// have been offered one and have not asked for it yet.
+/// Number of places before the next one to lease within which an address counts as leased lately:
+/// more than clients have been offered and have not requested yet.
 const LATELY: u32 = 4096;
 
 impl<F: Leased> LeaseTable<F> {
-    /// Makes the slot of `address` what a shared database says of it, `None` when it says nothing.
-    /// `row_epoch` is the epoch in which it was read, not settled yet. A slot with a row of a later
-    /// epoch stays as it is, since the database has that row still to judge; so does the hold of an
-    /// address that the database does not know, and a slot that says the same already.
+    /// Corrects the slot of `address` from the lease in a shared database, `None` when the database
+    /// has none. `row_epoch` is the epoch in which the lease was read, not settled yet. A slot with
+    /// a row of a later epoch stays as it is, since the database has not yet accepted or refused
+    /// that row; so does the hold of an address that the database does not know, and a slot that
+    /// has the same lease already.
     pub fn correct(&self, address: F::Address, found: Option<F::Lease>, row_epoch: u64) {
         let place = match &found {
             Some(_) => {
@@ -53,17 +54,17 @@ impl<F: Leased> LeaseTable<F> {
         }
     }
 
-    /// Has the addresses of a pool that are given one after the other given from another place on, when
-    /// `address`, which was given lately, turned out to be one that another server has given: it goes
-    /// through the pool in the same order, so the next ones are likely its own too. Where that is can
-    /// be foreseen by nobody, so servers part ways, and one that is alone goes on in its order.
+    /// Moves the search of an iterative pool to another place, when `address`, which was leased
+    /// lately, turned out to be leased by another server: that server goes through the pool in the
+    /// same order, so the next addresses are likely its own too. The new place is unpredictable, so
+    /// servers separate; a server that is alone continues in its order.
     pub fn part_ways(&self, address: F::Address) {
         let pools = self.lock_configuration().current.clone();
         let Some(place) = self.places.find(address) else { return };
         let Some(pool) = pools.find(address) else { return };
         let (spec, run) = (&pools.specs()[pool.0 as usize], pools.run(pool));
         let next = pools.cursor(pool);
-        // Who has parted already has many addresses on their way that are refused too.
+        // A server that has moved already still gets refusals of addresses that it took before.
         if F::allocator(spec) != Allocator::Iterative || next.wrapping_sub(place) > LATELY {
             return;
         }

@@ -1,5 +1,6 @@
-//! How much is reclaimed in one cycle (Kea's `expired-leases-processing`): so many leases, so much
-//! time. What is over waits for the next cycle, and whoever needs its address has it all the same.
+//! Limits on the leases reclaimed in one cycle (Kea's `expired-leases-processing`): a number of
+//! leases and an amount of time. Leases left over wait for the next cycle; a client that needs such
+//! an address gets it nevertheless.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,65 +8,66 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use base::Now;
 use base::time::{NS_PER_MS, NS_PER_S};
 
-/// Bounds of what sweeps reclaim.
+/// Limits on the leases that sweeps reclaim.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReclaimLimits {
     /// Seconds from the beginning of one cycle to that of the next (Kea's
     /// `reclaim-timer-wait-time`).
     pub cycle_s: u32,
-    /// Leases of one cycle (`max-reclaim-leases`); 0: any number.
+    /// Maximum number of leases in one cycle (`max-reclaim-leases`); 0: any number.
     pub leases: u32,
-    /// Time of one cycle in milliseconds (`max-reclaim-time`), as
-    /// [`LeaseTable::spend_reclaim_time`](super::LeaseTable::spend_reclaim_time) tells of it; 0: any.
+    /// Maximum time of one cycle in milliseconds (`max-reclaim-time`), as reported to
+    /// [`LeaseTable::spend_reclaim_time`](super::LeaseTable::spend_reclaim_time); 0: any.
     pub time_ms: u32,
-    /// Cycles in a row that may leave leases over before that is worth a warning
-    /// (`unwarned-reclaim-cycles`); 0: it never is.
+    /// Number of cycles in a row that may leave leases over without a warning
+    /// (`unwarned-reclaim-cycles`); 0: never warn.
     pub unwarned_cycles: u32,
 }
 
-/// The cycle that is running.
+/// State of the running cycle.
 #[derive(Debug, Default)]
 pub(super) struct Cycle {
     limits: ReclaimLimits,
-    /// Monotonic end.
+    /// Monotonic end of the cycle, nanoseconds.
     ends_ns: u64,
     leases: u32,
-    /// A limit left something over.
+    /// True if a limit left leases over.
     is_short: bool,
-    /// Cycles before this one, in a row, that left something over.
+    /// Cycles before this one, in a row, that left leases over.
     short_in_row: u32,
-    /// Warnings that are due.
+    /// Number of warnings that are due.
     warnings: u32,
 }
 
-/// The cycle, and who has it: one shard at a time.
+/// Current cycle, used by one shard at a time.
 #[derive(Debug, Default)]
 pub(super) struct Cycles {
     is_limited: AtomicBool,
-    /// Time that the cycle has taken so far; outside of the lock, so that no shard waits for it.
+    /// Time that the cycle has taken so far, nanoseconds; outside of the lock, so that no shard
+    /// waits for it.
     spent_ns: AtomicU64,
     cycle: Mutex<Cycle>,
 }
 
-/// What one sweep may reclaim.
+/// Limit on the leases that one sweep may reclaim.
 pub(super) enum Allowance<'c> {
-    /// Anything.
+    /// No limit.
     Unlimited,
-    /// What the cycle has left, with the time that it has taken.
+    /// The remainder of the cycle, with the time that the cycle has taken, nanoseconds.
     Of(MutexGuard<'c, Cycle>, &'c AtomicU64),
-    /// Nothing: another shard is at it.
+    /// No lease: another shard is reclaiming.
     Taken,
 }
 
 impl Cycles {
-    /// Holds to `limits` from here on, in a new cycle.
+    /// Applies `limits` from here on, in a new cycle.
     pub(super) fn set_limits(&self, limits: ReclaimLimits) {
         *self.lock() = Cycle { limits, ..Cycle::default() };
         self.spent_ns.store(0, Ordering::Relaxed);
         self.is_limited.store(limits.leases > 0 || limits.time_ms > 0, Ordering::Release);
     }
 
-    /// What a sweep at `now` may reclaim; it may not wait for another shard.
+    /// Returns the limit of a sweep at `now`; does not wait for another shard.
     pub(super) fn begin(&self, now: Now) -> Allowance<'_> {
         if !self.is_limited.load(Ordering::Acquire) {
             return Allowance::Unlimited;
@@ -77,12 +79,13 @@ impl Cycles {
         Allowance::Of(cycle, &self.spent_ns)
     }
 
-    /// Adds what the leases reclaimed last took.
+    /// Adds the time taken by the leases reclaimed last.
     pub(super) fn spend(&self, time_ns: u64) {
         self.spent_ns.fetch_add(time_ns, Ordering::Relaxed);
     }
 
-    /// How often a warning has become due since this was last asked, and after how many cycles.
+    /// Returns the number of warnings that became due since the last call, and the number of cycles
+    /// after which they do.
     pub(super) fn take_warnings(&self) -> (u32, u32) {
         let mut cycle = self.lock();
         (core::mem::take(&mut cycle.warnings), cycle.limits.unwarned_cycles)
@@ -94,7 +97,7 @@ impl Cycles {
 }
 
 impl Cycle {
-    /// Begins the next cycle when this one is over; whether it did.
+    /// Begins the next cycle when this one is over. Returns true if it did.
     fn follow(&mut self, now: Now) -> bool {
         if now.mono_ns < self.ends_ns {
             return false;
@@ -119,7 +122,7 @@ impl Cycle {
 }
 
 impl Allowance<'_> {
-    /// Leases that may still be reclaimed.
+    /// Returns the number of leases that may still be reclaimed.
     pub(super) fn left(&self) -> u32 {
         match self {
             Self::Unlimited => u32::MAX,
@@ -128,14 +131,14 @@ impl Allowance<'_> {
         }
     }
 
-    /// Counts one that was.
+    /// Counts one reclaimed lease.
     pub(super) fn take(&mut self) {
         if let Self::Of(cycle, _) = self {
             cycle.leases += 1;
         }
     }
 
-    /// Notes that something is left over.
+    /// Notes that leases are left over.
     pub(super) fn fall_short(&mut self) {
         if let Self::Of(cycle, _) = self {
             cycle.is_short = true;

@@ -1,11 +1,11 @@
-//! When a stripe's slots come up: lists that run through the slots, so that linking allocates
+//! Lists of a stripe's slots by deadline. They run through the slots, so that linking allocates
 //! nothing and every slot is in one list at most.
 //!
-//! Holds and releases wait in queues, ordered by deadline and by row epoch. Both come in almost
-//! ordered, so an insertion looks at a few slots from the end only; what is out of order by more
-//! than that comes up late, by as much. Leases, probations and past leases that are remembered hang
-//! in a wheel of 4096 buckets of one second. A slot in the wheel comes up in or before the second
-//! that it ends in: longer terms come up once per turn and are hung back, and a renewal leaves its
+//! Holds and releases wait in queues, ordered by deadline and by row epoch. Both arrive almost in
+//! order, so an insertion looks at a few slots from the end only; a slot further out of order comes
+//! up late, by its displacement. Leases, probations and past leases that are remembered hang in a
+//! wheel of 4096 buckets of one second. A slot in the wheel comes up in or before the second in
+//! which it ends: longer terms come up once per turn and are hung again, and a renewal leaves its
 //! slot where it is.
 
 use super::expiry::Expiry;
@@ -16,7 +16,7 @@ use crate::contract::Occupancy;
 
 /// `prev` of a slot that is in no list.
 pub(super) const UNLINKED: u32 = u32::MAX;
-/// Marks a link that leads to a list's end instead of a slot; the rest is the list.
+/// Bit of a link that leads to a list's end instead of a slot; the other bits are the list.
 const END: u32 = 1 << 31;
 /// Seconds in one turn of the wheel.
 const BUCKETS: u32 = 4096;
@@ -24,23 +24,24 @@ const DUE: u32 = END | BUCKETS;
 const HOLDS: u32 = END | (BUCKETS + 1);
 const RELEASES: u32 = END | (BUCKETS + 2);
 const OVERDUE: u32 = END | (BUCKETS + 3);
-/// No slot.
+/// Link to no slot.
 const NOTHING: u32 = u32::MAX;
-/// Slots that an insertion into a queue passes at most.
+/// Maximum number of slots that an insertion into a queue passes.
 const LOOK_BACK: u32 = 16;
 /// Seconds that the wall clock may be behind the wheel before the wheel is turned back: shards
 /// read the clock at different moments, and clocks are slewed.
 const BACKLASH_S: u64 = 60;
 
-/// The second, later than `wall_s`, after which a wheel that is due means a clock that was set back.
+/// Returns the last second, later than `wall_s`, in which the wheel may be due; a later one means
+/// that the clock was set back.
 pub(super) const fn last_due_s(wall_s: u64) -> u64 {
     wall_s + BACKLASH_S + 1
 }
 
-/// The first slot of each bucket of a wheel.
+/// First slot of each bucket of a wheel.
 ///
-/// Kept as complements, so that empty buckets are zeros: memory that the system gives is never
-/// written before it is used, and a table of few leases stays small.
+/// Stored as complements, so that empty buckets are zeros: memory from the system is never written
+/// before it is used, and a table of few leases stays small.
 struct Buckets {
     complements: Vec<u32>,
 }
@@ -50,15 +51,16 @@ impl Buckets {
         Self { complements: vec![!NOTHING; BUCKETS as usize] }
     }
 
-    /// Puts `head` first in `bucket` and returns what was there, [`NOTHING`] in an empty one.
+    /// Puts `head` first in `bucket` and returns the slot that was first, [`NOTHING`] in an empty
+    /// one.
     fn replace(&mut self, bucket: usize, head: u32) -> u32 {
         !core::mem::replace(&mut self.complements[bucket], !head)
     }
 
-    /// The buckets that have a slot, each with its first.
+    /// Returns the buckets that have a slot, each with its first.
     #[cfg(test)]
     fn heads(&self) -> impl Iterator<Item = (usize, u32)> {
-        // Almost all are empty, and are so by the word of bits that says where something hangs.
+        // Almost all are empty, so whole words of 64 empty buckets are skipped.
         let words =
             self.complements.chunks(64).enumerate().filter(|(_, of_word)| *of_word != [0; 64]);
         words.flat_map(|(word, of_word)| {
@@ -70,7 +72,7 @@ impl Buckets {
     }
 }
 
-/// A list ordered by a key of its slots.
+/// List ordered by a key of its slots.
 struct Queue<F: Leased> {
     head: u32,
     tail: u32,
@@ -112,27 +114,28 @@ impl<F: Leased> Queue<F> {
         }
     }
 
-    /// The head was taken out and `head` follows.
+    /// Sets the head to `head` after the old head was taken out.
     fn set_head(&mut self, slots: &Slots<F>, head: u32) {
         self.head = head;
         self.first_key = if head == NOTHING { u64::MAX } else { (self.key)(slots.get(head)) };
     }
 }
 
-/// The lists of one stripe.
+/// All lists of one stripe.
 pub(super) struct Deadlines<F: Leased> {
     holds: Queue<F>,
     releases: Queue<F>,
-    /// What came up in the wheel and may not be reclaimed before the next cycle, in that order.
+    /// Slots that came up in the wheel and may not be reclaimed before the next cycle, in that
+    /// order.
     overdue: Queue<F>,
     buckets: Buckets,
-    /// Bit: something may hang in the bucket.
+    /// Bit per bucket: slots may hang in the bucket.
     hung: [u64; BUCKETS as usize / 64],
-    /// The bucket that is being worked off.
+    /// First slot of the bucket that is being processed.
     due: u32,
     /// Second whose bucket was taken off last.
     wheel_s: u64,
-    /// How long past leases are remembered.
+    /// Configuration of how long past leases are remembered.
     pub(super) expiry: Expiry,
 }
 
@@ -150,15 +153,15 @@ impl<F: Leased> Deadlines<F> {
         }
     }
 
-    /// Begins in second `wall_s`, before anything is linked: otherwise the first look at the wheel is one
-    /// at everything that hangs in it.
+    /// Starts the wheel at second `wall_s`, before any slot is linked: otherwise the first look at
+    /// the wheel looks at every slot that hangs in it.
     pub(super) fn begin(&mut self, wall_s: u64) {
         if self.hung == [0; BUCKETS as usize / 64] && self.due == NOTHING {
             self.wheel_s = wall_s;
         }
     }
 
-    /// Links slot `id`, which is in no list, where its occupancy says.
+    /// Links slot `id`, which is in no list, into the list of its occupancy.
     pub(super) fn link(&mut self, slots: &mut Slots<F>, id: u32) {
         let slot = slots.get(id);
         debug_assert_eq!(slot.prev, UNLINKED, "a slot is in one list at most");
@@ -174,7 +177,8 @@ impl<F: Leased> Deadlines<F> {
         }
     }
 
-    /// Has slot `id`, which is in no list, come up again no earlier than in second `at_s`.
+    /// Hangs slot `id`, which is in no list, so that it comes up again no earlier than in second
+    /// `at_s`.
     pub(super) fn postpone(&mut self, slots: &mut Slots<F>, id: u32, at_s: u64) {
         self.hang(slots, id, at_s.max(self.wheel_s + 1));
     }
@@ -192,13 +196,13 @@ impl<F: Leased> Deadlines<F> {
         }
     }
 
-    /// Has slot `id`, which is in no list, wait for the next cycle.
+    /// Puts slot `id`, which is in no list, into the list that waits for the next cycle.
     pub(super) fn set_aside(&mut self, slots: &mut Slots<F>, id: u32) {
         self.overdue.insert(slots, id);
     }
 
-    /// Has slot `id` come up at once if the wheel has passed the second that it ended in: no client
-    /// waits for the next one.
+    /// Makes slot `id` come up at once if the wheel has passed the second in which it ended, so
+    /// that no client waits for the next second.
     pub(super) fn hurry(&mut self, slots: &mut Slots<F>, id: u32) {
         if slots.get(id).due_s(&self.expiry) <= self.wheel_s {
             self.unlink(slots, id);
@@ -206,12 +210,12 @@ impl<F: Leased> Deadlines<F> {
         }
     }
 
-    /// Whether anything waits for the next cycle.
+    /// Returns true if a slot waits for the next cycle.
     pub(super) const fn has_overdue(&self) -> bool {
         self.overdue.head != NOTHING
     }
 
-    /// What has waited longest for a cycle, taken out of the list.
+    /// Takes out the slot that has waited longest for a cycle, and returns its id.
     pub(super) fn next_overdue(&mut self, slots: &mut Slots<F>) -> Option<u32> {
         let id = self.overdue.head;
         (id != NOTHING).then(|| {
@@ -220,10 +224,10 @@ impl<F: Leased> Deadlines<F> {
         })
     }
 
-    /// A renewal: the slot stays where it hangs if it still comes up in time.
+    /// Relinks a renewed slot: it stays where it hangs if it still comes up in time.
     pub(super) fn relink_renewed(&mut self, slots: &mut Slots<F>, id: u32, expired_s: u64) {
         let slot = slots.get(id);
-        // What is set aside does not come up by itself.
+        // A slot that is set aside does not come up by itself.
         if slot.prev == UNLINKED || slot.expires_s() < expired_s || self.has_overdue() {
             self.unlink(slots, id);
             self.link(slots, id);
@@ -267,45 +271,45 @@ impl<F: Leased> Deadlines<F> {
         }
     }
 
-    /// Deadline of the oldest hold; `u64::MAX` without one.
+    /// Returns the deadline of the oldest hold; `u64::MAX` without one.
     pub(super) const fn first_hold_ns(&self) -> u64 {
         self.holds.first_key
     }
 
-    /// Epoch of the oldest release; `u64::MAX` without one.
+    /// Returns the epoch of the oldest release; `u64::MAX` without one.
     pub(super) const fn first_release_epoch(&self) -> u64 {
         self.releases.first_key
     }
 
-    /// The second in which the wheel has to be looked at next.
+    /// Returns the second in which the wheel has to be looked at next.
     pub(super) const fn wheel_due_s(&self) -> u64 {
         if self.due == NOTHING { self.wheel_s + 1 } else { 0 }
     }
 
-    /// The slot whose hold ended first, if it has at `mono_ns`.
+    /// Returns the slot whose hold ended first, if it has ended at `mono_ns`.
     pub(super) fn ended_hold(&self, mono_ns: u64) -> Option<u32> {
         (self.holds.head != NOTHING && self.holds.first_key <= mono_ns).then_some(self.holds.head)
     }
 
-    /// The slot whose release is the first to have been settled.
+    /// Returns the slot whose release is the first to have been settled.
     pub(super) fn settled_release(&self, settled_epoch: u64) -> Option<u32> {
         (self.releases.head != NOTHING && self.releases.first_key <= settled_epoch)
             .then_some(self.releases.head)
     }
 
-    /// Ids of the held slots, oldest hold first.
+    /// Returns the ids of the held slots, oldest hold first.
     pub(super) fn holds<'s>(&self, slots: &'s Slots<F>) -> impl Iterator<Item = u32> + use<'s, F> {
         let follow = |id: u32| (id & END == 0).then_some(id);
         core::iter::successors(follow(self.holds.head), move |&id| follow(slots.get(id).next))
     }
 
-    /// The next slot that comes up in the wheel by `wall_s`, taken out of it: ended, or to be
+    /// Takes out the next slot that comes up in the wheel by `wall_s`: it has ended, or has to be
     /// linked again.
     pub(super) fn next_due(&mut self, slots: &mut Slots<F>, wall_s: u64) -> Option<u32> {
         if self.wheel_s > wall_s + BACKLASH_S {
             self.wheel_s = wall_s;
         }
-        // One turn brings up everything, however long nobody looked.
+        // One turn brings up every slot, however long the wheel was not looked at.
         self.wheel_s = self.wheel_s.max(wall_s.saturating_sub(u64::from(BUCKETS)));
         while self.due == NOTHING {
             let Some(at_s) = self.next_hung(wall_s) else {
@@ -325,7 +329,7 @@ impl<F: Leased> Deadlines<F> {
         Some(id)
     }
 
-    /// The next second by `wall_s` in whose bucket something may hang.
+    /// Returns the next second by `wall_s` in whose bucket slots may hang.
     fn next_hung(&self, wall_s: u64) -> Option<u64> {
         let mut at_s = self.wheel_s + 1;
         while at_s <= wall_s {
@@ -340,7 +344,7 @@ impl<F: Leased> Deadlines<F> {
         (at_s <= wall_s).then_some(at_s)
     }
 
-    /// Walks all lists forth and back; the number of slots in them.
+    /// Walks all lists forward and back. Returns the number of slots in them.
     #[cfg(test)]
     pub(super) fn audit(&self, slots: &Slots<F>) -> usize {
         let walk = |end: u32, head: u32, tail: Option<u32>| {

@@ -1,4 +1,4 @@
-//! Looking up what a transaction wants to know.
+//! Look-up of the facts that a transaction requests.
 
 use core::sync::atomic::Ordering;
 
@@ -11,19 +11,19 @@ use super::{LeaseTable, STRIPES};
 use crate::contract::{Facts, FetchKeys, MINE_MAX, Occupancy, SlotView};
 use crate::family::PoolIndex;
 
-/// Cache lines of a slot.
+/// Number of cache lines of a slot.
 const SLOT_LINES: usize = 2;
-/// Free bits over taken slots that one fetch passes at most.
+/// Maximum number of free bits over taken slots that one fetch passes.
 const STALE_BITS: u32 = 1024;
-/// Slots that one fetch without a free address sweeps at most.
+/// Maximum number of slots that one fetch without a free address sweeps.
 const EARLY_SWEEP: u32 = 64;
-/// Stripes, and holds in each, that a search for the oldest hold looks at.
+/// Number of stripes, and of holds in each, that a search for the oldest hold looks at.
 const HOLD_STRIPES: usize = 16;
 const HOLDS_EACH: usize = 64;
 
 impl<F: Leased> LeaseTable<F> {
-    /// Looks up what `keys` ask for; `facts` is overwritten. Rows through `settled_epoch` are
-    /// settled. A free candidate is claimed: it has to be committed or given back.
+    /// Looks up the facts that `keys` request; `facts` is overwritten. Rows through `settled_epoch`
+    /// are settled. A free candidate is claimed: the caller must commit it or give it back.
     pub fn fetch(
         &self,
         now: Now,
@@ -50,17 +50,17 @@ impl<F: Leased> LeaseTable<F> {
 }
 
 impl<F: Leased> LeaseTable<F> {
-    /// The place of `address`, if it has one.
+    /// Returns the place of `address`, if it has one.
     pub(crate) fn place_of(&self, address: F::Address) -> Option<u32> {
         self.places.find(address)
     }
 
-    /// Brings near what leads to the slots of `identity`.
+    /// Prefetches the index entries that lead to the slots of `identity`.
     pub(crate) fn expect_client(&self, identity: &F::Identity<'_>, prefetch: Prefetch) {
         self.index.expect(identity, prefetch);
     }
 
-    /// Brings near the slot at `place`, if it has been made.
+    /// Prefetches the slot at `place`, if it has been made.
     pub(crate) fn expect_slot(&self, place: u32, prefetch: Prefetch) {
         let stripe = self.lock_of(place);
         if let Some(id) = stripe.find(place) {
@@ -69,7 +69,7 @@ impl<F: Leased> LeaseTable<F> {
     }
 }
 
-/// One look-up.
+/// State of one look-up.
 struct Fetch<'f, 'k, F: Leased> {
     table: &'f LeaseTable<F>,
     now: Now,
@@ -78,7 +78,7 @@ struct Fetch<'f, 'k, F: Leased> {
 }
 
 impl<F: Leased> Fetch<'_, '_, F> {
-    /// The slot of `address`; `None` when no pool ever had it and there is no lease.
+    /// Returns the slot of `address`; `None` when no pool ever had it and there is no lease.
     fn view(&self, address: F::Address) -> Option<SlotView<F>> {
         let identity = &self.keys.identity;
         match self.table.places.find(address) {
@@ -101,8 +101,8 @@ impl<F: Leased> Fetch<'_, '_, F> {
             .visit(&self.keys.identity, |place, owner| self.add_mine(place, owner, facts));
     }
 
-    /// Adds the slot at `place` if it is the client's by `owner`. One that the client has is kept
-    /// before one that it only had.
+    /// Adds the slot at `place` if it belongs to the client by `owner`. A slot that the client has
+    /// takes precedence over one that it had.
     fn add_mine(&self, place: u32, owner: &F::Identity<'_>, facts: &mut Facts<F>) -> Visited {
         let table = self.table;
         let stripe = table.lock_of(place);
@@ -161,8 +161,8 @@ impl<F: Leased> Fetch<'_, '_, F> {
         None
     }
 
-    /// The slot with the oldest hold of the wanted pools. With very many holds of other pools an
-    /// older one may be missed.
+    /// Returns the slot with the oldest hold of the wanted pools. With very many holds of other
+    /// pools an older one may be missed.
     fn oldest_hold(&self) -> Option<SlotView<F>> {
         let mut heads: [u64; STRIPES] = core::array::from_fn(|stripe| {
             self.table.stripes[stripe].hints.first_hold_ns.load(Ordering::Relaxed)

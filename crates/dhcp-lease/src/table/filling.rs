@@ -1,8 +1,9 @@
-//! What of a pool's open positions has been put into its queue.
+//! Progress of putting a pool's open positions into its queue.
 //!
-//! When a pool is configured all that is open goes there. Later more of it may be opened, millions at
-//! once, and by whatever is loaded into it: a claim puts a few of them into the queue, and the next
-//! ones go on. They come in windows, within each in a random order.
+//! When a pool is configured, all its open positions go into the queue. Later more of the pool may
+//! be opened, millions of positions at once, also by a loaded lease: then each claim puts a few of
+//! them into the queue, and the next claims continue. Positions are added in windows, within each
+//! in a random order.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -13,23 +14,23 @@ use super::order;
 use crate::family::PoolIndex;
 use crate::pool::PoolSet;
 
-/// Positions that a claim looks at to fill the queue, at most.
+/// Maximum number of positions that a claim looks at to fill the queue.
 pub(super) const LOOKS: u64 = 1024;
-/// Positions of a window.
+/// Number of positions in a window.
 const WINDOW: u64 = 1 << 16;
 
-/// How far the positions of a pool have been looked at.
+/// Progress through the positions of a pool.
 #[derive(Debug, Default)]
 pub(super) struct Filling {
-    /// What of each open range has been looked at or is in the window.
+    /// Part of each open range that has been looked at or is in the window.
     begun: Vec<Range<u64>>,
     window: Range<u64>,
-    /// How many of the window have been looked at.
+    /// Number of positions in the window that have been looked at.
     done: u64,
 }
 
 impl Filling {
-    /// The next position of the ranges `open` to look at; `None` when none is left.
+    /// Returns the next position of the ranges `open` to look at; `None` when none is left.
     fn next(&mut self, open: &[Range<u64>], window_max: u64, seed: u64) -> Option<u64> {
         if self.done == self.window.end - self.window.start {
             self.window = self.next_window(open, window_max)?;
@@ -42,7 +43,7 @@ impl Filling {
     }
 
     fn next_window(&mut self, open: &[Range<u64>], max: u64) -> Option<Range<u64>> {
-        // A reconfigured pool may be elsewhere.
+        // A reconfigured pool may be at other positions.
         let goes_on = |begun: &Range<u64>, open: &Range<u64>| {
             begun.start == open.start && begun.end <= open.end
         };
@@ -51,7 +52,7 @@ impl Filling {
         if !is_known {
             self.begun = open.iter().map(|open| open.start..open.start).collect();
         }
-        // What lies beyond cannot be queued.
+        // Positions beyond `u32::MAX` cannot be queued.
         let ends = open.iter().map(|open| open.end.min(u32::MAX.into()));
         let (begun, end) = self.begun.iter_mut().zip(ends).find(|(begun, end)| begun.end < *end)?;
         let start = begun.end;
@@ -65,7 +66,7 @@ fn sum(ranges: impl Iterator<Item = Range<u64>>) -> u64 {
 }
 
 impl<F: Leased> LeaseTable<F> {
-    /// Puts what is free into the queues that `old` pools did not have.
+    /// Puts free addresses into the queues that `old` pools did not have.
     pub(super) fn fill_queues(&self, pools: &PoolSet<F>, old: &PoolSet<F>) {
         let is_known = |queue: *const _| {
             let known = (0..old.specs().len() as u32).filter_map(|pool| old.queue(PoolIndex(pool)));
@@ -83,7 +84,7 @@ impl<F: Leased> LeaseTable<F> {
         }
     }
 
-    /// Goes on with filling the queue of `pool`, when more of it was opened than was looked at.
+    /// Continues to fill the queue of `pool`, when more of the pool was opened than was looked at.
     pub(super) fn go_on_filling(&self, pools: &PoolSet<F>, pool: PoolIndex) {
         let Some(queue) = pools.queue(pool) else { return };
         let spec = &pools.specs()[pool.0 as usize];
@@ -92,13 +93,13 @@ impl<F: Leased> LeaseTable<F> {
         }
     }
 
-    /// Puts what is free of the next `most` open positions of `pool` into its queue, if it has one, in
-    /// an order that depends on the table's seed.
+    /// Puts the free ones of the next `most` open positions of `pool` into its queue, if it has
+    /// one, in an order that depends on the table's seed.
     fn fill_queue(&self, pools: &PoolSet<F>, pool: PoolIndex, most: u64, window_max: u64) {
         let Some(queue) = pools.queue(pool) else { return };
         let (spec, run) = (&pools.specs()[pool.0 as usize], pools.run(pool));
         let mut filling = queue.filling();
-        // Read under the lock: nobody has looked at more.
+        // Read under the lock: no other thread has looked at more.
         let open: Vec<Range<u64>> = F::Places::open_positions(spec, run).collect();
         let seed = self.seed_of(pool);
         for _ in 0..most {
@@ -114,7 +115,7 @@ impl<F: Leased> LeaseTable<F> {
         }
     }
 
-    /// Takes a free address of `pool` from a place on that nobody foresees.
+    /// Takes a free address of `pool`, searching from an unpredictable place on.
     pub(super) fn claim_anywhere(
         &self,
         pools: &PoolSet<F>,
@@ -134,7 +135,7 @@ impl<F: Leased> LeaseTable<F> {
         F::Places::claim(&self.map, spec, run, start)
     }
 
-    /// One of the open places of a pool; `None` when there is none.
+    /// Returns one of the open places of a pool; `None` when there is none.
     fn open_place(
         spec: &F::Spec,
         run: &<F::Places as Places<F>>::Run,

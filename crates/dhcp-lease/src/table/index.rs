@@ -1,6 +1,6 @@
-//! Which addresses a client's identity leads to: a striped multi-map from a hash to places.
+//! Index from a client's identity to places: a striped multi-map by hash.
 //!
-//! Entries are hints. Whoever follows one verifies it at the slot.
+//! Entries are hints. A caller that follows one verifies it at the slot.
 
 use core::hash::{BuildHasher, Hash};
 use std::sync::{Mutex, MutexGuard};
@@ -10,16 +10,16 @@ use base::buckets::{Buckets, Home};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 
-/// Places that one identity leads to at most. A client has a few; hundreds of slots under one
-/// hardware address are an attack or a hypervisor, and are found by their client identifiers.
+/// Maximum number of places that one identity leads to. A client has a few; hundreds of slots under
+/// one hardware address are an attack or a hypervisor, and are found by their client identifiers.
 const FAN_OUT: usize = 32;
 const STRIPES: usize = 256;
 
-/// The hints of one stripe, each by part of its key's hash: with the stripe, 40 bits of it.
+/// Hints of one stripe, each by part of its key's hash: with the stripe, 40 bits of it.
 #[derive(Default)]
 struct Hints {
     table: Buckets,
-    /// Tags of which a hint was refused once: what is found may not be all that there is.
+    /// Tags for which the index refused a hint once: a look-up of such a tag may be incomplete.
     refused: HashTable<u32>,
 }
 
@@ -29,7 +29,7 @@ impl Hints {
     }
 }
 
-/// Spreads a tag over 64 bits: the table of refused ones uses the lowest and the highest.
+/// Spreads a tag over 64 bits: the table of refused tags uses the lowest and the highest.
 const fn spread(tag: &u32) -> u64 {
     let mixed = (*tag as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed ^ (mixed >> 32)
@@ -38,7 +38,7 @@ const fn spread(tag: &u32) -> u64 {
 #[repr(align(128))]
 struct IndexStripe {
     hints: Mutex<Hints>,
-    /// Where the hints lie, for whoever asks for them without the lock.
+    /// Address of the hints, for prefetching without the lock.
     home: Home,
 }
 
@@ -48,13 +48,14 @@ impl IndexStripe {
     }
 }
 
-/// One index. Two clients may share a hash, not knowingly: the seed is secret.
+/// Index from one kind of identity to places. Two clients may share a hash, but cannot choose to:
+/// the seed is secret.
 pub(crate) struct IdentityIndex {
     hasher: FixedState,
     stripes: Vec<IndexStripe>,
 }
 
-/// The places found, in no order that means anything.
+/// Places found, in arbitrary order.
 pub(crate) struct Found {
     places: [u32; FAN_OUT],
     len: usize,
@@ -67,7 +68,7 @@ impl Found {
         &self.places[..self.len]
     }
 
-    /// Adds a place as long as there is room.
+    /// Adds a place if there is room.
     pub(crate) const fn push(&mut self, place: u32) {
         if self.len < FAN_OUT {
             self.places[self.len] = place;
@@ -86,9 +87,9 @@ impl IdentityIndex {
         }
     }
 
-    /// Makes room for `count` entries, so that adding as many allocates nothing.
+    /// Makes room for `count` entries, so that adding that many allocates nothing.
     pub(crate) fn reserve(&self, count: usize) {
-        // Entries fall on stripes at random: eight standard deviations more than their share.
+        // Entries fall on stripes at random: room for eight standard deviations above their share.
         let share = count / STRIPES;
         let capacity = share + 8 * (share.isqrt() + 1) + 8;
         for stripe in &self.stripes {
@@ -98,7 +99,7 @@ impl IdentityIndex {
         }
     }
 
-    /// Brings near what a look-up of `key` reads.
+    /// Prefetches the memory that a look-up of `key` reads.
     pub(crate) fn expect<K: Hash + ?Sized>(&self, key: &K, prefetch: Prefetch) {
         let (tag, stripe) = self.locate(key);
         prefetch(stripe.home.address_of(tag));
@@ -109,11 +110,11 @@ impl IdentityIndex {
         (hash as u32, &self.stripes[(hash >> 32) as usize % STRIPES])
     }
 
-    /// Adds that `key` leads to `place`; false when it leads to too many.
+    /// Adds that `key` leads to `place`; returns false when it leads to too many.
     pub(crate) fn insert<K: Hash + ?Sized>(&self, key: &K, place: u32) -> bool {
         let (tag, stripe) = self.locate(key);
         let mut hints = stripe.lock();
-        // Equal tags lengthen each other's paths, hence the bound also for the table's sake.
+        // Equal tags lengthen each other's paths, hence the bound protects the table, too.
         if hints.table.find(tag).count() < FAN_OUT {
             hints.table.insert(tag, place);
             stripe.home.note(&hints.table);
@@ -125,14 +126,14 @@ impl IdentityIndex {
         false
     }
 
-    /// Takes back that `key` leads to `place`; whether it did.
+    /// Removes the entry from `key` to `place`. Returns true if there was one.
     pub(crate) fn remove<K: Hash + ?Sized>(&self, key: &K, place: u32) -> bool {
         let (tag, stripe) = self.locate(key);
         let mut hints = stripe.lock();
         hints.table.remove(tag, place)
     }
 
-    /// Where `key` leads to.
+    /// Returns the places that `key` leads to.
     pub(crate) fn find<K: Hash + ?Sized>(&self, key: &K) -> Found {
         let (tag, stripe) = self.locate(key);
         let hints = stripe.lock();
@@ -141,7 +142,8 @@ impl IdentityIndex {
         found
     }
 
-    /// The same, for administrators: `None` when `key` may lead further than the index knows.
+    /// Returns the places that `key` leads to, for administrators; `None` when the index may not
+    /// have all of them.
     pub(crate) fn find_all<K: Hash + ?Sized>(&self, key: &K) -> Option<Vec<u32>> {
         let (tag, stripe) = self.locate(key);
         let hints = stripe.lock();
@@ -151,7 +153,7 @@ impl IdentityIndex {
         Some(hints.table.find(tag).collect())
     }
 
-    /// Octets of the entries and of the room for more.
+    /// Returns the bytes of memory of the entries and of the room for more.
     pub(crate) fn bytes(&self) -> usize {
         let of = |stripe: &IndexStripe| {
             let hints = stripe.lock();
@@ -160,7 +162,7 @@ impl IdentityIndex {
         self.stripes.iter().map(of).sum()
     }
 
-    /// Number of entries.
+    /// Returns the number of entries.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.stripes.iter().map(|stripe| stripe.lock().table.len()).sum()
@@ -194,7 +196,7 @@ mod tests {
         }
         assert_eq!(index.len(), FAN_OUT);
         assert_eq!(index.find(&[9_u8][..]).places().len(), FAN_OUT);
-        // Nor does it pass for all that there is, also when one has gone.
+        // The identity's list stays incomplete, also when one place has been removed.
         index.remove(&[9_u8][..], 0);
         assert!(index.find_all(&[9_u8][..]).is_none());
         assert_eq!(index.find_all(&[8_u8][..]), Some(Vec::new()));

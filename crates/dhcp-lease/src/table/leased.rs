@@ -1,8 +1,9 @@
-//! What the table asks of a family: where an address's slot is, what a slot keeps of a client, and
-//! how a client's slots are found again. The rest of the table is the same for both.
+//! Interface between the table and a family: where an address's slot is, the fields of a slot that
+//! describe its client, and the index that finds a client's slots. The rest of the table is the
+//! same for both families.
 //!
 //! Inside the table every address has a *place*, 32 bits that belong to it for ever. In v4 it is
-//! the address itself; in v6 `v6::places` gives them out.
+//! the address itself; in v6 `v6::places` allocates them.
 
 use core::fmt::Debug;
 use core::ops::Range;
@@ -18,80 +19,80 @@ use crate::identity::ClientKey;
 use crate::lease::LeaseState;
 use crate::pool::{Allocator, PoolSet};
 
-/// A family whose leases a [`LeaseTable`](super::LeaseTable) keeps. It cannot be implemented
-/// elsewhere, since it names what only the table has.
+/// Family whose leases a [`LeaseTable`](super::LeaseTable) keeps. Other crates cannot implement it,
+/// since it names types private to the table.
 pub trait Leased: Family<PoolSet = PoolSet<Self>> {
-    /// A pool as the configuration has it.
+    /// Pool as configured.
     type Spec: Copy + Eq + Debug + Send + Sync;
-    /// Where the slots of addresses are.
+    /// Map from addresses to the places of their slots.
     type Places: Places<Self>;
-    /// How a client's slots are found again.
+    /// Index that finds a client's slots.
     type Index: ClientIndex<Self>;
-    /// What a slot keeps beyond what both families have.
+    /// Part of a slot that only this family has.
     type Kept: Kept<Self>;
 
-    /// What is leased, where kinds are counted apart.
+    /// Kind of resource, for families that count kinds apart.
     type Kind: Copy + Ord + Debug + Send + Sync;
 
-    /// The kind of `address`.
+    /// Returns the kind of `address`.
     fn kind(address: Self::Address) -> Self::Kind;
 
-    /// Whether what a client is given outside the pools is assigned: Kea counts it in DHCPv4.
+    /// True if a lease outside the pools counts as assigned: Kea counts it in DHCPv4.
     const COUNTS_OUTSIDE: bool;
 
-    /// Returns the pool that counts what is leased at `address`: the one that gives it, else the one
-    /// that it lies inside of with another length.
+    /// Returns the pool that counts a lease of `address`: the pool that leases it, otherwise the
+    /// pool of another length that it lies inside of.
     fn pool_around(pools: &PoolSet<Self>, address: Self::Address) -> Option<PoolIndex> {
         pools.find(address)
     }
 
-    /// The order in which leases are listed.
+    /// Order in which leases are listed.
     type Order: Copy + Ord + Send;
 
-    /// The position of `address` in that order.
+    /// Returns the position of `address` in that order.
     fn order(address: Self::Address) -> Self::Order;
 
-    /// How a pool's addresses are given.
+    /// Returns the allocator of a pool.
     fn allocator(spec: &Self::Spec) -> Allocator;
 
-    /// A pool's subnet and its own `pool-id`.
+    /// Returns the `id` of a pool's subnet and the pool's own `pool-id`.
     fn ids(spec: &Self::Spec) -> (u32, u32);
 
-    /// First and last address of a pool.
+    /// Returns the first and the last address of a pool.
     fn bounds(spec: &Self::Spec) -> (Self::Address, Self::Address);
 
-    /// How many addresses a pool has.
+    /// Returns the number of addresses of a pool.
     fn capacity(spec: &Self::Spec) -> u128;
 
-    /// What terms of both families have.
+    /// Returns the part of the terms that both families have.
     fn common<'a>(terms: &'a Self::Terms<'_>) -> CommonTerms<'a>;
 
-    /// Keeps what only this family's terms have.
+    /// Stores the terms that only this family has.
     fn keep_terms(slot: &mut Slot<Self>, terms: &Self::Terms<'_>);
 
-    /// The slot's lease as a row in `state`.
+    /// Returns the slot's lease as a row in `state`.
     fn row(slot: &Slot<Self>, state: LeaseState) -> Self::Row<'_>;
 
-    /// Whether a row is of the client with `key`.
+    /// Returns true if a row belongs to the client with `key`.
     fn is_of(row: &Self::Row<'_>, key: ClientKey<'_>) -> bool;
 
-    /// A copy of a row that outlives the slot's lock.
+    /// Returns a copy of a row that outlives the slot's lock.
     fn to_lease(row: &Self::Row<'_>) -> Self::Lease;
 
-    /// What `lease` is of.
+    /// Returns the address of `lease`.
     fn address_of(lease: &Self::Lease) -> Self::Address;
 
-    /// What the index finds the client of `lease` by.
+    /// Returns the identity by which the index finds the client of `lease`.
     fn indexed_by(lease: &Self::Lease) -> Self::Identity<'_>;
 
-    /// A lease as a slot keeps it.
+    /// Takes a lease apart, to be put into a slot.
     fn take_apart(lease: Self::Lease) -> Loaded<Self>;
 }
 
-/// What the terms of both families have.
+/// Terms that both families have.
 #[derive(Clone, Copy, Debug)]
 pub struct CommonTerms<'a> {
-    /// Seconds from now.
+    /// Valid lifetime, seconds from now.
     pub valid_lifetime_s: u32,
     /// `id` of the subnet.
     pub subnet_id: u32,
@@ -106,44 +107,44 @@ pub struct CommonTerms<'a> {
 pub struct Text<'a> {
     /// Host name, possibly empty.
     pub hostname: &'a str,
-    /// JSON text; empty keeps what is there.
+    /// JSON text of the user context; with an empty one the lease keeps its text.
     pub user_context: &'a str,
-    /// Whether the server keeps the forward DNS entry.
+    /// True if the server keeps the forward DNS entry.
     pub fqdn_fwd: bool,
-    /// Whether the server keeps the reverse DNS entry.
+    /// True if the server keeps the reverse DNS entry.
     pub fqdn_rev: bool,
 }
 
 impl Text<'_> {
-    /// Whether there is nothing to keep.
+    /// Returns true if all fields are empty or false.
     pub(super) const fn is_empty(&self) -> bool {
         self.hostname.is_empty() && self.user_context.is_empty() && !self.fqdn_fwd && !self.fqdn_rev
     }
 }
 
-/// A lease taken apart, to be put into a slot.
+/// Lease taken apart, to be put into a slot.
 #[derive(Debug)]
 pub struct Loaded<F: Leased> {
-    /// What is leased.
+    /// Leased address.
     pub address: F::Address,
-    /// Seconds from `cltt_s`.
+    /// Valid lifetime, seconds from `cltt_s`.
     pub valid_lifetime_s: u32,
     /// Client's last transaction time, wall-clock seconds.
     pub cltt_s: u64,
-    /// The subnet's `id`.
+    /// `id` of the subnet.
     pub subnet_id: u32,
-    /// The pool's `pool-id`.
+    /// `pool-id` of the pool.
     pub pool_id: u32,
-    /// Kea's state.
+    /// Kea's lease state.
     pub state: LeaseState,
-    /// What few leases have.
+    /// Fields that few leases have.
     pub extra: Extra,
-    /// The family's part, with the client.
+    /// Family's part, with the client.
     pub kept: F::Kept,
 }
 
 impl<F: Leased> Loaded<F> {
-    /// What the lease's slot is used for.
+    /// Returns the use of the lease's slot.
     pub(super) const fn occupancy(&self) -> Occupancy {
         match self.state {
             _ if self.valid_lifetime_s == 0 => Occupancy::Free,
@@ -154,42 +155,43 @@ impl<F: Leased> Loaded<F> {
     }
 }
 
-/// The family's part of a slot; the default is that of an address that nobody ever had.
+/// Family's part of a slot; the default is that of an address that no client ever had.
 pub trait Kept<F: Family>: Debug + Default + Send {
-    /// Makes it the part of `address`'s slot.
+    /// Turns a default value into the part of `address`'s slot.
     fn settle_at(&mut self, address: F::Address);
 
-    /// The address of the slot at `place`.
+    /// Returns the address of the slot at `place`.
     fn address(&self, place: u32) -> F::Address;
 
-    /// What a fetch by `identity` tells of it; `is_leased`: the slot is.
+    /// Returns the family's fields of a fetch by `identity`; `is_leased`: the slot is leased.
     fn detail(&self, identity: &F::Identity<'_>, is_leased: bool) -> F::Detail;
 
-    /// Whether a client is known: the one that has it or the last that had it.
+    /// Returns true if the slot has a client: its present or its last one.
     fn has_client(&self) -> bool;
 
-    /// Whether the slot is `identity`'s, or was last.
+    /// Returns true if the slot belongs or last belonged to `identity`.
     fn is_owned_by(&self, identity: &F::Identity<'_>) -> bool;
 
-    /// Whether exactly the identities of `identity` are kept.
+    /// Returns true if the stored identities are exactly those of `identity`.
     fn has_identity(&self, identity: &F::Identity<'_>) -> bool;
 
-    /// Whether both keep the same client.
+    /// Returns true if both store the same client.
     fn has_client_of(&self, other: &Self) -> bool;
 
-    /// Keeps a client where there was none.
+    /// Stores a client where there was none.
     fn remember(&mut self, identity: &F::Identity<'_>);
 
-    /// Keeps no client any more, nor what belonged to it.
+    /// Removes the client and the fields that belong to it.
     fn forget(&mut self);
 
-    /// The term has ended before its time.
+    /// Ends the term before its time.
     fn end_term(&mut self);
 }
 
-/// Leads from a client to the places of its slots.
+/// Index from a client to the places of its slots.
 pub trait ClientIndex<F: Leased>: Send + Sync {
-    /// An empty index. `seed` keeps clients from choosing identities that collide.
+    /// Creates an empty index. The secret `seed` prevents clients from choosing identities that
+    /// collide.
     fn new(seed: u64) -> Self;
 
     /// Makes room for the clients of `count` slots.
@@ -198,132 +200,136 @@ pub trait ClientIndex<F: Leased>: Send + Sync {
     /// Adds that the client in `kept`, if any, has the slot at `place`.
     fn insert(&self, kept: &F::Kept, place: u32);
 
-    /// Takes that back.
+    /// Removes the entry that [`ClientIndex::insert`] added.
     fn remove(&self, kept: &F::Kept, place: u32);
 
-    /// Gives every place that may be `identity`'s to `visit`, with as much of the identity as the slot
-    /// must have been given to. Less certain identities are not followed once a slot was in use.
+    /// Calls `visit` with every place that may belong to `identity`, and with the part of the
+    /// identity that the slot's client must have. Less certain identities are not followed once a
+    /// slot was in use.
     fn visit(
         &self,
         identity: &F::Identity<'_>,
         visit: impl FnMut(u32, &F::Identity<'_>) -> Visited,
     );
 
-    /// Brings near what a visit of `identity`'s reads.
+    /// Prefetches the memory that a visit of `identity` reads.
     fn expect(&self, identity: &F::Identity<'_>, prefetch: Prefetch);
 
-    /// Every place that may be of the client with `key`; `None` when the index does not lead to all
-    /// of them.
+    /// Returns every place that may belong to the client with `key`; `None` when the index does not
+    /// lead to all of them.
     fn lead(&self, key: ClientKey<'_>) -> Option<Vec<u32>>;
 
-    /// Octets that it takes.
+    /// Returns the bytes of memory that the index takes.
     fn bytes(&self) -> usize;
 
-    /// Number of entries.
+    /// Returns the number of entries.
     #[cfg(test)]
     fn len(&self) -> usize;
 
-    /// How many entries a slot with `kept` at `place` must have; all are looked for.
+    /// Returns the number of entries that a slot with `kept` at `place` must have; looks for all of
+    /// them.
     #[cfg(test)]
     fn audit(&self, kept: &F::Kept, place: u32) -> usize;
 }
 
-/// What a slot is to a client that an index led to it.
+/// Relation between a slot and the client for which an index led to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Visited {
-    /// Another's, or nobody's.
+    /// The slot belongs to another client or to none.
     Others,
-    /// It was the client's.
+    /// The slot belonged to the client.
     Past,
-    /// It is the client's and in use.
+    /// The slot belongs to the client and is in use.
     InUse,
 }
 
-/// What the places of some pools need before they can be given away: see [`Places`].
+/// Steps that the places of some pools need before they can be leased: see [`Places`].
 #[derive(Debug)]
 pub struct Opening<P> {
     /// Ranges of places, each from the first to the last.
     pub ranges: Vec<(u32, u32)>,
-    /// What is said when they are ready.
+    /// Value to publish when the ranges are ready.
     pub publication: P,
 }
 
-/// Leads from addresses to places. Changes happen under the table's configuration lock: what a
-/// `plan` function gives is made ready (free bits, rows for the slots) and then published.
+/// Map from addresses to places. Changes happen under the table's configuration lock: the table
+/// makes the result of a `plan` function ready (free bits, rows for the slots) and then publishes
+/// it.
 pub trait Places<F: Leased>: Overlaps<F> {
-    /// Where the addresses of one pool are.
+    /// Location of the addresses of one pool.
     type Run: Debug + Send + Sync;
-    /// What [`Places::publish`] is given.
+    /// Argument of [`Places::publish`].
     type Publication;
 
-    /// Whether `plan_growth` and `plan_cover` ever give anything.
+    /// True if `plan_growth` and `plan_cover` ever return an opening.
     const CAN_GROW: bool;
-    /// The first of the places whose free bits, if their addresses come to have any, are other
-    /// places'; `None` when there are no such places.
+    /// First of the places that do not have a free bit of their own: the bits, if their addresses
+    /// get any, are those of other places. `None` when there are no such places.
     const FIRST_APART: Option<u32>;
 
-    /// No places yet.
+    /// Creates a map without places.
     fn new(seed: u64) -> Self;
 
-    /// The place of `address`; `None` as long as it has none.
+    /// Returns the place of `address`; `None` as long as it has none.
     fn find(&self, address: F::Address) -> Option<u32>;
 
-    /// The place of `address`, given now if need be: to what is loaded always, else only to what a
-    /// pool ever had.
+    /// Returns the place of `address` and creates it if necessary: for a loaded lease always,
+    /// otherwise only for an address that a pool ever had.
     fn make(&self, address: F::Address, is_loaded: bool) -> Option<u32>;
 
-    /// Whether [`Places::make`] would give `address`, which has no place yet, one without a load.
+    /// Returns true if [`Places::make`] would create a place, without a load, for `address`, which
+    /// has none yet.
     fn can_be_made(&self, address: F::Address) -> bool;
 
-    /// Whether a pool ever held `address`, which is at `place`.
+    /// Returns true if a pool ever held `address`, which is at `place`.
     fn is_pooled(&self, map: &AddressMap, place: u32, address: F::Address) -> bool;
 
-    /// The free bit of `address`, which is at `place`; `None` when it is not given from any pool.
+    /// Returns the free bit of `address`, which is at `place`; `None` when no pool leases it.
     fn bit(&self, place: u32, address: F::Address) -> Option<u32>;
 
-    /// The free bit that `address` has or will have when its place is opened; `None` when no pool
-    /// keeps a place for it.
+    /// Returns the free bit that `address` has or will have when its place is opened; `None` when
+    /// no pool reserves a place for it.
     fn bit_to_be(&self, map: &AddressMap, address: F::Address) -> Option<u32>;
 
-    /// Blocks of 256 places that hold addresses `after` one, each with its first address: in several
-    /// runs, of which each ascends.
+    /// Returns the blocks of 256 places that hold addresses `after` a given one, each with its
+    /// first address: in several runs, each of them ascending.
     fn runs(&self, map: &AddressMap, after: Option<F::Order>) -> Vec<Vec<(u32, F::Address)>>;
 
-    /// What makes `specs` pools, and where each of them is.
+    /// Plans the places of the pools `specs`; returns the run of each pool and the opening.
     fn plan(&self, specs: &[F::Spec]) -> (Vec<Self::Run>, Opening<Self::Publication>);
 
-    /// What opens more of a pool all of whose open places are taken; `None` when all are open.
+    /// Plans to open more of a pool all of whose open places are taken; `None` when all are open.
     fn plan_growth(&self, run: &Self::Run) -> Option<Opening<Self::Publication>>;
 
-    /// What opens the place of `address`, when a pool keeps one for it.
+    /// Plans to open the place of `address`, when a pool reserves one for it.
     fn plan_cover(&self, address: F::Address) -> Option<Opening<Self::Publication>>;
 
-    /// Lets `publication` be seen. True when addresses that have other places already may be among
-    /// what was opened.
+    /// Makes `publication` visible. Returns true if addresses that have other places already may be
+    /// among the opened ones.
     fn publish(&self, publication: Self::Publication) -> bool;
 
-    /// The place that a search in a pool starts at when nothing was given from it yet.
+    /// Returns the place at which a search in a pool starts when no address was leased from it yet.
     fn start(spec: &F::Spec, run: &Self::Run) -> u32;
 
-    /// How many positions a pool has from the first on, those of places that are not open left out
-    /// where that is possible.
+    /// Returns the number of positions of a pool from the first on, without those of places that
+    /// are not open where that is possible.
     fn count(spec: &F::Spec, run: &Self::Run) -> u64;
 
-    /// The positions of a pool whose places are open, in ranges that ascend and only grow at their
-    /// ends.
+    /// Returns the positions of a pool whose places are open, in ranges that ascend and only grow
+    /// at their ends.
     fn open_positions(spec: &F::Spec, run: &Self::Run) -> impl Iterator<Item = Range<u64>>;
 
-    /// The place at `position` of a pool; `None` as long as it is not open.
+    /// Returns the place at `position` of a pool; `None` as long as it is not open.
     fn at(spec: &F::Spec, run: &Self::Run, position: u64) -> Option<(u32, F::Address)>;
 
-    /// The position of `address` in a pool that holds it; `None` when it has none.
+    /// Returns the position of `address` in a pool that holds it; `None` when it has none.
     fn position(spec: &F::Spec, run: &Self::Run, address: F::Address) -> Option<u32>;
 
-    /// Octets that it takes.
+    /// Returns the bytes of memory that the map takes.
     fn bytes(&self) -> usize;
 
-    /// Takes a free bit of a pool away from everybody else: the next at or after `start`, wrapping
-    /// around once.
+    /// Clears a free bit of a pool, so that no other thread gets the address: the next at or after
+    /// `start`, wrapping around once.
     fn claim(
         map: &AddressMap,
         spec: &F::Spec,

@@ -1,7 +1,7 @@
-//! Leases out as whole values: one, a page of them, all.
+//! Leases as whole values: one of them, a page, or all.
 //!
-//! Nothing here holds a lock for long: leases are copied a few hundred at a time, and those that
-//! change meanwhile are seen as they were or as they are.
+//! No lock is held for long: leases are copied a few hundred at a time. A lease that changes
+//! meanwhile is seen as it was or as it is.
 
 use std::collections::BTreeMap;
 
@@ -13,17 +13,17 @@ use super::{LeaseTable, STRIPES};
 use crate::contract::Occupancy;
 use crate::identity::ClientKey;
 
-/// Blocks of 256 addresses that are read before it is seen whether the page is full.
+/// Number of blocks of 256 addresses that are read before checking for a full page.
 const PAGE_BLOCKS: usize = 16;
 
-/// The slot's lease, if it has or remembers one.
+/// Returns the slot's lease, if it has or remembers one.
 fn shown<F: Leased>(slot: &Slot<F>) -> Option<F::Lease> {
     let state = if slot.version == 0 { None } else { slot.shown_state() };
     state.map(|state| F::to_lease(&F::row(slot, state)))
 }
 
 impl<F: Leased> LeaseTable<F> {
-    /// The lease of `address`, in whatever state: also one that was given back or reclaimed, as
+    /// Returns the lease of `address`, in any state: also one that was released or reclaimed, as
     /// long as it is remembered.
     #[must_use]
     pub fn lease(&self, address: F::Address) -> Option<F::Lease> {
@@ -32,7 +32,8 @@ impl<F: Leased> LeaseTable<F> {
         stripe.find(place).and_then(|id| shown(stripe.slot(id)))
     }
 
-    /// As [`LeaseStore::user_context`](crate::LeaseStore::user_context). Takes the lock of one
+    /// Appends a lease's user context, as
+    /// [`LeaseStore::user_context`](crate::LeaseStore::user_context) does. Takes the lock of one
     /// stripe.
     pub fn user_context(
         &self,
@@ -54,8 +55,8 @@ impl<F: Leased> LeaseTable<F> {
         true
     }
 
-    /// Gives every lease, in whatever state, to `visit`, in no order that means anything. About a
-    /// thousand slots at a time are copied; no lock is held during a visit.
+    /// Calls `visit` with every lease, in any state, in arbitrary order. About a thousand slots at
+    /// a time are copied; no lock is held during a visit.
     pub fn for_each_lease(&self, mut visit: impl FnMut(F::Lease)) {
         let mut copies = Vec::new();
         for stripe in 0..STRIPES {
@@ -72,14 +73,14 @@ impl<F: Leased> LeaseTable<F> {
         }
     }
 
-    /// The leases, in whatever state, that are or were last those of the client with `key`, in
-    /// ascending order. Where an index leads to them, only they are read.
+    /// Returns the leases, in any state, that are or were last those of the client with `key`, in
+    /// ascending order. If an index leads to all of them, only they are read.
     #[must_use]
     pub fn leases_of(&self, key: ClientKey<'_>) -> Vec<F::Lease> {
         self.search(key).0
     }
 
-    /// The same, and how many slots were looked at.
+    /// Returns the leases of [`LeaseTable::leases_of`], and how many slots were looked at.
     pub(super) fn search(&self, key: ClientKey<'_>) -> (Vec<F::Lease>, usize) {
         let (mut leases, mut looked_at) = (Vec::new(), 0);
         let mut look = |slot: &Slot<F>| {
@@ -109,8 +110,8 @@ impl<F: Leased> LeaseTable<F> {
         (leases, looked_at)
     }
 
-    /// The leases, in whatever state, of up to `limit` addresses that come next `after` one, in
-    /// ascending order ([`Leased::order`]); the first ones after none.
+    /// Returns the leases, in any state, of up to `limit` addresses that come next `after` a given
+    /// one, in ascending order ([`Leased::order`]); the first ones for `None`.
     ///
     /// Pools are read from there on until the page is full, all slots outside of them every time.
     #[must_use]
@@ -147,7 +148,7 @@ impl<F: Leased> LeaseTable<F> {
     }
 }
 
-/// A page that is being filled.
+/// Page that is being filled.
 struct Page<F: Leased> {
     after: Option<F::Order>,
     limit: usize,
@@ -155,7 +156,7 @@ struct Page<F: Leased> {
 }
 
 impl<F: Leased> Page<F> {
-    /// Whether the page is full and ends before `order`.
+    /// Returns true if the page is full and ends before `order`.
     fn is_before(&self, order: F::Order) -> bool {
         self.leases.len() >= self.limit
             && self.leases.last_key_value().is_none_or(|(&last, _)| last < order)

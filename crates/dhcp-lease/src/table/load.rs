@@ -1,4 +1,4 @@
-//! Leases in as whole values: loading at the start.
+//! Loading of leases at the start.
 
 use base::Prefetch;
 
@@ -6,20 +6,21 @@ use super::LeaseTable;
 use super::leased::{Leased, Loaded, Places};
 
 impl<F: Leased> LeaseTable<F> {
-    /// Takes over a lease read from storage; of several rows of one address the last wins, in the
-    /// order of the calls. A row that was reclaimed leaves the address free and the lease
-    /// remembered; one with a valid lifetime of 0 leaves the address free, with the client known.
-    /// Several threads may load different addresses at once.
+    /// Adds a lease read from storage; of several rows of one address the last wins, in the order
+    /// of the calls. A reclaimed row leaves the address free and the lease remembered; a row with a
+    /// valid lifetime of 0 leaves the address free, with the client known. Several threads may load
+    /// different addresses at once.
     pub fn load(&self, lease: F::Lease) {
         self.load_row(lease);
     }
 
-    /// Brings near what loading `lease` will read, some leases ahead.
+    /// Prefetches the memory that loading `lease` will read, some leases ahead.
     pub fn expect_load(&self, lease: &F::Lease, prefetch: Prefetch) {
         self.expect_client(&F::indexed_by(lease), prefetch);
     }
 
-    /// [`LeaseTable::load`]; true when the address had no lease before and has one now.
+    /// Loads as [`LeaseTable::load`] does; returns true when the address had no lease before and
+    /// has one now.
     pub fn load_row(&self, lease: F::Lease) -> bool {
         let lease = F::take_apart(lease);
         let is_deletion = lease.valid_lifetime_s == 0;
@@ -27,8 +28,8 @@ impl<F: Leased> LeaseTable<F> {
             .is_some_and(|place| self.load_at(place, lease) && !is_deletion)
     }
 
-    /// Takes back what was loaded for `address`: as if there never had been a row of it. True when
-    /// it had a lease.
+    /// Removes the lease loaded for `address`, as if there had never been a row of it. Returns true
+    /// if it had a lease.
     pub fn unload(&self, address: F::Address) -> bool {
         let Some(place) = self.places.find(address) else { return false };
         let mut stripe = self.lock_of(place);
@@ -40,7 +41,7 @@ impl<F: Leased> LeaseTable<F> {
         true
     }
 
-    /// The place for a lease of `address`. A deletion makes none outside the pools.
+    /// Returns the place for a lease of `address`. A deletion creates none outside the pools.
     fn place_to_load(&self, address: F::Address, is_deletion: bool) -> Option<u32> {
         if !is_deletion {
             self.guard(address);
@@ -53,7 +54,7 @@ impl<F: Leased> LeaseTable<F> {
         self.places.make(address, true)
     }
 
-    /// True when there was no lease at `place`.
+    /// Loads `lease` at `place`. Returns true if there was no lease.
     fn load_at(&self, place: u32, lease: Loaded<F>) -> bool {
         let mut stripe = self.lock_of(place);
         let is_deletion = lease.valid_lifetime_s == 0;

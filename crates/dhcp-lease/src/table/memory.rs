@@ -1,19 +1,19 @@
-//! What the table takes of memory, by what it is for.
+//! Memory of the table, by purpose.
 
 use super::leased::{ClientIndex, Leased, Places};
 use super::slot::Extra;
 use super::{LeaseTable, STRIPES};
 
-/// Octets by what they are for; what the allocator adds is not in it.
+/// Bytes by purpose, without the overhead of the allocator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// Slots, those of addresses without a lease too.
+    /// Slots, also those of addresses without a lease.
     pub slots_bytes: usize,
-    /// What leads from places outside the pools' blocks to their slots.
+    /// Map from places outside the pools' blocks to their slots.
     pub sparse_bytes: usize,
-    /// What leads from clients to slots.
+    /// Indexes from clients to slots.
     pub indexes_bytes: usize,
-    /// What leads from addresses to places, where those are not the same.
+    /// Map from addresses to places, where those are not the same.
     pub places_bytes: usize,
     /// Free bits and rows of blocks.
     pub map_bytes: usize,
@@ -22,7 +22,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// All of it.
+    /// Returns the sum of all parts.
     #[must_use]
     pub const fn total_bytes(&self) -> usize {
         self.slots_bytes
@@ -35,7 +35,7 @@ impl Memory {
 }
 
 impl<F: Leased> LeaseTable<F> {
-    /// What the table takes. Reads every slot, about a thousand at a time.
+    /// Returns the memory that the table takes. Reads every slot, about a thousand at a time.
     #[must_use]
     pub fn memory(&self) -> Memory {
         let mut sum = Memory {

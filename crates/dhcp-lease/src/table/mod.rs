@@ -1,10 +1,10 @@
-//! The lease table of both families: one slot for each address, in 256 stripes shared by all
-//! shards.
+//! Lease table of both families: one slot for each address, in 256 stripes shared by all shards.
 //!
-//! The slot decides who has an address. Around it: free bits (`address_map`) that lead to free
-//! slots, indexes that lead from a client to its slots, lists that lead to what ends next. All of
-//! those are kept in step under the stripe's lock and verified by whoever follows them. Locks are
-//! taken in the order stripe (ascending), then index; nothing waits under them.
+//! The slot decides which client has an address. Around it: free bits (`address_map`) that lead to
+//! free slots, indexes that lead from a client to its slots, lists that lead to the slots that end
+//! next. All of those are updated under the stripe's lock and verified by the code that follows
+//! them. Locks are taken in the order stripe (ascending), then index; no thread waits while it
+//! holds them.
 
 pub(crate) mod address_map;
 mod administer;
@@ -51,61 +51,62 @@ use tally::Tallies;
 use crate::family::PoolIndex;
 use crate::pool::{Allocator, PoolSet};
 
-/// Stripes of the table. Consecutive addresses lie in different ones.
+/// Number of stripes. Consecutive addresses lie in different ones.
 const STRIPES: usize = 256;
-/// Blocks of 256 addresses up to which slots are made when pools are configured; beyond, when they
-/// are first touched. 2048 blocks take 64 MiB.
+/// Number of blocks of 256 addresses up to which configuring pools creates their slots; further
+/// slots are created when first touched. 2048 blocks take 64 MiB.
 const PREFILLED_BLOCKS: usize = 2048;
-/// Addresses for which the indexes are given room when pools are configured.
+/// Number of addresses for which the indexes get room when pools are configured.
 const INDEXED_ADDRESSES: usize = 1 << 18;
 
-/// Slots by what they are used for. Free ones are not counted: there are as many as pools have
-/// addresses, less these.
+/// Numbers of slots by use. Free slots are not counted: their number is that of the pools'
+/// addresses minus these.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Offered.
+    /// Offered slots.
     pub held: u64,
-    /// Leased, also when the lease has run out and has not been swept.
+    /// Leased slots, also when the lease has expired and has not been swept.
     pub leased: u64,
-    /// On probation.
+    /// Slots on probation.
     pub declined: u64,
-    /// Given back, the row not settled.
+    /// Released slots whose row is not settled.
     pub releasing: u64,
 }
 
 struct Configuration<F: Leased> {
-    /// Rows given to blocks.
+    /// Number of rows given to blocks.
     rows: u32,
     current: Arc<PoolSet<F>>,
     reserved: Reserved<F>,
     tallies: Arc<Tallies<F>>,
 }
 
-/// All leases of a server. Shared by its shards; see the module.
+/// All leases of a server, shared by its shards; see the module.
 pub struct LeaseTable<F: Leased> {
     stripes: Vec<Stripe<F>>,
     map: AddressMap,
     places: F::Places,
     index: F::Index,
-    /// What nobody foresees random orders by.
+    /// Secret seed of random orders.
     seed: u64,
     configuration: Mutex<Configuration<F>>,
     /// Stripe at which the next sweep starts.
     sweep_from: AtomicU32,
-    /// Where the next pass that takes back released leases goes on.
+    /// Position at which the next pass that reclaims released leases continues.
     hurry_from: Mutex<sweep::Position>,
-    /// Whether sweeps take back leases that have ended.
+    /// True if sweeps reclaim leases that have ended.
     is_reclaiming: AtomicBool,
-    /// What fetches swept when they found no free address, for the next sweep to report: holds,
-    /// leases, probations.
+    /// Numbers of holds, leases and probations that fetches swept when they found no free address;
+    /// the next sweep reports them.
     swept_early: [AtomicU32; 3],
-    /// How much may be reclaimed now.
+    /// Limits on the leases that may be reclaimed now.
     cycles: Cycles,
     wall_clock: WallClock,
 }
 
 impl<F: Leased> LeaseTable<F> {
-    /// An empty table. `seed` keeps clients from choosing identities that collide.
+    /// Creates an empty table. The secret `seed` prevents clients from choosing identities that
+    /// collide.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let none = Arc::new(PoolSet::new(&[], Vec::new(), None));
@@ -131,32 +132,32 @@ impl<F: Leased> LeaseTable<F> {
         }
     }
 
-    /// False once a thread has panicked while it changed a part of the table.
+    /// Returns false once a thread has panicked while it changed a part of the table.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.stripes.iter().all(Stripe::is_sound)
     }
 
-    /// Has an empty table look for what ends from `now` on. Not calling it costs a look at each lease
-    /// that is loaded, in the first sweeps.
+    /// Makes an empty table look for ended leases from `now` on. Without this call the first sweeps
+    /// look at each lease that is loaded.
     pub fn begin(&self, now: Now) {
         for stripe in 0..STRIPES {
             self.lock(stripe).state.deadlines.begin(now.wall_s());
         }
     }
 
-    /// Makes `specs` the pools to give addresses from and returns them for the configuration
-    /// snapshot. Slots and leases of addresses that are in no pool any more stay, and transactions
-    /// on older sets go on as before. Leases are best loaded after this, since addresses outside
-    /// every pool have slower slots.
+    /// Makes `specs` the pools to lease from and returns them for the configuration snapshot. Slots
+    /// and leases of addresses that are in no pool any more stay, and transactions on older sets
+    /// continue as before. Load leases after this call, since addresses outside every pool have
+    /// slower slots.
     ///
-    /// What is `reserved`, in any order, is never taken as a candidate; it is given to whoever asks
-    /// for it, also outside the pools. Who has it keeps it, and when he gives it back it is reserved
-    /// still.
+    /// Addresses in `reserved`, in any order, are never taken as candidates; a client that requests
+    /// one gets it, also outside the pools. A client that has such an address keeps it, and after
+    /// the release it is still reserved.
     ///
     /// # Panics
     ///
-    /// When a pool ends before it starts.
+    /// Panics when a pool ends before it starts.
     pub fn configure(&self, specs: &[F::Spec], reserved: &[F::Address]) -> Arc<PoolSet<F>> {
         for spec in specs {
             let (first, last) = F::bounds(spec);
@@ -175,7 +176,7 @@ impl<F: Leased> LeaseTable<F> {
         set
     }
 
-    /// Has leases that end treated as `expiry` says from here on.
+    /// Treats leases that end as `expiry` configures, from here on.
     pub fn set_expiry(&self, expiry: Expiry) {
         self.is_reclaiming.store(expiry.reclaim_wait_s > 0, Ordering::Relaxed);
         for stripe in 0..STRIPES {
@@ -183,19 +184,19 @@ impl<F: Leased> LeaseTable<F> {
         }
     }
 
-    /// Has sweeps reclaim no more than `limits` from here on; at first there are none.
+    /// Limits the leases that sweeps reclaim to `limits` from here on; the default is no limit.
     pub fn set_reclaim_limits(&self, limits: ReclaimLimits) {
         self.cycles.set_limits(limits);
     }
 
-    /// Counts `time_ns` nanoseconds that sweeps have just taken as time of the cycle: the table has
-    /// no clock.
+    /// Adds `time_ns` nanoseconds, which sweeps have just taken, to the time of the cycle: the
+    /// table has no clock.
     pub fn spend_reclaim_time(&self, time_ns: u64) {
         self.cycles.spend(time_ns);
     }
 
-    /// How many warnings have become due since this was last asked: each says that leases were left
-    /// over in more cycles in a row than the second number.
+    /// Returns the number of warnings that became due since the last call: each reports that leases
+    /// were left over in more cycles in a row than the second number.
     #[must_use]
     pub fn take_reclaim_warnings(&self) -> (u32, u32) {
         self.cycles.take_warnings()
@@ -205,7 +206,7 @@ impl<F: Leased> LeaseTable<F> {
         self.configuration.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes the places of `opening` ready to be given away, and lets that be seen.
+    /// Makes the places of `opening` ready to be leased, and publishes them.
     fn open(
         &self,
         configuration: &mut Configuration<F>,
@@ -244,8 +245,8 @@ impl<F: Leased> LeaseTable<F> {
         }
     }
 
-    /// Takes a free address of `pool` away from everybody else, with its free bit; opens more of
-    /// the pool when all that is open is taken.
+    /// Takes a free address of `pool`, with its free bit, so that no other thread gets it; opens
+    /// more of the pool when all open addresses are taken.
     fn claim(&self, pools: &PoolSet<F>, pool: PoolIndex) -> Option<(u32, F::Address)> {
         let run = pools.run(pool);
         let claim = || self.claim_open(pools, pool);
@@ -266,7 +267,7 @@ impl<F: Leased> LeaseTable<F> {
         }
     }
 
-    /// Takes a free address of `pool` that is open, in the order of its allocator.
+    /// Takes a free open address of `pool`, in the order of its allocator.
     fn claim_open(&self, pools: &PoolSet<F>, pool: PoolIndex) -> Option<(u32, F::Address)> {
         let (spec, run) = (&pools.specs()[pool.0 as usize], pools.run(pool));
         match F::allocator(spec) {
@@ -292,7 +293,7 @@ impl<F: Leased> LeaseTable<F> {
                     }
                     start = place;
                 }
-                // Where not all is open what is tried may hardly ever be.
+                // In a pool that is opened in part, hardly any of the random tries may be open.
                 match is_open {
                     true => F::Places::claim(&self.map, spec, run, start),
                     false => self.claim_anywhere(pools, pool),
@@ -303,7 +304,7 @@ impl<F: Leased> LeaseTable<F> {
                 let queue = pools.queue(pool).expect("such a pool has a queue");
                 for _ in 0..order::TRIES {
                     let Some(position) = queue.pop() else { break };
-                    // What was taken in another way is dropped from the queue.
+                    // An address that was taken in another way is dropped from the queue.
                     if let Some((place, address)) = F::Places::at(spec, run, position.into())
                         && self.map.clear(place)
                     {
@@ -315,7 +316,7 @@ impl<F: Leased> LeaseTable<F> {
         }
     }
 
-    /// Opens the place that a pool keeps for `address`, if any does.
+    /// Opens the place that a pool reserves for `address`, if any does.
     fn cover(&self, address: F::Address) {
         if F::Places::CAN_GROW {
             let mut configuration = self.lock_configuration();
@@ -335,7 +336,7 @@ impl<F: Leased> LeaseTable<F> {
     }
 
     /// Marks the places from `first` to `last` that no pool had before as free. Where slots could
-    /// exist already (blocks with a row below `rows_before`) the bits have to be looked at again.
+    /// exist already (blocks with a row below `rows_before`) the bits must be looked at again.
     fn open_range(&self, (first, last): (u32, u32), rows_before: u32, doubtful: &mut Vec<u32>) {
         let last = u64::from(last);
         let mut from = u64::from(first);
@@ -352,20 +353,20 @@ impl<F: Leased> LeaseTable<F> {
         }
     }
 
-    /// The pools configured last.
+    /// Returns the pools configured last.
     #[must_use]
     pub fn pools(&self) -> Arc<PoolSet<F>> {
         Arc::clone(&self.lock_configuration().current)
     }
 
-    /// Ends a claim that a fetch made and no commit used. Harmless at any other time.
+    /// Ends a claim of a fetch that no commit used. Harmless at any other time.
     pub fn give_back(&self, address: F::Address) {
         if let Some(place) = self.places.find(address) {
             self.lock_of(place).set_bit_if_free(place, address);
         }
     }
 
-    /// Sets the free bit of `address`; false when what overlaps it keeps the bit clear.
+    /// Sets the free bit of `address`; returns false when an overlapping use keeps the bit clear.
     fn set_bit(&self, place: u32, address: F::Address) -> bool {
         let Some(bit) = self.places.bit(place, address) else { return true };
         if self.places.is_guarded(place, address) {
@@ -381,7 +382,7 @@ impl<F: Leased> LeaseTable<F> {
         }
     }
 
-    /// Slots in use.
+    /// Returns the numbers of slots in use.
     #[must_use]
     pub fn usage(&self) -> Usage {
         let mut sum = Usage::default();
@@ -391,7 +392,8 @@ impl<F: Leased> LeaseTable<F> {
         sum
     }
 
-    /// Slots in use for each subnet. Reads every slot, about a thousand at a time.
+    /// Returns the numbers of slots in use of each subnet. Reads every slot, about a thousand at a
+    /// time.
     #[must_use]
     pub fn usage_by_subnet(&self) -> BTreeMap<u32, Usage> {
         let mut sums = BTreeMap::new();

@@ -1,43 +1,43 @@
-//! In which order a pool's free addresses are given, other than one after the other.
+//! Orders in which a pool's free addresses are leased, other than one after the other.
 //!
 //! Both orders only lead to free bits (`address_map`), which decide, and both fall back to the next
 //! free bit, so that neither ever misses an address. Every claim takes a bounded number of steps,
 //! however full the pool is.
 //!
-//! **Random.** A permutation of the pool by a Feistel network is walked step by step, another one
-//! in each pass: what comes up is taken if it is free. When [`TRIES`] in a row were not, the next
-//! free address after the last of them is taken. So in a pass every address comes up once, and none
-//! is given twice in it unless it was given back and its neighbors were taken when a search came by.
+//! **Random.** The allocator steps through a permutation of the pool by a Feistel network, another
+//! one in each pass, and takes an address that is free. When [`TRIES`] in a row were not, it takes
+//! the next free address after the last of them. So in a pass every address comes up once, and none
+//! is leased twice in it unless it was released and its neighbors were taken when a search came by.
 //!
-//! **Queue.** Free addresses stand in queues in the order in which they became free, at first in that
-//! of a random permutation as in Kea. There are several, each with a lock of its own, which consecutive
-//! addresses use in turn; a claim takes the one whose first address has been free longest. What a pool
-//! opens later is put there little by little (`filling`).
+//! **Queue.** Free addresses wait in queues in the order in which they became free, at first in
+//! that of a random permutation as in Kea. There are several queues, each with a lock of its own,
+//! which consecutive addresses use in turn; a claim takes from the queue whose first address has
+//! been free longest. Addresses that a pool opens later are added little by little (`filling`).
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::filling::Filling;
 
-/// Addresses that a claim tries before it searches, or takes out of queues in vain.
+/// Number of addresses that a claim tries before it searches, or takes out of queues in vain.
 pub(super) const TRIES: usize = 8;
-/// Queues of a pool.
+/// Number of queues of a pool.
 const LANES: usize = 16;
-/// No position.
+/// Link to no position.
 const NONE: u32 = u32::MAX;
-/// The stamp of the first address that becomes free; what is given back unused gets lower ones.
+/// Stamp of the first address that becomes free; an address given back unused gets a lower one.
 const MIDDLE: u64 = 1 << 62;
 const ROUNDS: u64 = 4;
 
-/// A place in a permutation of `0..count` that `seed` chooses; `index` is below `count`.
+/// Returns a position in a permutation of `0..count` that `seed` chooses; `index` is below `count`.
 pub(super) fn permuted(index: u64, count: u64, seed: u64) -> u64 {
     debug_assert!(index < count, "positions are below the count");
     let bits = (64 - (count - 1).leading_zeros()).max(2);
     let low_bits = bits / 2;
     let (low_mask, high_mask) = ((1 << low_bits) - 1, (1 << (bits - low_bits)) - 1);
     let mut at = index;
-    // Twice as many numbers as wanted at most: two turns on average. The walk ends where it began
-    // at the latest.
+    // The range is at most twice as large as `count`: two turns on average. The walk returns to its
+    // start at the latest.
     loop {
         #[cfg(test)]
         steps::count();
@@ -56,7 +56,7 @@ pub(super) fn permuted(index: u64, count: u64, seed: u64) -> u64 {
     }
 }
 
-/// A number that depends on all bits of both.
+/// Returns a number that depends on all bits of both.
 pub(super) const fn mixed(value: u64, seed: u64) -> u64 {
     let mut mixed = value.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ seed.rotate_left(17);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -64,7 +64,7 @@ pub(super) const fn mixed(value: u64, seed: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Steps that a thread has made looking for addresses.
+/// Number of steps that a thread has made looking for addresses.
 #[cfg(test)]
 pub(super) mod steps {
     use core::cell::Cell;
@@ -77,7 +77,7 @@ pub(super) mod steps {
         STEPS.set(STEPS.get() + 1);
     }
 
-    /// The steps since the last call.
+    /// Returns the number of steps since the last call.
     pub(in crate::table) fn take() -> u64 {
         STEPS.take()
     }
@@ -87,7 +87,7 @@ pub(super) mod steps {
 struct Link {
     prev: u32,
     next: u32,
-    /// Order in which addresses became free; 0: not in the queue.
+    /// Number in the order in which addresses became free; 0: not in the queue.
     stamp: u64,
 }
 
@@ -95,7 +95,7 @@ struct Link {
 struct Lane {
     head: u32,
     tail: u32,
-    /// By position in the pool, divided by [`LANES`].
+    /// Links by position in the pool, divided by [`LANES`].
     links: Vec<Link>,
 }
 
@@ -146,14 +146,14 @@ struct LockedLane {
     first_stamp: AtomicU64,
 }
 
-/// The free addresses of a pool by how long they have been free.
+/// Queue of the free addresses of a pool, by how long they have been free.
 #[derive(Debug)]
 pub(crate) struct FreeQueue {
     lanes: Vec<LockedLane>,
     last: AtomicU64,
     first: AtomicU64,
     filling: Mutex<Filling>,
-    /// Open positions, when all of them had been looked at.
+    /// Number of open positions when all of them had been looked at.
     looked_at: AtomicU64,
 }
 
@@ -190,8 +190,8 @@ impl FreeQueue {
         }
     }
 
-    /// The address at `position` of the pool became free: it goes to the end, or to the front when
-    /// it was taken out and not used.
+    /// Adds the address at `position` of the pool, which became free: at the end, or at the front
+    /// when it was taken out and not used.
     pub(super) fn push(&self, position: u32, is_unused: bool) {
         let stamp = if is_unused {
             self.first.fetch_sub(1, Ordering::Relaxed)
@@ -202,7 +202,7 @@ impl FreeQueue {
         self.with(position as usize % LANES, |lane| lane.link(at, stamp, is_unused));
     }
 
-    /// The address at `position` is free: it goes to the end unless it stands in the queue already.
+    /// Adds the free address at `position` at the end unless it is in the queue already.
     pub(super) fn push_new(&self, position: u32) {
         let at = position / LANES as u32;
         self.with(position as usize % LANES, |lane| {
@@ -212,22 +212,23 @@ impl FreeQueue {
         });
     }
 
-    /// What of the pool has been put into the queue, for one thread at a time.
+    /// Returns the progress of putting the pool's positions into the queue, for one thread at a
+    /// time.
     pub(super) fn filling(&self) -> MutexGuard<'_, Filling> {
         self.filling.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many positions were open when all that were open had been looked at.
+    /// Returns the number of open positions when all of them had been looked at.
     pub(super) fn looked_at(&self) -> u64 {
         self.looked_at.load(Ordering::Relaxed)
     }
 
-    /// All positions that are open, of which there are `count`, have been looked at.
+    /// Notes that all open positions, `count` of them, have been looked at.
     pub(super) fn set_looked_at(&self, count: u64) {
         self.looked_at.store(count, Ordering::Relaxed);
     }
 
-    /// The address at `position` is free no longer.
+    /// Removes the address at `position`, which is no longer free.
     pub(super) fn remove(&self, position: u32) {
         let at = position / LANES as u32;
         self.with(position as usize % LANES, |lane| {

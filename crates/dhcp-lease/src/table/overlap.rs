@@ -1,9 +1,10 @@
-//! Addresses that overlap others: prefixes of several lengths, and addresses inside of prefixes.
+//! Addresses that overlap others: prefixes of several lengths, and addresses inside prefixes.
 //!
-//! No two of them are in use at a time. Where none can overlap, nothing is compared: the family says
-//! which addresses are *guarded* ([`Overlaps::is_guarded`]), and the uses of those are entered in one
-//! place. A change of a guarded slot is entered under the lock of its stripe; the lock of the entries
-//! is taken last, and nothing waits under it. Free bits of what overlaps a use stay clear.
+//! Two overlapping addresses are not in use at the same time. Where no overlap is possible, the
+//! table compares nothing: the family decides which addresses are *guarded*
+//! ([`Overlaps::is_guarded`]), and enters the uses of those in one set. A change of a guarded slot
+//! is entered under the lock of its stripe; the lock of the entries is taken last, and no thread
+//! waits while it holds it. Free bits of addresses that overlap a use stay clear.
 
 use base::Now;
 
@@ -18,16 +19,16 @@ use crate::lease::LeaseState;
 /// End of a use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UseEnd {
-    /// A lease or a probation: wall-clock second.
+    /// End of a lease or probation: wall-clock second.
     At(u64),
-    /// A hold: monotonic nanoseconds.
+    /// End of a hold: monotonic nanoseconds.
     Held(u64),
-    /// Not known yet.
+    /// End not known yet.
     Open,
 }
 
 impl UseEnd {
-    /// Returns whether the use has ended.
+    /// Returns true if the use has ended.
     #[must_use]
     pub const fn is_over(self, now: Now) -> bool {
         match self {
@@ -38,19 +39,19 @@ impl UseEnd {
     }
 }
 
-/// Receiver of addresses that may be given again.
+/// Callback for addresses that may be leased again.
 pub(crate) type Freed<'f, F> = &'f mut dyn FnMut(<F as crate::family::Family>::Address);
 
-/// Comparison of addresses with those that they overlap. By default none overlaps another.
+/// Comparison of addresses with those that they overlap. By default no address overlaps another.
 pub trait Overlaps<F: Leased>: Send + Sync {
-    /// Returns whether the uses of `address`, which is at `place`, are entered and compared. Once
+    /// Returns true if the uses of `address`, which is at `place`, are entered and compared. Once
     /// true, it stays so.
     fn is_guarded(&self, _place: u32, _address: F::Address) -> bool {
         false
     }
 
-    /// Returns whether what overlaps the guarded `address` keeps it from being given or renewed. A
-    /// lease that runs is renewed unless something inside of it is in use too.
+    /// Returns true if an overlapping use keeps the guarded `address` from being leased or renewed.
+    /// A running lease is renewed unless an address or prefix inside of it is in use, too.
     fn is_overlapped(&self, _now: Now, _address: F::Address) -> bool {
         false
     }
@@ -60,8 +61,9 @@ pub trait Overlaps<F: Leased>: Send + Sync {
         true
     }
 
-    /// Enters a lease of the guarded `address` that an operator wants to be there, whoever is offered
-    /// what overlaps it; false when that is leased. The time is the latest that a client was served.
+    /// Enters a lease of the guarded `address` that an operator puts there, even if a client is
+    /// offered an overlapping address; returns false if an overlapping one is leased. The time is
+    /// the latest at which a client was served.
     fn admit_put(&self, _map: &AddressMap, _address: F::Address) -> bool {
         true
     }
@@ -69,25 +71,25 @@ pub trait Overlaps<F: Leased>: Send + Sync {
     /// Enters the end of the use of the guarded `address`; `None`: it is not in use.
     fn note(&self, _: &AddressMap, _address: F::Address, _end: Option<UseEnd>, _: Freed<'_, F>) {}
 
-    /// Sets the free bit of the guarded `address` unless something that overlaps it is in use or
-    /// reserved. True when it was set.
+    /// Sets the free bit of the guarded `address` unless an overlapping one is in use or reserved.
+    /// Returns true if it was set.
     fn set_unless_overlapped(&self, _: &AddressMap, _bit: u32, _address: F::Address) -> bool {
         true
     }
 
-    /// Returns whether [`Overlaps::guard`] has to be called before `address` is used.
+    /// Returns true if [`Overlaps::guard`] must be called before `address` is used.
     fn needs_guard(&self, _address: F::Address) -> bool {
         false
     }
 
-    /// Guards what overlaps `addresses`, which need not be in a pool. Returns the ranges of places
-    /// whose uses are to be entered. Only under the configuration lock.
+    /// Guards the addresses that overlap `addresses`, which need not be in a pool. Returns the
+    /// ranges of places whose uses must be entered. Callers hold the configuration lock.
     fn guard(&self, _addresses: &[F::Address]) -> Vec<(u32, u32)> {
         Vec::new()
     }
 
-    /// Guards pools that overlap each other or what is in use. Called, under the configuration lock,
-    /// until it returns no ranges of places whose uses are to be entered.
+    /// Guards pools that overlap each other or an address in use. The table calls it, under the
+    /// configuration lock, until it returns no ranges of places whose uses must be entered.
     fn guard_pools(&self) -> Vec<(u32, u32)> {
         Vec::new()
     }
@@ -95,33 +97,33 @@ pub trait Overlaps<F: Leased>: Send + Sync {
     /// Clears the free bits in `opened` ranges of places that overlap a use.
     fn clear_overlapped(&self, _map: &AddressMap, _opened: &[(u32, u32)]) {}
 
-    /// Makes `addresses` what is reserved: nobody is given what overlaps them without asking for it.
+    /// Replaces the reserved addresses by `addresses`: a client gets an address that overlaps one
+    /// of them only on request.
     fn replace_reserved(&self, _map: &AddressMap, _addresses: &[F::Address], _freed: Freed<'_, F>) {
     }
 
-    /// Reserves one more address, likewise.
+    /// Reserves one more address, as [`Overlaps::replace_reserved`] does.
     fn add_reserved(&self, _map: &AddressMap, _address: F::Address) {}
 }
 
 impl<F: Leased> LeaseTable<F> {
-    /// Returns whether `address`, which is at `place`, may not be given because of what overlaps
-    /// it.
+    /// Returns true if an overlapping use keeps `address`, which is at `place`, from being leased.
     pub(super) fn is_overlapped(&self, now: Now, place: u32, address: F::Address) -> bool {
         self.places.is_guarded(place, address) && self.places.is_overlapped(now, address)
     }
 
-    /// The view of a slot, with what overlaps it looked at.
+    /// Returns the view of a slot after comparison with overlapping uses.
     pub(super) fn compared(&self, now: Now, place: u32, mut view: SlotView<F>) -> SlotView<F> {
         view.is_overlapped = self.is_overlapped(now, place, view.address);
         view
     }
 
-    /// Enters a use of `address`; false when what overlaps it forbids that.
+    /// Enters a use of `address`; returns false when an overlapping use forbids that.
     pub(super) fn admit(&self, now: Now, place: u32, address: F::Address) -> bool {
         !self.places.is_guarded(place, address) || self.places.admit(&self.map, now, address)
     }
 
-    /// Has `address`, which may be in no pool, and what overlaps it compared from now on.
+    /// Starts to compare `address`, which may be in no pool, with the addresses that overlap it.
     pub(super) fn guard(&self, address: F::Address) {
         if self.places.needs_guard(address) {
             let _configuration = self.lock_configuration();
@@ -129,7 +131,7 @@ impl<F: Leased> LeaseTable<F> {
         }
     }
 
-    /// Has the pools and the reserved addresses of a new configuration compared.
+    /// Starts to compare the pools and the reserved addresses of a new configuration.
     pub(super) fn guard_configured(
         &self,
         configuration: &Configuration<F>,
@@ -176,7 +178,7 @@ impl<F: Leased> Locked<'_, F> {
         }
     }
 
-    /// Takes back the entry of a use that did not come about.
+    /// Removes the entry of a use that did not happen.
     pub(super) fn note_unused(&mut self, place: u32, address: F::Address) {
         match self.find(place) {
             Some(id) => self.note_use(id),
@@ -195,7 +197,7 @@ impl<F: Leased> Locked<'_, F> {
     }
 }
 
-/// End of the use of a slot; `None` when nobody was given it.
+/// Returns the end of the use of a slot; `None` when the server leased it to no client.
 fn end_of<F: Leased>(slot: &Slot<F>) -> Option<UseEnd> {
     match slot.occupancy {
         Occupancy::Free => None,

@@ -1,18 +1,18 @@
-//! A value that is replaced rarely and read by everybody without waiting.
+//! Value that is replaced rarely and that all threads read without waiting.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::OnceLock;
 
-/// Chunks of doubling size: enough for as many values as anybody publishes.
+/// Number of chunks of doubling size: enough for any number of published values.
 const CHUNKS: usize = 40;
 
 type Chunk<T> = OnceLock<Box<[OnceLock<T>]>>;
 
-/// The value published last. Those before stay, since somebody may be reading them, so what is
-/// published often must be small.
+/// Value published last. Earlier values stay, since a thread may be reading them, so a value that
+/// is published often must be small.
 pub(crate) struct Published<T> {
     chunks: [Chunk<T>; CHUNKS],
-    /// Values published.
+    /// Number of values published.
     count: AtomicUsize,
 }
 
@@ -23,7 +23,7 @@ impl<T> Published<T> {
         this
     }
 
-    /// The value published last.
+    /// Returns the value published last.
     pub(crate) fn get(&self) -> &T {
         let count = self.count.load(Ordering::Acquire);
         let chunk = self.chunks[count.ilog2() as usize].get();

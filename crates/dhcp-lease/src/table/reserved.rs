@@ -1,24 +1,25 @@
 //! Reserved addresses: free bits that stay clear, and slots where no pool is.
 //!
-//! Under the configuration lock. Whether an address is reserved is a bit beside its free bit, so
-//! that the packet path asks at no cost. Where no pool is, blocks of which at least half is reserved
-//! have such bits, too, and rows for their slots; what has none is a place that its stripe knows.
+//! Changes happen under the configuration lock. A bit next to the free bit marks an address as
+//! reserved, so that the check costs the packet path nothing. Where no pool is, blocks of which at
+//! least half is reserved have such bits, too, and rows for their slots; other reserved places are
+//! in a list of their stripe.
 
 use super::leased::{Kept, Leased, Places};
 use super::overlap::Overlaps as _;
 use super::{Configuration, LeaseTable};
 
-/// Reserved places of a block without pools from which on it has a row: its slots take twice the
-/// memory then, at most, and are found without being looked for.
+/// Number of reserved places of a block without pools from which on it has a row: its slots take
+/// twice the memory then, at most, and are found without a search.
 const DENSE: usize = 128;
 
-/// What is reserved now.
+/// Addresses that are reserved now.
 pub(super) struct Reserved<F: Leased> {
     /// Free bit and address, ascending; the bit may not be opened yet.
     pooled: Vec<(u32, F::Address)>,
     /// Places outside the pools, ascending.
     others: Vec<u32>,
-    /// Free bit and address of what was set aside since.
+    /// Free bit and address of each address that was set aside since.
     set_aside: Vec<(u32, F::Address)>,
 }
 
@@ -29,7 +30,7 @@ impl<F: Leased> Default for Reserved<F> {
 }
 
 impl<F: Leased> Reserved<F> {
-    /// The free bits from `first` to `last` that are reserved.
+    /// Returns the free bits from `first` to `last` that are reserved.
     pub(super) fn within(&self, (first, last): (u32, u32)) -> impl Iterator<Item = u32> {
         let start = self.pooled.partition_point(|&(bit, _)| bit < first);
         self.pooled[start..].iter().map(|&(bit, _)| bit).take_while(move |&bit| bit <= last)
@@ -37,7 +38,7 @@ impl<F: Leased> Reserved<F> {
 }
 
 impl<F: Leased> LeaseTable<F> {
-    /// Makes `addresses` what is reserved.
+    /// Replaces the reserved addresses by `addresses`.
     pub(super) fn reserve(&self, configuration: &mut Configuration<F>, addresses: &[F::Address]) {
         let mut new = Reserved::<F>::default();
         for &address in addresses {
@@ -64,7 +65,7 @@ impl<F: Leased> LeaseTable<F> {
             if new.pooled.binary_search_by_key(&place, |&(bit, _)| bit).is_err() {
                 self.map.unreserve(place);
                 if F::Places::FIRST_APART.is_none_or(|first| place < first) {
-                    // A pool may have come to it.
+                    // A pool may contain the place now.
                     self.give_back(F::Kept::default().address(place));
                 }
             }
@@ -93,8 +94,8 @@ impl<F: Leased> LeaseTable<F> {
         }
     }
 
-    /// Reserves one more address until the table is configured anew: what reservations in databases
-    /// have is learned address by address. Takes the configuration's lock when it is new.
+    /// Reserves one more address until the table is configured anew: reservations in databases are
+    /// learned address by address. Takes the configuration's lock when the address is new.
     pub fn set_aside(&self, address: F::Address) {
         self.guard(address);
         self.places.add_reserved(&self.map, address);
@@ -113,14 +114,15 @@ impl<F: Leased> LeaseTable<F> {
         }
     }
 
-    /// Lets everybody have `address` again, whose free bit is `bit`.
+    /// Ends the reservation of `address`, whose free bit is `bit`.
     fn unreserve(&self, (bit, address): (u32, F::Address)) {
         self.map.unreserve(bit);
-        // What frees the slot from here on sets the bit itself; before, it is seen here.
+        // A change that frees the slot from here on sets the bit itself; an earlier one is seen
+        // here.
         self.give_back(address);
     }
 
-    /// Whether nobody gets `address`, which is at `place`, without asking for it.
+    /// Returns true if a client gets `address`, which is at `place`, only on request.
     pub(super) fn is_reserved(&self, place: u32, address: F::Address) -> bool {
         self.places.bit(place, address).is_some_and(|bit| self.map.is_reserved(bit))
     }

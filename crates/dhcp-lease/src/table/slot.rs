@@ -1,4 +1,4 @@
-//! One address's slot: what is kept of it and how it looks to a client that asks.
+//! Slot of one address: its fields, and its view for the requesting client.
 
 use base::HostName;
 
@@ -9,23 +9,23 @@ use crate::HardwareAddress;
 use crate::contract::{Occupancy, Owner, SlotView, TextView, text_hash};
 use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
 
-/// What few leases have.
+/// Fields that few leases have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extra {
     /// Host name, possibly empty.
     pub hostname: HostName,
-    /// JSON text, possibly empty.
+    /// JSON text of the user context, possibly empty.
     pub user_context: Box<str>,
-    /// Whether the server keeps the forward DNS entry.
+    /// True if the server keeps the forward DNS entry.
     pub fqdn_fwd: bool,
-    /// Whether the server keeps the reverse DNS entry.
+    /// True if the server keeps the reverse DNS entry.
     pub fqdn_rev: bool,
-    /// In v6 a hardware address that has no room in the slot.
+    /// Hardware address that has no room in the slot (v6).
     pub hardware: HardwareAddress,
 }
 
 impl Extra {
-    /// Octets that it takes.
+    /// Returns the bytes of memory that the fields take.
     pub(super) fn bytes(&self) -> usize {
         size_of::<Self>() + self.hostname.len() + self.user_context.len()
     }
@@ -35,7 +35,7 @@ impl Extra {
     }
 }
 
-/// [`Extra`], borrowed.
+/// Borrowed [`Extra`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Rare<'a> {
     pub(crate) hostname: &'a str,
@@ -45,17 +45,16 @@ pub(crate) struct Rare<'a> {
     pub(crate) hardware: HardwareAddress,
 }
 
-/// A lease's state and the number of the counters that it is counted by, in the octets that a slot
-/// has left.
+/// State of a lease and number of the counters that count it, in the bytes that a slot has left.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Marks([u8; 3]);
 
 impl Marks {
-    /// Pools that can be told apart.
+    /// Number of pools that can be told apart.
     pub(super) const TALLIES: u32 = 1 << 21;
 
-    /// The state of the lease that the slot has or, in a slot that is free, held or being released,
-    /// of the past lease that it remembers; [`LeaseState::Assigned`] when it remembers none.
+    /// Returns the state of the slot's lease or, in a slot that is free, held or being released, of
+    /// the past lease that it remembers; [`LeaseState::Assigned`] when it remembers none.
     pub(super) fn state(self) -> LeaseState {
         LeaseState::from_number(self.0[0] >> 5).expect("only states are put in")
     }
@@ -64,7 +63,7 @@ impl Marks {
         self.0[0] = (self.0[0] & 0x1f) | ((state as u8) << 5);
     }
 
-    /// The number of the counters, as `tally` has them.
+    /// Returns the number of the counters, as in `tally`.
     pub(super) const fn tally(self) -> u32 {
         u32::from_be_bytes([0, self.0[0] & 0x1f, self.0[1], self.0[2]])
     }
@@ -76,38 +75,38 @@ impl Marks {
     }
 }
 
-/// The slot of one address. Two cache lines: a packet's work on it misses the cache twice, not
-/// three times.
+/// Slot of one address. Two cache lines: a packet's work on it misses the cache twice, not three
+/// times.
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct Slot<F: Leased> {
-    /// Where it is.
+    /// Place of the slot.
     pub place: u32,
-    /// 0: never touched.
+    /// Version for compare-and-set; 0: never touched.
     pub version: u32,
-    /// Link of the one list that the slot is in, see `deadlines`.
+    /// Link to the previous slot of the one list that the slot is in, see `deadlines`.
     pub prev: u32,
-    /// The other link.
+    /// Link to the next slot.
     pub next: u32,
     /// Subnet under which it was last leased or held.
     pub subnet_id: u32,
-    /// The pool's `pool-id`.
+    /// `pool-id` of the pool.
     pub pool_id: u32,
-    /// Seconds from `cltt_s`.
+    /// Valid lifetime, seconds from `cltt_s`.
     pub valid_lifetime_s: u32,
-    /// What it is used for.
+    /// Use of the slot.
     pub occupancy: Occupancy,
-    /// Kea's state, and where the lease is counted.
+    /// Kea's lease state, and the counters of the lease.
     pub marks: Marks,
-    /// The family's part, with the client.
+    /// Family's part, with the client.
     pub kept: F::Kept,
     /// Client's last transaction time, wall-clock seconds.
     pub cltt_s: u64,
-    /// Monotonic end of a hold.
+    /// Monotonic end of a hold, nanoseconds.
     pub hold_deadline_ns: u64,
     /// Epoch of the last row.
     pub row_epoch: u64,
-    /// What few leases have.
+    /// Fields that few leases have.
     pub extra: Option<Box<Extra>>,
 }
 
@@ -115,7 +114,7 @@ const _: () = assert!(size_of::<Slot<crate::v4::V4>>() == 128, "a slot is two ca
 const _: () = assert!(size_of::<Slot<crate::v6::V6>>() == 128, "a slot is two cache lines");
 
 impl<F: Leased> Slot<F> {
-    /// A slot that stands for no address yet.
+    /// Returns a slot that belongs to no address yet.
     pub(super) fn unused() -> Self {
         Self {
             place: 0,
@@ -135,25 +134,26 @@ impl<F: Leased> Slot<F> {
         }
     }
 
-    /// The slot of an address that nothing has happened to.
+    /// Returns the slot of an untouched address.
     pub(super) fn fresh(place: u32, address: F::Address) -> Self {
         let mut slot = Self::unused();
         slot.settle_at(place, address);
         slot
     }
 
-    /// Makes it the slot of `address` at `place`; afterwards this changes nothing.
+    /// Makes the slot that of `address` at `place`; repeated calls change nothing.
     pub(super) fn settle_at(&mut self, place: u32, address: F::Address) {
         self.place = place;
         self.kept.settle_at(address);
     }
 
-    /// What it is the slot of.
+    /// Returns the address of the slot.
     pub(crate) fn address(&self) -> F::Address {
         self.kept.address(self.place)
     }
 
-    /// Called with every change that a fetch could see; 0 stays what it means.
+    /// Changes the version, with every change that a fetch could see; never to 0, which means
+    /// untouched.
     pub(super) const fn touch(&mut self) {
         self.version = match self.version.wrapping_add(1) {
             0 => 1,
@@ -161,7 +161,7 @@ impl<F: Leased> Slot<F> {
         };
     }
 
-    /// Wall-clock second at which lease or probation ends.
+    /// Returns the wall-clock second at which lease or probation ends.
     pub(super) const fn expires_s(&self) -> u64 {
         if self.valid_lifetime_s == INFINITE_LIFETIME_S {
             u64::MAX
@@ -170,8 +170,8 @@ impl<F: Leased> Slot<F> {
         }
     }
 
-    /// Second in which the slot comes up to be swept, when reclaimed leases are remembered for
-    /// `expiry`; `u64::MAX` for never.
+    /// Returns the second in which the slot comes up to be swept, when reclaimed leases are
+    /// remembered as `expiry` configures; `u64::MAX` for never.
     pub(super) fn due_s(&self, expiry: &Expiry) -> u64 {
         match (self.occupancy, self.marks.state()) {
             (Occupancy::Leased | Occupancy::Declined, _) => self.expires_s(),
@@ -185,7 +185,7 @@ impl<F: Leased> Slot<F> {
         }
     }
 
-    /// The state of the lease that an operator is shown; `None` when there is none.
+    /// Returns the state of the lease that operators see; `None` when there is none.
     pub(crate) fn shown_state(&self) -> Option<LeaseState> {
         match (self.occupancy, self.marks.state()) {
             (Occupancy::Leased | Occupancy::Declined, state) => Some(state),
@@ -193,7 +193,7 @@ impl<F: Leased> Slot<F> {
         }
     }
 
-    /// What the slot is used for, once rows through `settled_epoch` are settled.
+    /// Returns the use of the slot, once rows through `settled_epoch` are settled.
     pub(super) fn occupancy_at(&self, settled_epoch: u64) -> Occupancy {
         match self.occupancy {
             Occupancy::Releasing if self.row_epoch <= settled_epoch => Occupancy::Free,
@@ -201,7 +201,7 @@ impl<F: Leased> Slot<F> {
         }
     }
 
-    /// The slot as the client `identity` sees it.
+    /// Returns the slot as the client `identity` sees it.
     pub(super) fn view(&self, identity: &F::Identity<'_>, settled_epoch: u64) -> SlotView<F> {
         let owner = if !self.kept.has_client() {
             Owner::Nobody
@@ -231,7 +231,7 @@ impl<F: Leased> Slot<F> {
         }
     }
 
-    /// What few leases have, as the columns of a row.
+    /// Returns the fields that few leases have, as the columns of a row.
     pub(crate) fn rare(&self) -> Rare<'_> {
         self.extra.as_deref().map_or_else(Rare::default, |extra| Rare {
             hostname: &extra.hostname,
@@ -242,7 +242,7 @@ impl<F: Leased> Slot<F> {
         })
     }
 
-    /// Keeps `text`; allocates only when it is another than before.
+    /// Stores `text`; allocates only when it differs from the present text.
     pub(super) fn set_text(&mut self, text: &Text<'_>) {
         if self.extra.is_none() && text.is_empty() {
             return;
@@ -275,7 +275,7 @@ impl<F: Leased> Slot<F> {
         })
     }
 
-    /// Keeps `hardware` outside the slot; allocates only when it is another than before.
+    /// Stores `hardware` outside the slot; allocates only when it differs from the present address.
     pub(crate) fn set_boxed_hardware(&mut self, hardware: HardwareAddress) {
         let known = self.extra.as_deref().map_or(HardwareAddress::NONE, |extra| extra.hardware);
         if known != hardware {
@@ -283,7 +283,7 @@ impl<F: Leased> Slot<F> {
         }
     }
 
-    /// A lease was taken back: what the server kept in DNS is gone.
+    /// Removes the names of a lease that was reclaimed: the server has removed its DNS entries.
     pub(super) fn forget_names(&mut self) {
         if self.extra.is_some() {
             self.change_extra(|extra| {
@@ -299,7 +299,7 @@ impl<F: Leased> Slot<F> {
         self.extra = (!extra.is_empty()).then_some(extra);
     }
 
-    /// Keeps `extra`, when there is anything in it.
+    /// Stores `extra` unless it is empty.
     pub(super) fn set_extra(&mut self, extra: Extra) {
         self.extra = (!extra.is_empty()).then(|| Box::new(extra));
     }

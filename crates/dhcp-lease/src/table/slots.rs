@@ -1,6 +1,5 @@
-//! A stripe's slots: pages for the blocks that have pools, made when first touched, and a sparse
-//! part for addresses that no block has a row
-//! for. A slot never moves and never goes away.
+//! Slots of a stripe: pages for the blocks that have pools, created when first touched, and a
+//! sparse part for addresses whose block has no row. A slot never moves and is never removed.
 
 use core::hash::BuildHasher;
 use core::ops::Range;
@@ -11,14 +10,15 @@ use hashbrown::HashTable;
 use super::leased::Leased;
 use super::slot::Slot;
 
-/// Slots of one page. The neighbours of a slot are the same address in the neighbouring blocks.
+/// Number of slots of one page. The neighbours of a slot are the same address in the neighbouring
+/// blocks.
 const PAGE: usize = 32;
-/// Pages that are read under one lock at most.
+/// Maximum number of pages that are read under one lock.
 const PART_PAGES: usize = 32;
-/// Marks the id of a slot in the sparse part.
+/// Bit of the id of a slot in the sparse part.
 const SPARSE: u32 = 1 << 30;
 
-/// A stripe's slots, addressed by ids: the row of the block, or a place in the sparse part.
+/// Slots of a stripe, addressed by ids: the row of the block, or a position in the sparse part.
 pub(super) struct Slots<F: Leased> {
     pages: Vec<Option<Box<[Slot<F>; PAGE]>>>,
     sparse: Vec<Slot<F>>,
@@ -50,7 +50,8 @@ impl<F: Leased> Slots<F> {
         }
     }
 
-    /// Id of the slot at `place`, whose block has `row`; `None` when it has not been made yet.
+    /// Returns the id of the slot at `place`, whose block has `row`; `None` when it has not been
+    /// made yet.
     pub(super) fn find(&self, place: u32, row: Option<u32>) -> Option<u32> {
         if !self.sparse.is_empty()
             && let Some(&id) =
@@ -62,7 +63,7 @@ impl<F: Leased> Slots<F> {
         self.pages.get(row as usize / PAGE)?.as_ref().map(|_| row)
     }
 
-    /// Id of the slot of `address` at `place`, which is made when it is not there.
+    /// Returns the id of the slot of `address` at `place`, and creates the slot if it is missing.
     pub(super) fn make(&mut self, place: u32, row: Option<u32>, address: F::Address) -> u32 {
         if let Some(id) = self.find(place, row) {
             self.get_mut(id).settle_at(place, address);
@@ -84,8 +85,8 @@ impl<F: Leased> Slots<F> {
         SPARSE | id
     }
 
-    /// The first of the ids from `id` to `end` (one of [`Slots::part_ids`]' ranges) whose slot has been made;
-    /// `end` when there is none.
+    /// Returns the first of the ids from `id` to `end` (one of [`Slots::part_ids`]' ranges) whose
+    /// slot has been made; `end` when there is none.
     pub(super) fn next_made(&self, mut id: u32, end: u32) -> u32 {
         while id < end && id & SPARSE == 0 && self.pages[id as usize / PAGE].is_none() {
             id = (id / PAGE as u32 + 1) * PAGE as u32;
@@ -109,8 +110,8 @@ impl<F: Leased> Slots<F> {
         &mut page[id as usize % PAGE]
     }
 
-    /// The slots that something has happened to, in parts small enough to be read under the lock:
-    /// call with 0, 1, 2 ... until there is none.
+    /// Returns the touched slots, in parts small enough to be read under the lock: call it with 0,
+    /// 1, 2 ... until it returns `None`.
     pub(super) fn part(&self, number: usize) -> Option<impl Iterator<Item = &Slot<F>>> {
         // Pages and sparse slots in turn, as both may grow meanwhile.
         let (at, is_sparse) = (number / 2, number % 2 == 1);
@@ -126,7 +127,7 @@ impl<F: Leased> Slots<F> {
         Some(slots.filter(|slot| slot.version != 0))
     }
 
-    /// Ids of the slots of one part, see [`Slots::part`].
+    /// Returns the ids of the slots of one part, see [`Slots::part`].
     pub(super) fn part_ids(&self, number: usize) -> Option<Range<u32>> {
         let (at, is_sparse) = (number / 2, number % 2 == 1);
         let _ = self.part(number)?;
@@ -137,13 +138,13 @@ impl<F: Leased> Slots<F> {
         Some(from | start..from | (start + slots).min(len as u32))
     }
 
-    /// All slots that something has happened to.
+    /// Returns all touched slots.
     #[cfg(test)]
     pub(super) fn iter(&self) -> impl Iterator<Item = &Slot<F>> {
         (0..).map_while(|number| self.part(number)).flatten()
     }
 
-    /// Octets of the slots, and of what leads to those outside the pages.
+    /// Returns the bytes of memory of the slots, and of the map to those outside the pages.
     pub(super) fn bytes(&self) -> (usize, usize) {
         let slot = size_of::<Slot<F>>();
         let pages = self.pages.iter().flatten().count() * PAGE * slot;
@@ -151,7 +152,7 @@ impl<F: Leased> Slots<F> {
         (pages + pointers + self.sparse.capacity() * slot, self.sparse_ids.allocation_size())
     }
 
-    /// The slots outside the pages.
+    /// Returns the slots outside the pages.
     pub(super) fn sparse(&self) -> &[Slot<F>] {
         &self.sparse
     }

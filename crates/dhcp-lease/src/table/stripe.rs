@@ -1,4 +1,5 @@
-//! A stripe: its lock, its slots with their lists, and what may be read without the lock.
+//! Stripe of the table: its lock, its slots with their lists, and hints that are read without the
+//! lock.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::collections::BTreeMap;
@@ -13,7 +14,7 @@ use super::{LeaseTable, Usage};
 use crate::contract::{Occupancy, SlotView};
 use crate::lease::LeaseState;
 
-/// What comes up next in a stripe, for those who look for a stripe worth locking.
+/// Next events of a stripe, for callers that look for a stripe worth locking.
 pub(super) struct Hints {
     /// Deadline of the oldest hold; `u64::MAX` without one.
     pub(super) first_hold_ns: AtomicU64,
@@ -21,23 +22,23 @@ pub(super) struct Hints {
     pub(super) first_release_epoch: AtomicU64,
     /// Second in which the wheel has to be looked at next.
     pub(super) wheel_due_s: AtomicU64,
-    /// Whether something waits for the next cycle.
+    /// True if a slot waits for the next cycle.
     pub(super) has_overdue: AtomicBool,
 }
 
-/// What the lock protects.
+/// State that the lock protects.
 pub(super) struct State<F: Leased> {
     pub(super) slots: Slots<F>,
     pub(super) deadlines: Deadlines<F>,
     usage: Usage,
     /// Reserved places outside the pools that have no bit, ascending.
     reserved: Vec<u32>,
-    /// Where leases are counted.
+    /// Counters of leases.
     pub(super) tallies: Arc<Tallies<F>>,
     pub(super) outside: Outside<F>,
 }
 
-/// One of the table's parts, alone in its cache lines.
+/// Part of the table, alone in its cache lines.
 #[repr(align(128))]
 pub(super) struct Stripe<F: Leased> {
     pub(super) hints: Hints,
@@ -64,7 +65,7 @@ impl<F: Leased> Stripe<F> {
         }
     }
 
-    /// False once a thread has panicked while it held the lock.
+    /// Returns false once a thread has panicked while it held the lock.
     pub(super) fn is_sound(&self) -> bool {
         !self.state.is_poisoned()
     }
@@ -75,8 +76,8 @@ impl<F: Leased> Stripe<F> {
     }
 }
 
-/// A stripe under its lock. Every change of a slot goes through here, which keeps lists, free
-/// bits, indexes and counts in step with it.
+/// Stripe under its lock. Every change of a slot is made through this type, which updates lists,
+/// free bits, indexes and counts with it.
 pub(super) struct Locked<'t, F: Leased> {
     pub(super) table: &'t LeaseTable<F>,
     hints: &'t Hints,
@@ -98,12 +99,12 @@ impl<F: Leased> Locked<'_, F> {
         self.state.slots.reserve(rows, prefill);
     }
 
-    /// Id of the slot at `place`, if it has been made.
+    /// Returns the id of the slot at `place`, if it has been made.
     pub(super) fn find(&self, place: u32) -> Option<u32> {
         self.state.slots.find(place, self.table.map.row(place))
     }
 
-    /// Id of the slot of `address` at `place`, made if need be.
+    /// Returns the id of the slot of `address` at `place`, and creates the slot if necessary.
     pub(super) fn make(&mut self, place: u32, address: F::Address) -> u32 {
         self.state.slots.make(place, self.table.map.row(place), address)
     }
@@ -116,7 +117,7 @@ impl<F: Leased> Locked<'_, F> {
         self.state.slots.get_mut(id)
     }
 
-    /// Whether a pool ever held `address`, which is at `place`, or it is reserved.
+    /// Returns true if a pool ever held `address`, which is at `place`, or it is reserved.
     pub(super) fn is_given(&self, place: u32, address: F::Address) -> bool {
         self.table.places.is_pooled(&self.table.map, place, address)
             || self.table.map.is_reserved(place)
@@ -133,8 +134,8 @@ impl<F: Leased> Locked<'_, F> {
         }
     }
 
-    /// The slot of `address` at `place` as `identity` sees it; `None` when no pool ever had the
-    /// address, it is not reserved and there is no lease.
+    /// Returns the slot of `address` at `place` as `identity` sees it; `None` when no pool ever had
+    /// the address, it is not reserved and there is no lease.
     pub(super) fn view(
         &self,
         (place, address): (u32, F::Address),
@@ -150,8 +151,8 @@ impl<F: Leased> Locked<'_, F> {
         }
     }
 
-    /// Puts the slot to another use: `change` sets what belongs to that, its state too. Lists, free
-    /// bit and counts follow.
+    /// Changes the use of the slot: `change` sets the fields of the new use, also the state. Lists,
+    /// free bit and counts follow.
     pub(super) fn transition(
         &mut self,
         id: u32,
@@ -161,7 +162,7 @@ impl<F: Leased> Locked<'_, F> {
         self.transition_counted(id, (occupancy, Delta::default()), change);
     }
 
-    /// [`Locked::transition`], counted as `event` also.
+    /// Changes the use of the slot as [`Locked::transition`] does, and counts `event` also.
     pub(super) fn transition_counted(
         &mut self,
         id: u32,
@@ -207,8 +208,8 @@ impl<F: Leased> Locked<'_, F> {
         });
     }
 
-    /// Makes the slot free as soon as its last row, of `row_epoch`, is settled; `change` says what is
-    /// remembered.
+    /// Makes the slot free as soon as its last row, of `row_epoch`, is settled; `change` sets the
+    /// fields that are remembered.
     pub(super) fn give_up(
         &mut self,
         id: u32,
@@ -226,7 +227,7 @@ impl<F: Leased> Locked<'_, F> {
         });
     }
 
-    /// Counts what ended before the slot is given away: nobody has swept it.
+    /// Counts the end of a lease before another client gets the slot: no sweep has counted it.
     pub(super) fn count_ended(&mut self, id: u32, wall_s: u64) {
         let slot = self.slot(id);
         let delta = match (slot.occupancy, slot.marks.state()) {
@@ -255,7 +256,7 @@ impl<F: Leased> Locked<'_, F> {
         table.index.insert(&slot.kept, slot.place);
     }
 
-    /// Makes the slot nobody's.
+    /// Removes the slot's client.
     pub(super) fn forget_client(&mut self, id: u32) {
         let table = self.table;
         let slot = self.slot_mut(id);
@@ -269,7 +270,7 @@ impl<F: Leased> Locked<'_, F> {
 
     /// Gives the slot the family's part `kept` with the client in it.
     pub(super) fn replace_kept(&mut self, id: u32, kept: F::Kept) {
-        // Nothing has to be forgotten where nobody ever was, as nearly everywhere in a load.
+        // A fresh slot, as nearly all are during a load, has no client to forget.
         let is_fresh = self.slot(id).version == 0;
         let is_another = is_fresh || !self.slot(id).kept.has_client_of(&kept);
         if is_another && !is_fresh {
@@ -283,7 +284,7 @@ impl<F: Leased> Locked<'_, F> {
         }
     }
 
-    /// Lets everybody have `address`; `is_unused`: nobody had it since it was free last.
+    /// Marks `address` free; `is_unused`: no client had it since it was free last.
     fn set_free(&self, place: u32, address: F::Address, is_unused: bool) {
         if self.table.set_bit(place, address)
             && let Some((queue, position)) = self.state.tallies.queue_of(address)
@@ -307,7 +308,7 @@ impl<F: Leased> Locked<'_, F> {
         }
     }
 
-    /// Places of the slots outside the pages.
+    /// Returns the places of the slots outside the pages.
     pub(super) fn sparse(&self) -> impl Iterator<Item = u32> {
         self.state.slots.sparse().iter().map(|slot| slot.place)
     }
@@ -319,7 +320,7 @@ impl<F: Leased> Locked<'_, F> {
         sum.releasing += self.state.usage.releasing;
     }
 
-    /// Adds the slots of one part, see [`Slots::part`]; false when there is none.
+    /// Adds the slots of one part, see [`Slots::part`]; returns false when there is none.
     pub(super) fn add_usage_by_subnet(&self, part: usize, sums: &mut BTreeMap<u32, Usage>) -> bool {
         let Some(slots) = self.state.slots.part(part) else { return false };
         for slot in slots.filter(|slot| slot.occupancy != Occupancy::Free) {

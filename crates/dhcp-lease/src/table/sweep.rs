@@ -1,9 +1,9 @@
-//! Taking back what has ended: holds, settled releases, leases and probations.
+//! Sweeps: end holds, free settled releases, reclaim leases, and end probations.
 //!
-//! As in Kea a lease that has run out becomes *reclaimed*: nobody's, shown as such, and remembered
-//! for its client until it is flushed; each of the two steps is a row. What has to be taken back at
-//! once, for a fetch that found no free address, is written no row: the lease's own row says when it
-//! ends, and the row of its flush comes in any case.
+//! As in Kea an expired lease becomes *reclaimed*: it has no client, is shown as reclaimed, and is
+//! remembered for its client until it is flushed; each of the two steps writes a row. A lease that
+//! a fetch without a free address must reclaim at once gets no row: the lease's own row has its
+//! end, and the row of its flush comes in any case.
 
 use core::sync::atomic::Ordering;
 use std::sync::PoisonError;
@@ -20,27 +20,27 @@ use crate::contract::{Occupancy, Swept};
 use crate::family::Family;
 use crate::lease::LeaseState;
 
-/// How a sweep goes about it.
+/// Parameters of a sweep.
 #[derive(Clone, Copy, Debug)]
 pub struct Sweep {
     /// Rows through this epoch are settled.
     pub settled_epoch: u64,
-    /// What is logged belongs to this epoch.
+    /// Epoch of the rows that the sweep logs.
     pub row_epoch: u64,
-    /// Slots that are touched at most, those that are only looked at with them.
+    /// Maximum number of slots that the sweep touches, including those that it only looks at.
     pub budget: u32,
-    /// Takes back leases although sweeps are told to leave them alone; the value says whether they
-    /// are deleted instead of remembered.
+    /// Request to reclaim leases although sweeps are configured to leave them alone; true: delete
+    /// them instead of remembering them.
     pub forced: Option<bool>,
 }
 
 impl<F: Leased> LeaseTable<F> {
-    /// Frees what has ended at `now` and what was released in rows through the settled epoch.
-    /// Later calls, by any shard, go on where this one stopped. What is logged is given to `log`
-    /// under the conditions of [`LeaseTable::apply`].
+    /// Frees slots whose hold, lease or probation has ended at `now` and slots that were released
+    /// in rows through the settled epoch. Later calls, by any shard, continue where this one
+    /// stopped. Logged rows go to `log` under the conditions of [`LeaseTable::apply`].
     pub fn sweep_logged(&self, now: Now, sweep: &Sweep, log: &mut dyn FnMut(F::Row<'_>)) -> Swept {
         let [holds, leases, declined] = self.swept_early.each_ref().map(|count| {
-            // Read first: shards share the line, and hardly ever is there anything to take.
+            // Read first: shards share the line, and there is hardly ever a count to take.
             if count.load(Ordering::Relaxed) == 0 { 0 } else { count.swap(0, Ordering::Relaxed) }
         });
         let mut pass = self.pass(self.timed(now).now, sweep, Some(log));
@@ -49,13 +49,13 @@ impl<F: Leased> LeaseTable<F> {
         pass.swept
     }
 
-    /// [`LeaseTable::sweep_logged`] where no row is kept.
+    /// Sweeps as [`LeaseTable::sweep_logged`] does, without logging rows.
     pub fn sweep(&self, now: Now, settled_epoch: u64, budget: u32) -> Swept {
         let sweep = Sweep { settled_epoch, row_epoch: settled_epoch, budget, forced: None };
         self.sweep_logged(now, &sweep, &mut |_| {})
     }
 
-    /// Whether a sweep might find anything, as far as can be seen without a lock.
+    /// Returns true if a sweep might find work, as far as can be seen without a lock.
     #[must_use]
     pub fn is_sweep_due(&self, now: Now, settled_epoch: u64) -> bool {
         let sweep = Sweep { settled_epoch, row_epoch: 0, budget: 0, forced: None };
@@ -64,14 +64,16 @@ impl<F: Leased> LeaseTable<F> {
             || self.swept_early.iter().any(|count| count.load(Ordering::Relaxed) > 0)
     }
 
-    /// Frees what only waits for that, for a fetch that found no free address. True when there was any.
+    /// Frees slots that have ended, for a fetch that found no free address. Returns true if it
+    /// freed any.
     pub(super) fn free_early(&self, now: Now, settled_epoch: u64, budget: u32) -> bool {
         self.early(now, settled_epoch, budget, |pass| {
             self.visit_stripes(pass, Pass::has_ended, Pass::free_ended);
         })
     }
 
-    /// A small sweep for a fetch that found no free address all the same. True when it freed any.
+    /// Sweeps a little for a fetch that found no free address after [`LeaseTable::free_early`].
+    /// Returns true if it freed any.
     pub(super) fn sweep_early(&self, now: Now, settled_epoch: u64, budget: u32) -> bool {
         self.early(now, settled_epoch, budget, |pass| self.sweep_stripes(pass))
     }
@@ -112,9 +114,9 @@ impl<F: Leased> LeaseTable<F> {
         }
     }
 
-    /// What only waits to be freed goes before the wheels of all stripes: in those of a large table many
-    /// leases may hang that are looked at and hung up again, and who wants a free address need not wait
-    /// for that.
+    /// Frees ended holds and releases before it turns the wheels of all stripes: in those of a
+    /// large table many leases may hang that are looked at and hung up again, and a client that
+    /// needs a free address need not wait for that.
     fn sweep_stripes(&self, pass: &mut Pass<'_, F>) {
         let work = pass.find_work(&self.stripes);
         if work.has_ended {
@@ -124,7 +126,8 @@ impl<F: Leased> LeaseTable<F> {
             self.visit_stripes(pass, Pass::has_due, Pass::turn_wheel);
         }
         if pass.sweep.forced.is_some() && pass.log.is_some() {
-            // An operator's word: what was released does not wait for its client any longer.
+            // An operator has requested it: released leases do not wait for their clients any
+            // longer.
             self.hurry_released(pass);
         }
         let is_overdue = |stripe: &Stripe<F>| stripe.hints.has_overdue.load(Ordering::Relaxed);
@@ -133,9 +136,9 @@ impl<F: Leased> LeaseTable<F> {
         }
     }
 
-    /// Takes back the released leases that wait in the wheels, as far as the budget goes: nothing leads
-    /// to them, so all slots are looked at. The next pass goes on where this one stopped; the one that
-    /// comes to the last slot has nothing more due.
+    /// Reclaims the released leases that wait in the wheels, as far as the budget permits: no list
+    /// leads to them, so the pass looks at all slots. The next pass continues where this one
+    /// stopped; the pass that reaches the last slot reports that no more is due.
     fn hurry_released(&self, pass: &mut Pass<'_, F>) {
         let cursor = || self.hurry_from.lock().unwrap_or_else(PoisonError::into_inner);
         let mut at = *cursor();
@@ -147,8 +150,8 @@ impl<F: Leased> LeaseTable<F> {
         *cursor() = if is_over { Position::default() } else { at };
     }
 
-    /// Does `work` in the stripes in which there `is` some, one after the other, as far as the budget
-    /// goes.
+    /// Does `work` in the stripes for which `is` returns true, one after the other, as far as the
+    /// budget permits.
     fn visit_stripes<'p>(
         &self,
         pass: &mut Pass<'p, F>,
@@ -173,50 +176,51 @@ impl<F: Leased> LeaseTable<F> {
     }
 }
 
-/// Where rows go.
+/// Callback that receives rows.
 type Log<'l, F> = &'l mut dyn FnMut(<F as Family>::Row<'_>);
 
-/// How far the slots have been looked at.
+/// Position up to which the slots have been looked at.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Position {
     stripe: usize,
-    /// Of the stripe's slots.
+    /// Part of the stripe's slots.
     part: usize,
-    /// In the part.
+    /// Offset in the part.
     offset: u32,
 }
 
-/// One pass over the stripes.
+/// Single pass over the stripes.
 struct Pass<'l, F: Leased> {
     now: Now,
     /// `now` in whole seconds.
     wall_s: u64,
-    /// A wheel that is due later is looked at too: the clock was set back.
+    /// Last second in which a wheel may be due; the pass also looks at a wheel that is due later,
+    /// since that means that the clock was set back.
     last_due_s: u64,
     sweep: Sweep,
-    /// Whether what hangs in the wheels is looked at.
+    /// True if the pass looks at slots in the wheels.
     turns_wheel: bool,
-    /// What may be reclaimed.
+    /// Limit on the leases that may be reclaimed.
     allowance: Allowance<'l>,
     left: u32,
     freed: bool,
     swept: Swept,
-    /// `None`: nothing can be logged.
+    /// Callback for rows; `None`: the pass cannot log.
     log: Option<Log<'l, F>>,
 }
 
 /// Kinds of work that a pass has in at least one stripe.
 #[derive(Default)]
 struct Work {
-    /// A hold has ended or a release is settled.
+    /// True if a hold has ended or a release is settled.
     has_ended: bool,
-    /// A wheel is to be turned.
+    /// True if a wheel is to be turned.
     has_due: bool,
 }
 
 impl<F: Leased> Pass<'_, F> {
-    /// Finds the kinds of work that there are, as far as can be seen without locks. It looks at each
-    /// stripe once, as most passes find nothing.
+    /// Returns the kinds of work that exist, as far as can be seen without locks. Looks at each
+    /// stripe once, as most passes find no work.
     fn find_work(&self, stripes: &[Stripe<F>]) -> Work {
         let mut work = Work::default();
         for stripe in stripes {
@@ -226,18 +230,18 @@ impl<F: Leased> Pass<'_, F> {
         work
     }
 
-    /// Whether a stripe has work, as far as can be seen without its lock.
+    /// Returns true if a stripe has work, as far as can be seen without its lock.
     fn is_due(&self, hints: &Hints) -> bool {
         self.has_ended(hints) || self.has_due(hints)
     }
 
-    /// Whether a hold has ended or a release is settled.
+    /// Returns true if a hold has ended or a release is settled.
     fn has_ended(&self, hints: &Hints) -> bool {
         hints.first_hold_ns.load(Ordering::Relaxed) <= self.now.mono_ns
             || hints.first_release_epoch.load(Ordering::Relaxed) <= self.sweep.settled_epoch
     }
 
-    /// Whether the wheel is to be turned.
+    /// Returns true if the wheel is to be turned.
     fn has_due(&self, hints: &Hints) -> bool {
         let wheel_due_s = hints.wheel_due_s.load(Ordering::Relaxed);
         self.turns_wheel
@@ -277,7 +281,7 @@ impl<F: Leased> Pass<'_, F> {
         }
     }
 
-    /// Whether the pass takes back a released lease before it would come up.
+    /// Returns true if the pass reclaims a released lease before it would come up.
     fn is_hurried(&self, slot: &Slot<F>) -> bool {
         let is_released =
             slot.occupancy == Occupancy::Free && slot.marks.state() == LeaseState::Released;
@@ -287,7 +291,7 @@ impl<F: Leased> Pass<'_, F> {
             && slot.row_epoch <= self.sweep.settled_epoch
     }
 
-    /// Takes back the released leases of the stripe that wait in the wheel, from `at` on.
+    /// Reclaims the released leases of the stripe that wait in the wheel, from `at` on.
     fn hurry_released(&mut self, stripe: &mut Locked<'_, F>, at: &mut Position) {
         while self.left > 0 {
             let Some(ids) = stripe.state.slots.part_ids(at.part) else {
@@ -309,7 +313,7 @@ impl<F: Leased> Pass<'_, F> {
         }
     }
 
-    /// Does what is due with slot `id`, which was taken out of the wheel.
+    /// Reclaims, remembers or deletes the lease of slot `id`, which was taken out of the wheel.
     fn take_back(&mut self, stripe: &mut Locked<'_, F>, id: u32) {
         let wall_s = self.wall_s;
         let state = &mut *stripe.state;
@@ -330,7 +334,7 @@ impl<F: Leased> Pass<'_, F> {
         }
         let hold_s = u64::from(expiry.hold_reclaimed_s);
         let is_removing = self.sweep.forced == Some(true) && self.log.is_some();
-        // As in Kea an operator's word goes before what sweeps are told.
+        // As in Kea an operator's request takes precedence over the configuration of sweeps.
         let is_kept = self.sweep.forced == Some(false) && self.log.is_some();
         let is_remembered = (expiry.is_remembering || is_kept)
             && !is_removing
@@ -376,7 +380,7 @@ impl<F: Leased> Pass<'_, F> {
         }
     }
 
-    /// Makes slot `id` one that nobody has or had.
+    /// Makes slot `id` free, without a client or a remembered lease.
     fn delete(&mut self, stripe: &mut Locked<'_, F>, id: u32) {
         let row_epoch = self.sweep.row_epoch;
         if let Some(log) = &mut self.log {

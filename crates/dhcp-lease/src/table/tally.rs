@@ -1,17 +1,17 @@
-//! Counts of leases by pool: exact, and without a lock of their own.
+//! Numbers of leases by pool: exact, and without a lock of their own.
 //!
 //! A pool has a few lanes of counters on cache lines of their own; a stripe always uses the same
 //! one, under its lock, so that no lane ever loses or doubles a change, and shards that work on
-//! different stripes seldom meet. Only what begins or ends a lease counts; a renewal touches
-//! nothing here. A slot remembers which pool it is counted in, hence a configuration that moves
-//! addresses between pools moves their counts with them.
+//! different stripes seldom meet. Only the begin and the end of a lease count; a renewal changes no
+//! counter. A slot stores which pool it is counted in, hence a configuration that moves addresses
+//! between pools moves their counts with them.
 //!
-//! Leases outside the pools are counted in their stripe, by subnet. What is counted when is as in
-//! Kea (`alloc_engine.cc`): a declined address stays assigned, a release lowers what is assigned
-//! and counts as reclaimed when it is taken back, what a client takes up again after the end was
-//! reclaimed and is assigned anew. What an operator puts is assigned, and was not given. What a DHCPv6
-//! client is given outside the pools, as a reservation may be, is not assigned, since totals are those of
-//! the pools.
+//! Leases outside the pools are counted in their stripe, by subnet. The rules are Kea's
+//! (`alloc_engine.cc`): a declined address stays assigned; a release lowers the assigned number and
+//! counts as reclaimed when the lease is reclaimed; a lease that its client takes up again after
+//! the end counts as reclaimed and assigned anew. A lease that an operator puts counts as assigned,
+//! but not as given. A DHCPv6 lease outside the pools, as a reservation may be, is not assigned,
+//! since totals are those of the pools.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeMap;
@@ -27,29 +27,27 @@ use crate::family::PoolIndex;
 use crate::lease::LeaseState;
 use crate::pool::PoolSet;
 
-/// Lanes of each pool.
+/// Number of lanes of each pool.
 const LANES: usize = 8;
 /// Number of the counters of addresses outside the pools.
 const OUTSIDE: u32 = 0;
-/// Number for what was given outside the pools and does not count as assigned.
+/// Number for leases outside the pools that do not count as assigned.
 const UNCOUNTED: u32 = 1;
-/// Counters of each lane.
+/// Number of counters of each lane.
 const COUNTERS: usize = 7;
 
-/// What happened to the leases of a pool.
+/// Counts of the leases of a pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolStatistics {
-    /// Leases that are a client's, ended ones that were not reclaimed yet included, and declined
-    /// addresses.
+    /// Leases of clients, including ended ones that were not reclaimed yet, and declined addresses.
     pub assigned: u64,
     /// Declined addresses.
     pub declined: u64,
-    /// Leases given since the start; renewals and what was loaded do not count.
+    /// Leases created since the start; renewals and loaded leases do not count.
     pub cumulative_assigned: u64,
-    /// Leases and declined addresses that ended, and leases given back, that were taken back since
-    /// the start.
+    /// Ended leases, declined addresses and released leases that were reclaimed since the start.
     pub reclaimed: u64,
-    /// Declined addresses among those.
+    /// Declined addresses counted in `reclaimed`.
     pub reclaimed_declined: u64,
     /// Addresses that clients chose themselves and registered (RFC 9686).
     pub registered: u64,
@@ -84,12 +82,12 @@ impl PoolStatistics {
     }
 }
 
-/// How one change alters the counters, in the order of [`PoolStatistics`].
+/// Changes of the counters, in the order of [`PoolStatistics`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Delta([i8; COUNTERS + 1]);
 
 impl Delta {
-    /// What a slot in use as `occupancy` and `state` counts for.
+    /// Returns the counts of a slot in use as `occupancy` and `state`.
     pub(super) const fn standing(occupancy: Occupancy, state: LeaseState) -> Self {
         match (occupancy, state) {
             (Occupancy::Leased, LeaseState::Registered) => Self([0, 0, 0, 0, 0, 1, 0, 0]),
@@ -99,13 +97,13 @@ impl Delta {
         }
     }
 
-    /// A lease was given.
+    /// Counts of a new lease.
     pub(super) const GIVEN: Self = Self([0, 0, 1, 0, 0, 0, 0, 0]);
-    /// An address was registered.
+    /// Counts of a registered address.
     pub(super) const REGISTERED: Self = Self([0, 0, 0, 0, 0, 0, 1, 0]);
-    /// A lease was taken back.
+    /// Counts of a reclaimed lease.
     pub(super) const RECLAIMED: Self = Self([0, 0, 0, 1, 0, 0, 0, 0]);
-    /// A declined address was taken back.
+    /// Counts of a reclaimed declined address.
     pub(super) const RECOVERED: Self = Self([0, 0, 0, 1, 1, 0, 0, 0]);
 
     pub(super) const fn is_zero(self) -> bool {
@@ -122,7 +120,7 @@ impl Delta {
         octets
     }
 
-    /// The counters that change, and what is to be added to each; wraps below zero.
+    /// Returns the counters that change, and the value to add to each; wraps below zero.
     fn changes(self) -> impl Iterator<Item = (usize, u64)> {
         let mut left = u64::from_le_bytes(self.octets());
         core::iter::from_fn(move || {
@@ -132,14 +130,14 @@ impl Delta {
         })
     }
 
-    /// This without what is assigned.
+    /// Returns the changes without the assigned numbers.
     const fn without_assigned(mut self) -> Self {
         self.0[0] = 0;
         self.0[2] = 0;
         self
     }
 
-    /// This less `other`.
+    /// Returns the changes minus `other`.
     pub(super) fn less(self, other: Self) -> Self {
         Self(core::array::from_fn(|at| self.0[at] - other.0[at]))
     }
@@ -149,7 +147,7 @@ impl Delta {
 #[repr(align(64))]
 struct Lane([AtomicU64; COUNTERS]);
 
-/// The counters of one pool.
+/// Counters of one pool.
 #[derive(Default)]
 pub(crate) struct PoolTally {
     lanes: [Lane; LANES],
@@ -162,7 +160,7 @@ impl PoolTally {
         }
     }
 
-    /// [`PoolStatistics::assigned`] alone.
+    /// Returns [`PoolStatistics::assigned`] alone.
     pub(crate) fn assigned(&self) -> u64 {
         let lanes = self.lanes.iter().map(|lane| lane.0[0].load(Ordering::Relaxed));
         lanes.fold(0, u64::wrapping_add)
@@ -176,31 +174,31 @@ impl PoolTally {
     }
 }
 
-/// What tells one pool's counters from those of others.
+/// Key that tells one pool's counters from those of others.
 type Key<F> = ((u32, u32), (<F as crate::Family>::Address, <F as crate::Family>::Address));
 
 fn key_of<F: Leased>(spec: &F::Spec) -> Key<F> {
     (F::ids(spec), F::bounds(spec))
 }
 
-/// The counters of the pools of one configuration, and of the one before while slots are moved.
+/// Counters of the pools of one configuration, and of the previous one while slots are moved.
 pub(super) struct Tallies<F: Leased> {
     pools: Arc<PoolSet<F>>,
-    /// Number of each pool's counters; [`OUTSIDE`] and [`UNCOUNTED`] are none's.
+    /// Number of each pool's counters; no pool has [`OUTSIDE`] or [`UNCOUNTED`].
     numbers: Vec<u32>,
     by_number: Vec<Option<Arc<PoolTally>>>,
     has_queues: bool,
 }
 
 impl<F: Leased> Tallies<F> {
-    /// No pools.
+    /// Returns counters for no pools.
     pub(super) fn none(pools: Arc<PoolSet<F>>) -> Arc<Self> {
         let by_number = vec![None; UNCOUNTED as usize + 1];
         Arc::new(Self { pools, numbers: Vec::new(), by_number, has_queues: false })
     }
 
-    /// The counters of `pools`: a pool that was there before keeps its own. `None` when nothing
-    /// changes.
+    /// Returns the counters of `pools`: a pool that existed before keeps its own. `None` when
+    /// nothing changes.
     fn after(&self, pools: &Arc<PoolSet<F>>) -> Option<Arc<Self>> {
         let keys = |pools: &PoolSet<F>| pools.specs().iter().map(key_of::<F>).collect::<Vec<_>>();
         let (old, new) = (keys(&self.pools), keys(pools));
@@ -211,7 +209,7 @@ impl<F: Leased> Tallies<F> {
         }
         let known: BTreeMap<Key<F>, u32> =
             old.into_iter().zip(self.numbers.iter().copied()).collect();
-        // Numbers of the configuration before the last are nobody's any more.
+        // Numbers of the configuration before the last belong to no pool any more.
         let mut by_number: Vec<Option<Arc<PoolTally>>> = vec![None; self.by_number.len()];
         for &number in &self.numbers {
             by_number[number as usize].clone_from(&self.by_number[number as usize]);
@@ -235,13 +233,13 @@ impl<F: Leased> Tallies<F> {
         Some(Arc::new(Self { pools: Arc::clone(pools), numbers, by_number, has_queues }))
     }
 
-    /// The counters of each pool.
+    /// Returns the counters of each pool.
     pub(super) fn of_pools(&self) -> Vec<Arc<PoolTally>> {
         let tally = |&number: &u32| self.by_number[number as usize].clone();
         self.numbers.iter().map(|number| tally(number).unwrap_or_default()).collect()
     }
 
-    /// The queue that `address` stands in while it is free, and where.
+    /// Returns the queue that has `address` while it is free, and its position there.
     pub(super) fn queue_of(&self, address: F::Address) -> Option<(&FreeQueue, u32)> {
         if !self.has_queues {
             return None;
@@ -252,7 +250,7 @@ impl<F: Leased> Tallies<F> {
         Some((queue, F::Places::position(spec, self.pools.run(pool), address)?))
     }
 
-    /// The number of the counters for `address`; [`OUTSIDE`] when it is inside of no pool.
+    /// Returns the number of the counters for `address`; [`OUTSIDE`] when it is inside no pool.
     fn number_of(&self, address: F::Address) -> u32 {
         F::pool_around(&self.pools, address)
             .map_or(OUTSIDE, |PoolIndex(pool)| self.numbers[pool as usize])
@@ -262,12 +260,12 @@ impl<F: Leased> Tallies<F> {
 /// Counts outside the pools, by subnet.
 pub(super) type Outside<F> = BTreeMap<(u32, <F as Leased>::Kind), [u64; COUNTERS]>;
 
-/// Where a slot's lease is counted.
+/// Counters that count a slot's lease.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Account<F: Leased> {
     number: u32,
     stripe: usize,
-    /// Counts outside the pools only.
+    /// Subnet, for counts outside the pools only.
     subnet_id: u32,
     kind: F::Kind,
 }
@@ -285,7 +283,7 @@ impl<F: Leased> Account<F> {
 }
 
 impl<F: Leased> Locked<'_, F> {
-    /// Counts `delta` where slot `id` is counted.
+    /// Adds `delta` to the counters of slot `id`.
     pub(super) fn count(&mut self, id: u32, delta: Delta) {
         let slot = self.slot(id);
         if Delta::standing(slot.occupancy, slot.marks.state()).is_zero() {
@@ -296,7 +294,7 @@ impl<F: Leased> Locked<'_, F> {
         self.count_in(&account, delta);
     }
 
-    /// What slot `id` counts for changed from `before`, in `account`, by `event`.
+    /// Counts a change of slot `id` from `before`, in `account`, by `event`.
     pub(super) fn count_change(
         &mut self,
         id: u32,
@@ -343,7 +341,8 @@ impl<F: Leased> Locked<'_, F> {
         }
     }
 
-    /// Counts the slots of one part where their addresses belong now; false when there is none.
+    /// Moves the counts of the slots of one part to the present pools of their addresses; returns
+    /// false when there is none.
     fn recount_part(&mut self, part: usize) -> bool {
         let Some(ids) = self.state.slots.part_ids(part) else { return false };
         let mut next = ids.start;
@@ -371,7 +370,7 @@ impl<F: Leased> Locked<'_, F> {
 }
 
 impl<F: Leased> LeaseTable<F> {
-    /// Has leases counted in `pools` from here on.
+    /// Counts leases in `pools` from here on.
     pub(super) fn recount(&self, tallies: &mut Arc<Tallies<F>>, pools: &Arc<PoolSet<F>>) {
         let Some(new) = tallies.after(pools) else { return };
         for stripe in 0..STRIPES {
@@ -385,8 +384,8 @@ impl<F: Leased> LeaseTable<F> {
         *tallies = new;
     }
 
-    /// What happened to the leases of `pool` of the configuration last made; all zero when it has
-    /// no such pool.
+    /// Returns the counts of `pool` of the configuration last made; all zero when it has no such
+    /// pool.
     #[must_use]
     pub fn statistics(&self, PoolIndex(pool): PoolIndex) -> PoolStatistics {
         let tallies = Arc::clone(&self.lock_configuration().tallies);
@@ -396,7 +395,8 @@ impl<F: Leased> LeaseTable<F> {
             .map_or_else(PoolStatistics::default, |tally| tally.sum())
     }
 
-    /// What happened to leases outside the pools, for each subnet (and, in v6, each kind of lease).
+    /// Returns the counts of leases outside the pools, for each subnet (and, in v6, each kind of
+    /// lease).
     #[must_use]
     pub fn statistics_outside(&self) -> BTreeMap<(u32, F::Kind), PoolStatistics> {
         let mut sums: Outside<F> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! v4 in the lease table: the place of an address is the address, and a client is known by two
-//! keys.
+//! DHCPv4 in the lease table: the place of an address is the address itself, and two keys identify
+//! a client.
 
 use core::net::Ipv4Addr;
 use core::ops::Range;
@@ -103,7 +103,7 @@ impl Leased for V4 {
 
     fn indexed_by(lease: &Lease) -> Identity<'_> {
         let client_id = lease.client_id.as_ref().map(ClientId::octets);
-        // An identifier that is made of the hardware address has no entry of its own.
+        // An identifier made from the hardware address has no entry of its own.
         let is_own = |octets: &&[u8]| hardware_in(octets) != Some(lease.hardware);
         Identity {
             hardware: lease.hardware,
@@ -132,7 +132,7 @@ impl Leased for V4 {
     }
 }
 
-/// The client of a slot: the one that has it or the last that had it.
+/// Client of a slot: its present or last client.
 #[derive(Debug, Default)]
 pub struct Client {
     hardware: HardwareAddress,
@@ -184,22 +184,23 @@ impl Kept<V4> for Client {
     fn end_term(&mut self) {}
 }
 
-/// Indexes by hardware address and by client identifier. An identifier that is made of the hardware
-/// address, as most are, needs no entry of its own: what it is made of leads to the slot.
+/// Indexes by hardware address and by client identifier. An identifier made from the hardware
+/// address, as most are, needs no entry of its own: the hardware address leads to the slot.
 pub struct ByEitherKey {
     by_hardware: IdentityIndex,
     by_client_id: IdentityIndex,
 }
 
 impl ByEitherKey {
-    /// Where entries of `client_id` lead, and where those of what it is made of.
+    /// Returns the places of the entries of `client_id` and of the hardware address that it is made
+    /// from.
     fn led_to_by(&self, client_id: &[u8]) -> [Found; 2] {
         let made = hardware_in(client_id).map_or(Found::NONE, |key| self.by_hardware.find(&key));
         [self.by_client_id.find(client_id), made]
     }
 }
 
-/// The hardware address that an identifier is made of, if any is (RFC 2132 §9.14).
+/// Returns the hardware address that an identifier is made from, if any (RFC 2132 §9.14).
 fn hardware_in(client_id: &[u8]) -> Option<HardwareAddress> {
     match client_id {
         [htype, octets @ ..] if (1..=HARDWARE_ADDRESS_MAX).contains(&octets.len()) => {
@@ -247,7 +248,7 @@ impl ClientIndex<V4> for ByEitherKey {
         if let Some(client_id) = identity.client_id
             && identity.match_client_id
         {
-            // What has the hardware address and no identifier comes second.
+            // Slots with the hardware address and no identifier come second.
             let certain = Identity { hardware: HardwareAddress::NONE, ..*identity };
             let [first, second] = self.led_to_by(client_id);
             for &place in first.places().iter().chain(second.places()) {
@@ -429,7 +430,7 @@ mod tests {
     const FIRST: u32 = 0x0a00_0000;
     const ADDRESSES: u32 = 16;
 
-    /// Few hardware addresses, of two types, or none.
+    /// Returns one of a few hardware addresses, of two types, or none.
     fn any_hardware(random: &mut Random) -> HardwareAddress {
         match random.below(5) as u8 {
             0 => HardwareAddress::NONE,
@@ -437,7 +438,8 @@ mod tests {
         }
     }
 
-    /// None, one made of a hardware address (also of another than the client has), or any.
+    /// Returns no identifier, one made from a hardware address (also from one that the client does
+    /// not have), or a random one.
     fn any_client_id(random: &mut Random) -> Option<Vec<u8>> {
         let hardware = any_hardware(random);
         match random.below(4) {
@@ -467,8 +469,8 @@ mod tests {
         })
     }
 
-    /// The addresses that `identity` is to find: by its identifier and, when it has none of those
-    /// now, by its hardware address.
+    /// Returns the addresses that the index must find for `identity`: by its identifier and, when
+    /// that has none now, by its hardware address.
     fn naive(table: &LeaseTable<V4>, identity: &Identity<'_>) -> Vec<Ipv4Addr> {
         let leases: Vec<Lease> =
             (0..ADDRESSES).filter_map(|at| table.lease((FIRST + at).into())).collect();
@@ -551,7 +553,7 @@ mod tests {
         let made = client(&[1, 2, 0, 0, 0, 0, 7]);
         index.insert(&made, 5);
         assert_eq!(index.len(), 1);
-        // Where the hardware address leads to too many, the identifier leads alone.
+        // When the hardware address leads to too many places, the identifier leads alone.
         for place in 10..50 {
             index.insert(&client(&[place as u8]), place);
         }

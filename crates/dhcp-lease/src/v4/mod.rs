@@ -20,11 +20,11 @@ pub use lease::{Lease, LeaseState, LeaseTerms};
 pub use pool::PoolSpec;
 pub use row::RowView;
 
-/// What only a v4 slot tells.
+/// Fields that only v4 slots have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Detail {
-    /// Whether the lease is kept under exactly the hardware address and the client identifier that
-    /// the asking client has; false unless leased.
+    /// True if the lease is stored under exactly the hardware address and the client identifier of
+    /// the requesting client; false unless leased.
     pub is_same_client: bool,
 }
 
@@ -42,21 +42,21 @@ impl Family for V4 {
     type PoolSet = PoolSet;
 }
 
-/// What becomes of a v4 slot.
+/// New use of a v4 slot.
 pub type Action<'a> = crate::contract::Action<LeaseTerms<'a>>;
-/// One change of one v4 slot.
+/// Change of one v4 slot.
 pub type Change<'a> = crate::contract::ChangeOf<'a, V4>;
-/// What was found for a v4 transaction.
+/// Answer to the [`FetchKeys`] of a v4 transaction.
 pub type Facts = crate::contract::Facts<V4>;
-/// What a v4 transaction wants to know.
+/// Facts that a v4 transaction requests.
 pub type FetchKeys<'a> = crate::contract::FetchKeys<'a, V4>;
-/// One v4 slot as it was fetched.
+/// One v4 slot as fetched.
 pub type SlotView = crate::contract::SlotView<V4>;
-/// The v4 pools of one configuration snapshot.
+/// Pools of one configuration snapshot, DHCPv4.
 pub type PoolSet = crate::pool::PoolSet<V4>;
-/// All v4 leases of a server.
+/// Table of all v4 leases of a server.
 pub type LeaseTable = crate::table::LeaseTable<V4>;
-/// One shard's end of a v4 table.
+/// One shard's handle on a v4 table.
 pub type TableShard = crate::store::TableShard<V4>;
-/// A v4 store without storage.
+/// Store of v4 leases without storage.
 pub type MemoryStore = crate::store::MemoryStore<V4>;

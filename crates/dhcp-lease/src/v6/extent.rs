@@ -6,25 +6,26 @@ use std::sync::Arc;
 
 use super::resource::{IaKind, Resource};
 
-/// Resources with places next to each other, reserved all at once and opened from the first on.
-/// Never goes away.
+/// Resources with consecutive places, reserved all at once and opened from the first on. An extent
+/// is never removed.
 #[derive(Debug)]
 pub struct Extent {
     kind: IaKind,
     len: u8,
     /// Number of the first resource, see [`Resource::number`].
     first_number: u128,
-    /// Places that belong to it.
+    /// Number of places of the extent.
     reserved: u32,
     first_place: u32,
-    /// Places that may be used; grows.
+    /// Number of places that may be used; grows.
     opened: AtomicU32,
-    /// Whether a resource of it may have another place, given before this one was opened.
+    /// True if a resource of the extent may have another place, allocated before its place here was
+    /// opened.
     has_others: AtomicBool,
 }
 
 impl Extent {
-    /// An extent that begins with `first`, with nothing opened.
+    /// Returns an extent that begins with `first`, with no place opened.
     pub(super) fn new(first: Resource, reserved: u32, first_place: u32) -> Self {
         Self {
             kind: first.kind,
@@ -45,7 +46,7 @@ impl Extent {
         self.opened.load(Ordering::Acquire)
     }
 
-    /// Opens the places through `opened`. Only under the configuration lock.
+    /// Opens the places through `opened`. Callers hold the configuration lock.
     pub(super) fn set_opened(&self, opened: u32) {
         self.opened.store(opened, Ordering::Release);
     }
@@ -54,12 +55,13 @@ impl Extent {
         self.has_others.load(Ordering::Relaxed)
     }
 
-    /// To be called before what is said can be met among opened places.
+    /// Notes that resources may have other places; to be called before such a resource can be met
+    /// among opened places.
     pub(super) fn set_has_others(&self) {
         self.has_others.store(true, Ordering::Relaxed);
     }
 
-    /// Position of `resource` among the reserved ones.
+    /// Returns the position of `resource` among the reserved ones.
     pub(super) fn offset(&self, resource: Resource) -> Option<u32> {
         if resource.kind != self.kind || resource.len != self.len {
             return None;
@@ -68,29 +70,29 @@ impl Extent {
         u32::try_from(offset).ok().filter(|&offset| offset < self.reserved)
     }
 
-    /// The places from offset `from` for `count`.
+    /// Returns the first and the last of `count` places from offset `from` on.
     pub(super) const fn places(&self, from: u32, count: u32) -> (u32, u32) {
         (self.first_place + from, self.first_place + from + count - 1)
     }
 
-    /// Returns whether `place` is one of its places.
+    /// Returns true if `place` belongs to the extent.
     pub(super) const fn has_place(&self, place: u32) -> bool {
         self.first_place <= place && place - self.first_place < self.reserved
     }
 
-    /// The place at `offset`.
+    /// Returns the place at `offset`.
     pub(super) const fn place(&self, offset: u32) -> u32 {
         self.first_place + offset
     }
 
-    /// The resource at `place`, which is one of the extent's.
+    /// Returns the resource at `place`, which belongs to the extent.
     pub(super) fn resource(&self, place: u32) -> Resource {
         let number = self.first_number + u128::from(place - self.first_place);
         Resource::from_number(self.kind, self.len, number)
     }
 
-    /// The blocks of 256 opened places that hold resources after address `after`, each with its
-    /// first resource.
+    /// Returns the blocks of 256 opened places that hold resources after address `after`, each with
+    /// its first resource.
     pub(super) fn blocks(&self, after: Option<Ipv6Addr>) -> impl Iterator<Item = (u32, Resource)> {
         let opened = self.opened();
         let number = |address| Resource { kind: self.kind, len: self.len, address }.number();
@@ -102,13 +104,13 @@ impl Extent {
         })
     }
 
-    /// First and last resource.
+    /// Returns the first and the last resource.
     pub(super) fn bounds(&self) -> (Resource, Resource) {
         (self.resource(self.first_place), self.resource(self.place(self.reserved - 1)))
     }
 }
 
-/// A pool's part of an extent: offsets from `first` to `last`.
+/// Pool's part of an extent: offsets from `first` to `last`.
 #[derive(Clone, Debug)]
 pub struct Stretch {
     pub(super) extent: Arc<Extent>,
@@ -117,36 +119,37 @@ pub struct Stretch {
 }
 
 impl Stretch {
-    /// First and last place that is open; `None` when none is.
+    /// Returns the first and the last open place; `None` when none is open.
     pub(super) fn open_places(&self) -> Option<(u32, u32)> {
         let end = self.extent.opened().min(self.last + 1);
         (self.first < end).then(|| self.extent.places(self.first, end - self.first))
     }
 
-    /// How many places belong to it, open or not.
+    /// Returns the number of places of the stretch, open or not.
     pub(super) const fn len(&self) -> u64 {
         (self.last - self.first) as u64 + 1
     }
 
-    /// Whether there are places to open.
+    /// Returns true if the stretch has places that are not open.
     pub(super) fn can_grow(&self) -> bool {
         self.extent.opened() <= self.last
     }
 }
 
 impl Resource {
-    /// Its number among the resources of its kind and length.
+    /// Returns the number of the resource among those of its kind and length.
     pub(crate) fn number(self) -> u128 {
         self.address.to_bits().checked_shr(128 - u32::from(self.len)).unwrap_or(0)
     }
 
-    /// The resource that has `number`.
+    /// Returns the resource that has `number`.
     pub(crate) fn from_number(kind: IaKind, len: u8, number: u128) -> Self {
         let bits = number.checked_shl(128 - u32::from(len)).unwrap_or(0);
         Self { kind, len, address: Ipv6Addr::from_bits(bits) }
     }
 
-    /// Whether nothing else means the same: no host bits, and addresses are whole.
+    /// Returns true if no other value has the same meaning: host bits are zero, and an address has
+    /// 128 bits.
     pub(super) fn is_proper(self) -> bool {
         match self.kind {
             IaKind::Address => self.len == 128,

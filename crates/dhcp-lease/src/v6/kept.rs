@@ -1,4 +1,4 @@
-//! v6 in the lease table: a slot keeps which resource it is of, and one identity association.
+//! DHCPv6 in the lease table: a slot stores its resource and one identity association.
 
 use core::net::Ipv6Addr;
 
@@ -155,17 +155,17 @@ impl Leased for V6 {
     }
 }
 
-/// A hardware address in few octets.
+/// Hardware address in few bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum KeptHardware {
-    /// There is none.
+    /// No hardware address.
     #[default]
     None,
-    /// That of the DUID.
+    /// Hardware address of the DUID.
     OfDuid,
-    /// An Ethernet address.
+    /// Ethernet address.
     Ethernet([u8; 6]),
-    /// Outside of the slot, see [`Extra::hardware`].
+    /// Address outside the slot, see [`Extra::hardware`].
     Boxed,
 }
 
@@ -183,7 +183,7 @@ impl KeptHardware {
         }
     }
 
-    /// What of `hardware` is kept outside the slot.
+    /// Returns the part of `hardware` that is stored outside the slot.
     const fn boxed(self, hardware: HardwareAddress) -> HardwareAddress {
         if matches!(self, Self::Boxed) { hardware } else { HardwareAddress::NONE }
     }
@@ -198,7 +198,8 @@ impl KeptHardware {
     }
 }
 
-/// The hardware address in a DUID-LLT or DUID-LL (RFC 9915 §11.2, §11.4), if it can be kept.
+/// Returns the hardware address in a DUID-LLT or DUID-LL (RFC 9915 §11.2, §11.4), if it can be
+/// stored.
 fn hardware_of_duid(duid: &[u8]) -> Option<HardwareAddress> {
     let (htype, octets) = match duid {
         [0, 1, 0, htype, _, _, _, _, octets @ ..] | [0, 3, 0, htype, octets @ ..] => {
@@ -210,13 +211,13 @@ fn hardware_of_duid(duid: &[u8]) -> Option<HardwareAddress> {
     fits.then(|| HardwareAddress::new(htype, octets))
 }
 
-/// The identity association of a slot: the one that has it or the last that had it.
+/// Identity association of a slot: its present or last one.
 #[derive(Debug)]
 pub struct Association {
     resource: Resource,
-    /// Empty: nobody's.
+    /// DUID of the client; empty without a client.
     duid: ClientId,
-    /// Stays behind after a decline, as in Kea.
+    /// IAID of the association; remains after a decline, as in Kea.
     iaid: u32,
     preferred_lifetime_s: u32,
     hardware_source: HardwareSource,
@@ -237,7 +238,7 @@ impl Default for Association {
 }
 
 impl Association {
-    /// What the index finds it by.
+    /// Returns the key by which the index finds the association.
     fn key(&self) -> (&[u8], IaKind, u32) {
         (self.duid.octets(), self.resource.kind, self.iaid)
     }
@@ -287,7 +288,7 @@ impl Kept<V6> for Association {
     }
 }
 
-/// The index by DUID, kind and IAID.
+/// Index by DUID, kind and IAID.
 pub struct ByAssociation(IdentityIndex);
 
 impl ClientIndex<V6> for ByAssociation {

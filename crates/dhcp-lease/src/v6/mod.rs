@@ -30,10 +30,10 @@ pub use spans::Spans;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct V6;
 
-/// What a v6 slot tells beyond a v4 one.
+/// Fields that v6 slots have in addition to those of both families.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Detail {
-    /// Preferred lifetime given with the valid one, seconds; 0 unless leased.
+    /// Preferred lifetime of the lease, seconds; 0 unless leased.
     pub preferred_lifetime_s: u32,
 }
 
@@ -47,21 +47,21 @@ impl Family for V6 {
     type PoolSet = PoolSet;
 }
 
-/// What becomes of a v6 slot.
+/// New use of a v6 slot.
 pub type Action<'a> = crate::contract::Action<LeaseTerms<'a>>;
-/// One change of one v6 slot.
+/// Change of one v6 slot.
 pub type Change<'a> = crate::contract::ChangeOf<'a, V6>;
-/// What was found for one identity association.
+/// Answer to the [`FetchKeys`] of one identity association.
 pub type Facts = crate::contract::Facts<V6>;
-/// What a v6 transaction wants to know for one identity association.
+/// Facts that a v6 transaction requests for one identity association.
 pub type FetchKeys<'a> = crate::contract::FetchKeys<'a, V6>;
-/// One v6 slot as it was fetched.
+/// One v6 slot as fetched.
 pub type SlotView = crate::contract::SlotView<V6>;
-/// The v6 pools of one configuration snapshot.
+/// Pools of one configuration snapshot, DHCPv6.
 pub type PoolSet = crate::pool::PoolSet<V6>;
-/// All v6 leases of a server.
+/// Table of all v6 leases of a server.
 pub type LeaseTable = crate::table::LeaseTable<V6>;
-/// One shard's end of a v6 table.
+/// One shard's handle on a v6 table.
 pub type TableShard = crate::store::TableShard<V6>;
-/// A v6 store without storage.
+/// Store of v6 leases without storage.
 pub type MemoryStore = crate::store::MemoryStore<V6>;

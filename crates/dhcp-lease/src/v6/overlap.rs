@@ -1,8 +1,9 @@
 //! Uses of addresses and prefixes that may overlap others.
 //!
-//! Two resources overlap when they differ in kind or length and have an address in common. A resource
-//! that is in no pool is guarded as soon as there are prefixes at all; a pool is when pools, uses or
-//! reservations of another kind or length reach into it. Most configurations guard nothing.
+//! Two resources overlap when they differ in kind or length and have an address in common. A
+//! resource that is in no pool is guarded as soon as the table has any prefixes; a pool is guarded
+//! when pools, uses or reservations of another kind or length reach into it. Most configurations
+//! guard nothing.
 
 use core::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -17,11 +18,11 @@ use crate::table::address_map::AddressMap;
 use crate::table::overlap::{Freed, Overlaps, UseEnd};
 use crate::table::published::Published;
 
-/// There are addresses alone.
+/// Level: the table has addresses only.
 const NO_PREFIXES: u8 = 0;
-/// There are prefixes; no pool is guarded.
+/// Level: the table has prefixes; no pool is guarded.
 const PREFIXES: u8 = 1;
-/// Pools are guarded.
+/// Level: pools are guarded.
 const GUARDED_POOLS: u8 = 2;
 
 /// Guarded pools, and the entries of uses.
@@ -56,7 +57,7 @@ impl Comparison {
         self.entries.lock().expect("no holder of the entries of uses panics")
     }
 
-    /// Raises the level to at least `level`; returns whether it was lower.
+    /// Raises the level to at least `level`. Returns true if it was lower.
     fn raise(&self, level: u8) -> bool {
         self.level.fetch_max(level, Ordering::AcqRel) < level
     }
@@ -66,7 +67,7 @@ impl Comparison {
             && is_in_ranges(self.guarded.get(), resource)
     }
 
-    /// Guards `pools` also; returns those that were not.
+    /// Adds `pools` to the guarded ones; returns those that were not guarded.
     fn add_guarded(&self, pools: Vec<(Resource, Resource)>) -> Vec<(Resource, Resource)> {
         let mut guarded = self.guarded.get().clone();
         let is_known = |guarded: &[(Resource, Resource)], (first, last): (Resource, Resource)| {
@@ -87,14 +88,14 @@ impl Comparison {
     }
 }
 
-/// Returns whether `other` lies inside of `outer`, which it overlaps.
+/// Returns true if `other` lies inside `outer`, which it overlaps.
 const fn is_inside(other: Resource, outer: Resource) -> bool {
     other.len > outer.len || (other.len == outer.len && matches!(other.kind, IaKind::Address))
 }
 
 impl Entries {
-    /// Returns whether anything that overlaps `resource` is in use, also when its time is over, or
-    /// reserved.
+    /// Returns true if a resource that overlaps `resource` is reserved or in use, also when the
+    /// time of its use is over.
     fn blocks(&self, resource: Resource) -> bool {
         self.in_use.overlapping(resource).next().is_some()
             || self.reserved.overlapping(resource).next().is_some()
@@ -119,8 +120,8 @@ impl Entries {
         }
     }
 
-    /// Sets the free bits of what overlapped `resource`, which is not in use or reserved any more,
-    /// where nothing else keeps them clear.
+    /// Sets the free bits of resources that overlapped `resource`, which is not in use or reserved
+    /// any more, unless something else keeps them clear.
     fn release(
         &self,
         (map, directory): (&AddressMap, &Directory),
@@ -160,14 +161,14 @@ impl Directory {
         }
     }
 
-    /// Clears the free bits of what overlaps `resource`.
+    /// Clears the free bits of resources that overlap `resource`.
     fn clear_around(&self, map: &AddressMap, resource: Resource) {
         self.visit_around(resource, |place, _| {
             map.clear(place);
         });
     }
 
-    /// The pools of other kinds or lengths that have an address between `first` and `last`.
+    /// Returns the pools of other kinds or lengths that have an address between `first` and `last`.
     fn pools_around(&self, resource: Resource, last: Resource) -> Vec<(Resource, Resource)> {
         let ((first, _), (_, last)) = (resource.span(), last.span());
         let mut found = Vec::new();
@@ -187,19 +188,19 @@ impl Directory {
 }
 
 impl Dictionary {
-    /// Places of the single resources that are in no pool.
+    /// Returns the places of the single resources that are in no pool.
     fn places_outside_pools(&self) -> Vec<(u32, u32)> {
         let directory = self.directory.get();
         self.single_places(|resource| !directory.is_pooled(resource))
     }
 
-    /// Returns whether uses of `resource`, which is at `place`, are compared at this level.
+    /// Returns true if uses of `resource`, which is at `place`, are compared at this level.
     fn is_guarded_at(&self, level: u8, place: u32, resource: Resource) -> bool {
         let is_outside = place & SINGLE != 0 && !self.directory.get().is_pooled(resource);
         is_outside || (level == GUARDED_POOLS && self.comparison.is_in_guarded_pool(resource))
     }
 
-    /// Places of the resources of `pools`.
+    /// Returns the places of the resources of `pools`.
     fn places_of_pools(&self, pools: &[(Resource, Resource)]) -> Vec<(u32, u32)> {
         if pools.is_empty() {
             return Vec::new();

@@ -1,14 +1,16 @@
-//! Places for addresses and prefixes: extents for what pools give, single ones for the rest.
+//! Places for addresses and prefixes: extents for the resources of pools, single places for the
+//! rest.
 //!
 //! A pool's resources lie in extents, so that their free bits follow each other. Pools of up to
-//! [`WHOLE`] resources are opened when they are configured; of a larger one as many as its share
-//! of the space of places allows (16 million at most) are reserved and opened as they are used up,
-//! twice as many each time, and as far as a loaded lease needs. What a client asks for beyond what
-//! is open, and leases beyond what is reserved, get single places. They keep them when an extent is
-//! opened over them: the extent has the free bit then, and the single place the slot.
+//! [`WHOLE`] resources are opened when they are configured. A larger pool reserves as many as its
+//! share of the space of places permits (16 million at most) and opens them as they are used up,
+//! twice as many each time, and as far as a loaded lease needs. Addresses that clients request
+//! beyond the open part, and leases beyond the reserved part, get single places. They keep them
+//! when an extent is opened over them: the extent has the free bit then, and the single place the
+//! slot.
 //!
-//! Reading waits for nobody where only extents are: which extents there are is published as a
-//! whole, and how much of one is open is a number. Single places are found in a striped map.
+//! Lookups do not wait where only extents are: the set of extents is published as a whole, and the
+//! open part of an extent is a number. Single places are found in a striped map.
 
 use core::hash::BuildHasher;
 use core::net::Ipv6Addr;
@@ -29,23 +31,24 @@ use crate::table::address_map::AddressMap;
 use crate::table::leased::{Opening, Places};
 use crate::table::published::Published;
 
-/// Resources of a pool up to which all are opened at once.
+/// Number of resources of a pool up to which all are opened at once.
 const WHOLE: u32 = 1 << 20;
-/// Resources of a larger pool that are opened first, and reserved at most.
+/// Number of resources of a larger pool that are opened first, and maximum that is reserved.
 const OPENED_FIRST: u32 = 1 << 12;
 const RESERVED_MAX: u32 = 1 << 24;
-/// Marks a single place; extents have those below.
+/// Bit of a single place; extents have the places below.
 pub(super) const SINGLE: u32 = 1 << 31;
-/// Single places given to what clients ask for. Beyond, they get what is opened.
+/// Maximum number of single places for addresses that clients request. Beyond, clients get open
+/// places only.
 const ASKED_MAX: u32 = 1 << 20;
 const STRIPES: usize = 256;
 
-/// Which extents there are, and which resources a pool ever had.
+/// Extents, and ranges of the resources that a pool ever had.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Directory {
-    /// Ascending, disjoint.
+    /// Extents by first resource, ascending, disjoint.
     extents: Vec<(Resource, Arc<Extent>)>,
-    /// Ascending, disjoint: first and last.
+    /// First and last resource of each range, ascending, disjoint.
     pub(super) pooled: Vec<(Resource, Resource)>,
 }
 
@@ -64,14 +67,14 @@ pub(super) fn add_range(
     ranges.splice(start..end, [(first, last)]);
 }
 
-/// Returns whether `resource` is in one of the ranges, which are ascending and disjoint.
+/// Returns true if `resource` is in one of the ranges, which are ascending and disjoint.
 pub(super) fn is_in_ranges(ranges: &[(Resource, Resource)], resource: Resource) -> bool {
     let after = ranges.partition_point(|&(first, _)| first <= resource);
     after > 0 && resource <= ranges[after - 1].1
 }
 
 impl Directory {
-    /// The extent that reserves a place for `resource`, and at which offset.
+    /// Returns the extent that reserves a place for `resource`, and the offset there.
     fn find(&self, resource: Resource) -> Option<(&Arc<Extent>, u32)> {
         let after = self.extents.partition_point(|(first, _)| *first <= resource);
         let (_, extent) = self.extents[..after].last()?;
@@ -82,7 +85,7 @@ impl Directory {
         is_in_ranges(&self.pooled, resource) && resource.is_proper()
     }
 
-    /// The kinds and lengths that there are extents of.
+    /// Returns the kinds and lengths of the extents.
     pub(super) fn extent_classes(&self) -> impl Iterator<Item = Class> {
         let class_at = |at: usize| self.extents.get(at).map(|(first, _)| first.class());
         core::iter::successors(class_at(0), move |&class| {
@@ -90,7 +93,7 @@ impl Directory {
         })
     }
 
-    /// The kinds and lengths that pools ever had.
+    /// Returns the kinds and lengths that pools ever had.
     pub(super) fn pooled_classes(&self) -> impl Iterator<Item = Class> {
         let class_at = |at: usize| self.pooled.get(at).map(|(first, _)| first.class());
         core::iter::successors(class_at(0), move |&class| {
@@ -98,13 +101,13 @@ impl Directory {
         })
     }
 
-    /// The resources at the first and the last of places that belong to one extent.
+    /// Returns the resources at the places `first` and `last`, which belong to one extent.
     pub(super) fn resources_at(&self, first: u32, last: u32) -> Option<(Resource, Resource)> {
         let (_, extent) = self.extents.iter().find(|(_, extent)| extent.has_place(first))?;
         Some((extent.resource(first), extent.resource(last)))
     }
 
-    /// The stretches of extents in a pool, ascending.
+    /// Returns the stretches of extents in a pool, ascending.
     pub(super) fn stretches(&self, first: Resource, last: Resource) -> Vec<Stretch> {
         let start = self.extents.partition_point(|(_, extent)| extent.bounds().1 < first);
         let overlapping = self.extents[start..].iter().take_while(|(from, _)| *from <= last);
@@ -118,41 +121,41 @@ impl Directory {
     }
 }
 
-/// What changes together with the single places.
+/// State that changes together with the single places.
 #[derive(Debug, Default)]
 struct Given {
-    /// The first place that no extent has.
+    /// First place that no extent has.
     next_extent: u32,
-    /// Single places.
+    /// Number of single places.
     singles: u32,
 }
 
-/// A stripe of the single places.
+/// Stripe of the single places.
 #[derive(Default)]
 #[repr(align(128))]
 struct Singles(Mutex<HashTable<(Resource, u32)>>);
 
-/// See the module.
+/// Map from resources to places, see the module.
 pub struct Dictionary {
     pub(super) directory: Published<Directory>,
     pub(super) comparison: Comparison,
     hasher: FixedState,
     singles: Vec<Singles>,
-    /// Single places that were given to what clients asked for.
+    /// Number of single places allocated to addresses that clients requested.
     asked: AtomicU32,
     /// Held while single places are made and while places are published.
     given: Mutex<Given>,
 }
 
-/// What [`Dictionary`] is to publish.
+/// Change that [`Dictionary`] publishes.
 pub enum Publication {
-    /// A configuration: the extents with how much of each is to be opened.
+    /// New configuration: the extents, and how much of each is to be opened.
     Directory(Box<DirectoryChange>),
-    /// More of one extent.
+    /// Extent of which more is opened, and the number of its open places.
     Growth(Arc<Extent>, u32),
 }
 
-/// A directory to come.
+/// New directory to publish.
 #[derive(Default)]
 pub struct DirectoryChange {
     directory: Option<Directory>,
@@ -175,19 +178,19 @@ impl Dictionary {
         self.given.lock().expect("no holder of the given places panics")
     }
 
-    /// Places that extents have.
+    /// Returns the number of places that extents have.
     #[cfg(test)]
     pub(crate) fn reserved(&self) -> u32 {
         self.given().next_extent
     }
 
-    /// Single places.
+    /// Returns the number of single places.
     #[cfg(test)]
     pub(crate) fn singles(&self) -> u32 {
         self.given().singles
     }
 
-    /// Whether a single place was given to any of `extent`'s resources.
+    /// Returns true if any of `extent`'s resources has a single place.
     fn has_singles_in(&self, extent: &Extent) -> bool {
         self.singles.iter().any(|stripe| {
             let table = stripe.0.lock().expect("no holder of a stripe of places panics");
@@ -195,7 +198,7 @@ impl Dictionary {
         })
     }
 
-    /// Places of the single resources for which `is_wanted` is true, each as a range.
+    /// Returns the places of the single resources for which `is_wanted` is true, each as a range.
     pub(super) fn single_places(&self, is_wanted: impl Fn(Resource) -> bool) -> Vec<(u32, u32)> {
         let mut places = Vec::new();
         for stripe in &self.singles {
@@ -206,7 +209,7 @@ impl Dictionary {
         places
     }
 
-    /// What opens `extent` through `opened`.
+    /// Returns the opening that opens `extent` through `opened`.
     fn growth(extent: &Arc<Extent>, opened: u32) -> Opening<Publication> {
         let before = extent.opened();
         Opening {
@@ -234,7 +237,7 @@ impl Dictionary {
         let ends = ends.map(|(from, to)| (from.number(), Some(to.number())));
         for (from, to) in ends.chain([(last.number().saturating_add(1), None)]) {
             let gap = from.saturating_sub(next);
-            // The last of all numbers ends no gap otherwise.
+            // Otherwise the last of all numbers would end no gap.
             let gap =
                 if to.is_none() && last.number() == u128::MAX { u128::MAX - next } else { gap };
             let left = (SINGLE - given.next_extent) & !0xff;
@@ -255,8 +258,8 @@ impl Dictionary {
         }
     }
 
-    /// Places that each pool may reserve: all for small ones, an equal part of half of what is
-    /// left for large ones.
+    /// Returns the number of places that each pool may reserve: all for small ones, an equal part
+    /// of half of the remaining places for large ones.
     fn share(&self, specs: &[PoolSpec]) -> u32 {
         let is_large = |spec: &&PoolSpec| {
             let (first, last) = spec.bounds();
@@ -309,7 +312,7 @@ impl Places<V6> for Dictionary {
             return None;
         }
         let mut given = self.given();
-        // An extent may have been opened over it, or another may have made it.
+        // An extent may have been opened over it, or another thread may have made it.
         let found = self.find(resource);
         if found.is_some() {
             return found;
@@ -364,7 +367,7 @@ impl Places<V6> for Dictionary {
             let run = runs.last_mut().expect("one was pushed for the first extent");
             run.extend(extent.blocks(after.map(|(address, ..)| address)));
         }
-        // Single places come in no order: each block of them may hold the next resource.
+        // Single places are in no order: each block of them may hold the next resource.
         let lowest = Resource::address(Ipv6Addr::UNSPECIFIED);
         runs.extend(map.blocks(SINGLE >> 8).map(|block| vec![(block, lowest)]));
         runs
@@ -500,7 +503,7 @@ impl Places<V6> for Dictionary {
             let (first, last) = stretch.open_places()?;
             return found(stretch, map.claim(first, last, start)?);
         }
-        // The search goes on in the stretch that the last place given belongs to.
+        // The search continues in the stretch that the last leased place belongs to.
         let has_last = |stretch: &Stretch| {
             let (first, last) =
                 stretch.extent.places(stretch.first, stretch.last - stretch.first + 1);

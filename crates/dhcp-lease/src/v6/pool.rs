@@ -1,22 +1,22 @@
-//! v6 pools: ranges of addresses, or prefixes to delegate parts of.
+//! DHCPv6 pools: ranges of addresses, or of prefixes to delegate.
 
 use core::net::Ipv6Addr;
 
 use super::resource::{IaKind, Resource};
 use crate::pool::Allocator;
 
-/// A range of equal-sized resources to give leases from.
+/// Range of equal-sized resources to lease from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolSpec {
     /// `id` of the subnet that the pool belongs to.
     pub subnet_id: u32,
     /// `pool-id` in the configuration, 0 when it has none.
     pub pool_id: u32,
-    /// Which free one is given next.
+    /// Rule that chooses the next free resource.
     pub allocator: Allocator,
-    /// Addresses or prefixes.
+    /// Kind of the resources.
     pub kind: IaKind,
-    /// Length of each prefix given; 128 for addresses.
+    /// Length of each delegated prefix; 128 for addresses.
     pub len: u8,
     /// First address, or first prefix.
     pub first: Ipv6Addr,
@@ -25,14 +25,14 @@ pub struct PoolSpec {
 }
 
 impl PoolSpec {
-    /// First and last of the pool's resources.
+    /// Returns the first and the last of the pool's resources.
     #[must_use]
     pub const fn bounds(&self) -> (Resource, Resource) {
         let Self { kind, len, first, last, .. } = *self;
         (Resource { kind, len, address: first }, Resource { kind, len, address: last })
     }
 
-    /// Whether `resource` is one of the pool's.
+    /// Returns true if `resource` belongs to the pool.
     #[must_use]
     pub fn contains(&self, resource: Resource) -> bool {
         self.kind == resource.kind

@@ -1,9 +1,9 @@
-//! What a v6 lease is of, and whose it is.
+//! Resource of a v6 lease, and the identity association that has it.
 
 use core::fmt;
 use core::net::Ipv6Addr;
 
-/// The kinds of identity association that are leased to (RFC 9915 §12), with Kea's numbers.
+/// Kind of identity association that leases resources (RFC 9915 §12), with Kea's numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum IaKind {
@@ -14,25 +14,25 @@ pub enum IaKind {
     Prefix = 2,
 }
 
-/// An address or a delegated prefix: what one slot is for.
+/// Address or delegated prefix of one slot.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Resource {
-    /// Which of the two.
+    /// Kind of the resource.
     pub kind: IaKind,
     /// Prefix length; 128 for an address.
     pub len: u8,
-    /// The address, or the prefix with its host bits zero.
+    /// Address, or prefix with its host bits zero.
     pub address: Ipv6Addr,
 }
 
 impl Resource {
-    /// The address `address`.
+    /// Returns the address `address` as a resource.
     #[must_use]
     pub const fn address(address: Ipv6Addr) -> Self {
         Self { kind: IaKind::Address, len: 128, address }
     }
 
-    /// The prefix `prefix/len`; bits after `len` are cleared, a `len` beyond 128 is 128.
+    /// Returns the prefix `prefix/len`; bits after `len` are cleared, a `len` beyond 128 is 128.
     #[must_use]
     pub const fn prefix(prefix: Ipv6Addr, len: u8) -> Self {
         let len = if len > 128 { 128 } else { len };
@@ -57,19 +57,20 @@ impl fmt::Debug for Resource {
     }
 }
 
-/// Who asks: one identity association of one client (RFC 9915 §12), borrowed from its message.
+/// Identity association of a client that sent a message (RFC 9915 §12), borrowed from the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IaIdentity<'a> {
-    /// The client's DUID (RFC 9915 §11), 1 to 130 octets.
+    /// DUID of the client (RFC 9915 §11), 1 to 130 bytes.
     pub duid: &'a [u8],
-    /// The kind of association; `iaid` is unique per client and kind.
+    /// Kind of association; `iaid` is unique per client and kind.
     pub kind: IaKind,
-    /// The association.
+    /// IAID of the association.
     pub iaid: u32,
 }
 
 impl IaIdentity<'_> {
-    /// Whether a lease of `kind` kept under `duid` and `iaid` is this association's.
+    /// Returns true if a lease of `kind` stored under `duid` and `iaid` belongs to this
+    /// association.
     #[must_use]
     pub fn owns(&self, duid: &[u8], kind: IaKind, iaid: u32) -> bool {
         self.iaid == iaid && self.kind == kind && self.duid == duid

@@ -1,48 +1,48 @@
-//! What a store writes when a v6 lease changes.
+//! Row that a store writes when a v6 lease changes.
 
 use super::lease::{HardwareSource, Lease};
 use super::resource::Resource;
 use crate::lease::LeaseState;
 use crate::{ClientId, HardwareAddress};
 
-/// The columns of one changed lease, borrowed from its slot. A row with `valid_lifetime_s` 0 says
-/// that the lease is gone.
+/// Columns of one changed lease, borrowed from its slot. In the row of a deleted lease
+/// `valid_lifetime_s` is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowView<'a> {
-    /// The address or prefix.
+    /// Leased address or prefix.
     pub resource: Resource,
-    /// The client's DUID; empty after a decline.
+    /// DUID of the client; empty after a decline.
     pub duid: &'a [u8],
-    /// The identity association.
+    /// IAID of the identity association.
     pub iaid: u32,
-    /// Seconds from `cltt_s`.
+    /// Valid lifetime, seconds from `cltt_s`.
     pub valid_lifetime_s: u32,
-    /// Seconds from `cltt_s`.
+    /// Preferred lifetime, seconds from `cltt_s`.
     pub preferred_lifetime_s: u32,
     /// Client's last transaction time: wall-clock seconds since 1970.
     pub cltt_s: u64,
-    /// The subnet's `id`.
+    /// `id` of the subnet.
     pub subnet_id: u32,
-    /// The pool's `pool-id`; 0 when it has none.
+    /// `pool-id` of the pool; 0 when it has none.
     pub pool_id: u32,
-    /// Whether the server keeps the forward DNS entry.
+    /// True if the server keeps the forward DNS entry.
     pub fqdn_fwd: bool,
-    /// Whether the server keeps the reverse DNS entry.
+    /// True if the server keeps the reverse DNS entry.
     pub fqdn_rev: bool,
     /// Host name, possibly empty.
     pub hostname: &'a str,
-    /// The client's hardware address as far as known.
+    /// Hardware address of the client as far as known.
     pub hardware: HardwareAddress,
-    /// How it is known.
+    /// Source of the hardware address.
     pub hardware_source: HardwareSource,
-    /// Kea's state.
+    /// Kea's lease state.
     pub state: LeaseState,
-    /// JSON text, possibly empty.
+    /// JSON text of the user context, possibly empty.
     pub user_context: &'a str,
 }
 
 impl RowView<'_> {
-    /// A copy that outlives the slot's lock.
+    /// Returns a copy that outlives the slot's lock.
     #[must_use]
     pub fn to_lease(&self) -> Lease {
         Lease {

@@ -1,4 +1,4 @@
-//! Addresses and prefixes ordered by where they begin, so that those that overlap another are found.
+//! Addresses and prefixes ordered by first address, so that those that overlap another are found.
 
 use core::net::Ipv6Addr;
 use std::collections::BTreeMap;
@@ -11,11 +11,11 @@ pub(super) type Class = (IaKind, u8);
 /// First address, kind and length of a resource.
 type Key = (u128, IaKind, u8);
 
-/// A set of addresses and prefixes, each with a value.
+/// Set of addresses and prefixes, each with a value.
 #[derive(Clone, Debug)]
 pub struct Spans<T> {
     by_first: BTreeMap<Key, T>,
-    /// How many there are of each class.
+    /// Number of resources of each class.
     classes: BTreeMap<Class, usize>,
 }
 
@@ -26,7 +26,7 @@ impl<T> Default for Spans<T> {
 }
 
 impl Resource {
-    /// First and last address that belong to it.
+    /// Returns the first and the last address of the resource.
     #[must_use]
     pub fn span(self) -> (u128, u128) {
         let first = self.address.to_bits();
@@ -38,7 +38,7 @@ impl Resource {
         (self.kind, self.len)
     }
 
-    /// Returns whether it and `other` are different and have an address in common.
+    /// Returns true if this resource and `other` are different and have an address in common.
     #[must_use]
     pub fn overlaps(self, other: Self) -> bool {
         let ((first, last), (other_first, other_last)) = (self.span(), other.span());
@@ -51,7 +51,7 @@ const fn resource(&(first, kind, len): &Key) -> Resource {
 }
 
 impl<T> Spans<T> {
-    /// True when there is nothing in it.
+    /// Returns true if the set has no resource.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.by_first.is_empty()
@@ -65,7 +65,7 @@ impl<T> Spans<T> {
         }
     }
 
-    /// Takes `resource` out. True when it was there.
+    /// Removes `resource`. Returns true if the set had it.
     pub fn remove(&mut self, resource: Resource) -> bool {
         let is_gone = self.by_first.remove(&Self::key(resource)).is_some();
         if is_gone && let Some(count) = self.classes.get_mut(&resource.class()) {
@@ -77,31 +77,31 @@ impl<T> Spans<T> {
         is_gone
     }
 
-    /// The value of `resource`.
+    /// Returns the value of `resource`.
     #[must_use]
     pub fn get(&self, resource: Resource) -> Option<&T> {
         self.by_first.get(&Self::key(resource))
     }
 
-    /// Everything, in the order of first addresses.
+    /// Returns all resources, in the order of first addresses.
     pub fn iter(&self) -> impl Iterator<Item = (Resource, &T)> {
         self.by_first.iter().map(|(key, value)| (resource(key), value))
     }
 
-    /// Everything that has an address between `first` and `last` in common with them.
+    /// Returns all resources that have an address between `first` and `last`.
     pub fn between(&self, first: u128, last: u128) -> impl Iterator<Item = (Resource, &T)> {
         let inside = self.by_first.range((first, IaKind::Address, 0)..=(last, IaKind::Prefix, 255));
         let around = self.classes.keys().filter_map(move |&(kind, len)| {
             let around = Resource { kind, len, address: Ipv6Addr::from_bits(first) };
             let (start, _) = around.span();
-            // What begins with `first` is inside.
+            // A resource that begins with `first` is inside.
             let key = (start < first).then_some((start, kind, len))?;
             self.by_first.get_key_value(&key)
         });
         around.chain(inside).map(|(key, value)| (resource(key), value))
     }
 
-    /// Everything of other classes that overlaps `resource`.
+    /// Returns all resources of other classes that overlap `resource`.
     pub fn overlapping(&self, resource: Resource) -> impl Iterator<Item = (Resource, &T)> {
         let (first, last) = resource.span();
         self.between(first, last).filter(move |(other, _)| other.class() != resource.class())
@@ -146,7 +146,7 @@ mod tests {
         }
     }
 
-    /// Addresses and prefixes of 120 to 128 bits that lie close together.
+    /// Returns an address or a prefix of 120 to 128 bits; all of them lie close together.
     fn any(random: &mut Random) -> Resource {
         let address = Ipv6Addr::from_bits((0x2001_0db8 << 96) | u128::from(random.below(256)));
         match random.below(3) {

@@ -1,8 +1,8 @@
-//! Datagrams for tests: sound messages, messages with something wrong, changed captures, noise.
+//! DHCPv4 datagrams for tests: valid messages, messages with errors, changed captures, noise.
 //!
-//! Everything comes from the seeded generator that is passed in, so a failure repeats from its
-//! seed. The octets are written by hand here, not by [`super::MessageWriter`], so that reader and
-//! writer cannot agree on a mistake.
+//! The seeded generator that the caller passes is the only source of randomness, so a failure
+//! repeats from its seed. The bytes are written by hand here, not by [`super::MessageWriter`], so
+//! that reader and writer cannot agree on a mistake.
 
 use base::{Random, Writer};
 
@@ -13,7 +13,7 @@ use super::{MessageType, option};
 use crate::arbitrary::Maker;
 pub use crate::arbitrary::{BUFFER_LEN, Kind};
 
-/// Codes that readers treat in their own way, more often than chance would give them.
+/// Codes that readers treat specially, more often than chance would choose them.
 const FAVORED: [u8; 20] = [
     option::SUBNET_MASK,
     option::ROUTER,
@@ -37,7 +37,7 @@ const FAVORED: [u8; 20] = [
     option::CLASSLESS_STATIC_ROUTE,
 ];
 
-/// How it is done here.
+/// Functions that make DHCPv4 datagrams.
 const MAKER: Maker = Maker {
     sound,
     header,
@@ -46,20 +46,20 @@ const MAKER: Maker = Maker {
     change_an_option,
 };
 
-/// Fills the front of `buffer` with a datagram of a random kind and gives the kind and its length.
-/// `captures` are messages to change, possibly none.
+/// Fills the front of `buffer` with a datagram of a random kind and returns the kind and its
+/// length. `captures` are messages to change, possibly none.
 pub fn datagram(random: &mut Random, captures: &[&[u8]], buffer: &mut [u8]) -> (Kind, usize) {
     MAKER.datagram(random, captures, buffer)
 }
 
-/// Changes the datagram of `len` octets at the front of `buffer` in one place: a bit, an octet, a
-/// length, its end, or a stretch doubled or taken out. Gives its new length.
+/// Changes the datagram of `len` bytes at the front of `buffer` in one place: a bit, a byte, a
+/// length, its end, or a stretch duplicated or removed. Returns its new length.
 pub fn change(random: &mut Random, buffer: &mut [u8], len: usize) -> usize {
     MAKER.change(random, buffer, len)
 }
 
 /// Makes a message that is accepted, with options in one to three places, in pieces, between
-/// padding, with and without END. Gives its length; 0 when `buffer` has no room for a header.
+/// padding, with and without END. Returns its length; 0 when `buffer` has no room for a header.
 pub fn sound(random: &mut Random, buffer: &mut [u8]) -> usize {
     let len = header(random, buffer);
     if len == 0 {
@@ -94,7 +94,7 @@ pub fn sound(random: &mut Random, buffer: &mut [u8]) -> usize {
     len
 }
 
-/// Writes a header that is accepted, names included. Gives its length; 0 without room.
+/// Writes a header that is accepted, names included. Returns its length; 0 without room.
 fn header(random: &mut Random, buffer: &mut [u8]) -> usize {
     let Some(fixed) = buffer.first_chunk_mut::<OPTIONS_AT>() else { return 0 };
     fixed.fill(0);
@@ -146,7 +146,7 @@ fn options(random: &mut Random, count: u64, used: &mut [u64; 4], place: &mut Wri
     }
 }
 
-/// A value that `code` may have; gives its length.
+/// Writes a value that `code` may have; returns its length.
 fn value_for(random: &mut Random, code: u8, value: &mut [u8; 600]) -> usize {
     random.fill(&mut value[..32]);
     match code {
@@ -184,7 +184,7 @@ fn value_for(random: &mut Random, code: u8, value: &mut [u8; 600]) -> usize {
     }
 }
 
-/// Writes an option, in pieces when it is too long for one; not at all when there is no room.
+/// Writes an option, in pieces when it is too long for one; writes nothing when there is no room.
 fn put(place: &mut Writer<'_>, code: u8, value: &[u8]) {
     if value.len() + 2 * (value.len() / 255 + 1) > place.room() {
         return;
@@ -197,8 +197,8 @@ fn put(place: &mut Writer<'_>, code: u8, value: &[u8]) {
     }
 }
 
-/// More than one piece of [`pieces`] takes beside its value: with this room left, the rest still fits
-/// after it.
+/// Number of bytes of room above the overhead of one piece of [`pieces`]: with this room left, the
+/// rest still fits after it.
 const PIECES_ROOM: usize = 80;
 
 /// Writes an option in pieces of random lengths, empty ones included, with other options between.
@@ -212,7 +212,7 @@ fn pieces(random: &mut Random, place: &mut Writer<'_>, code: u8, value: &[u8]) {
         put(place, code, piece);
         rest = tail;
         if random.chance(1, 4) {
-            // A code that stands between the pieces of others and has no limits itself.
+            // A code between the pieces of others that has no limits itself.
             put(place, option::MESSAGE, b"between");
         }
     }

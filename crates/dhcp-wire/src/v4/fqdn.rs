@@ -3,22 +3,22 @@
 use super::OptionValue;
 use crate::name;
 
-/// The server is to make the entry from name to address.
+/// Flag: the client wants the server to make the entry from name to address.
 const FLAG_S: u8 = 1;
-/// The name is made of labels instead of text.
+/// Flag: the name is made of labels instead of text.
 const FLAG_E: u8 = 4;
-/// The server is to make no entry.
+/// Flag: the client wants the server to make no entry.
 const FLAG_N: u8 = 8;
-/// Flags and two result codes in front of the name.
+/// Offset of the name, after flags and two result codes.
 const NAME_AT: usize = 3;
 
-/// What option 81 says.
+/// Contents of option 81.
 #[derive(Clone, Copy, Debug)]
 pub struct ClientFqdn<'a> {
     flags: u8,
     /// Result codes, which clients leave at 0 and servers at 255 (RFC 4702 §2.2).
     pub codes: [u8; 2],
-    /// The name as it was sent.
+    /// Name as sent.
     pub name: OptionValue<'a>,
 }
 
@@ -31,25 +31,26 @@ impl<'a> ClientFqdn<'a> {
         Some(Self { flags, codes, name })
     }
 
-    /// Whether the server is to make the entry from name to address.
+    /// Returns true if the client wants the server to make the entry from name to address.
     #[must_use]
     pub const fn asks_for_entry(&self) -> bool {
         self.flags & FLAG_S != 0
     }
 
-    /// Whether the server is to make an entry and to make none, which is malformed.
+    /// Returns true if the client wants the server to make an entry and to make none, which is
+    /// malformed.
     #[must_use]
     pub const fn is_contradictory(&self) -> bool {
         self.flags & (FLAG_N | FLAG_S) == FLAG_N | FLAG_S
     }
 
-    /// Whether the name is made of labels (RFC 4702 §2.3.1) instead of text.
+    /// Returns true if the name is made of labels (RFC 4702 §2.3.1) instead of text.
     #[must_use]
     pub const fn is_in_labels(&self) -> bool {
         self.flags & FLAG_E != 0
     }
 
-    /// Whether the name lacks its end: the final zero, or the final dot of a text.
+    /// Returns true if the name lacks its end: the final zero, or the final dot of a text.
     #[must_use]
     pub fn is_partial(&self) -> bool {
         let end = if self.is_in_labels() { 0 } else { b'.' };
@@ -57,8 +58,8 @@ impl<'a> ClientFqdn<'a> {
         last != Some(end)
     }
 
-    /// Gives the letters of the name to `take`, a dot behind each label. False when there is
-    /// something else than a name; an empty name is one.
+    /// Calls `take` with the letters of the name, with a dot after each label. Returns false when
+    /// there is something other than a name; an empty name is one.
     pub fn read_name(&self, take: impl FnMut(u8)) -> bool {
         if self.name.is_empty() {
             return true;

@@ -1,4 +1,4 @@
-//! The fixed fields of a message, as a value.
+//! Fixed fields of a message, as a value.
 
 use core::net::Ipv4Addr;
 
@@ -9,19 +9,19 @@ use super::layout::{CHADDR_AT, CHADDR_LEN, COOKIE, OPTIONS_AT};
 pub const BOOT_REQUEST: u8 = 1;
 /// `op` of messages from servers.
 pub const BOOT_REPLY: u8 = 2;
-/// The one bit of `flags`: the client cannot take unicast yet (RFC 2131 §2).
+/// Single bit of `flags`: the client cannot receive unicast yet (RFC 2131 §2).
 pub const BROADCAST_FLAG: u16 = 0x8000;
 
-/// The fixed fields of a message (RFC 2131 §2), without `sname` and `file`.
+/// Fixed fields of a message (RFC 2131 §2), without `sname` and `file`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// [`BOOT_REQUEST`] or [`BOOT_REPLY`].
     pub op: u8,
     /// Hardware type (1 = Ethernet).
     pub htype: u8,
-    /// Octets of `chaddr` that are used, at most 16.
+    /// Number of bytes used in `chaddr`, at most 16.
     pub hlen: u8,
-    /// Relay agents passed.
+    /// Number of relay agents passed.
     pub hops: u8,
     /// Transaction identifier.
     pub xid: u32,
@@ -29,20 +29,20 @@ pub struct Header {
     pub secs: u16,
     /// [`BROADCAST_FLAG`] or 0.
     pub flags: u16,
-    /// The client's address, if it has one and can answer for it.
+    /// Address of the client, if it has one and can answer for it.
     pub ciaddr: Ipv4Addr,
-    /// The address given to the client.
+    /// Address that the server leases to the client.
     pub yiaddr: Ipv4Addr,
-    /// The next server in a boot.
+    /// Address of the next server in a boot.
     pub siaddr: Ipv4Addr,
-    /// The first relay agent; 0.0.0.0 = none.
+    /// Address of the first relay agent; 0.0.0.0 = none.
     pub giaddr: Ipv4Addr,
-    /// The client's hardware address and zeros.
+    /// Hardware address of the client, followed by zeros.
     pub chaddr: [u8; 16],
 }
 
 impl Default for Header {
-    /// A request over Ethernet in which nothing else is set.
+    /// Returns a request over Ethernet in which nothing else is set.
     fn default() -> Self {
         Self {
             op: BOOT_REQUEST,
@@ -62,7 +62,7 @@ impl Default for Header {
 }
 
 impl Header {
-    /// The fields of `message`; what follows the hardware address in `chaddr` becomes zero.
+    /// Returns the fields of `message`; bytes after the hardware address in `chaddr` become zero.
     #[must_use]
     pub fn of(message: &Message<'_>) -> Self {
         let mut chaddr = [0; 16];

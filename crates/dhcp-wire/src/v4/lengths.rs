@@ -1,10 +1,9 @@
-//! How long options may be, and which of them are found at once.
+//! Lengths of options, and the options whose place is noted.
 
 use super::option;
 use crate::Parsing;
 
-/// The options whose place is noted while a message is checked, with the fewest octets that they
-/// may have.
+/// Options whose place is noted while a message is checked, each with its minimum length in bytes.
 pub(super) const NOTED: [(u8, u8); 13] = [
     (option::DHCP_MESSAGE_TYPE, 1),
     (option::OPTION_OVERLOAD, 1),
@@ -20,12 +19,12 @@ pub(super) const NOTED: [(u8, u8); 13] = [
     (option::RELAY_AGENT_INFORMATION, 0),
     (option::SUBNET_SELECTION, 4),
 ];
-/// The slot of all options that are not noted: written, never read.
+/// Slot of all options that are not noted: written, never read.
 pub(super) const OTHER_SLOT: usize = NOTED.len();
 
-/// The options that are one number, address or truth value, with their octets. Kea knows them, and
-/// drops a message with one that is too short, or, unless it is lenient, too long. Option 52 is not
-/// among them: what places that it names say of it again is joined to it.
+/// Options that are one number, address or truth value, with their length in bytes. Kea knows them,
+/// and drops a message with one that is too short, or, unless it is lenient, too long. Option 52 is
+/// not among them: a repetition of it in the places that it names is joined to it.
 const SCALARS: [(u8, u8); 40] = [
     (option::SUBNET_MASK, 4),
     (option::TIME_OFFSET, 4),
@@ -68,7 +67,7 @@ const SCALARS: [(u8, u8); 40] = [
     (option::DHCP_STATE, 1),
     (option::DATA_SOURCE, 1),
 ];
-/// The options that are domain names, with whether they are several.
+/// Options that are domain names, each with true if it may have several.
 pub(super) const NAMES: [(u8, bool); 5] = [
     (option::BCMCS_CONTROLLER_DOMAIN_NAMES, true),
     (option::DOMAIN_SEARCH, true),
@@ -76,7 +75,7 @@ pub(super) const NAMES: [(u8, bool); 5] = [
     (option::SIP_UA_CONFIGURATION_SERVICE_DOMAINS, true),
     (option::V4_ACCESS_DOMAIN, false),
 ];
-/// One bit per code of an option with a name in it, option 81 among them.
+/// Set with one bit per code of an option that contains a name, including option 81.
 pub(super) const WITH_NAMES: [u64; 4] = {
     let mut codes = [0; 4];
     codes[option::CLIENT_FQDN as usize >> 6] |= 1 << (option::CLIENT_FQDN & 63);
@@ -97,13 +96,13 @@ pub(super) struct Rule {
     pub(super) max: u8,
 }
 
-/// The rules of all codes.
+/// Rules of all codes.
 pub(super) type Rules = [Rule; 256];
 
 static STRICT: Rules = rules(Parsing::Strict);
 static LENIENT: Rules = rules(Parsing::Lenient);
 
-/// Where each code is noted.
+/// Slot of each code.
 pub(super) const SLOTS: [u8; 256] = {
     let rules = rules(Parsing::Strict);
     let mut slots = [0; 256];
@@ -115,7 +114,7 @@ pub(super) const SLOTS: [u8; 256] = {
     slots
 };
 
-/// The rules under which a message is read.
+/// Returns the rules by which a message is read.
 #[inline]
 pub(super) const fn rules_of(parsing: Parsing) -> &'static Rules {
     match parsing {
@@ -144,7 +143,7 @@ const fn rules(parsing: Parsing) -> Rules {
     rules
 }
 
-/// Octets of an option that is one number, address or truth value.
+/// Returns the length in bytes of an option that is one number, address or truth value.
 pub(super) fn scalar_len(code: u8) -> Option<u8> {
     SCALARS.iter().find(|(scalar, _)| *scalar == code).map(|&(_, len)| len)
 }

@@ -1,4 +1,4 @@
-//! A received message, checked once and read in place.
+//! DHCPv4 message as received, checked once and read in place.
 
 use core::net::Ipv4Addr;
 
@@ -13,22 +13,22 @@ use super::{
 };
 use crate::{Parsing, name};
 
-/// Octets of an option with names that is checked.
+/// Maximum number of bytes of an option with names that is checked.
 const NAMES_MAX: usize = 1024;
 
-/// A checked view of one datagram. It keeps offsets, copies nothing, and no accessor can fail or
+/// Checked view of one datagram. It stores offsets, copies nothing, and no accessor can fail or
 /// panic.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
     octets: &'a [u8],
-    /// One bit per code that occurs.
+    /// Set with one bit per code that occurs.
     present: [u64; 4],
-    /// Offset of the length octet of the first piece, for the options of [`NOTED`]; 0 = none.
+    /// Offset of the length byte of the first piece, for the options of [`NOTED`]; 0 = none.
     noted: [u16; NOTED.len() + 1],
     message_type: Option<MessageType>,
-    /// Option 52, 0 to 3.
+    /// Value of option 52, 0 to 3.
     overload: u8,
-    /// Whether any code occurs more than once.
+    /// True if any code occurs more than once.
     has_repeats: bool,
     is_cut: bool,
 }
@@ -38,7 +38,7 @@ impl<'a> Message<'a> {
     ///
     /// # Errors
     ///
-    /// The first thing found wrong with it.
+    /// Returns the first fault found.
     pub fn parse(octets: &'a [u8]) -> Result<Self, Malformed> {
         Self::parse_as(octets, Parsing::Strict)
     }
@@ -47,7 +47,7 @@ impl<'a> Message<'a> {
     ///
     /// # Errors
     ///
-    /// The first thing found wrong with it.
+    /// Returns the first fault found.
     #[inline]
     pub fn parse_as(octets: &'a [u8], parsing: Parsing) -> Result<Self, Malformed> {
         let Some((fixed, _)) = octets.split_first_chunk::<OPTIONS_AT>() else {
@@ -78,7 +78,7 @@ impl<'a> Message<'a> {
         Ok(message)
     }
 
-    /// Reads all places that hold options.
+    /// Reads all places that contain options.
     fn read_options(&mut self, parsing: Parsing) -> Result<(), Malformed> {
         let mut scan = Scan { rules: rules_of(parsing), instances: 0, is_odd: false };
         self.scan(self.octets, OPTIONS_AT, &mut scan);
@@ -155,8 +155,8 @@ impl<'a> Message<'a> {
         Ok(())
     }
 
-    /// Checks options with domain names. Those that are none take their options with them, or the
-    /// message.
+    /// Checks options with domain names. An invalid name makes its option count as not sent, or the
+    /// message malformed.
     #[cold]
     fn check_names(&mut self, parsing: Parsing) -> Result<(), Malformed> {
         if let Some(fqdn) = self.client_fqdn() {
@@ -170,7 +170,7 @@ impl<'a> Message<'a> {
         }
         for (code, are_several) in NAMES {
             let mut octets = [0; NAMES_MAX];
-            // Longer ones are nothing that a client has use for.
+            // Longer ones have no use for a client.
             let Some(octets) = self
                 .option(code)
                 .and_then(|value| value.copy_to(&mut octets))
@@ -199,13 +199,13 @@ impl<'a> Message<'a> {
         Ok(())
     }
 
-    /// `N` octets at a place that `parse` has found to be inside.
+    /// Returns `N` bytes at a place that `parse` has found to be inside the datagram.
     #[inline]
     fn field<const N: usize>(&self, at: usize) -> [u8; N] {
         self.octets.get(at..).and_then(<[u8]>::first_chunk).copied().unwrap_or([0; N])
     }
 
-    /// The first `N` octets of an option's value.
+    /// Returns the first `N` bytes of an option's value.
     #[inline]
     fn leading<const N: usize>(&self, code: u8) -> Option<[u8; N]> {
         self.option(code)?.leading()
@@ -216,97 +216,97 @@ impl<'a> Message<'a> {
         Ipv4Addr::from(self.field::<4>(at))
     }
 
-    /// The whole datagram.
+    /// Returns the whole datagram.
     #[must_use]
     pub const fn octets(&self) -> &'a [u8] {
         self.octets
     }
 
-    /// [`BOOT_REQUEST`] or [`BOOT_REPLY`].
+    /// Returns [`BOOT_REQUEST`] or [`BOOT_REPLY`].
     #[must_use]
     #[inline]
     pub fn op(&self) -> u8 {
         self.field::<1>(0)[0]
     }
 
-    /// Hardware type (1 = Ethernet).
+    /// Returns the hardware type (1 = Ethernet).
     #[must_use]
     #[inline]
     pub fn htype(&self) -> u8 {
         self.field::<1>(1)[0]
     }
 
-    /// Octets of the hardware address, at most 16.
+    /// Returns the length of the hardware address in bytes, at most 16.
     #[must_use]
     #[inline]
     pub fn hlen(&self) -> u8 {
         self.field::<1>(2)[0]
     }
 
-    /// Relay agents passed.
+    /// Returns the number of relay agents passed.
     #[must_use]
     #[inline]
     pub fn hops(&self) -> u8 {
         self.field::<1>(3)[0]
     }
 
-    /// Transaction identifier.
+    /// Returns the transaction identifier.
     #[must_use]
     #[inline]
     pub fn xid(&self) -> u32 {
         u32::from_be_bytes(self.field(4))
     }
 
-    /// Seconds since the client began.
+    /// Returns the seconds since the client began.
     #[must_use]
     #[inline]
     pub fn secs(&self) -> u16 {
         u16::from_be_bytes(self.field(8))
     }
 
-    /// All flags.
+    /// Returns all flags.
     #[must_use]
     #[inline]
     pub fn flags(&self) -> u16 {
         u16::from_be_bytes(self.field(10))
     }
 
-    /// Whether the client asks for broadcast replies.
+    /// Returns true if the client requests broadcast replies.
     #[must_use]
     #[inline]
     pub fn is_broadcast(&self) -> bool {
         self.flags() & BROADCAST_FLAG != 0
     }
 
-    /// The client's address, if it has one and can answer for it.
+    /// Returns the client's address, if it has one and can answer for it.
     #[must_use]
     #[inline]
     pub fn ciaddr(&self) -> Ipv4Addr {
         self.address_at(12)
     }
 
-    /// The address given to the client.
+    /// Returns the address that the server leases to the client.
     #[must_use]
     #[inline]
     pub fn yiaddr(&self) -> Ipv4Addr {
         self.address_at(16)
     }
 
-    /// The next server in a boot.
+    /// Returns the address of the next server in a boot.
     #[must_use]
     #[inline]
     pub fn siaddr(&self) -> Ipv4Addr {
         self.address_at(20)
     }
 
-    /// The first relay agent; 0.0.0.0 = none.
+    /// Returns the address of the first relay agent; 0.0.0.0 = none.
     #[must_use]
     #[inline]
     pub fn giaddr(&self) -> Ipv4Addr {
         self.address_at(24)
     }
 
-    /// The hardware address: `hlen` octets.
+    /// Returns the hardware address: `hlen` bytes.
     #[must_use]
     #[inline]
     pub fn chaddr(&self) -> &'a [u8] {
@@ -314,14 +314,16 @@ impl<'a> Message<'a> {
         self.octets.get(CHADDR_AT..end).unwrap_or_default()
     }
 
-    /// The server's name, without the zeros behind it; empty when the field holds options.
+    /// Returns the server's name, without the zeros after it; empty when the field contains
+    /// options.
     #[must_use]
     #[inline]
     pub fn sname(&self) -> &'a [u8] {
         if self.overload & OVERLOAD_SNAME != 0 { &[] } else { self.text(SNAME) }
     }
 
-    /// The boot file's name, without the zeros behind it; empty when the field holds options.
+    /// Returns the boot file's name, without the zeros after it; empty when the field contains
+    /// options.
     #[must_use]
     #[inline]
     pub fn file(&self) -> &'a [u8] {
@@ -334,35 +336,35 @@ impl<'a> Message<'a> {
         text.get(..len).unwrap_or_default()
     }
 
-    /// The message type; `None` for BOOTP.
+    /// Returns the message type; `None` for BOOTP.
     #[must_use]
     pub const fn message_type(&self) -> Option<MessageType> {
         self.message_type
     }
 
-    /// True when the end of the datagram, or of a field used for options, cuts an option off. It
-    /// and what may have followed count as not sent, as in Kea.
+    /// Returns true if the end of the datagram, or of a field used for options, cuts an option off.
+    /// That option and any after it count as not sent, as in Kea.
     #[must_use]
     pub const fn is_cut(&self) -> bool {
         self.is_cut
     }
 
-    /// The value of an option, all its pieces joined (RFC 3396). One number, address or truth value that
-    /// is said again counts once.
+    /// Returns the value of an option, all its pieces joined (RFC 3396). A number, address or truth
+    /// value that is repeated counts once.
     #[must_use]
     #[inline(always)]
     pub fn option(&self, code: u8) -> Option<OptionValue<'a>> {
         if self.has(code) { self.value_of(code) } else { None }
     }
 
-    /// Returns whether the option with this code occurs. Most that are looked for do not, so this
-    /// is the part that callers have inline: with a constant code a test of one bit.
+    /// Returns true if the option with this code occurs. Most options that callers look up do not,
+    /// so this is the part that callers have inline: with a constant code a test of one bit.
     #[inline(always)]
     const fn has(&self, code: u8) -> bool {
         self.present[(code >> 6) as usize] & (1 << (code & 63)) != 0
     }
 
-    /// The value of an option that occurs.
+    /// Returns the value of an option that occurs.
     fn value_of(&self, code: u8) -> Option<OptionValue<'a>> {
         let slot = usize::from(SLOTS[usize::from(code)]);
         if slot != OTHER_SLOT {
@@ -377,7 +379,7 @@ impl<'a> Message<'a> {
         None
     }
 
-    /// The value whose first piece has its length octet at `at`.
+    /// Returns the value whose first piece has its length byte at `at`.
     #[inline]
     fn value_at(&self, code: u8, at: usize) -> OptionValue<'a> {
         let end = at + 1 + usize::from(self.field::<1>(at)[0]);
@@ -393,92 +395,92 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// All options as code and joined value, in the order of their first pieces; PAD, END and an
-    /// option that is cut off are left out.
+    /// Returns all options as code and joined value, in the order of their first pieces, without
+    /// PAD, END and an option that is cut off.
     #[must_use]
     #[inline]
     pub fn options(&self) -> Options<'a> {
         Options { instances: self.instances(), message: *self, seen: [0; 4] }
     }
 
-    /// All options as they stand, pieces apart.
+    /// Returns all options as sent, with pieces separate.
     #[must_use]
     #[inline]
     pub fn instances(&self) -> Instances<'a> {
         Instances::from(self.octets, OPTIONS_AT, self.overload)
     }
 
-    /// Option 61, at least two octets (RFC 2132 §9.14).
+    /// Returns option 61, at least two bytes (RFC 2132 §9.14).
     #[must_use]
     #[inline]
     pub fn client_id(&self) -> Option<OptionValue<'a>> {
         self.option(option::CLIENT_IDENTIFIER)
     }
 
-    /// Option 50. Octets behind the first four are ignored.
+    /// Returns option 50. Bytes after the first four are ignored.
     #[must_use]
     #[inline]
     pub fn requested_address(&self) -> Option<Ipv4Addr> {
         self.leading::<4>(option::REQUESTED_IP_ADDRESS).map(Ipv4Addr::from)
     }
 
-    /// Option 54.
+    /// Returns option 54.
     #[must_use]
     #[inline]
     pub fn server_identifier(&self) -> Option<Ipv4Addr> {
         self.leading::<4>(option::SERVER_IDENTIFIER).map(Ipv4Addr::from)
     }
 
-    /// Option 51, seconds. Octets behind the first four are ignored.
+    /// Returns option 51, seconds. Bytes after the first four are ignored.
     #[must_use]
     #[inline]
     pub fn lease_time(&self) -> Option<u32> {
         self.leading(option::IP_ADDRESS_LEASE_TIME).map(u32::from_be_bytes)
     }
 
-    /// Option 57, octets. Octets behind the first two are ignored.
+    /// Returns option 57, bytes. Bytes after the first two are ignored.
     #[must_use]
     #[inline]
     pub fn max_message_size(&self) -> Option<u16> {
         self.leading(option::MAXIMUM_DHCP_MESSAGE_SIZE).map(u16::from_be_bytes)
     }
 
-    /// Option 55: codes, at least one.
+    /// Returns option 55: codes, at least one.
     #[must_use]
     #[inline]
     pub fn parameter_request_list(&self) -> Option<OptionValue<'a>> {
         self.option(option::PARAMETER_REQUEST_LIST)
     }
 
-    /// Option 60.
+    /// Returns option 60.
     #[must_use]
     #[inline]
     pub fn vendor_class(&self) -> Option<OptionValue<'a>> {
         self.option(option::VENDOR_CLASS_IDENTIFIER)
     }
 
-    /// Option 12.
+    /// Returns option 12.
     #[must_use]
     #[inline]
     pub fn host_name(&self) -> Option<OptionValue<'a>> {
         self.option(option::HOST_NAME)
     }
 
-    /// Option 81 (RFC 4702).
+    /// Returns option 81 (RFC 4702).
     #[must_use]
     #[inline]
     pub fn client_fqdn(&self) -> Option<ClientFqdn<'a>> {
         self.option(option::CLIENT_FQDN).and_then(ClientFqdn::of)
     }
 
-    /// Option 118 (RFC 3011).
+    /// Returns option 118 (RFC 3011).
     #[must_use]
     #[inline]
     pub fn subnet_selection(&self) -> Option<Ipv4Addr> {
         self.leading::<4>(option::SUBNET_SELECTION).map(Ipv4Addr::from)
     }
 
-    /// Option 82 (RFC 3046); [`super::relay::SubOptions`] looks into it.
+    /// Returns option 82 (RFC 3046); [`super::relay::SubOptions`] reads its sub-options.
     #[must_use]
     #[inline]
     pub fn relay_agent_information(&self) -> Option<OptionValue<'a>> {
@@ -486,15 +488,15 @@ impl<'a> Message<'a> {
     }
 }
 
-/// What a scan finds out besides where options are.
+/// Results of a scan in addition to the places of options.
 struct Scan {
     rules: &'static Rules,
     instances: usize,
-    /// Whether a piece has a length that its code may not have.
+    /// True if a piece has a length that its code does not permit.
     is_odd: bool,
 }
 
-/// The options of a message, each code once.
+/// Iterator over the options of a message, each code once.
 #[derive(Clone, Debug)]
 pub struct Options<'a> {
     instances: Instances<'a>,
@@ -521,9 +523,9 @@ impl<'a> Iterator for Options<'a> {
     }
 }
 
-/// Returns whether an option that is one number, address or truth value stands in `rest` with the same
-/// value as in its `first` piece. What has no room for two values is not split either, so one that
-/// differs makes a value that is too long.
+/// Returns true if an option that is one number, address or truth value occurs in `rest` with the
+/// same value as in its `first` piece. An option without room for two values is not split either,
+/// so a different value makes the joined value too long.
 #[cold]
 fn is_said_again(code: u8, first: &[u8], rest: Instances<'_>) -> bool {
     scalar_len(code) == u8::try_from(first.len()).ok()

@@ -4,7 +4,7 @@ use crate::shared::coded;
 
 coded! {
     first 1;
-    /// A registered DHCP message type (IANA, "DHCP Message Type 53 Values").
+    /// Message type of DHCP that is registered (IANA, "DHCP Message Type 53 Values").
     pub enum MessageType: u8 {
         /// DHCPDISCOVER (RFC 2132).
         Discover = "DHCPDISCOVER",

@@ -1,7 +1,7 @@
 //! DHCPv4 messages (RFC 2131, 2132).
 //!
-//! [`Message::parse`] checks a datagram and gives a view of it; [`MessageWriter`] writes one;
-//! [`relay`] looks into option 82; [`arbitrary`] makes datagrams, sound and broken, for tests.
+//! [`Message::parse`] checks a datagram and returns a view of it; [`MessageWriter`] writes one;
+//! [`relay`] reads option 82; [`arbitrary`] makes datagrams, valid and broken, for tests.
 
 pub mod arbitrary;
 mod fqdn;
@@ -27,7 +27,7 @@ pub use writer::{MessageWriter, encoded_len};
 
 pub use crate::shared::NoRoom;
 
-/// Where the fields of a message are (RFC 2131 §2).
+/// Offsets of the fields of a message (RFC 2131 §2).
 mod layout {
     use core::ops::Range;
 
@@ -36,23 +36,23 @@ mod layout {
     pub(super) const SNAME: Range<usize> = 44..108;
     pub(super) const FILE: Range<usize> = 108..236;
     pub(super) const COOKIE: [u8; 4] = [99, 130, 83, 99];
-    /// Where the options begin, behind the cookie.
+    /// Offset of the options, after the cookie.
     pub(super) const OPTIONS_AT: usize = 240;
 
-    /// Bit of option 52 (RFC 2132 §9.3): `file` holds options.
+    /// Bit of option 52 (RFC 2132 §9.3): `file` contains options.
     pub(super) const OVERLOAD_FILE: u8 = 1;
-    /// Bit of option 52: `sname` holds options.
+    /// Bit of option 52: `sname` contains options.
     pub(super) const OVERLOAD_SNAME: u8 = 2;
 }
 
-/// Octets in front of the options: the shortest datagram that can be a message.
+/// Number of bytes before the options: the shortest datagram that can be a message.
 pub const HEADER_LEN: usize = layout::OPTIONS_AT;
 
-/// The shortest message that every BOOTP relay agent and client takes (RFC 1542 §2.1): replies are
-/// padded to it.
+/// Length of the shortest message that every BOOTP relay agent and client accepts (RFC 1542 §2.1):
+/// replies are padded to it.
 pub const BOOTP_MIN_LEN: usize = 300;
 
-/// Options that a message may have, counting every piece of a long one. All codes once and the
-/// longest possible datagram cut into whole pieces stay below it, so only hostile messages exceed
-/// it, and it bounds the work that any look-up can take.
+/// Maximum number of options of a message, counting every piece of a long one. All codes once and
+/// the longest possible datagram cut into whole pieces stay below it, so only hostile messages
+/// exceed it, and it bounds the work of any look-up.
 pub const INSTANCES_MAX: usize = 512;

@@ -27,9 +27,9 @@ pub const IMPRESS_SERVER: u8 = 10;
 pub const RESOURCE_LOCATION_SERVER: u8 = 11;
 /// Name of the client (RFC 2132).
 pub const HOST_NAME: u8 = 12;
-/// Length of the boot file in blocks of 512 octets (RFC 2132).
+/// Length of the boot file in blocks of 512 bytes (RFC 2132).
 pub const BOOT_FILE_SIZE: u8 = 13;
-/// Where to dump core (RFC 2132).
+/// Path for a core dump (RFC 2132).
 pub const MERIT_DUMP_FILE: u8 = 14;
 /// Domain to resolve names in (RFC 2132).
 pub const DOMAIN_NAME: u8 = 15;
@@ -39,9 +39,9 @@ pub const SWAP_SERVER: u8 = 16;
 pub const ROOT_PATH: u8 = 17;
 /// File with more options (RFC 2132).
 pub const EXTENSIONS_PATH: u8 = 18;
-/// Whether to forward packets (RFC 2132).
+/// Flag: forward packets (RFC 2132).
 pub const IP_FORWARDING: u8 = 19;
-/// Whether to forward source-routed packets (RFC 2132).
+/// Flag: forward source-routed packets (RFC 2132).
 pub const NON_LOCAL_SOURCE_ROUTING: u8 = 20;
 /// Filters of source routing (RFC 2132).
 pub const POLICY_FILTER: u8 = 21;
@@ -55,31 +55,31 @@ pub const PATH_MTU_AGING_TIMEOUT: u8 = 24;
 pub const PATH_MTU_PLATEAU_TABLE: u8 = 25;
 /// MTU of the interface (RFC 2132).
 pub const INTERFACE_MTU: u8 = 26;
-/// Whether all subnets have the same MTU (RFC 2132).
+/// Flag: all subnets have the same MTU (RFC 2132).
 pub const ALL_SUBNETS_ARE_LOCAL: u8 = 27;
 /// Broadcast address (RFC 2132).
 pub const BROADCAST_ADDRESS: u8 = 28;
-/// Whether to discover the mask by ICMP (RFC 2132).
+/// Flag: discover the mask by ICMP (RFC 2132).
 pub const PERFORM_MASK_DISCOVERY: u8 = 29;
-/// Whether to answer mask requests (RFC 2132).
+/// Flag: answer mask requests (RFC 2132).
 pub const MASK_SUPPLIER: u8 = 30;
-/// Whether to solicit routers (RFC 2132).
+/// Flag: solicit routers (RFC 2132).
 pub const PERFORM_ROUTER_DISCOVERY: u8 = 31;
-/// Where to solicit routers (RFC 2132).
+/// Address to solicit routers at (RFC 2132).
 pub const ROUTER_SOLICITATION_ADDRESS: u8 = 32;
 /// Classful static routes (RFC 2132).
 pub const STATIC_ROUTE: u8 = 33;
-/// Whether to negotiate trailers (RFC 2132).
+/// Flag: negotiate trailers (RFC 2132).
 pub const TRAILER_ENCAPSULATION: u8 = 34;
 /// Time-out of ARP entries, seconds (RFC 2132).
 pub const ARP_CACHE_TIMEOUT: u8 = 35;
-/// Whether to use 802.3 encapsulation (RFC 2132).
+/// Flag: use 802.3 encapsulation (RFC 2132).
 pub const ETHERNET_ENCAPSULATION: u8 = 36;
 /// Time to live of TCP segments (RFC 2132).
 pub const TCP_DEFAULT_TTL: u8 = 37;
 /// Time between TCP keep-alives, seconds (RFC 2132).
 pub const TCP_KEEPALIVE_INTERVAL: u8 = 38;
-/// Whether keep-alives carry an octet (RFC 2132).
+/// Flag: keep-alives carry a byte (RFC 2132).
 pub const TCP_KEEPALIVE_GARBAGE: u8 = 39;
 /// NIS domain (RFC 2132).
 pub const NETWORK_INFORMATION_SERVICE_DOMAIN: u8 = 40;
@@ -101,21 +101,21 @@ pub const NETBIOS_SCOPE: u8 = 47;
 pub const X_WINDOW_SYSTEM_FONT_SERVER: u8 = 48;
 /// X display managers (RFC 2132).
 pub const X_WINDOW_SYSTEM_DISPLAY_MANAGER: u8 = 49;
-/// Address that the client asks for (RFC 2132).
+/// Address that the client requests (RFC 2132).
 pub const REQUESTED_IP_ADDRESS: u8 = 50;
 /// Lease time, seconds (RFC 2132).
 pub const IP_ADDRESS_LEASE_TIME: u8 = 51;
-/// Whether `file` (1), `sname` (2) or both (3) hold options (RFC 2132).
+/// Fields that contain options: `file` (1), `sname` (2) or both (3) (RFC 2132).
 pub const OPTION_OVERLOAD: u8 = 52;
 /// Message type (RFC 2132).
 pub const DHCP_MESSAGE_TYPE: u8 = 53;
-/// Address of the server that is meant or that answers (RFC 2132).
+/// Address of the server that is addressed or that replies (RFC 2132).
 pub const SERVER_IDENTIFIER: u8 = 54;
-/// Codes that the client wants, by preference (RFC 2132).
+/// Codes that the client requests, by preference (RFC 2132).
 pub const PARAMETER_REQUEST_LIST: u8 = 55;
 /// Error text (RFC 2132).
 pub const MESSAGE: u8 = 56;
-/// Longest message that the client takes (RFC 2132).
+/// Longest message that the client accepts (RFC 2132).
 pub const MAXIMUM_DHCP_MESSAGE_SIZE: u8 = 57;
 /// T1, seconds (RFC 2132).
 pub const RENEWAL_TIME: u8 = 58;
@@ -133,9 +133,9 @@ pub const NETWARE_IP_INFORMATION: u8 = 63;
 pub const NIS_PLUS_DOMAIN: u8 = 64;
 /// NIS+ servers (RFC 2132).
 pub const NIS_PLUS_SERVERS: u8 = 65;
-/// Server's name, when `sname` holds options (RFC 2132).
+/// Name of the server, when `sname` contains options (RFC 2132).
 pub const TFTP_SERVER_NAME: u8 = 66;
-/// Boot file's name, when `file` holds options (RFC 2132).
+/// Name of the boot file, when `file` contains options (RFC 2132).
 pub const BOOTFILE_NAME: u8 = 67;
 /// Mobile IP home agents (RFC 2132).
 pub const MOBILE_IP_HOME_AGENT: u8 = 68;
@@ -161,11 +161,11 @@ pub const USER_CLASS: u8 = 77;
 pub const SLP_DIRECTORY_AGENT: u8 = 78;
 /// SLP scopes (RFC 2610).
 pub const SLP_SERVICE_SCOPE: u8 = 79;
-/// Two messages instead of four (RFC 4039).
+/// Flag: two messages instead of four (RFC 4039).
 pub const RAPID_COMMIT: u8 = 80;
-/// The client's full name and who updates DNS (RFC 4702).
+/// Full name of the client and the party that updates DNS (RFC 4702).
 pub const CLIENT_FQDN: u8 = 81;
-/// What relay agents add (RFC 3046).
+/// Sub-options that relay agents add (RFC 3046).
 pub const RELAY_AGENT_INFORMATION: u8 = 82;
 /// Internet storage name service (RFC 4174).
 pub const ISNS: u8 = 83;
@@ -211,7 +211,7 @@ pub const NETINFO_ADDRESS: u8 = 112;
 pub const NETINFO_TAG: u8 = 113;
 /// Address of the captive portal's interface (RFC 8910).
 pub const CAPTIVE_PORTAL: u8 = 114;
-/// Whether the client may take a link-local address (RFC 2563).
+/// Flag: the client may use a link-local address (RFC 2563).
 pub const AUTO_CONFIGURE: u8 = 116;
 /// Order of name services (RFC 2937).
 pub const NAME_SERVICE_SEARCH: u8 = 117;
@@ -261,9 +261,9 @@ pub const V4_DOTS_ADDRESS: u8 = 148;
 pub const TFTP_SERVER_ADDRESS: u8 = 150;
 /// Status of a lease query (RFC 6926).
 pub const STATUS_CODE: u8 = 151;
-/// The server's time, seconds since 1970 (RFC 6926).
+/// Time of the server, seconds since 1970 (RFC 6926).
 pub const BASE_TIME: u8 = 152;
-/// Seconds since the lease has its state (RFC 6926).
+/// Seconds since the lease has been in its state (RFC 6926).
 pub const START_TIME_OF_STATE: u8 = 153;
 /// Begin of a lease query (RFC 6926).
 pub const QUERY_START_TIME: u8 = 154;
@@ -271,7 +271,7 @@ pub const QUERY_START_TIME: u8 = 154;
 pub const QUERY_END_TIME: u8 = 155;
 /// State of a lease (RFC 6926).
 pub const DHCP_STATE: u8 = 156;
-/// Whether the answer is local or remote (RFC 6926).
+/// Flag: the answer is local or remote (RFC 6926).
 pub const DATA_SOURCE: u8 = 157;
 /// Port control servers (RFC 7291).
 pub const V4_PCP_SERVER: u8 = 158;

@@ -1,31 +1,31 @@
-//! Option 82, relay agent information (RFC 3046): sub-options that relay agents add to what
-//! clients send and that servers echo.
+//! Option 82, relay agent information (RFC 3046): sub-options that relay agents add to clients'
+//! messages and that servers echo.
 
 use core::net::Ipv4Addr;
 
 use super::OptionValue;
 
-/// Circuit on which the client is (RFC 3046).
+/// Circuit of the client (RFC 3046).
 pub const CIRCUIT_ID: u8 = 1;
-/// The client's end of the circuit (RFC 3046).
+/// Remote end of the circuit, at the client (RFC 3046).
 pub const REMOTE_ID: u8 = 2;
 /// DOCSIS device class (RFC 3256).
 pub const DOCSIS_DEVICE_CLASS: u8 = 4;
-/// An address in the subnet to lease from, instead of `giaddr` (RFC 3527).
+/// Address in the subnet to lease from, instead of `giaddr` (RFC 3527).
 pub const LINK_SELECTION: u8 = 5;
-/// The subscriber, wherever he is connected (RFC 3993).
+/// Identifier of the subscriber, independent of the connection (RFC 3993).
 pub const SUBSCRIBER_ID: u8 = 6;
 /// RADIUS attributes (RFC 4014).
 pub const RADIUS_ATTRIBUTES: u8 = 7;
 /// Authentication (RFC 4030).
 pub const AUTHENTICATION: u8 = 8;
-/// Vendors' own information (RFC 4243).
+/// Information of vendors (RFC 4243).
 pub const VENDOR_SPECIFIC_INFORMATION: u8 = 9;
 /// Flags of the relay agent (RFC 5010).
 pub const FLAGS: u8 = 10;
-/// The address to name as server identifier, so that renewals pass the relay agent (RFC 5107).
+/// Address to name as server identifier, so that renewals pass the relay agent (RFC 5107).
 pub const SERVER_IDENTIFIER_OVERRIDE: u8 = 11;
-/// The relay agent (RFC 6925).
+/// Identifier of the relay agent (RFC 6925).
 pub const RELAY_ID: u8 = 12;
 /// Radio access of a mobile client, type (RFC 7839).
 pub const ACCESS_TECHNOLOGY_TYPE: u8 = 13;
@@ -39,15 +39,15 @@ pub const ACCESS_POINT_BSSID: u8 = 16;
 pub const OPERATOR_ID: u8 = 17;
 /// Radio access of a mobile client, operator's realm (RFC 7839).
 pub const OPERATOR_REALM: u8 = 18;
-/// The port that the relay agent was asked from, to be answered there (RFC 8357).
+/// Source port of the relay agent, to which the server sends the reply (RFC 8357).
 pub const RELAY_SOURCE_PORT: u8 = 19;
 /// Virtual subnet (RFC 6607).
 pub const VIRTUAL_SUBNET_SELECTION: u8 = 151;
-/// Marks that a server has looked at the virtual subnet (RFC 6607).
+/// Mark that a server has looked at the virtual subnet (RFC 6607).
 pub const VIRTUAL_SUBNET_SELECTION_CONTROL: u8 = 152;
 
-/// The sub-options in an option 82, in order, as code and value. They end early at one that is cut
-/// off; [`is_well_formed`] tells.
+/// Iterator over the sub-options in an option 82, in order, as code and value. It ends early at one
+/// that is cut off; [`is_well_formed`] reports that.
 #[derive(Clone, Copy, Debug)]
 pub struct SubOptions<'a> {
     value: OptionValue<'a>,
@@ -55,7 +55,7 @@ pub struct SubOptions<'a> {
 }
 
 impl<'a> SubOptions<'a> {
-    /// The sub-options in the value of an option 82.
+    /// Returns the sub-options in the value of an option 82.
     #[must_use]
     pub const fn new(value: OptionValue<'a>) -> Self {
         Self { value, at: 0 }
@@ -79,7 +79,7 @@ impl<'a> Iterator for SubOptions<'a> {
     }
 }
 
-/// Whether an option 82 consists of whole sub-options.
+/// Returns true if an option 82 consists of whole sub-options.
 #[must_use]
 pub fn is_well_formed(value: OptionValue<'_>) -> bool {
     let mut subs = SubOptions::new(value);
@@ -87,7 +87,7 @@ pub fn is_well_formed(value: OptionValue<'_>) -> bool {
     subs.at == value.len()
 }
 
-/// The first sub-option with this code.
+/// Returns the first sub-option with this code.
 #[must_use]
 pub fn sub_option<'a>(value: OptionValue<'a>, code: u8) -> Option<OptionValue<'a>> {
     let Some(mut rest) = value.as_slice() else { return sub_option_of_pieces(value, code) };
@@ -106,13 +106,13 @@ fn sub_option_of_pieces<'a>(value: OptionValue<'a>, code: u8) -> Option<OptionVa
     SubOptions::new(value).find(|&(found, _)| found == code).map(|(_, value)| value)
 }
 
-/// The address in the subnet to lease from (RFC 3527), when it has four octets.
+/// Returns the address in the subnet to lease from (RFC 3527), when it has four bytes.
 #[must_use]
 pub fn link_selection(value: OptionValue<'_>) -> Option<Ipv4Addr> {
     sub_option(value, LINK_SELECTION)?.address()
 }
 
-/// The address to name as server identifier (RFC 5107), when it has four octets.
+/// Returns the address to name as server identifier (RFC 5107), when it has four bytes.
 #[must_use]
 pub fn server_identifier_override(value: OptionValue<'_>) -> Option<Ipv4Addr> {
     sub_option(value, SERVER_IDENTIFIER_OVERRIDE)?.address()

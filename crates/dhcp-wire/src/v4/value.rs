@@ -1,29 +1,29 @@
-//! The value of an option, which may stand in pieces (RFC 3396).
+//! Value of an option, which may be in pieces (RFC 3396).
 
 use core::fmt;
 use core::net::Ipv4Addr;
 
 use super::Instances;
 
-/// The value of an option: all pieces of that code, joined in the order of RFC 3396 §7, without a
-/// copy. Nearly always it is one piece and [`OptionValue::as_slice`] gives it.
+/// Value of an option: all pieces of its code, joined in the order of RFC 3396 §7, without a copy.
+/// Nearly always it is one piece and [`OptionValue::as_slice`] returns it.
 #[derive(Clone, Copy)]
 pub struct OptionValue<'a> {
     first: &'a [u8],
-    /// Where further pieces of `code` may be.
+    /// Options among which further pieces of `code` may be.
     rest: Instances<'a>,
     code: u8,
     len: usize,
 }
 
 impl<'a> OptionValue<'a> {
-    /// A value in one piece that is in no message.
+    /// Returns a value in one piece that is in no message.
     #[must_use]
     pub const fn of(octets: &'a [u8]) -> Self {
         Self { first: octets, rest: Instances::NONE, code: 0, len: octets.len() }
     }
 
-    /// A value whose first piece is `first`; `rest` are the options behind that.
+    /// Returns a value whose first piece is `first`; `rest` are the options after that.
     #[cold]
     pub(super) fn joined(code: u8, first: &'a [u8], rest: Instances<'a>) -> Self {
         let more: usize =
@@ -31,36 +31,36 @@ impl<'a> OptionValue<'a> {
         Self { first, rest, code, len: first.len() + more }
     }
 
-    /// Octets in all.
+    /// Returns the length of the value in bytes.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// True for a value without octets.
+    /// Returns true for a value without bytes.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The value, when it stands in one piece.
+    /// Returns the value, when it is in one piece.
     #[must_use]
     pub const fn as_slice(&self) -> Option<&'a [u8]> {
         if self.first.len() == self.len { Some(self.first) } else { None }
     }
 
-    /// The pieces, in order; some may be empty.
+    /// Returns the pieces, in order; some may be empty.
     #[must_use]
     pub const fn fragments(&self) -> Fragments<'a> {
         Fragments { next: Some(self.first), rest: self.rest, code: self.code, left: self.len }
     }
 
-    /// The octets, one by one.
+    /// Returns the bytes, one by one.
     pub fn octets(&self) -> impl Iterator<Item = u8> + Clone + use<'a> {
         self.fragments().flatten().copied()
     }
 
-    /// Copies the value to the front of `target` and gives its length; `None` when it does not
+    /// Copies the value to the front of `target` and returns its length; `None` when it does not
     /// fit.
     #[must_use]
     pub fn copy_to(&self, target: &mut [u8]) -> Option<usize> {
@@ -73,13 +73,13 @@ impl<'a> OptionValue<'a> {
         Some(self.len)
     }
 
-    /// `len` octets from `start`; `None` when there are not as many.
+    /// Returns `len` bytes from `start`; `None` when the value is too short.
     #[must_use]
     pub fn range(&self, start: usize, len: usize) -> Option<Self> {
         if start.checked_add(len)? > self.len {
             return None;
         }
-        // Nearly always, and all of an empty range.
+        // Nearly always, and always for an empty range.
         if let Some(piece) = self.first.get(start..start + len) {
             return Some(OptionValue::of(piece));
         }
@@ -98,7 +98,7 @@ impl<'a> OptionValue<'a> {
         None
     }
 
-    /// The first `N` octets; `None` when there are fewer.
+    /// Returns the first `N` bytes; `None` when there are fewer.
     #[must_use]
     #[inline]
     pub fn leading<const N: usize>(&self) -> Option<[u8; N]> {
@@ -110,28 +110,28 @@ impl<'a> OptionValue<'a> {
         Some(octets)
     }
 
-    /// The value as one octet, when it is one.
+    /// Returns the value as one byte, when it is one.
     #[must_use]
     #[inline]
     pub fn u8(&self) -> Option<u8> {
         self.exactly::<1>().map(|[octet]| octet)
     }
 
-    /// The value as a number of two octets, when it has two.
+    /// Returns the value as a number of two bytes, when it has two.
     #[must_use]
     #[inline]
     pub fn u16(&self) -> Option<u16> {
         self.exactly().map(u16::from_be_bytes)
     }
 
-    /// The value as a number of four octets, when it has four.
+    /// Returns the value as a number of four bytes, when it has four.
     #[must_use]
     #[inline]
     pub fn u32(&self) -> Option<u32> {
         self.exactly().map(u32::from_be_bytes)
     }
 
-    /// The value as an address, when it has four octets.
+    /// Returns the value as an address, when it has four bytes.
     #[must_use]
     #[inline]
     pub fn address(&self) -> Option<Ipv4Addr> {
@@ -144,7 +144,7 @@ impl<'a> OptionValue<'a> {
     }
 }
 
-/// Equal when the octets are, however they are cut.
+/// Compares the bytes, however they are cut.
 impl PartialEq for OptionValue<'_> {
     fn eq(&self, other: &Self) -> bool {
         match (self.as_slice(), other.as_slice()) {
@@ -175,7 +175,7 @@ impl fmt::Debug for OptionValue<'_> {
     }
 }
 
-/// The pieces of a value.
+/// Iterator over the pieces of a value.
 #[derive(Clone, Copy, Debug)]
 pub struct Fragments<'a> {
     next: Option<&'a [u8]>,

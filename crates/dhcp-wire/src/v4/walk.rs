@@ -1,27 +1,28 @@
-//! Going through the options of a message, piece by piece, over the up to three places that hold
-//! them: the options field, `file`, `sname`, in this order (RFC 3396 §5).
+//! Iteration over the options of a message, piece by piece, over the up to three places that
+//! contain them: the options field, `file`, `sname`, in this order (RFC 3396 §5).
 
 use super::layout::{FILE, OVERLOAD_FILE, OVERLOAD_SNAME, SNAME};
 use super::option::{END, PAD};
 
-/// What comes next in one place.
+/// Next element of one place.
 pub(super) enum Found {
-    /// An option whose length octet is at this offset.
+    /// Option whose length byte is at offset `at`.
     Option {
-        /// Its code.
+        /// Code of the option.
         code: u8,
-        /// Offset of the length octet; the value follows.
+        /// Offset of the length byte; the value follows.
         at: usize,
-        /// Octets of the value.
+        /// Length of the value in bytes.
         len: u8,
     },
-    /// No more: the END option or the end of the place.
+    /// End of the options: the END option or the end of the place.
     End,
-    /// An option that the end of the place cuts off.
+    /// Option that the end of the place cuts off.
     Cut,
 }
 
-/// Reads what is at `position` in `place`, a prefix of the datagram, and moves behind it.
+/// Reads the option at `position` in `place`, a prefix of the datagram, and moves `position` after
+/// it.
 #[inline(always)]
 pub(super) fn find(place: &[u8], position: &mut usize) -> Found {
     let mut at = *position;
@@ -44,24 +45,24 @@ pub(super) fn find(place: &[u8], position: &mut usize) -> Found {
     }
 }
 
-/// Every option of a message as it stands there: pieces of a split option apart, in the order in
-/// which they are joined (RFC 3396 §7). Gives code and value.
+/// Iterator over every option of a message as sent: pieces of a split option are separate, in the
+/// order in which they are joined (RFC 3396 §7). Returns code and value.
 #[derive(Clone, Copy, Debug)]
 pub struct Instances<'a> {
     octets: &'a [u8],
     position: u16,
-    /// End of the present place.
+    /// Offset of the end of the present place.
     end: u16,
     /// Bits of the places that follow, as in option 52.
     later: u8,
 }
 
 impl<'a> Instances<'a> {
-    /// None at all.
+    /// Iterator without options.
     pub(super) const NONE: Self = Self { octets: &[], position: 0, end: 0, later: 0 };
 
-    /// From `position`, which is [`OPTIONS_AT`](super::layout::OPTIONS_AT) or the end of an option,
-    /// in a message with this `overload`.
+    /// Returns an iterator from `position`, which is [`OPTIONS_AT`](super::layout::OPTIONS_AT) or
+    /// the end of an option, in a message with this `overload`.
     pub(super) fn from(octets: &'a [u8], position: usize, overload: u8) -> Self {
         let (end, later) = if position <= SNAME.end {
             (SNAME.end, 0)
@@ -73,7 +74,7 @@ impl<'a> Instances<'a> {
         Self { octets, position: position as u16, end: end as u16, later }
     }
 
-    /// The next option as (code, offset of its length octet, value).
+    /// Returns the next option as (code, offset of its length byte, value).
     #[inline]
     pub(super) fn next_at(&mut self) -> Option<(u8, usize, &'a [u8])> {
         loop {

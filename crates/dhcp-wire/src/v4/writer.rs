@@ -1,4 +1,4 @@
-//! Writing a message into a buffer that the caller owns.
+//! Writer of a DHCPv4 message into the caller's buffer.
 
 use core::ops::Range;
 
@@ -7,37 +7,37 @@ use super::option::{END, OPTION_OVERLOAD, PAD};
 use super::{Header, MessageType, OptionValue};
 use crate::shared::NoRoom;
 
-/// Octets that option 52 takes.
+/// Length of option 52 in bytes.
 const OVERLOAD_LEN: usize = 3;
-/// Octets of a value in one piece, at most.
+/// Maximum number of bytes of a value in one piece.
 const PIECE_MAX: usize = 255;
 
-/// A message being written. What does not fit makes [`MessageWriter::finish`] fail, so a chain of
-/// writes needs one check at the end.
+/// DHCPv4 message being written. When a part does not fit, [`MessageWriter::finish`] fails, so a
+/// chain of writes needs one check at the end.
 ///
-/// Options appear in the order given. A value of more than 255 octets is cut into pieces (RFC
-/// 3396). With [`MessageWriter::allow_overload`], what the buffer cannot hold goes to `file` and
-/// then `sname`, unless these hold names (RFC 2132 §9.3).
+/// Options appear in the order given. A value of more than 255 bytes is cut into pieces (RFC 3396).
+/// With [`MessageWriter::allow_overload`], options that do not fit into the options field go to
+/// `file` and then `sname`, unless these contain names (RFC 2132 §9.3).
 #[derive(Debug)]
 pub struct MessageWriter<'b> {
     buffer: &'b mut [u8],
-    /// End of what is written in the options field.
+    /// End of the written part of the options field.
     len: usize,
-    /// Ends of what is written in `file` and `sname`, when they hold options.
+    /// Ends of the written parts of `file` and `sname`, when they contain options.
     spilled: [Option<usize>; 2],
-    /// Whether `file` and `sname` hold names.
+    /// True if `file` and `sname` contain names.
     is_named: [bool; 2],
     may_overload: bool,
-    /// Where the value of option 52 is; 0 = not written.
+    /// Offset of the value of option 52; 0 = not written.
     overload_at: usize,
-    /// One bit per code that has a piece in `file` or `sname`.
+    /// Set with one bit per code that has a piece in `file` or `sname`.
     spilled_codes: [u64; 4],
-    /// Octets at the end of the options field that are kept for later.
+    /// Number of bytes at the end of the options field that are reserved.
     reserved: usize,
     failed: bool,
 }
 
-/// `file` and `sname`, in the order in which they are read and filled.
+/// Fields `file` and `sname`, in the order in which they are read and filled.
 const FIELDS: [(Range<usize>, u8); 2] = [(FILE, OVERLOAD_FILE), (SNAME, OVERLOAD_SNAME)];
 
 impl<'b> MessageWriter<'b> {
@@ -63,12 +63,12 @@ impl<'b> MessageWriter<'b> {
         }
     }
 
-    /// Sets the server's name, at most 64 octets. Before any option.
+    /// Sets the server's name, at most 64 bytes. Call it before any option.
     pub fn sname(&mut self, name: &[u8]) -> &mut Self {
         self.name(1, name)
     }
 
-    /// Sets the boot file's name, at most 128 octets. Before any option.
+    /// Sets the boot file's name, at most 128 bytes. Call it before any option.
     pub fn file(&mut self, name: &[u8]) -> &mut Self {
         self.name(0, name)
     }
@@ -87,23 +87,23 @@ impl<'b> MessageWriter<'b> {
         self
     }
 
-    /// Whether options may go to `file` and `sname`. Not so at first: many clients do not look
-    /// there.
+    /// Sets whether options may go to `file` and `sname`. The default is false: many clients do not
+    /// look there.
     pub fn allow_overload(&mut self, may_overload: bool) -> &mut Self {
         self.may_overload = may_overload;
         self
     }
 
-    /// Appends an option. Pieces of one code given apart are one value to the reader. Option 52 is
+    /// Appends an option. Readers join pieces of one code that are given separately. Option 52 is
     /// the writer's own and is left out when given.
     ///
     /// # Panics
     ///
-    /// When `code` is PAD or END, which have no value.
+    /// Panics when `code` is PAD or END, which have no value.
     #[inline]
     pub fn option(&mut self, code: u8, value: &[u8]) -> &mut Self {
         let end = self.len + 2 + value.len();
-        // Nearly always: one piece, behind those before it, in the options field.
+        // Nearly always: one piece, after those before it, in the options field.
         if value.len() <= PIECE_MAX
             && end + OVERLOAD_LEN + self.reserved < self.buffer.len()
             && self.spilled == [None; 2]
@@ -130,7 +130,7 @@ impl<'b> MessageWriter<'b> {
     ///
     /// # Panics
     ///
-    /// When `code` is PAD or END, which have no value.
+    /// Panics when `code` is PAD or END, which have no value.
     pub fn option_value(&mut self, code: u8, value: OptionValue<'_>) -> &mut Self {
         if let Some(octets) = value.as_slice() {
             return self.option(code, octets);
@@ -146,25 +146,25 @@ impl<'b> MessageWriter<'b> {
         self.option(super::option::DHCP_MESSAGE_TYPE, &[message_type.code()])
     }
 
-    /// Appends an option of four octets: a number or, by its bits, an address.
+    /// Appends an option of four bytes: a number or, by its bits, an address.
     pub fn option_u32(&mut self, code: u8, value: u32) -> &mut Self {
         self.option(code, &value.to_be_bytes())
     }
 
-    /// Octets of the options field that are free, END and what is reserved counted out.
+    /// Returns the number of free bytes in the options field, without END and reserved bytes.
     #[must_use]
     pub const fn room(&self) -> usize {
         self.buffer.len().saturating_sub(self.len + 1 + self.reserved)
     }
 
-    /// Keeps `octets` of the options field for options that come later, until another number is given:
-    /// 0 lets those be written.
+    /// Reserves `octets` bytes of the options field for later options, until another number is
+    /// given: 0 permits those to be written.
     pub const fn reserve(&mut self, octets: usize) -> &mut Self {
         self.reserved = octets;
         self
     }
 
-    /// True when an option with a value of `len` octets can be written as well.
+    /// Returns true if an option with a value of `len` bytes can be written as well.
     #[must_use]
     pub fn takes(&self, code: u8, len: usize) -> bool {
         let is_whole = !self.is_spilled(code) && encoded_len(len) <= self.free(0);
@@ -177,11 +177,11 @@ impl<'b> MessageWriter<'b> {
         !self.failed && (is_whole || (self.may_overload && in_pieces() >= len.max(1)))
     }
 
-    /// Ends the message and gives its length: END, then zeros up to `minimum_len` octets.
+    /// Ends the message and returns its length: END, then zeros up to `minimum_len` bytes.
     ///
     /// # Errors
     ///
-    /// [`NoRoom`] when anything written, or `minimum_len`, did not fit.
+    /// Returns [`NoRoom`] when a written part, or `minimum_len`, did not fit.
     pub fn finish(&mut self, minimum_len: usize) -> Result<usize, NoRoom> {
         let len = minimum_len.max(self.len + 1);
         if self.failed || len > self.buffer.len() {
@@ -208,10 +208,11 @@ impl<'b> MessageWriter<'b> {
         self
     }
 
-    /// Places an option when the options field cannot take it whole: into the first field that
-    /// can, else cut over all of them. False when there is no room.
+    /// Places an option when the options field cannot take it whole: into the first field that can,
+    /// otherwise cut over all of them. Returns false when there is no room.
     fn spill(&mut self, code: u8, len: usize, copy: impl Fn(usize, &mut [u8])) -> bool {
-        // Pieces are joined in the order of the places, so a code never goes back to an earlier one.
+        // Pieces are joined in the order of the places, so a code never goes back to an earlier
+        // place.
         let first = match self.spilled {
             _ if !self.is_spilled(code) => 0,
             [_, Some(_)] => 2,
@@ -232,8 +233,8 @@ impl<'b> MessageWriter<'b> {
         start == len && len > 0
     }
 
-    /// Octets that pieces of options can take in a place: 0 = options field, 1 = `file`, 2 =
-    /// `sname`. What END and option 52 need is counted out.
+    /// Returns the number of bytes that pieces of options can take in a place: 0 = options field, 1
+    /// = `file`, 2 = `sname`. The bytes for END and option 52 are subtracted.
     fn free(&self, place: usize) -> usize {
         if place == 0 {
             let may_need_overload =
@@ -242,7 +243,7 @@ impl<'b> MessageWriter<'b> {
             return self.room().saturating_sub(reserve);
         }
         let field = &FIELDS[place - 1].0;
-        // Without option 52 in the options field nobody would look here.
+        // Without option 52 in the options field no reader would look here.
         let is_closed =
             self.is_named[place - 1] || (self.overload_at == 0 && self.room() < OVERLOAD_LEN);
         if is_closed { 0 } else { field.end - 1 - self.spilled[place - 1].unwrap_or(field.start) }
@@ -277,7 +278,7 @@ impl<'b> MessageWriter<'b> {
         }
     }
 
-    /// Makes a field hold options, if it does not yet, and gives the end of what it holds.
+    /// Makes a field contain options, if it does not yet, and returns the end of its contents.
     fn open(&mut self, index: usize, code: u8) -> usize {
         if self.overload_at == 0 {
             self.buffer[self.len..self.len + OVERLOAD_LEN].copy_from_slice(&[
@@ -299,13 +300,14 @@ impl<'b> MessageWriter<'b> {
     }
 }
 
-/// Returns the octets that a value of `len` octets takes with the code and length of each piece.
+/// Returns the number of bytes that a value of `len` bytes takes with the code and length of each
+/// piece.
 #[must_use]
 pub const fn encoded_len(len: usize) -> usize {
     len + 2 * if len == 0 { 1 } else { len.div_ceil(PIECE_MAX) }
 }
 
-/// The longest value that fits into `free` octets.
+/// Returns the length of the longest value that fits into `free` bytes.
 const fn value_len(free: usize) -> usize {
     let whole = free / (PIECE_MAX + 2);
     whole * PIECE_MAX + (free % (PIECE_MAX + 2)).saturating_sub(2)
@@ -410,7 +412,7 @@ mod tests {
     fn a_code_given_again_never_goes_to_an_earlier_place() {
         let mut buffer = [0; 250];
         let mut writer = MessageWriter::new(&mut buffer, &Header::default());
-        // `file` has 25 octets left, too few for the first piece of 230 and enough for the second.
+        // `file` has 25 bytes left, too few for the first piece of 230 and enough for the second.
         writer.allow_overload(true).option(15, &[1; 100]).option(230, &[b'a'; 40]);
         writer.option(230, b"tail");
         let len = writer.finish(0).unwrap();

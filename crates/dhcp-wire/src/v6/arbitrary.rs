@@ -1,8 +1,8 @@
-//! Datagrams for tests: sound packets, packets with something wrong, changed captures, noise.
+//! DHCPv6 datagrams for tests: valid packets, packets with errors, changed captures, noise.
 //!
-//! Everything comes from the seeded generator that is passed in, so a failure repeats from its
-//! seed. The octets are written by hand here, not by [`super::MessageWriter`], so that reader and
-//! writer cannot agree on a mistake.
+//! The seeded generator that the caller passes is the only source of randomness, so a failure
+//! repeats from its seed. The bytes are written by hand here, not by [`super::MessageWriter`], so
+//! that reader and writer cannot agree on a mistake.
 
 use base::{Random, Writer};
 
@@ -11,7 +11,7 @@ use super::{MessageType, RELAYS_MAX, option};
 use crate::arbitrary::Maker;
 pub use crate::arbitrary::{BUFFER_LEN, Kind};
 
-/// Codes that readers treat in their own way, more often than chance would give them.
+/// Codes that readers treat specially, more often than chance would choose them.
 const FAVORED: [u16; 16] = [
     option::CLIENTID,
     option::SERVERID,
@@ -30,7 +30,7 @@ const FAVORED: [u16; 16] = [
     option::CLIENT_FQDN,
     option::RECONF_ACCEPT,
 ];
-/// Codes that are given in IAs, addresses and prefixes.
+/// Codes of options in IAs, addresses and prefixes.
 const INNER: [u16; 6] = [
     option::IAADDR,
     option::IAADDR,
@@ -39,7 +39,7 @@ const INNER: [u16; 6] = [
     option::STATUS_CODE,
     option::PD_EXCLUDE,
 ];
-/// Codes that relay agents give.
+/// Codes of relay agents' options.
 const RELAYED: [u16; 7] = [
     option::INTERFACE_ID,
     option::REMOTE_ID,
@@ -50,7 +50,7 @@ const RELAYED: [u16; 7] = [
     option::RSOO,
 ];
 
-/// How it is done here.
+/// Functions that make DHCPv6 datagrams.
 const MAKER: Maker = Maker {
     sound,
     header,
@@ -59,26 +59,27 @@ const MAKER: Maker = Maker {
     change_an_option,
 };
 
-/// Fills the front of `buffer` with a datagram of a random kind and gives the kind and its length.
-/// `captures` are packets to change, possibly none.
+/// Fills the front of `buffer` with a datagram of a random kind and returns the kind and its
+/// length. `captures` are packets to change, possibly none.
 pub fn datagram(random: &mut Random, captures: &[&[u8]], buffer: &mut [u8]) -> (Kind, usize) {
     MAKER.datagram(random, captures, buffer)
 }
 
-/// Changes the datagram of `len` octets at the front of `buffer` in one place: a bit, an octet, a
-/// length, its end, or a stretch doubled or taken out. Gives its new length.
+/// Changes the datagram of `len` bytes at the front of `buffer` in one place: a bit, a byte, a
+/// length, its end, or a stretch duplicated or removed. Returns its new length.
 pub fn change(random: &mut Random, buffer: &mut [u8], len: usize) -> usize {
     MAKER.change(random, buffer, len)
 }
 
 /// Makes a packet that is accepted, with up to all relay levels, options in IAs, several of a kind,
-/// and now and then cut off. Gives its length; 0 when `buffer` has no room for a message.
+/// and now and then cut off. Returns its length; 0 when `buffer` has no room for a message.
 pub fn sound(random: &mut Random, buffer: &mut [u8]) -> usize {
     if buffer.len() < MESSAGE_LEN {
         return 0;
     }
     let mut place = Writer::new(buffer);
-    // Where the lengths of Relay Message options are, and what follows in their levels.
+    // Offsets of the lengths of Relay Message options, and number of bytes after them in their
+    // levels.
     let mut lengths = [(0, 0); RELAYS_MAX];
     let levels = match random.below(20) {
         0..10 => 0,
@@ -89,7 +90,7 @@ pub fn sound(random: &mut Random, buffer: &mut [u8]) -> usize {
         if random.chance(1, 2) { MessageType::RelayForw } else { MessageType::RelayRepl };
     let mut used = 0;
     for length in &mut lengths[..levels] {
-        // What may follow is kept free.
+        // Room for the following parts is kept free.
         if place.room() < 150 + 20 * levels {
             break;
         }
@@ -115,7 +116,7 @@ pub fn sound(random: &mut Random, buffer: &mut [u8]) -> usize {
     place.len()
 }
 
-/// Writes the front of a message that is accepted. Gives its length; 0 without room.
+/// Writes the front of a message that is accepted. Returns its length; 0 without room.
 fn header(random: &mut Random, buffer: &mut [u8]) -> usize {
     let Some(fixed) = buffer.first_chunk_mut::<MESSAGE_LEN>() else { return 0 };
     random.fill(fixed);
@@ -142,7 +143,7 @@ fn level(random: &mut Random, relay_type: MessageType, place: &mut Writer<'_>) {
     }
 }
 
-/// Writes a message of at most `room` octets.
+/// Writes a message of at most `room` bytes.
 fn message(random: &mut Random, place: &mut Writer<'_>, room: usize) {
     let end = place.len() + room;
     let mut fixed = [0; MESSAGE_LEN];
@@ -161,7 +162,7 @@ fn message(random: &mut Random, place: &mut Writer<'_>, room: usize) {
         }
     }
     if random.chance(1, 10) {
-        // An option that is cut off: its length says more than there is.
+        // An option that is cut off: its length is more than the remaining bytes.
         let cut = (end - place.len()).min(random.below(20) as usize);
         let octets = [0, 3, 0, 40, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         place.put(&octets[..cut]);
@@ -221,7 +222,7 @@ fn value_for(random: &mut Random, code: u16, value: &mut Writer<'_>) {
     }
 }
 
-/// Writes options into an IA (`depth` 0) or what is in one.
+/// Writes options into an IA (`depth` 0) or into an option in one.
 fn inner(random: &mut Random, depth: u8, value: &mut Writer<'_>) {
     for _ in 0..random.below(4) {
         let code = match random.pick(&INNER) {
@@ -236,7 +237,7 @@ fn inner(random: &mut Random, depth: u8, value: &mut Writer<'_>) {
             let len = if code == option::PREFERENCE { 1 } else { 25 + random.below(6) as usize };
             place.put(&[1; 30][..len]);
         }
-        // What did not fit whole would not be sound.
+        // An option that did not fit whole would not be valid.
         if !place.overflowed() && place.len() + OPTION_LEN <= value.room() {
             put(value, code, place.written());
         }
@@ -250,7 +251,8 @@ fn put(place: &mut Writer<'_>, code: u16, value: &[u8]) {
     place.u16(code).u16(value.len() as u16).put(value);
 }
 
-/// Changes code or length of one option of a message, going into some of those that hold others.
+/// Changes code or length of one option of a message, also inside some of the options that contain
+/// others.
 fn change_an_option(random: &mut Random, packet: &mut [u8]) {
     let mut at = if matches!(packet.first(), Some(12 | 13)) { 34 } else { MESSAGE_LEN };
     let mut skip = random.below(8);

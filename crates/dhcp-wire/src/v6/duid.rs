@@ -1,20 +1,20 @@
-//! DHCP unique identifiers: what clients and servers are told apart by (RFC 9915 §11, RFC 6355).
+//! DHCP unique identifiers, which tell clients and servers apart (RFC 9915 §11, RFC 6355).
 //!
-//! They are opaque: two are the same when their octets are. What is in them serves people and
-//! those who make new ones.
+//! DUIDs are opaque: two are the same when their bytes are. Their contents are for people and for
+//! code that makes new ones.
 
 use base::{Reader, Writer};
 
 use super::NoRoom;
 
-/// Octets that a DUID has at least, its type included.
+/// Minimum length of a DUID in bytes, its type included.
 pub const LEN_MIN: usize = 3;
-/// Octets that a DUID has at most, its type included.
+/// Maximum length of a DUID in bytes, its type included.
 pub const LEN_MAX: usize = 130;
-/// When the time of a DUID-LLT begins, 2000-01-01, in seconds since 1970.
+/// Start of the time of a DUID-LLT, 2000-01-01, in seconds since 1970.
 pub const EPOCH_S: u64 = 946_684_800;
 
-/// What is in a DUID.
+/// Contents of a DUID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Duid<'a> {
     /// DUID-LLT.
@@ -30,7 +30,7 @@ pub enum Duid<'a> {
     Enterprise {
         /// Private enterprise number.
         number: u32,
-        /// What the enterprise calls the device.
+        /// Identifier of the device, chosen by the enterprise.
         identifier: &'a [u8],
     },
     /// DUID-LL.
@@ -45,15 +45,15 @@ pub enum Duid<'a> {
         /// The UUID.
         [u8; 16],
     ),
-    /// Any other, and those that are too short or too long for their type.
+    /// Any other DUID, and one that is too short or too long for its type.
     Other(
-        /// The whole DUID, its type included.
+        /// Whole DUID, its type included.
         &'a [u8],
     ),
 }
 
 impl<'a> Duid<'a> {
-    /// Looks into a DUID, such as [`super::Message::client_id`].
+    /// Reads a DUID, such as [`super::Message::client_id`].
     #[must_use]
     pub fn parse(octets: &'a [u8]) -> Self {
         Self::known(octets).unwrap_or(Self::Other(octets))
@@ -75,11 +75,11 @@ impl<'a> Duid<'a> {
         Some(duid)
     }
 
-    /// Writes the DUID to the front of `buffer` and gives its length.
+    /// Writes the DUID to the front of `buffer` and returns its length.
     ///
     /// # Errors
     ///
-    /// [`NoRoom`] when it does not fit.
+    /// Returns [`NoRoom`] when it does not fit.
     pub fn write(&self, buffer: &mut [u8]) -> Result<usize, NoRoom> {
         let mut writer = Writer::new(buffer);
         match *self {
@@ -102,7 +102,7 @@ impl<'a> Duid<'a> {
         if writer.overflowed() { Err(NoRoom) } else { Ok(writer.len()) }
     }
 
-    /// The link-layer address in it, with its hardware type.
+    /// Returns the link-layer address in the DUID, with its hardware type.
     #[must_use]
     pub const fn link_layer_address(&self) -> Option<(u16, &'a [u8])> {
         match *self {

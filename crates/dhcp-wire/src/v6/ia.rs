@@ -1,4 +1,5 @@
-//! Identity associations and what is leased in them (RFC 9915 §21.4 to §21.6, §21.21, §21.22).
+//! Identity associations and the resources leased in them (RFC 9915 §21.4 to §21.6, §21.21,
+//! §21.22).
 
 use core::net::Ipv6Addr;
 
@@ -8,11 +9,11 @@ use super::{Options, option};
 use crate::shared::named;
 
 named! {
-    /// What an identity association is for.
+    /// Kind of an identity association.
     pub enum IaKind {
         /// Addresses.
         Na = "IA_NA",
-        /// Temporary addresses, which RFC 9915 gave up.
+        /// Temporary addresses, which RFC 9915 made obsolete.
         Ta = "IA_TA",
         /// Prefixes.
         Pd = "IA_PD",
@@ -20,7 +21,7 @@ named! {
 }
 
 impl IaKind {
-    /// The option code.
+    /// Returns the option code.
     #[must_use]
     pub const fn code(self) -> u16 {
         match self {
@@ -30,7 +31,7 @@ impl IaKind {
         }
     }
 
-    /// The kind whose option has this code.
+    /// Returns the kind whose option has this code.
     #[must_use]
     #[inline]
     pub const fn from_code(code: u16) -> Option<Self> {
@@ -43,18 +44,18 @@ impl IaKind {
     }
 }
 
-/// An identity association.
+/// Identity association of a message.
 #[derive(Clone, Copy, Debug)]
 pub struct Ia<'a> {
-    /// What it is for.
+    /// Kind of the association.
     pub kind: IaKind,
-    /// The client's number for it, unique within its kind.
+    /// Number that the client gave the association, unique within its kind.
     pub iaid: u32,
     /// T1, seconds; 0 in an IA_TA, which has none.
     pub t1_s: u32,
     /// T2, seconds; 0 in an IA_TA, which has none.
     pub t2_s: u32,
-    /// The options in it.
+    /// Options in the association.
     pub options: Options<'a>,
 }
 
@@ -68,37 +69,38 @@ impl<'a> Ia<'a> {
         Some(Self { kind, iaid, t1_s, t2_s, options: Options::new(reader.rest()) })
     }
 
-    /// The addresses in it.
+    /// Returns the addresses in the association.
     #[must_use]
     #[inline]
     pub const fn addresses(&self) -> Addresses<'a> {
         Addresses { options: self.options }
     }
 
-    /// The prefixes in it; as in Kea one of more than 128 bits counts as not sent.
+    /// Returns the prefixes in the association; as in Kea one of more than 128 bits counts as not
+    /// sent.
     #[must_use]
     #[inline]
     pub const fn prefixes(&self) -> Prefixes<'a> {
         Prefixes { options: self.options }
     }
 
-    /// Code and text of its status; absent means success.
+    /// Returns code and text of the association's status; absent means success.
     #[must_use]
     pub fn status(&self) -> Option<(u16, &'a [u8])> {
         self.options.status()
     }
 }
 
-/// An address in an IA.
+/// Address in an IA.
 #[derive(Clone, Copy, Debug)]
 pub struct IaAddress<'a> {
-    /// The address.
+    /// Leased address.
     pub address: Ipv6Addr,
-    /// Preferred lifetime, seconds; all ones is for ever.
+    /// Preferred lifetime, seconds; all ones is infinite.
     pub preferred_s: u32,
-    /// Valid lifetime, seconds; all ones is for ever.
+    /// Valid lifetime, seconds; all ones is infinite.
     pub valid_s: u32,
-    /// The options in it.
+    /// Options in the address.
     pub options: Options<'a>,
 }
 
@@ -114,25 +116,25 @@ impl<'a> IaAddress<'a> {
         })
     }
 
-    /// Code and text of its status; absent means success.
+    /// Returns code and text of the address's status; absent means success.
     #[must_use]
     pub fn status(&self) -> Option<(u16, &'a [u8])> {
         self.options.status()
     }
 }
 
-/// A prefix in an IA_PD.
+/// Prefix in an IA_PD.
 #[derive(Clone, Copy, Debug)]
 pub struct IaPrefix<'a> {
-    /// The prefix as sent: bits behind its length may be set.
+    /// Prefix as sent: bits after its length may be set.
     pub prefix: Ipv6Addr,
-    /// Bits of it that count, at most 128.
+    /// Prefix length in bits, at most 128.
     pub len: u8,
-    /// Preferred lifetime, seconds; all ones is for ever.
+    /// Preferred lifetime, seconds; all ones is infinite.
     pub preferred_s: u32,
-    /// Valid lifetime, seconds; all ones is for ever.
+    /// Valid lifetime, seconds; all ones is infinite.
     pub valid_s: u32,
-    /// The options in it.
+    /// Options in the prefix.
     pub options: Options<'a>,
 }
 
@@ -148,14 +150,14 @@ impl<'a> IaPrefix<'a> {
         Some(Self { prefix, len, preferred_s, valid_s, options: Options::new(reader.rest()) })
     }
 
-    /// Code and text of its status; absent means success.
+    /// Returns code and text of the prefix's status; absent means success.
     #[must_use]
     pub fn status(&self) -> Option<(u16, &'a [u8])> {
         self.options.status()
     }
 
-    /// The prefix that is kept out of this one, with its length (RFC 6603 §4.2); `None` also when
-    /// the option makes no sense.
+    /// Returns the prefix that is excluded from this one, with its length (RFC 6603 §4.2); `None`
+    /// also when the option is invalid.
     #[must_use]
     pub fn excluded(&self) -> Option<(Ipv6Addr, u8)> {
         let (&len, subnet) = self.options.get(option::PD_EXCLUDE)?.split_first()?;
@@ -170,17 +172,18 @@ impl<'a> IaPrefix<'a> {
     }
 }
 
-/// Octets that the bits between the lengths of a delegated and an excluded prefix take.
+/// Returns the number of bytes for the bits between the lengths of a delegated and an excluded
+/// prefix.
 pub(super) const fn excluded_octets(delegated_len: u8, excluded_len: u8) -> usize {
     (excluded_len - delegated_len).div_ceil(8) as usize
 }
 
-/// The upper `len` bits.
+/// Returns a mask of the upper `len` bits.
 const fn mask(len: u8) -> u128 {
     if len == 0 { 0 } else { u128::MAX << (128 - len) }
 }
 
-/// The identity associations of a message, in order.
+/// Iterator over the identity associations of a message, in order.
 #[derive(Clone, Debug)]
 pub struct Ias<'a> {
     pub(super) options: Options<'a>,
@@ -195,7 +198,7 @@ impl<'a> Iterator for Ias<'a> {
     }
 }
 
-/// The addresses of an IA, in order.
+/// Iterator over the addresses of an IA, in order.
 #[derive(Clone, Debug)]
 pub struct Addresses<'a> {
     options: Options<'a>,
@@ -211,7 +214,7 @@ impl<'a> Iterator for Addresses<'a> {
     }
 }
 
-/// The prefixes of an IA, in order.
+/// Iterator over the prefixes of an IA, in order.
 #[derive(Clone, Debug)]
 pub struct Prefixes<'a> {
     options: Options<'a>,

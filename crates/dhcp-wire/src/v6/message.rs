@@ -1,4 +1,4 @@
-//! A received message, checked once and read in place.
+//! DHCPv6 message as received, checked once and read in place.
 
 use super::layout::{MESSAGE_LEN, MESSAGE_MAX};
 use super::rules::{OTHER_SLOT, Rule, SLOTS, Verdict, check};
@@ -8,33 +8,33 @@ use super::{
 };
 use crate::Parsing;
 
-/// A checked view of one message, without relay levels. It keeps offsets, copies nothing, and no
+/// Checked view of one message, without relay levels. It stores offsets, copies nothing, and no
 /// accessor can fail or panic.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
     octets: &'a [u8],
     message_type: MessageType,
     is_cut: bool,
-    /// One bit per slot whose option occurs more than once.
+    /// Set with one bit per slot whose option occurs more than once.
     repeated: u16,
     /// Offset of the first IA; the end of the message when there is none.
     ias_at: u16,
-    /// By slot, offset of the code of the first one; 0 = none.
+    /// Offset of the code of the first option, by slot; 0 = none.
     noted: [u16; SLOTS],
 }
 
 impl<'a> Message<'a> {
-    /// Checks a message that no relay agent has wrapped, such as what a client receives from a
-    /// server on its link. [`super::Packet::parse`] takes both. Strictly.
+    /// Checks, strictly, a message that no relay agent has wrapped, such as a server's message to a
+    /// client on its link. [`super::Packet::parse`] accepts both.
     ///
     /// # Errors
     ///
-    /// The first thing found wrong with it. A relay level is [`Malformed::MixedRelays`].
+    /// Returns the first fault found. A relay level is [`Malformed::MixedRelays`].
     pub fn parse(octets: &'a [u8]) -> Result<Self, Malformed> {
         Self::read(octets, Parsing::Strict, &mut { OPTIONS_MAX })
     }
 
-    /// The same for a message that may have `left` options.
+    /// Checks a message that may have `left` options.
     pub(super) fn read(
         octets: &'a [u8],
         parsing: Parsing,
@@ -83,20 +83,20 @@ impl<'a> Message<'a> {
         Ok(message)
     }
 
-    /// The whole message.
+    /// Returns the whole message.
     #[must_use]
     pub const fn octets(&self) -> &'a [u8] {
         self.octets
     }
 
-    /// The message type, never a relay agent's.
+    /// Returns the message type, never a relay agent's.
     #[must_use]
     pub const fn message_type(&self) -> MessageType {
         self.message_type
     }
 
-    /// The transaction identifier: 24 bits. In messages of DHCPv4 over DHCPv6 these are flags (RFC
-    /// 7341 §6).
+    /// Returns the transaction identifier: 24 bits. In messages of DHCPv4 over DHCPv6 these are
+    /// flags (RFC 7341 §6).
     #[must_use]
     #[inline]
     pub fn transaction_id(&self) -> u32 {
@@ -104,13 +104,14 @@ impl<'a> Message<'a> {
         u32::from_be_bytes(first) & 0x00ff_ffff
     }
 
-    /// True when the end of the message cuts an option off. It counts as not sent, as in Kea.
+    /// Returns true if the end of the message cuts an option off. That option counts as not sent,
+    /// as in Kea.
     #[must_use]
     pub const fn is_cut(&self) -> bool {
         self.is_cut
     }
 
-    /// All options, in order.
+    /// Returns all options, in order.
     #[must_use]
     #[inline]
     pub fn options(&self) -> Options<'a> {
@@ -122,7 +123,7 @@ impl<'a> Message<'a> {
         Options::new(self.octets.get(at..).unwrap_or_default())
     }
 
-    /// The value of the first option with this code.
+    /// Returns the value of the first option with this code.
     #[must_use]
     #[inline]
     pub fn option(&self, code: u16) -> Option<&'a [u8]> {
@@ -136,7 +137,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// Whether an option occurs more than once.
+    /// Returns true if an option occurs more than once.
     #[must_use]
     pub fn repeats(&self, code: u16) -> bool {
         let slot = usize::from(Rule::of(code).slot);
@@ -146,75 +147,77 @@ impl<'a> Message<'a> {
         self.repeated & (1 << slot) != 0
     }
 
-    /// The client's DUID, 3 to 130 octets; [`super::duid`] looks into it.
+    /// Returns the client's DUID, 3 to 130 bytes; [`super::duid`] reads it.
     #[must_use]
     #[inline]
     pub fn client_id(&self) -> Option<&'a [u8]> {
         self.option(option::CLIENTID)
     }
 
-    /// The server's DUID, 3 to 130 octets.
+    /// Returns the server's DUID, 3 to 130 bytes.
     #[must_use]
     #[inline]
     pub fn server_id(&self) -> Option<&'a [u8]> {
         self.option(option::SERVERID)
     }
 
-    /// The identity associations, in order.
+    /// Returns the identity associations, in order.
     #[must_use]
     #[inline]
     pub fn ias(&self) -> Ias<'a> {
         Ias { options: self.options_from(usize::from(self.ias_at)) }
     }
 
-    /// Whether the message asks for, or is an answer in, two messages (RFC 9915 §21.14).
+    /// Returns true if the message requests a two-message exchange, or is a reply in one (RFC 9915
+    /// §21.14).
     #[must_use]
     #[inline]
     pub fn has_rapid_commit(&self) -> bool {
         self.option(option::RAPID_COMMIT).is_some()
     }
 
-    /// The codes that the client asks for, in its order (RFC 9915 §21.7).
+    /// Returns the codes that the client requests, in its order (RFC 9915 §21.7).
     #[inline]
     pub fn requested_options(&self) -> impl Iterator<Item = u16> + Clone + use<'a> {
         let (codes, _) = self.option(option::ORO).unwrap_or_default().as_chunks();
         codes.iter().copied().map(u16::from_be_bytes)
     }
 
-    /// Whether the client asks for this option.
+    /// Returns true if the client requests this option.
     #[must_use]
     #[inline]
     pub fn requests(&self, code: u16) -> bool {
         self.requested_options().any(|requested| requested == code)
     }
 
-    /// Hundredths of a second since the client began (RFC 9915 §21.9); all ones is "or longer".
+    /// Returns the hundredths of a second since the client began (RFC 9915 §21.9); all ones is "or
+    /// longer".
     #[must_use]
     #[inline]
     pub fn elapsed_time(&self) -> Option<u16> {
         self.option(option::ELAPSED_TIME)?.first_chunk().copied().map(u16::from_be_bytes)
     }
 
-    /// Enterprise number and data of the first vendor class (RFC 9915 §21.16).
+    /// Returns enterprise number and data of the first vendor class (RFC 9915 §21.16).
     #[must_use]
     pub fn vendor_class(&self) -> Option<(u32, Tuples<'a>)> {
         let (number, data) = self.option(option::VENDOR_CLASS)?.split_first_chunk()?;
         Some((u32::from_be_bytes(*number), Tuples::to_the_end(data)))
     }
 
-    /// The classes of the user (RFC 9915 §21.15).
+    /// Returns the classes of the user (RFC 9915 §21.15).
     #[must_use]
     pub fn user_class(&self) -> Option<Tuples<'a>> {
         self.option(option::USER_CLASS).map(Tuples::new)
     }
 
-    /// The client's name (RFC 4704).
+    /// Returns the client's name (RFC 4704).
     #[must_use]
     pub fn client_fqdn(&self) -> Option<ClientFqdn<'a>> {
         self.option(option::CLIENT_FQDN).and_then(ClientFqdn::of)
     }
 
-    /// Code and text of the message's own status; absent means success.
+    /// Returns code and text of the message's own status; absent means success.
     #[must_use]
     pub fn status(&self) -> Option<(u16, &'a [u8])> {
         let (code, text) = self.option(option::STATUS_CODE)?.split_first_chunk()?;

@@ -1,9 +1,9 @@
-//! DHCPv6 messages (RFC 9915, which takes the place of RFC 8415 and, for prefixes, RFC 3633).
+//! DHCPv6 messages (RFC 9915, which replaces RFC 8415 and, for prefixes, RFC 3633).
 //!
-//! [`Packet::parse`] checks a datagram, relay levels and all, and gives a view of it whose
-//! [`Message`] is what the client or server said; [`validity`] tells whether that type of message
-//! may look so; [`MessageWriter`] writes one and [`RelayWriter`] the levels around it; [`duid`]
-//! looks into identifiers; [`arbitrary`] makes datagrams, sound and broken, for tests.
+//! [`Packet::parse`] checks a datagram with all its relay levels and returns a view of it, whose
+//! [`Message`] is that of the client or server; [`validity`] checks the options that its type
+//! requires; [`MessageWriter`] writes one and [`RelayWriter`] the levels around it; [`duid`] reads
+//! identifiers; [`arbitrary`] makes datagrams, valid and broken, for tests.
 
 pub mod arbitrary;
 pub mod duid;
@@ -35,30 +35,30 @@ pub use writer::{Mark, MessageWriter};
 
 pub use crate::shared::NoRoom;
 
-/// Where the fixed parts of messages and options end.
+/// Lengths of the fixed parts of messages and options.
 mod layout {
-    /// Type and transaction identifier, or rather what the shortest message has (RFC 9915 §8).
+    /// Length of type and transaction identifier: the shortest message (RFC 9915 §8).
     pub(super) const MESSAGE_LEN: usize = 4;
-    /// Type, hop count, link address, peer address (RFC 9915 §9).
+    /// Length of type, hop count, link address, peer address (RFC 9915 §9).
     pub(super) const RELAY_LEN: usize = 34;
-    /// Code and length in front of a value.
+    /// Length of code and length before a value.
     pub(super) const OPTION_LEN: usize = 4;
-    /// IAID, T1 and T2 (RFC 9915 §21.4, §21.21).
+    /// Length of IAID, T1 and T2 (RFC 9915 §21.4, §21.21).
     pub(super) const IA_LEN: usize = 12;
-    /// IAID alone (RFC 9915 §21.5).
+    /// Length of IAID alone (RFC 9915 §21.5).
     pub(super) const IA_TA_LEN: usize = 4;
-    /// Address, preferred and valid lifetime (RFC 9915 §21.6).
+    /// Length of address, preferred and valid lifetime (RFC 9915 §21.6).
     pub(super) const IAADDR_LEN: usize = 24;
-    /// Preferred and valid lifetime, length and prefix (RFC 9915 §21.22).
+    /// Length of preferred and valid lifetime, prefix length and prefix (RFC 9915 §21.22).
     pub(super) const IAPREFIX_LEN: usize = 25;
-    /// The longest message: positions have 16 bits, as has the length of a UDP datagram.
+    /// Maximum length of a message: positions have 16 bits, as has the length of a UDP datagram.
     pub(super) const MESSAGE_MAX: usize = u16::MAX as usize;
 }
 
-/// RELAY-FORW or RELAY-REPL levels around a message that are read at most. Relay agents themselves
-/// stop at 8 (RFC 9915 §7.6); Kea reads 32.
+/// Maximum number of RELAY-FORW or RELAY-REPL levels around a message. Relay agents themselves stop
+/// at 8 (RFC 9915 §7.6); Kea reads 32.
 pub const RELAYS_MAX: usize = 32;
 
-/// Options that a packet may have, counting those of all relay levels, of IAs and of the addresses
-/// and prefixes in them. It bounds the work that a packet can cause.
+/// Maximum number of options of a packet, counting those of all relay levels, of IAs and of the
+/// addresses and prefixes in them. It bounds the work that a packet can cause.
 pub const OPTIONS_MAX: usize = 512;

@@ -10,23 +10,23 @@ pub const SERVERID: u16 = 2;
 pub const IA_NA: u16 = 3;
 /// Identity association for temporary addresses (obsolete) (RFC 9915).
 pub const IA_TA: u16 = 4;
-/// An address and its lifetimes, in an IA (RFC 9915).
+/// Address and its lifetimes, in an IA (RFC 9915).
 pub const IAADDR: u16 = 5;
-/// Codes that the client wants (RFC 9915).
+/// Codes that the client requests (RFC 9915).
 pub const ORO: u16 = 6;
 /// Rank of the server, 255 is best (RFC 9915).
 pub const PREFERENCE: u16 = 7;
 /// Hundredths of a second since the client began (RFC 9915).
 pub const ELAPSED_TIME: u16 = 8;
-/// The message that a relay agent passes on (RFC 9915).
+/// Message that a relay agent forwards (RFC 9915).
 pub const RELAY_MSG: u16 = 9;
 /// Authentication (RFC 9915).
 pub const AUTH: u16 = 11;
 /// Address to send unicast to (obsolete) (RFC 9915).
 pub const UNICAST: u16 = 12;
-/// How it went, as code and text (RFC 9915).
+/// Status, as code and text (RFC 9915).
 pub const STATUS_CODE: u16 = 13;
-/// Two messages instead of four (RFC 9915).
+/// Flag: two messages instead of four (RFC 9915).
 pub const RAPID_COMMIT: u16 = 14;
 /// Classes of the user (RFC 9915).
 pub const USER_CLASS: u16 = 15;
@@ -34,11 +34,11 @@ pub const USER_CLASS: u16 = 15;
 pub const VENDOR_CLASS: u16 = 16;
 /// Options of a vendor (RFC 9915).
 pub const VENDOR_OPTS: u16 = 17;
-/// The relay agent's name of the client's interface (RFC 9915).
+/// Name of the client's interface, given by the relay agent (RFC 9915).
 pub const INTERFACE_ID: u16 = 18;
-/// Which message a RECONFIGURE asks for (RFC 9915).
+/// Type of the message that a RECONFIGURE requests (RFC 9915).
 pub const RECONF_MSG: u16 = 19;
-/// The client takes RECONFIGURE (RFC 9915).
+/// Flag: the client accepts RECONFIGURE (RFC 9915).
 pub const RECONF_ACCEPT: u16 = 20;
 /// SIP servers by name (RFC 3319).
 pub const SIP_SERVER_D: u16 = 21;
@@ -50,7 +50,7 @@ pub const DNS_SERVERS: u16 = 23;
 pub const DOMAIN_LIST: u16 = 24;
 /// Identity association for prefixes (RFC 9915).
 pub const IA_PD: u16 = 25;
-/// A prefix and its lifetimes, in an IA_PD (RFC 9915).
+/// Prefix and its lifetimes, in an IA_PD (RFC 9915).
 pub const IAPREFIX: u16 = 26;
 /// NIS servers (RFC 3898).
 pub const NIS_SERVERS: u16 = 27;
@@ -62,7 +62,7 @@ pub const NIS_DOMAIN_NAME: u16 = 29;
 pub const NISP_DOMAIN_NAME: u16 = 30;
 /// SNTP servers (RFC 4075).
 pub const SNTP_SERVERS: u16 = 31;
-/// Seconds until to ask again without leases (RFC 9915).
+/// Seconds after which a client without leases requests configuration again (RFC 9915).
 pub const INFORMATION_REFRESH_TIME: u16 = 32;
 /// Broadcast and multicast controllers by name (RFC 4280).
 pub const BCMCS_SERVER_D: u16 = 33;
@@ -70,11 +70,11 @@ pub const BCMCS_SERVER_D: u16 = 33;
 pub const BCMCS_SERVER_A: u16 = 34;
 /// Civic location (RFC 4776).
 pub const GEOCONF_CIVIC: u16 = 36;
-/// The client's end of the circuit (RFC 4649).
+/// Remote end of the circuit, at the client (RFC 4649).
 pub const REMOTE_ID: u16 = 37;
-/// The subscriber, wherever he is connected (RFC 4580).
+/// Identifier of the subscriber, independent of the connection (RFC 4580).
 pub const SUBSCRIBER_ID: u16 = 38;
-/// The client's full name and who updates DNS (RFC 4704).
+/// Full name of the client and the party that updates DNS (RFC 4704).
 pub const CLIENT_FQDN: u16 = 39;
 /// PANA authentication agents (RFC 5192).
 pub const PANA_AGENT: u16 = 40;
@@ -84,7 +84,7 @@ pub const NEW_POSIX_TIMEZONE: u16 = 41;
 pub const NEW_TZDB_TIMEZONE: u16 = 42;
 /// Relay options that the server is to echo (RFC 4994).
 pub const ERO: u16 = 43;
-/// A lease query (RFC 5007).
+/// Query of a lease query (RFC 5007).
 pub const LQ_QUERY: u16 = 44;
 /// Leases of one client (RFC 5007).
 pub const CLIENT_DATA: u16 = 45;
@@ -94,7 +94,7 @@ pub const CLT_TIME: u16 = 46;
 pub const LQ_RELAY_DATA: u16 = 47;
 /// Links on which the client has leases (RFC 5007).
 pub const LQ_CLIENT_LINK: u16 = 48;
-/// Home network wanted (RFC 6610).
+/// Home network requested (RFC 6610).
 pub const MIP6_HNIDF: u16 = 49;
 /// Visited network (RFC 6610).
 pub const MIP6_VDINF: u16 = 50;
@@ -130,7 +130,7 @@ pub const AFTR_NAME: u16 = 64;
 pub const ERP_LOCAL_DOMAIN_NAME: u16 = 65;
 /// Options that the relay agent supplies for the client (RFC 6422).
 pub const RSOO: u16 = 66;
-/// Prefix kept out of a delegated one (RFC 6603).
+/// Prefix excluded from a delegated one (RFC 6603).
 pub const PD_EXCLUDE: u16 = 67;
 /// Virtual subnet (RFC 6607).
 pub const VSS: u16 = 68;
@@ -154,9 +154,9 @@ pub const KRB_REALM_NAME: u16 = 76;
 pub const KRB_DEFAULT_REALM_NAME: u16 = 77;
 /// Kerberos key distribution centers (RFC 6784).
 pub const KRB_KDC: u16 = 78;
-/// The client's link-layer address (RFC 6939).
+/// Link-layer address of the client (RFC 6939).
 pub const CLIENT_LINKLAYER_ADDR: u16 = 79;
-/// The link that is meant (RFC 6977).
+/// Address of the link (RFC 6977).
 pub const LINK_ADDRESS: u16 = 80;
 /// RADIUS attributes (RFC 7037).
 pub const RADIUS: u16 = 81;
@@ -170,7 +170,7 @@ pub const ADDRSEL: u16 = 84;
 pub const ADDRSEL_TABLE: u16 = 85;
 /// Port control servers (RFC 7291).
 pub const V6_PCP_SERVER: u16 = 86;
-/// A DHCPv4 message (RFC 7341).
+/// DHCPv4 message (RFC 7341).
 pub const DHCPV4_MSG: u16 = 87;
 /// Servers of DHCPv4 over DHCPv6 (RFC 7341).
 pub const DHCP4_O_DHCP6_SERVER: u16 = 88;
@@ -196,7 +196,7 @@ pub const V6_4RD: u16 = 97;
 pub const V6_4RD_MAP_RULE: u16 = 98;
 /// Other rule of 4rd (RFC 7600).
 pub const V6_4RD_NON_MAP_RULE: u16 = 99;
-/// The server's time, seconds since 2000 (RFC 7653).
+/// Time of the server, seconds since 2000 (RFC 7653).
 pub const LQ_BASE_TIME: u16 = 100;
 /// Begin of a lease query (RFC 7653).
 pub const LQ_START_TIME: u16 = 101;
@@ -228,7 +228,7 @@ pub const V6_PREFIX64: u16 = 113;
 pub const F_BINDING_STATUS: u16 = 114;
 /// Failover: flags of a connection (RFC 8156).
 pub const F_CONNECT_FLAGS: u16 = 115;
-/// Failover: how to remove names (RFC 8156).
+/// Failover: information for the removal of names (RFC 8156).
 pub const F_DNS_REMOVAL_INFO: u16 = 116;
 /// Failover: host name (RFC 8156).
 pub const F_DNS_HOST_NAME: u16 = 117;
@@ -236,9 +236,9 @@ pub const F_DNS_HOST_NAME: u16 = 117;
 pub const F_DNS_ZONE_NAME: u16 = 118;
 /// Failover: flags of DNS updates (RFC 8156).
 pub const F_DNS_FLAGS: u16 = 119;
-/// Failover: when the lease ends (RFC 8156).
+/// Failover: end of the lease (RFC 8156).
 pub const F_EXPIRATION_TIME: u16 = 120;
-/// Failover: updates on their way at most (RFC 8156).
+/// Failover: maximum number of unacknowledged updates (RFC 8156).
 pub const F_MAX_UNACKED_BNDUPD: u16 = 121;
 /// Failover: maximum client lead time (RFC 8156).
 pub const F_MCLT: u16 = 122;
@@ -246,7 +246,7 @@ pub const F_MCLT: u16 = 122;
 pub const F_PARTNER_LIFETIME: u16 = 123;
 /// Failover: lifetime that was sent to the partner (RFC 8156).
 pub const F_PARTNER_LIFETIME_SENT: u16 = 124;
-/// Failover: when the partner went down (RFC 8156).
+/// Failover: time at which the partner went down (RFC 8156).
 pub const F_PARTNER_DOWN_TIME: u16 = 125;
 /// Failover: the partner's last transaction (RFC 8156).
 pub const F_PARTNER_RAW_CLT_TIME: u16 = 126;
@@ -262,11 +262,11 @@ pub const F_RELATIONSHIP_NAME: u16 = 130;
 pub const F_SERVER_FLAGS: u16 = 131;
 /// Failover: state of the server (RFC 8156).
 pub const F_SERVER_STATE: u16 = 132;
-/// Failover: since when it has its state (RFC 8156).
+/// Failover: start of the server's state (RFC 8156).
 pub const F_START_TIME_OF_STATE: u16 = 133;
-/// Failover: when a state ends (RFC 8156).
+/// Failover: end of a state (RFC 8156).
 pub const F_STATE_EXPIRATION_TIME: u16 = 134;
-/// The port that the relay agent was asked from, to be answered there (RFC 8357).
+/// Source port of the relay agent, to which the server sends the reply (RFC 8357).
 pub const RELAY_PORT: u16 = 135;
 /// Zero-touch bootstrap servers (RFC 8572).
 pub const V6_SZTP_REDIRECT: u16 = 136;
@@ -292,5 +292,5 @@ pub const REGISTERED_DOMAIN: u16 = 145;
 pub const FORWARD_DIST_MANAGER: u16 = 146;
 /// Homenet: reverse zone (RFC 9527).
 pub const REVERSE_DIST_MANAGER: u16 = 147;
-/// Clients may register addresses that they chose (RFC 9686).
+/// Flag: clients may register addresses that they chose (RFC 9686).
 pub const ADDR_REG_ENABLE: u16 = 148;

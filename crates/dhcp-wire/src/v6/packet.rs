@@ -1,4 +1,4 @@
-//! A received datagram: a message and the levels that relay agents have put around it.
+//! Received datagram: a message and the levels that relay agents have put around it.
 
 use core::net::Ipv6Addr;
 
@@ -7,14 +7,14 @@ use super::walk::Checked;
 use super::{Malformed, Message, MessageType, OPTIONS_MAX, Options, RELAYS_MAX, option};
 use crate::Parsing;
 
-/// A checked view of one datagram. It keeps offsets, copies nothing, and no accessor can fail or
+/// Checked view of one datagram. It stores offsets, copies nothing, and no accessor can fail or
 /// panic.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
     octets: &'a [u8],
     message: Message<'a>,
-    /// Where each level begins, the outermost first. All but the first are the value of an option, so
-    /// their length stands before them.
+    /// Offset of each level, the outermost first. All but the first are the value of an option, so
+    /// their length precedes them.
     levels: [u16; RELAYS_MAX],
     relay_count: u8,
     relay_type: Option<MessageType>,
@@ -25,7 +25,7 @@ impl<'a> Packet<'a> {
     ///
     /// # Errors
     ///
-    /// The first thing found wrong with it.
+    /// Returns the first fault found.
     pub fn parse(octets: &'a [u8]) -> Result<Self, Malformed> {
         Self::parse_as(octets, Parsing::Strict)
     }
@@ -34,7 +34,7 @@ impl<'a> Packet<'a> {
     ///
     /// # Errors
     ///
-    /// The first thing found wrong with it.
+    /// Returns the first fault found.
     pub fn parse_as(octets: &'a [u8], parsing: Parsing) -> Result<Self, Malformed> {
         if octets.len() > MESSAGE_MAX {
             return Err(Malformed::TooLong);
@@ -63,38 +63,38 @@ impl<'a> Packet<'a> {
         Ok(Self { octets, message, levels, relay_count: relay_count as u8, relay_type })
     }
 
-    /// The whole datagram.
+    /// Returns the whole datagram.
     #[must_use]
     pub const fn octets(&self) -> &'a [u8] {
         self.octets
     }
 
-    /// The message inside of all levels.
+    /// Returns the message inside of all levels.
     #[must_use]
     #[inline]
     pub const fn message(&self) -> Message<'a> {
         self.message
     }
 
-    /// Levels around the message, at most [`RELAYS_MAX`].
+    /// Returns the number of levels around the message, at most [`RELAYS_MAX`].
     #[must_use]
     #[inline]
     pub const fn relay_count(&self) -> usize {
         self.relay_count as usize
     }
 
-    /// RELAY-FORW or RELAY-REPL, the same for all levels; `None` without any.
+    /// Returns RELAY-FORW or RELAY-REPL, the same for all levels; `None` without any.
     #[must_use]
     #[inline]
     pub const fn relay_type(&self) -> Option<MessageType> {
         self.relay_type
     }
 
-    /// A level: 0 is the outermost, of the relay agent nearest to the server.
+    /// Returns a level: 0 is the outermost, of the relay agent nearest to the server.
     ///
     /// # Panics
     ///
-    /// When `index` is not below [`Packet::relay_count`].
+    /// Panics when `index` is not below [`Packet::relay_count`].
     #[must_use]
     #[inline]
     pub fn relay(&self, index: usize) -> Relay<'a> {
@@ -107,14 +107,15 @@ impl<'a> Packet<'a> {
         Relay::read(level).expect("the levels were checked")
     }
 
-    /// The levels, the outermost first.
+    /// Returns the levels, the outermost first.
     #[inline]
     pub fn relays(&self) -> impl DoubleEndedIterator<Item = Relay<'a>> + ExactSizeIterator + '_ {
         (0..self.relay_count()).map(|index| self.relay(index))
     }
 }
 
-/// Where the message is that a level carries: that of its last Relay Message option, as in Kea.
+/// Returns the place of the message that a level carries: that of its last Relay Message option, as
+/// in Kea.
 fn inner(
     octets: &[u8],
     (start, end): (usize, usize),
@@ -143,17 +144,17 @@ fn inner(
     found.filter(|(start, end)| start < end).ok_or(Malformed::NoRelayMessage)
 }
 
-/// What one relay agent said.
+/// Level of one relay agent.
 #[derive(Clone, Copy, Debug)]
 pub struct Relay<'a> {
-    /// Relay agents passed before this one.
+    /// Number of relay agents passed before this one.
     pub hop_count: u8,
-    /// An address on the client's link; unspecified when the agent leaves that to Interface-Id or
-    /// to agents before it.
+    /// Address on the client's link; unspecified when the agent leaves that to Interface-Id or to
+    /// agents before it.
     pub link_address: Ipv6Addr,
-    /// Whom the agent had the message from and sends the answer to.
+    /// Address from which the agent received the message and to which it sends the reply.
     pub peer_address: Ipv6Addr,
-    /// Its options, the message in it among them.
+    /// Options of the level, including the message in it.
     pub options: Options<'a>,
 }
 
@@ -170,20 +171,20 @@ impl<'a> Relay<'a> {
         })
     }
 
-    /// The agent's name of the interface towards the client.
+    /// Returns the agent's name of the interface towards the client.
     #[must_use]
     pub fn interface_id(&self) -> Option<&'a [u8]> {
         self.options.get(option::INTERFACE_ID)
     }
 
-    /// Enterprise number and identifier of the client's end of the circuit (RFC 4649).
+    /// Returns enterprise number and identifier of the client's end of the circuit (RFC 4649).
     #[must_use]
     pub fn remote_id(&self) -> Option<(u32, &'a [u8])> {
         let (number, id) = self.options.get(option::REMOTE_ID)?.split_first_chunk()?;
         Some((u32::from_be_bytes(*number), id))
     }
 
-    /// Hardware type and link-layer address of the client (RFC 6939).
+    /// Returns hardware type and link-layer address of the client (RFC 6939).
     #[must_use]
     pub fn client_link_layer_address(&self) -> Option<(u16, &'a [u8])> {
         let (kind, address) =
@@ -191,14 +192,14 @@ impl<'a> Relay<'a> {
         Some((u16::from_be_bytes(*kind), address))
     }
 
-    /// The UDP port to answer to, when it is not 547 (RFC 8357): `Some(0)` when this is the port
-    /// that the packet came from.
+    /// Returns the UDP port to reply to, when it is not 547 (RFC 8357): `Some(0)` when this is the
+    /// port that the packet came from.
     #[must_use]
     pub fn relay_port(&self) -> Option<u16> {
         self.options.get(option::RELAY_PORT)?.first_chunk().copied().map(u16::from_be_bytes)
     }
 
-    /// The options that the agent supplies for the client (RFC 6422).
+    /// Returns the options that the agent supplies for the client (RFC 6422).
     #[must_use]
     pub fn supplied_options(&self) -> Options<'a> {
         Options::new(self.options.get(option::RSOO).unwrap_or_default())
@@ -210,7 +211,8 @@ mod tests {
     use super::super::{IaKind, MessageWriter, RelayWriter};
     use super::*;
 
-    /// A SOLICIT in `levels` levels with `options` empty options and what `write` adds.
+    /// Returns a SOLICIT in `levels` levels with `options` empty options and the bytes that `write`
+    /// adds.
     fn solicit(
         buffer: &mut [u8],
         levels: usize,

@@ -1,4 +1,4 @@
-//! Writing the levels that relay agents and servers put around a message.
+//! Writer of the levels that relay agents and servers put around a message.
 
 use core::net::Ipv6Addr;
 
@@ -12,7 +12,7 @@ use super::{MessageType, MessageWriter, NoRoom, Packet, option};
 pub struct RelayWriter<'b> {
     pub(super) writer: Writer<'b>,
     relay_type: MessageType,
-    /// Where the length of the innermost Relay Message option is; 0 = outside of all levels. Each
+    /// Offset of the length of the innermost Relay Message option; 0 = outside of all levels. Each
     /// such length leads to that of the level around it until the message is finished.
     innermost: usize,
     is_open: bool,
@@ -37,7 +37,7 @@ impl<'b> RelayWriter<'b> {
         Self { writer, relay_type, innermost: 0, is_open: false }
     }
 
-    /// Begins in `buffer` the levels of an answer to `packet` (RFC 9915 §19.3): hop count, link and
+    /// Begins in `buffer` the levels of a reply to `packet` (RFC 9915 §19.3): hop count, link and
     /// peer address of every level, its Interface-Id and Relay Source Port (RFC 8357 §5.2).
     #[must_use]
     pub fn reply_to(buffer: &'b mut [u8], packet: &Packet<'_>) -> Self {
@@ -66,7 +66,7 @@ impl<'b> RelayWriter<'b> {
     ///
     /// # Panics
     ///
-    /// When there is no level.
+    /// Panics when there is no level.
     #[must_use]
     pub fn option(mut self, code: u16, value: &[u8]) -> Self {
         assert!(self.is_open, "options of a relay agent belong into a level");
@@ -82,12 +82,12 @@ impl<'b> RelayWriter<'b> {
         MessageWriter::inside(self)
     }
 
-    /// Ends the levels with a message that is already written, which may have levels itself: what
-    /// a relay agent does. Gives the length of the packet.
+    /// Ends the levels with a message that is already written, which may have levels itself, as a
+    /// relay agent does. Returns the length of the packet.
     ///
     /// # Errors
     ///
-    /// [`NoRoom`] when anything did not fit.
+    /// Returns [`NoRoom`] when any part did not fit.
     pub fn carry(mut self, message: &[u8]) -> Result<usize, NoRoom> {
         self.close();
         self.writer.put(message);
@@ -104,7 +104,7 @@ impl<'b> RelayWriter<'b> {
         }
     }
 
-    /// Sets the lengths of all levels and gives that of the whole.
+    /// Sets the lengths of all levels and returns that of the whole.
     pub(super) fn finish(&mut self) -> Result<usize, NoRoom> {
         if self.writer.overflowed() {
             return Err(NoRoom);
@@ -121,7 +121,7 @@ impl<'b> RelayWriter<'b> {
     }
 }
 
-/// Appends an option. The writer's buffer is never longer than lengths can say.
+/// Appends an option. The writer's buffer is never longer than a length field can represent.
 pub(super) fn put_option(writer: &mut Writer<'_>, code: u16, value: &[u8]) {
     writer.all([&code.to_be_bytes(), &(value.len() as u16).to_be_bytes(), value]);
 }

@@ -1,11 +1,11 @@
-//! How long options may be, and which hold others.
+//! Lengths of options, and the options that contain others.
 
 use super::layout::{IA_LEN, IA_TA_LEN, IAADDR_LEN, IAPREFIX_LEN};
 use super::walk::Checked;
 use super::{ClientFqdn, Malformed, Tuples, duid, option};
 use crate::{Parsing, name};
 
-/// The options whose place is noted while a message is checked.
+/// Options whose place is noted while a message is checked.
 const NOTED: [u16; 9] = [
     option::CLIENTID,
     option::SERVERID,
@@ -17,13 +17,14 @@ const NOTED: [u16; 9] = [
     option::VENDOR_CLASS,
     option::CLIENT_FQDN,
 ];
-/// Places to note, and one more for all options that are not noted: written, never read.
+/// Number of slots: one for each noted option, and one more for all other options: written, never
+/// read.
 pub(super) const SLOTS: usize = NOTED.len() + 1;
-/// The slot of all options that are not noted.
+/// Slot of all options that are not noted.
 pub(super) const OTHER_SLOT: usize = NOTED.len();
 
-/// The options whose length is checked, with the fewest and the most octets that they may have and
-/// what these must be a multiple of. The limits are Kea's (see the head of [`Malformed`]).
+/// Options whose length is checked, each with its minimum and maximum in bytes and the number that
+/// its length must be a multiple of. The limits are Kea's (see [`Malformed`]).
 const LENGTHS: [(u16, usize, usize, u8); 12] = [
     (option::CLIENTID, duid::LEN_MIN, duid::LEN_MAX, 1),
     (option::SERVERID, duid::LEN_MIN, duid::LEN_MAX, 1),
@@ -38,8 +39,8 @@ const LENGTHS: [(u16, usize, usize, u8); 12] = [
     (option::IAPREFIX, IAPREFIX_LEN, ANY, 1),
     (option::PD_EXCLUDE, 2, ANY, 1),
 ];
-/// The options that are one number or address, with their octets. Kea drops a message with one that
-/// is too short, or, unless it is lenient, too long.
+/// Options that are one number or address, each with its length in bytes. Kea drops a message with
+/// one that is too short, or, unless it is lenient, too long.
 const SCALARS: [(u16, u8); 10] = [
     (option::PREFERENCE, 1),
     (option::ELAPSED_TIME, 2),
@@ -52,7 +53,7 @@ const SCALARS: [(u16, u8); 10] = [
     (option::INF_MAX_RT, 4),
     (option::RELAY_PORT, 2),
 ];
-/// The options that are domain names, with whether they are several.
+/// Options that are domain names, each with true if it may have several.
 const NAMES: [(u16, bool); 9] = [
     (option::SIP_SERVER_D, true),
     (option::DOMAIN_LIST, true),
@@ -64,15 +65,15 @@ const NAMES: [(u16, bool); 9] = [
     (option::SIP_UA_CS_LIST, true),
     (option::AFTR_NAME, false),
 ];
-/// As long as an option can be.
+/// Maximum length of an option.
 const ANY: usize = u16::MAX as usize;
-/// Codes from this one on have no rule.
+/// Number of codes with a rule; higher codes have none.
 const RULES_LEN: usize = option::RELAY_PORT as usize + 1;
 
-/// What is in an option, as far as it is checked.
+/// Contents of an option, as far as they are checked.
 #[derive(Clone, Copy)]
 enum Form {
-    /// Octets, and perhaps options.
+    /// Bytes, and possibly options.
     Plain,
     VendorClass,
     Fqdn,
@@ -80,10 +81,10 @@ enum Form {
     Names,
 }
 
-/// What is known about an option.
+/// Rule for checking an option.
 #[derive(Clone, Copy)]
 pub(super) struct Rule {
-    /// Where its place is noted.
+    /// Slot where the option's place is noted.
     pub(super) slot: u8,
     min: u8,
     max: u16,
@@ -91,7 +92,7 @@ pub(super) struct Rule {
     form: Form,
 }
 
-/// The rule of all codes that have none.
+/// Rule of all codes that have none of their own.
 const UNKNOWN: Rule =
     Rule { slot: OTHER_SLOT as u8, min: 0, max: u16::MAX, unit: 1, form: Form::Plain };
 static STRICT: [Rule; RULES_LEN] = rules(Parsing::Strict);
@@ -129,13 +130,13 @@ const fn rules(parsing: Parsing) -> [Rule; RULES_LEN] {
 }
 
 impl Rule {
-    /// The rule for an option where parsing is strict.
+    /// Returns the rule for an option when parsing is strict.
     #[inline]
     pub(super) fn of(code: u16) -> Self {
         Self::under(Parsing::Strict, code)
     }
 
-    /// The rule for an option.
+    /// Returns the rule for an option.
     #[inline]
     pub(super) fn under(parsing: Parsing, code: u16) -> Self {
         let rules = match parsing {
@@ -153,21 +154,21 @@ impl Rule {
     }
 }
 
-/// Levels of options in options that are checked: what is in a message, in its IAs, in their
-/// addresses and prefixes. Nothing looks deeper.
+/// Maximum depth of checked options in options: those of a message, of its IAs, of their addresses
+/// and prefixes. Readers do not look deeper.
 const DEPTH_MAX: u8 = 2;
 
-/// What becomes of an option that no reason was found to refuse the message for.
+/// Treatment of an option that gives no reason to refuse the message.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It is read.
+    /// The option is read.
     Taken,
-    /// It counts as not sent.
+    /// The option counts as not sent.
     Skipped,
 }
 
-/// Checks one option of a message, which is at depth 0, and the options in it as far as they are
-/// looked at. `left` is how many these may be.
+/// Checks one option of a message, which is at depth 0, and the options in it as far as readers
+/// look at them. `left` is the number of those that are permitted.
 #[inline]
 pub(super) fn check(
     (parsing, rule): (Parsing, Rule),
@@ -224,7 +225,7 @@ fn check_inner(
     Ok(())
 }
 
-/// Where the options begin that an option holds behind its fixed part.
+/// Returns the offset of the options that an option contains after its fixed part.
 #[inline]
 const fn inner_at(code: u16) -> Option<usize> {
     match code {
@@ -236,8 +237,8 @@ const fn inner_at(code: u16) -> Option<usize> {
     }
 }
 
-/// Checks that pieces of data, each behind its length, fill their place. Where parsing is lenient the
-/// last one may say that it is longer than what is left.
+/// Checks that pieces of data, each after its length, fill their place. When parsing is lenient the
+/// length of the last one may be more than the remaining bytes.
 fn check_classes(parsing: Parsing, octets: &[u8]) -> Result<Verdict, Malformed> {
     let mut classes = match parsing {
         Parsing::Strict => Tuples::new(octets),

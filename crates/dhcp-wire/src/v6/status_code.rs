@@ -1,32 +1,32 @@
-//! Status codes: the first two octets of option 13.
+//! Status codes: the first two bytes of option 13.
 
 use crate::shared::coded;
 
 coded! {
     first 0;
-    /// A registered status code (IANA, "DHCPv6 Status Codes").
+    /// Status code that is registered (IANA, "DHCPv6 Status Codes").
     pub enum StatusCode: u16 {
-        /// All went well (RFC 9915).
+        /// Success (RFC 9915).
         Success = "Success",
-        /// Failed for a reason that has no code (RFC 9915).
+        /// Failure for a reason that has no code (RFC 9915).
         UnspecFail = "UnspecFail",
-        /// No addresses for this IA (RFC 9915).
+        /// No addresses are available for this IA (RFC 9915).
         NoAddrsAvail = "NoAddrsAvail",
-        /// The server knows no such lease (RFC 9915).
+        /// The server has no such lease (RFC 9915).
         NoBinding = "NoBinding",
         /// The address does not fit the client's link (RFC 9915).
         NotOnLink = "NotOnLink",
         /// Obsolete: the client should have sent to the multicast address (RFC 9915).
         UseMulticast = "UseMulticast",
-        /// No prefixes for this IA_PD (RFC 9915).
+        /// No prefixes are available for this IA_PD (RFC 9915).
         NoPrefixAvail = "NoPrefixAvail",
         /// Lease query: unknown kind (RFC 5007).
         UnknownQueryType = "UnknownQueryType",
         /// Lease query: malformed (RFC 5007).
         MalformedQuery = "MalformedQuery",
-        /// Lease query: the link is not served here (RFC 5007).
+        /// Lease query: this server does not serve the link (RFC 5007).
         NotConfigured = "NotConfigured",
-        /// Lease query: not allowed for the asker (RFC 5007).
+        /// Lease query: not permitted for the requestor (RFC 5007).
         NotAllowed = "NotAllowed",
         /// Bulk lease query: ended early (RFC 5460).
         QueryTerminated = "QueryTerminated",
@@ -34,9 +34,9 @@ coded! {
         DataMissing = "DataMissing",
         /// Active lease query: older updates were sent (RFC 7653).
         CatchUpComplete = "CatchUpComplete",
-        /// Active lease query: not offered (RFC 7653).
+        /// Active lease query: not supported (RFC 7653).
         NotSupported = "NotSupported",
-        /// TLS is not offered (RFC 7653).
+        /// TLS is not supported (RFC 7653).
         TlsConnectionRefused = "TLSConnectionRefused",
         /// Failover: the address is in use (RFC 8156).
         AddressInUse = "AddressInUse",
@@ -44,7 +44,7 @@ coded! {
         ConfigurationConflict = "ConfigurationConflict",
         /// Failover: a binding update is not complete (RFC 8156).
         MissingBindingInformation = "MissingBindingInformation",
-        /// Failover: a newer binding is known (RFC 8156).
+        /// Failover: the server has a newer binding (RFC 8156).
         OutdatedBindingInformation = "OutdatedBindingInformation",
         /// Failover: the server is stopping (RFC 8156).
         ServerShuttingDown = "ServerShuttingDown",

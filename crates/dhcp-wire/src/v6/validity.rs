@@ -1,25 +1,26 @@
-//! Which messages are to be discarded for what is or is not in them, whatever is configured.
+//! Rules by which messages are discarded for missing or forbidden options, independent of the
+//! configuration.
 
 use super::{Message, MessageType, option};
 use crate::shared::reasons;
 
 reasons! {
-    /// What a message of its type must or must not have.
+    /// Violation of the rules for the message's type.
     pub enum Invalid {
-        /// No Client Identifier where one must be.
+        /// Client Identifier missing where required.
         NoClientId = "no-client-id",
-        /// Several Client Identifiers.
+        /// Client Identifier repeated.
         ClientIdRepeated = "client-id-repeated",
-        /// No Server Identifier where one must be.
+        /// Server Identifier missing where required.
         NoServerId = "no-server-id",
-        /// A Server Identifier where none may be.
+        /// Server Identifier present where forbidden.
         ServerIdForbidden = "server-id-forbidden",
-        /// Several Server Identifiers.
+        /// Server Identifier repeated.
         ServerIdRepeated = "server-id-repeated",
     }
 }
 
-/// Whether a type of message must, may or must not have an option.
+/// Requirement of an option in a type of message.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rule {
     Must,
@@ -27,14 +28,14 @@ enum Rule {
     MustNot,
 }
 
-/// Checks the rules of RFC 9915 §16 that need no configuration: whether Client and Server
-/// Identifier are there once, or not, as the type of the message demands. Whether a Server
-/// Identifier is one's own is for the caller, as is whether one takes messages of that type at all.
-/// An INFORMATION-REQUEST with an IA passes, against §16.12, since Kea answers it.
+/// Checks the rules of RFC 9915 §16 that need no configuration: Client and Server Identifier occur
+/// once, or not at all, as the type of the message requires. The caller checks that a Server
+/// Identifier is its own, and that it accepts messages of that type at all. An INFORMATION-REQUEST
+/// with an IA passes, against §16.12, since Kea answers it.
 ///
 /// # Errors
 ///
-/// The first rule that is broken.
+/// Returns the first rule that is broken.
 pub fn validity(message: &Message<'_>) -> Result<(), Invalid> {
     let message_type = message.message_type();
     let (client_id, server_id) = rules(message_type);
@@ -55,7 +56,7 @@ pub fn validity(message: &Message<'_>) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// What is demanded of Client and Server Identifier.
+/// Returns the requirements of Client and Server Identifier.
 const fn rules(message_type: MessageType) -> (Rule, Rule) {
     use MessageType as M;
     match message_type {
@@ -63,7 +64,7 @@ const fn rules(message_type: MessageType) -> (Rule, Rule) {
         M::Request | M::Renew | M::Release | M::Decline => (Rule::Must, Rule::Must),
         M::Advertise | M::Reconfigure => (Rule::Must, Rule::Must),
         M::Reply | M::LeaseQueryReply => (Rule::May, Rule::Must),
-        // RFC 5007 §4.2.1: the asker's own identifier.
+        // RFC 5007 §4.2.1: the requestor's own identifier.
         M::LeaseQuery => (Rule::Must, Rule::May),
         // RFC 9686 §4.2, §4.3.
         M::AddrRegInform => (Rule::Must, Rule::MustNot),

@@ -1,43 +1,43 @@
-//! Going through options: those of a message, of a relay level, of an IA, of an address.
+//! Iteration over options: those of a message, of a relay level, of an IA, of an address.
 
 use super::Malformed;
 use super::layout::OPTION_LEN;
 
-/// Options one after another, as code and value. They end early at one that is cut off, which
-/// counts as not sent, as in Kea.
+/// Iterator over consecutive options, as code and value. It ends early at one that is cut off,
+/// which counts as not sent, as in Kea.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Options<'a> {
-    /// The options in `octets`, which begin with the first one's code: such as the value of an
-    /// option that holds others.
+    /// Returns the options in `octets`, which begin with the first one's code: such as the value of
+    /// an option that contains others.
     #[must_use]
     pub const fn new(octets: &'a [u8]) -> Self {
         Self { rest: octets }
     }
 
-    /// What has not been gone through.
+    /// Returns the remaining bytes.
     #[must_use]
     pub const fn octets(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// The value of the first option with this code.
+    /// Returns the value of the first option with this code.
     #[must_use]
     #[inline]
     pub fn get(self, code: u16) -> Option<&'a [u8]> {
         self.all(code).next()
     }
 
-    /// The values of all options with this code.
+    /// Returns the values of all options with this code.
     #[inline]
     pub fn all(self, code: u16) -> impl Iterator<Item = &'a [u8]> + Clone {
         self.filter(move |&(found, _)| found == code).map(|(_, value)| value)
     }
 
-    /// Code and text of a status code option among these.
+    /// Returns code and text of a status code option among these.
     #[must_use]
     pub fn status(self) -> Option<(u16, &'a [u8])> {
         let (code, text) = self.get(super::option::STATUS_CODE)?.split_first_chunk()?;
@@ -57,30 +57,30 @@ impl<'a> Iterator for Options<'a> {
     }
 }
 
-/// Pieces of data, each behind its length of two octets: classes of a user or vendor. They end early
-/// at one that is cut off.
+/// Iterator over pieces of data, each after its length of two bytes: classes of a user or vendor.
+/// It ends early at one that is cut off.
 #[derive(Clone, Copy, Debug)]
 pub struct Tuples<'a> {
     rest: &'a [u8],
-    /// Whether the last one may be cut off.
+    /// True if the last piece may be cut off.
     is_to_the_end: bool,
 }
 
 impl<'a> Tuples<'a> {
-    /// The pieces in `octets`.
+    /// Returns the pieces in `octets`.
     #[must_use]
     pub const fn new(octets: &'a [u8]) -> Self {
         Self { rest: octets, is_to_the_end: false }
     }
 
-    /// The pieces in `octets`, where the last one goes on to the end when its length says that it
-    /// goes further.
+    /// Returns the pieces in `octets`, where the last one extends to the end when its length
+    /// exceeds the remaining bytes.
     #[must_use]
     pub const fn to_the_end(octets: &'a [u8]) -> Self {
         Self { rest: octets, is_to_the_end: true }
     }
 
-    /// True behind the last piece, unless it is cut off.
+    /// Returns true after the last piece, unless it is cut off.
     #[must_use]
     pub const fn is_at_end(&self) -> bool {
         self.rest.is_empty()
@@ -100,8 +100,8 @@ impl<'a> Iterator for Tuples<'a> {
     }
 }
 
-/// Goes through the options of one place while a packet is checked, against the number of options
-/// that it may still have.
+/// Iterator over the options of one place while a packet is checked, which counts them against the
+/// number of options that the packet may still have.
 #[derive(Debug)]
 pub(super) struct Checked<'a, 'n> {
     options: Options<'a>,
@@ -113,7 +113,7 @@ impl<'a, 'n> Checked<'a, 'n> {
         Self { options: Options::new(octets), left }
     }
 
-    /// The next option and the count that its own options go on from.
+    /// Returns the next option, and counts it.
     #[inline]
     pub(super) fn next(&mut self) -> Result<Option<(u16, &'a [u8])>, Malformed> {
         let Some(found) = self.options.next() else { return Ok(None) };
@@ -121,13 +121,13 @@ impl<'a, 'n> Checked<'a, 'n> {
         Ok(Some(found))
     }
 
-    /// Octets behind the last option given.
+    /// Returns the bytes after the last option returned.
     #[inline]
     pub(super) const fn rest(&self) -> &'a [u8] {
         self.options.octets()
     }
 
-    /// The count, for the options inside of one.
+    /// Returns the count, for the options inside of one.
     #[inline]
     pub(super) const fn left(&mut self) -> &mut usize {
         self.left

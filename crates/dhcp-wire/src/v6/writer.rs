@@ -1,4 +1,4 @@
-//! Writing a message into a buffer that the caller owns.
+//! Writer of a DHCPv6 message into the caller's buffer.
 
 use core::net::Ipv6Addr;
 
@@ -6,22 +6,22 @@ use super::ia::excluded_octets;
 use super::relay_writer::put_option;
 use super::{IaKind, MessageType, NoRoom, Packet, RelayWriter, StatusCode, option};
 
-/// A message being written. What does not fit makes [`MessageWriter::finish`] fail, so a chain of
-/// writes needs one check at the end. Options appear in the order given.
+/// DHCPv6 message being written. When a part does not fit, [`MessageWriter::finish`] fails, so a
+/// chain of writes needs one check at the end. Options appear in the order given.
 #[derive(Debug)]
 pub struct MessageWriter<'b> {
     levels: RelayWriter<'b>,
-    /// Options that were begun and not ended.
+    /// Number of options that were begun and not ended.
     open_count: usize,
 }
 
-/// An option that was begun: what is written until [`MessageWriter::end`] is in it.
+/// Option that was begun: bytes written until [`MessageWriter::end`] are in it.
 #[derive(Debug)]
 #[must_use = "an option that was begun has to be ended"]
 pub struct Mark {
-    /// Where its length is.
+    /// Offset of the option's length.
     at: usize,
-    /// Options that were open when it was begun.
+    /// Number of options that were open when this one was begun.
     outer_count: usize,
 }
 
@@ -32,8 +32,8 @@ impl<'b> MessageWriter<'b> {
         RelayWriter::reply(buffer).message(message_type, transaction_id)
     }
 
-    /// Begins in `buffer` an answer to `packet` with its transaction identifier, in RELAY-REPL
-    /// levels that mirror those of the packet ([`RelayWriter::reply_to`]).
+    /// Begins in `buffer` a reply to `packet` with its transaction identifier, in RELAY-REPL levels
+    /// that mirror those of the packet ([`RelayWriter::reply_to`]).
     #[must_use]
     pub fn reply_to(buffer: &'b mut [u8], packet: &Packet<'_>, message_type: MessageType) -> Self {
         let transaction_id = packet.message().transaction_id();
@@ -50,22 +50,22 @@ impl<'b> MessageWriter<'b> {
         self
     }
 
-    /// Appends an option of two octets.
+    /// Appends an option of two bytes.
     pub fn option_u16(&mut self, code: u16, value: u16) -> &mut Self {
         self.option(code, &value.to_be_bytes())
     }
 
-    /// Appends an option of four octets.
+    /// Appends an option of four bytes.
     pub fn option_u32(&mut self, code: u16, value: u32) -> &mut Self {
         self.option(code, &value.to_be_bytes())
     }
 
-    /// Begins an option that holds what is written until its [`MessageWriter::end`].
+    /// Begins an option that contains all that is written until its [`MessageWriter::end`].
     pub fn begin(&mut self, code: u16) -> Mark {
         self.begin_with(code, [])
     }
 
-    /// Begins an option that begins with `parts`.
+    /// Begins an option whose first bytes are `parts`.
     #[inline]
     fn begin_with<const PARTS: usize>(&mut self, code: u16, parts: [&[u8]; PARTS]) -> Mark {
         let outer_count = self.open_count;
@@ -80,7 +80,7 @@ impl<'b> MessageWriter<'b> {
     ///
     /// # Panics
     ///
-    /// When an option that was begun in it has not ended.
+    /// Panics when an option that was begun in it has not ended.
     pub fn end(&mut self, mark: Mark) -> &mut Self {
         assert_eq!(self.open_count, mark.outer_count + 1, "options end in reverse order");
         self.open_count = mark.outer_count;
@@ -92,7 +92,7 @@ impl<'b> MessageWriter<'b> {
         self
     }
 
-    /// Appends octets to the option that was begun last.
+    /// Appends bytes to the option that was begun last.
     pub fn octets(&mut self, octets: &[u8]) -> &mut Self {
         self.levels.writer.put(octets);
         self
@@ -146,12 +146,12 @@ impl<'b> MessageWriter<'b> {
         self.begin_with(option::IAPREFIX, parts)
     }
 
-    /// Appends, to a prefix of `delegated_len` bits that was begun, the prefix that is kept out of
-    /// it (RFC 6603 §4.2).
+    /// Appends, to a prefix of `delegated_len` bits that was begun, the prefix that is excluded
+    /// from it (RFC 6603 §4.2).
     ///
     /// # Panics
     ///
-    /// When `excluded_len` is not above `delegated_len` or is above 128.
+    /// Panics when `excluded_len` is not above `delegated_len` or is above 128.
     pub fn pd_exclude(
         &mut self,
         delegated_len: u8,
@@ -166,40 +166,40 @@ impl<'b> MessageWriter<'b> {
         self.option(option::PD_EXCLUDE, &value[..1 + excluded_octets(delegated_len, excluded_len)])
     }
 
-    /// Appends a status, to the message or to what was begun.
+    /// Appends a status, to the message or to the option that was begun last.
     pub fn status(&mut self, code: StatusCode, text: &str) -> &mut Self {
         let mark = self.begin(option::STATUS_CODE);
         self.levels.writer.u16(code.code()).put(text.as_bytes());
         self.end(mark)
     }
 
-    /// Octets written so far, relay levels included.
+    /// Returns the number of bytes written so far, relay levels included.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.levels.writer.len()
     }
 
-    /// False: there is a message type at least.
+    /// Returns false: there is a message type at least.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.levels.writer.is_empty()
     }
 
-    /// Octets that still fit.
+    /// Returns the number of bytes that still fit.
     #[must_use]
     pub const fn room(&self) -> usize {
         self.levels.writer.room()
     }
 
-    /// Ends the message and gives the length of the packet.
+    /// Ends the message and returns the length of the packet.
     ///
     /// # Errors
     ///
-    /// [`NoRoom`] when anything written did not fit.
+    /// Returns [`NoRoom`] when any written part did not fit.
     ///
     /// # Panics
     ///
-    /// When an option was begun and not ended.
+    /// Panics when an option was begun and not ended.
     pub fn finish(&mut self) -> Result<usize, NoRoom> {
         assert_eq!(self.open_count, 0, "every option that was begun has ended");
         self.levels.finish()
@@ -290,7 +290,7 @@ mod tests {
             let mut writer = MessageWriter::new(&mut buffer, MessageType::Reply, 1);
             let ia = writer.ia(IaKind::Pd, 1, 0, 0);
             let prefix = writer.begin_ia_prefix(delegated, delegated_len, 1, 2);
-            // Bits behind the excluded prefix are none of it.
+            // Bits after the excluded prefix do not belong to it.
             let stray = u128::from(excluded) | (1 << (128 - excluded_len)) >> 1;
             writer.pd_exclude(delegated_len, stray.into(), excluded_len);
             let len = writer.end(prefix).end(ia).finish().unwrap();

@@ -1,47 +1,47 @@
-//! The captures of `conformance/vectors`.
+//! Captures of `conformance/vectors`.
 
 use std::path::PathBuf;
 
 use packet_wire::{ethernet, frame, ipv6, pcap, protocol, udp};
 
-/// The vectors of one family.
+/// Vectors of one family.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Vectors {
     folder: &'static str,
-    /// The captures, by name without `.pcap`.
+    /// Names of the captures, without `.pcap`.
     pub(crate) captures: &'static [&'static str],
 }
 
-/// DHCPv4.
+/// Vectors of DHCPv4.
 pub(crate) const V4: Vectors = Vectors {
     folder: "dhcp4",
     captures: &["perfdhcp", "dhclient", "dhclient-nak", "udhcpc", "odd"],
 };
-/// DHCPv6.
+/// Vectors of DHCPv6.
 pub(crate) const V6: Vectors =
     Vectors { folder: "dhcp6", captures: &["perfdhcp", "dhclient", "dhcpcd", "odd"] };
 
 impl Vectors {
-    /// Where a file is.
+    /// Returns the path of a file.
     pub(crate) fn file(self, name: &str) -> PathBuf {
         let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../conformance/vectors");
         folder.join(self.folder).join(name)
     }
 
-    /// The UDP payloads of a capture.
+    /// Returns the UDP payloads of a capture.
     pub(crate) fn payloads(self, capture: &str) -> Vec<Vec<u8>> {
         let file = std::fs::read(self.file(&format!("{capture}.pcap"))).unwrap();
         let payload = |record: pcap::Record<'_>| open(record.octets).to_vec();
         pcap::Reader::new(&file).unwrap().map(|record| payload(record.unwrap())).collect()
     }
 
-    /// The UDP payloads of all captures.
+    /// Returns the UDP payloads of all captures.
     pub(crate) fn all_payloads(self) -> Vec<Vec<u8>> {
         self.captures.iter().flat_map(|capture| self.payloads(capture)).collect()
     }
 }
 
-/// The UDP payload of a frame.
+/// Returns the UDP payload of a frame.
 fn open(octets: &[u8]) -> &[u8] {
     let (header, packet) = ethernet::Header::parse(octets).unwrap();
     if header.ether_type == ethernet::TYPE_IPV4 {

@@ -1,5 +1,5 @@
-//! Datagrams of every kind, half a million of each family by default, against a second reading of the
-//! RFCs that is plain and slow.
+//! Tests with datagrams of every kind, half a million of each family by default, against a second
+//! implementation of the RFCs that is plain and slow.
 //!
 //! `GODWIT_FUZZ_CASES` sets the number of cases, `GODWIT_FUZZ_SEED` the seed; a failure prints the
 //! command that repeats it alone.
@@ -16,7 +16,7 @@ fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).map_or(default, |text| text.parse().unwrap())
 }
 
-/// Runs the cases of a test, each with its seed; `run` tells whether its datagram was accepted.
+/// Runs the cases of a test, each with its seed; `run` returns true if its datagram was accepted.
 fn run_cases(test: &str, mut run: impl FnMut(u64) -> bool) {
     let cases = number("GODWIT_FUZZ_CASES", CASES);
     let seed = number("GODWIT_FUZZ_SEED", SEED);

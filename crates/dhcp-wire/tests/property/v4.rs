@@ -1,4 +1,4 @@
-//! DHCPv4: RFC 2131, 2132, 3396.
+//! Property tests of DHCPv4: RFC 2131, 2132, 3396.
 
 use base::Random;
 use dhcp_wire::v4::arbitrary::{BUFFER_LEN, Kind, datagram};
@@ -10,8 +10,8 @@ use dhcp_wire::v4::{
 use crate::common::V4;
 use crate::property::run_cases;
 
-/// The options of a datagram with a sound header, read without any shortcut: code and value of each
-/// piece in the order of RFC 3396 §5.
+/// Reads the options of a datagram with a valid header, without any shortcut: code and value of
+/// each piece in the order of RFC 3396 §5.
 fn pieces(octets: &[u8]) -> Vec<(u8, &[u8])> {
     let mut all = place(&octets[240..]);
     let overload: Vec<u8> =
@@ -43,13 +43,14 @@ fn place(octets: &[u8]) -> Vec<(u8, &[u8])> {
     }
 }
 
-/// The options without option 52, which says where options are, not what the message means.
+/// Returns the options without option 52, which describes the places of options, not the meaning of
+/// the message.
 fn meant<'a>(message: &Message<'a>) -> impl Iterator<Item = (u8, OptionValue<'a>)> {
     message.options().filter(|&(code, _)| code != option::OVERLOAD)
 }
 
-/// Whether an option is one number, address or truth value of so many octets: said again it counts
-/// once.
+/// Returns true if an option is one number, address or truth value of `len` bytes: repeated it
+/// counts once.
 fn is_one_value(code: u8, len: usize) -> bool {
     let codes: &[u8] = match len {
         1 => &[19, 20, 23, 27, 29, 30, 31, 34, 36, 37, 39, 46, 53, 116, 156, 157],
@@ -60,7 +61,7 @@ fn is_one_value(code: u8, len: usize) -> bool {
     codes.contains(&code)
 }
 
-/// Asserts that every look at a message agrees with the plain reading.
+/// Asserts that every view of a message agrees with the plain reading.
 fn check_reading(message: &Message<'_>) {
     let octets = message.octets();
     let pieces = pieces(octets);
@@ -106,7 +107,7 @@ fn check_reading(message: &Message<'_>) {
     check_typed(message, &joined);
 }
 
-/// Asserts that the typed accessors say what the joined options do.
+/// Asserts that the typed accessors agree with the joined options.
 fn check_typed(message: &Message<'_>, joined: &[(u8, Vec<u8>)]) {
     let whole = |code: u8| joined.iter().find(|(known, _)| *known == code).map(|(_, whole)| whole);
     let word = |code: u8| whole(code).map(|w| u32::from_be_bytes(w[..4].try_into().unwrap()));
@@ -148,8 +149,8 @@ fn check_typed(message: &Message<'_>, joined: &[(u8, Vec<u8>)]) {
     assert_eq!(octets[28..28 + usize::from(octets[2])], *message.chaddr());
 }
 
-/// Asserts that a message written again means the same, in a large buffer and in one that is too
-/// small without overload.
+/// Asserts that a message written again has the same meaning, in a large buffer and in one that is
+/// too small without overload.
 fn check_writing(random: &mut Random, message: &Message<'_>, buffer: &mut [u8]) {
     let header = Header::of(message);
     let write = |buffer: &mut [u8], may_overload: bool| {
@@ -177,7 +178,7 @@ fn check_writing(random: &mut Random, message: &Message<'_>, buffer: &mut [u8]) 
     }
 }
 
-/// Runs the case that belongs to `seed`; true when the message was accepted.
+/// Runs the case that belongs to `seed`; returns true if the message was accepted.
 fn run(seed: u64, captures: &[&[u8]], input: &mut [u8], output: &mut [u8]) -> bool {
     let mut random = Random::from_seed(seed);
     let (kind, len) = datagram(&mut random, captures, input);

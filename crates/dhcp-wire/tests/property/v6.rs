@@ -1,4 +1,4 @@
-//! DHCPv6: RFC 9915.
+//! Property tests of DHCPv6: RFC 9915.
 
 use base::Random;
 use dhcp_wire::v6::arbitrary::{BUFFER_LEN, Kind, datagram};
@@ -11,7 +11,7 @@ use dhcp_wire::v6::{
 use crate::common::V6;
 use crate::property::run_cases;
 
-/// An option, and the options in it when it is one that holds some.
+/// Option, with the options in it when it contains some.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Plain<'a> {
     code: u16,
@@ -19,8 +19,8 @@ struct Plain<'a> {
     inner: Vec<Plain<'a>>,
 }
 
-/// The options in `octets`, read without any shortcut, those in options too: down to `depth`
-/// further levels. `None` when one does not have the length that it must have.
+/// Reads the options in `octets` without any shortcut, also those in options, down to `depth`
+/// further levels. Returns `None` when one does not have the required length.
 fn options(octets: &[u8], depth: usize) -> Option<Vec<Plain<'_>>> {
     let mut found = Vec::new();
     let mut rest = octets;
@@ -75,7 +75,7 @@ fn are_tuples(octets: &[u8]) -> bool {
     }
 }
 
-/// Where the name at `at` ends, which may point in front of `limit` and has `used` octets so far.
+/// Returns the end of the name at `at`, which may point before `limit` and has `used` bytes so far.
 fn name_end(octets: &[u8], at: usize, limit: usize, used: usize) -> Option<usize> {
     match usize::from(*octets.get(at)?) {
         0 => Some(at + 1),
@@ -93,8 +93,8 @@ fn are_names(octets: &[u8], at: usize) -> bool {
     at == octets.len() || name_end(octets, at, at, 0).is_some_and(|end| are_names(octets, end))
 }
 
-/// Returns true when a name is made of labels, with or without its final zero, which is the only
-/// one that it may end in.
+/// Returns true if a name is made of labels, with or without its final zero, which is the only one
+/// that it may end in.
 fn are_labels(octets: &[u8], used: usize) -> bool {
     match octets {
         [] | [0, ..] => true,
@@ -113,17 +113,17 @@ fn count(options: &[Plain<'_>]) -> usize {
     options.iter().map(|option| 1 + count(&option.inner)).sum()
 }
 
-/// A relay level, read plainly: its fixed part and its options.
+/// Relay level, read plainly: its fixed part and its options.
 type PlainLevel<'a> = (&'a [u8], Vec<(u16, &'a [u8])>);
 
-/// A packet, read plainly: the levels, the message and its options.
+/// Packet, read plainly: the levels, the message and its options.
 struct PlainPacket<'a> {
     levels: Vec<PlainLevel<'a>>,
     message: &'a [u8],
     options: Vec<Plain<'a>>,
 }
 
-/// Reads a packet; `None` when it is malformed.
+/// Reads a packet; returns `None` when it is malformed.
 fn plain(octets: &[u8]) -> Option<PlainPacket<'_>> {
     let mut levels = Vec::new();
     let mut message = octets;
@@ -163,7 +163,7 @@ fn short(octets: &[u8]) -> u16 {
     u16::from_be_bytes([octets[0], octets[1]])
 }
 
-/// Asserts that every look at a packet agrees with the plain reading.
+/// Asserts that every view of a packet agrees with the plain reading.
 fn check_reading(packet: &Packet<'_>, plain: &PlainPacket<'_>) {
     assert_eq!(packet.relay_count(), plain.levels.len());
     assert_eq!(packet.relay_type().is_some(), !plain.levels.is_empty());
@@ -264,7 +264,7 @@ fn check_inner(options: Options<'_>, plain: &[Plain<'_>]) {
     assert_eq!(options.status(), status.map(|value| (short(value), &value[2..])));
 }
 
-/// Asserts that `validity` says what RFC 9915 §16 does, but for §16.12: Kea answers an
+/// Asserts that `validity` agrees with RFC 9915 §16, except for §16.12: Kea answers an
 /// INFORMATION-REQUEST with an IA.
 fn check_validity(message: &Message<'_>, plain: &[Plain<'_>]) {
     let of = |code: u16| plain.iter().filter(|option| option.code == code).count();
@@ -303,7 +303,7 @@ fn write(writer: &mut MessageWriter<'_>, options: &[Plain<'_>]) {
     }
 }
 
-/// Asserts that a packet written again means the same, and that its answer mirrors its levels.
+/// Asserts that a packet written again has the same meaning, and that a reply mirrors its levels.
 fn check_writing(packet: &Packet<'_>, plain: &PlainPacket<'_>, buffer: &mut [u8]) {
     let message = packet.message();
     let levels = match packet.relay_type() {
@@ -337,7 +337,7 @@ fn check_writing(packet: &Packet<'_>, plain: &PlainPacket<'_>, buffer: &mut [u8]
     }
 }
 
-/// Whether options are the same but for octets in IAs that are no option.
+/// Returns true if options are the same except for bytes in IAs that are no option.
 fn is_same(left: &[Plain<'_>], right: &[Plain<'_>]) -> bool {
     left.len() == right.len()
         && left.iter().zip(right).all(|(left, right)| {
@@ -346,7 +346,7 @@ fn is_same(left: &[Plain<'_>], right: &[Plain<'_>]) -> bool {
         })
 }
 
-/// Runs the case that belongs to `seed`; true when the packet was accepted.
+/// Runs the case that belongs to `seed`; returns true if the packet was accepted.
 fn run(seed: u64, captures: &[&[u8]], input: &mut [u8], output: &mut [u8]) -> bool {
     let mut random = Random::from_seed(seed);
     let (kind, len) = datagram(&mut random, captures, input);

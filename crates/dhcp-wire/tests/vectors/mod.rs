@@ -1,10 +1,10 @@
-//! Messages from real clients and servers, against what tshark reads in them, and from where on
-//! Kea drops them.
+//! Tests with messages from real clients and servers, against tshark's reading of them, and against
+//! the limits from which on Kea drops them.
 //!
-//! Each capture has a text twin: tshark's reading reduced to the fields compared here, so that the
-//! comparison needs no tshark. When tshark is installed, the twin is compared with it first.
-//! `GODWIT_REQUIRE_TOOLS=1` makes a missing tshark a failure; `GODWIT_WRITE_TWINS=1` writes the
-//! twins anew.
+//! Each capture has a text counterpart: tshark's reading reduced to the fields compared here, so
+//! that the comparison needs no tshark. When tshark is installed, the test compares the counterpart
+//! with it first. `GODWIT_REQUIRE_TOOLS=1` makes a missing tshark a failure; `GODWIT_WRITE_TWINS=1`
+//! writes the counterparts anew.
 
 mod tshark;
 mod v4;
@@ -16,15 +16,15 @@ fn hex(octets: impl IntoIterator<Item = u8>) -> String {
     octets.into_iter().map(|octet| format!("{octet:02x}")).collect()
 }
 
-/// Octets from hexadecimal; `-` is none.
+/// Returns the bytes of a hexadecimal text; `-` is none.
 fn octets(hex: &str) -> Vec<u8> {
     let digits = hex.trim_matches('-').as_bytes();
     let octet = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16);
     digits.chunks(2).map(|pair| octet(pair).unwrap()).collect()
 }
 
-/// Asserts that what `is_taken` says about the datagrams of Kea's verdicts is what Kea did, with
-/// the exceptions named in `different`. It is given the columns between verdict and name.
+/// Asserts that the results of `is_taken` for the datagrams of Kea's verdicts equal those of Kea,
+/// with the exceptions named in `different`. Its argument is the columns between verdict and name.
 fn check_verdicts(
     vectors: Vectors,
     different: &[(&str, &str)],
@@ -45,7 +45,7 @@ fn check_verdicts(
     assert_eq!(differences, expected);
 }
 
-/// A folder for a test's files, which removes itself.
+/// Folder for a test's files, which removes itself.
 struct Folder(std::path::PathBuf);
 
 impl Folder {

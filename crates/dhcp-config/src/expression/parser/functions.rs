@@ -17,7 +17,7 @@ const CONVERSIONS: [(&str, Conversion); 9] = [
 ];
 
 impl Parser<'_> {
-    /// The rest of a function behind its name; `None` when `word` names none.
+    /// Parses a function after its name; returns `None` when `word` names none.
     pub(super) fn function(
         &mut self,
         at: usize,

@@ -1,17 +1,17 @@
-//! What messages have: options, fields, what relay agents and vendors add.
+//! Parses terms of messages: options, fields, additions of relay agents and vendors.
 
 use super::{Condition, Node, Parser, Text, Token, error};
 use crate::expression::{ExpressionError, Field4, Field6, Form, PacketField, Path, Print, Term};
 
-/// The option of the relay agent in DHCPv4 (RFC 3046).
+/// Code of the relay agent information option of DHCPv4 (RFC 3046).
 const RELAY_AGENT_INFORMATION: u16 = 82;
-/// Sub-options of it that hold characters.
+/// Sub-options of the relay agent information that hold characters.
 const RELAY_CHARACTERS: [u16; 4] = [6, 14, 15, 17];
-/// The option with the name of a DHCPv4 client (RFC 4702).
+/// Code of the option with the name of a DHCPv4 client (RFC 4702).
 const CLIENT_FQDN_4: u16 = 81;
-/// The option with the name of a DHCPv6 client (RFC 4704).
+/// Code of the option with the name of a DHCPv6 client (RFC 4704).
 const CLIENT_FQDN_6: u16 = 39;
-/// Relay levels that Kea can name, from either end.
+/// Number of relay levels that Kea can name, from either end.
 const LEVELS_MAX: i64 = 32;
 
 const PACKET_FIELDS: [(&str, PacketField); 4] = [
@@ -36,7 +36,7 @@ const FIELDS4: [(&str, Field4); 9] = [
 const FIELDS6: [(&str, Field6); 2] =
     [("msgtype", Field6::MessageType), ("transid", Field6::TransactionId)];
 
-/// What is asked of an option: `.exists`, `.hex` or `.text`.
+/// Part of an option that the expression uses: `.exists`, `.hex` or `.text`.
 enum Asked {
     Exists,
     Octets,
@@ -48,7 +48,7 @@ fn value(term: Term) -> Node {
 }
 
 impl Parser<'_> {
-    /// The rest of what a message has, behind the first word.
+    /// Parses the rest of a term, after its first word.
     pub(super) fn term(&mut self, at: usize, word: &str) -> Result<Node, ExpressionError> {
         match word {
             "option" => {
@@ -87,7 +87,7 @@ impl Parser<'_> {
         error(at, format!("`{word}` exists in {} only", if v6 { "DHCPv6" } else { "DHCPv4" }))
     }
 
-    /// `.name`, one of `fields`.
+    /// Parses `.name`, one of `fields`.
     fn field<T: Copy>(&mut self, fields: &[(&str, T)]) -> Result<T, ExpressionError> {
         self.expect(".")?;
         let (at, token) = self.take();
@@ -100,7 +100,7 @@ impl Parser<'_> {
         error(at, format!("{} is none of: {}", token.name(), names.join(", ")))
     }
 
-    /// `[code]`, or `[name]` where names are known.
+    /// Parses `[code]`, or `[name]` where names are known.
     fn code(&mut self, named: bool) -> Result<u16, ExpressionError> {
         self.expect("[")?;
         let code = match self.peek().clone() {
@@ -123,8 +123,8 @@ impl Parser<'_> {
         Ok(code)
     }
 
-    /// What follows an option: further ones inside of it, then what is asked. `named` says whether
-    /// the inner ones may have names.
+    /// Parses the tokens after an option: further options inside of it, then the part used.
+    /// `named`: the inner options may have names.
     fn chain(
         &mut self,
         mut codes: Vec<u16>,
@@ -167,7 +167,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Returns how Kea prints the option at the end of `codes`.
+    /// Returns the form in which Kea prints the option at the end of `codes`.
     fn printed(&self, codes: &[u16]) -> Print {
         let [code] = *codes else { return Print::Octets };
         match code {
@@ -199,7 +199,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `[enterprise]`; 0 and `*` are any.
+    /// Parses `[enterprise]`; 0 and `*` are any.
     fn enterprise(&mut self) -> Result<Option<u32>, ExpressionError> {
         self.expect("[")?;
         let number = if self.takes("*") { 0 } else { self.integer(0, u32::MAX.into())? };

@@ -1,11 +1,11 @@
-//! The check of octets given as such against an option's type.
+//! Check of bytes given as such against an option's type.
 
 use super::definition::{Definition, Field};
 use super::resolvers;
 use super::text::{Encoded, Unused, trim_zeros};
 
-/// Checks octets against the option's type; what is too long for it is cut off, as Kea does.
-/// `may_be_empty` are the types of which a list without elements can be sent.
+/// Checks bytes against the option's type; excess bytes are cut off, as Kea does. `may_be_empty`
+/// are the types of which a list without elements can be sent.
 pub(super) fn octets(
     definition: &Definition,
     mut given: Vec<u8>,
@@ -41,7 +41,7 @@ pub(super) fn octets(
         used = length;
     }
     if definition.encapsulates.is_some() {
-        // What follows are sub-options.
+        // The remaining bytes are sub-options.
         return Ok(Encoded { fields_len: used, ..Encoded::whole(given) });
     }
     let unused = (used < given.len()).then_some(Unused::Octets(given.len() - used));
@@ -49,8 +49,8 @@ pub(super) fn octets(
     Ok(Encoded { unused, ..Encoded::whole(given) })
 }
 
-/// How many octets at the start of `rest` a field takes up. `whole` is the option, which compressed
-/// names may point back into.
+/// Returns the number of bytes at the start of `rest` that a field takes up. `whole` is the option,
+/// which compressed names may point back into.
 fn field_length(field: Field, rest: &[u8], whole: &[u8]) -> Result<usize, String> {
     let need = |length: usize| {
         if rest.len() < length {
@@ -95,8 +95,8 @@ fn field_length(field: Field, rest: &[u8], whole: &[u8]) -> Result<usize, String
     }
 }
 
-/// How many octets a name at the start of `rest` takes up; `start` octets stand before it, which
-/// compression may point to (RFC 3397 §2).
+/// Returns the number of bytes that a name at the start of `rest` takes up; `start` bytes precede
+/// it, which compression may point to (RFC 3397 §2).
 pub(super) fn name_length(rest: &[u8], start: usize) -> Result<usize, String> {
     let cut = || "a domain name in it has no end".to_owned();
     let mut at = 0;

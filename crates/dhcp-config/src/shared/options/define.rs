@@ -10,7 +10,8 @@ use crate::shared::family::Family;
 use crate::shared::godwit;
 use crate::source::{At, Findings, Placed};
 
-/// The options that the file defines. Readers of option data find them here wherever they stand.
+/// Options that the file defines. Readers of option data find them here, wherever the definitions
+/// are.
 #[derive(Debug, Default)]
 pub(crate) struct Definitions {
     custom: Vec<Custom>,
@@ -27,12 +28,12 @@ struct Custom {
     at: At,
 }
 
-/// What an option is told by.
+/// Code or name that identifies an option.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Key<'k> {
-    /// Its code.
+    /// Option code.
     Code(u16),
-    /// Its name.
+    /// Option name.
     Name(&'k str),
 }
 
@@ -46,8 +47,8 @@ impl Key<'_> {
 }
 
 impl Definitions {
-    /// The definition of an option in a space. What the file defines comes first: the checks leave
-    /// no standard option to be defined again but one that may be.
+    /// Returns the definition of an option in a space. Definitions of the file come first: the
+    /// checks let the file define again only those standard options that it may.
     pub(crate) fn find<F: Family>(&self, space: &str, key: Key<'_>) -> Option<&Definition> {
         self.custom(space, key).map(|custom| &custom.definition).or_else(|| {
             let space = F::SPACES.iter().find(|standard| standard.name == space)?;
@@ -58,7 +59,7 @@ impl Definitions {
         })
     }
 
-    /// The names of a space's options.
+    /// Returns the names of a space's options.
     pub(super) fn names<F: Family>(&self, space: &str) -> Vec<&str> {
         let standard = F::SPACES.iter().filter(|standard| standard.name == space);
         let standard = standard.flat_map(|space| space.definitions).map(|d| &*d.name);
@@ -67,7 +68,7 @@ impl Definitions {
     }
 
     fn custom(&self, space: &str, key: Key<'_>) -> Option<&Custom> {
-        // A class's own definitions come last and count first.
+        // A class's own definitions come last and take precedence.
         self.positions(space, key).last().map(|&at| &self.custom[at])
     }
 
@@ -79,7 +80,7 @@ impl Definitions {
         positions.map_or(&[], |positions| positions)
     }
 
-    /// The first one with `key` at `mark` or behind it.
+    /// Returns the first definition with `key` at or after `mark`.
     fn since(&self, mark: usize, space: &str, key: Key<'_>) -> Option<&Custom> {
         let positions = self.positions(space, key);
         positions.iter().find(|&&at| at >= mark).map(|&at| &self.custom[at])
@@ -114,7 +115,8 @@ pub(crate) fn define<F: Family>(fields: &mut Fields<'_>, findings: &mut Findings
     }
 }
 
-/// Reads the `option-def` of a class; they hold until [`end_class`] is told what this returns.
+/// Reads the `option-def` of a class; the definitions hold until [`end_class`] gets the returned
+/// value.
 pub(super) fn begin_class<F: Family>(fields: &mut Fields<'_>, findings: &mut Findings) -> usize {
     let mark = findings.definitions.custom.len();
     if F::CLASS_CODES.is_empty() {
@@ -133,7 +135,7 @@ pub(super) fn begin_class<F: Family>(fields: &mut Fields<'_>, findings: &mut Fin
     mark
 }
 
-/// Forgets what a class defined.
+/// Removes the definitions of a class.
 pub(super) fn end_class(mark: usize, findings: &mut Findings) {
     findings.definitions.truncate(mark);
 }
@@ -178,7 +180,7 @@ fn add<F: Family>(custom: Custom, mark: usize, findings: &mut Findings) {
     findings.definitions.push(custom);
 }
 
-/// Returns whether operators may define the standard option `code` of `space` anew.
+/// Returns true if operators may define the standard option `code` of `space` anew.
 fn is_redefinable<F: Family>(space: &str, code: u16) -> bool {
     let mut spaces = F::REDEFINABLE.iter();
     spaces.any(|(name, codes)| *name == space && (codes.is_empty() || codes.contains(&code)))
@@ -234,13 +236,13 @@ fn read<F: Family>(item: &Value, findings: &mut Findings) -> Option<Custom> {
     })
 }
 
-/// The codes that options of a space may have. Padding and the end mark are of the family's own
-/// space alone.
+/// Returns the codes that options of a space may have. Padding and the end mark exist only in the
+/// family's own space.
 pub(super) fn codes<F: Family>(space: &str) -> core::ops::RangeInclusive<i64> {
     if space == F::SPACE { 1..=F::LAST_CODE } else { 0..=F::LAST_CODE.max(0xff) }
 }
 
-/// Letters, digits, hyphens and underscores, the last two not at the ends.
+/// Checks a name: letters, digits, hyphens and underscores, the last two not at the ends.
 pub(super) fn is_name(name: Placed<&str>, what: &str, findings: &mut Findings) -> bool {
     let octets = name.value.as_bytes();
     let is_inner = |octet: &u8| octet.is_ascii_alphanumeric() || matches!(octet, b'-' | b'_');
@@ -255,7 +257,7 @@ pub(super) fn is_name(name: Placed<&str>, what: &str, findings: &mut Findings) -
     is_good
 }
 
-/// The type of an option.
+/// Type of an option.
 #[derive(Clone, Copy)]
 enum Kind {
     Empty,
@@ -292,7 +294,7 @@ fn kind<F: Family>(text: Placed<&str>, findings: &mut Findings) -> Option<Placed
     found.map(|&(_, value)| Placed { value, at: text.at })
 }
 
-/// The fields of an option.
+/// Reads the fields of an option.
 fn fields<F: Family>(
     kind: Placed<Kind>,
     records: Option<Placed<&str>>,
@@ -322,7 +324,7 @@ fn fields<F: Family>(
     Some(types)
 }
 
-/// The types that `record-types` lists.
+/// Reads the types that `record-types` lists.
 fn record<F: Family>(records: Placed<&str>, findings: &mut Findings) -> Option<Vec<Field>> {
     let names = records.value.split(',').map(str::trim).filter(|name| !name.is_empty());
     let mut fields = Vec::new();
@@ -347,7 +349,7 @@ fn record<F: Family>(records: Placed<&str>, findings: &mut Findings) -> Option<V
     Some(fields)
 }
 
-/// Whether an option of `space` can have sub-options of the space `inner`.
+/// Returns true if an option of `space` can have sub-options of the space `inner`.
 fn nests(
     inner: Placed<&str>,
     space: &str,

@@ -1,4 +1,4 @@
-//! What is known of an option: its name, its code, the types of its fields, and the space of its
+//! Definition of an option: its name, its code, the types of its fields, and the space of its
 //! sub-options.
 
 use std::borrow::Cow;
@@ -6,54 +6,54 @@ use std::borrow::Cow;
 /// Type of one field of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Field {
-    /// Octets; the rest of the option.
+    /// Bytes; the rest of the option.
     Binary,
-    /// One octet, 1 or 0.
+    /// One byte, 1 or 0.
     Boolean,
-    /// An enterprise number, and as text an empty data length behind it.
+    /// Enterprise number; as text followed by an empty data length.
     Enterprise,
-    /// One octet, signed.
+    /// One byte, signed.
     I8,
-    /// Two octets, signed.
+    /// Two bytes, signed.
     I16,
-    /// Four octets, signed.
+    /// Four bytes, signed.
     I32,
-    /// Four octets.
+    /// IPv4 address, four bytes.
     Ipv4,
-    /// Sixteen octets.
+    /// IPv6 address, 16 bytes.
     Ipv6,
-    /// A length in one octet and the octets of an IPv6 prefix that it covers (RFC 7598 §4).
+    /// Length in one byte and the bytes of an IPv6 prefix that it covers (RFC 7598 §4).
     Ipv6Prefix,
-    /// A domain name in labels (RFC 1035 §3.1).
+    /// Domain name in labels (RFC 1035 §3.1).
     Name,
-    /// Octets that text cannot give.
+    /// Bytes that text cannot give.
     Opaque,
     /// Length and value of a port set identifier (RFC 7618 §9).
     Psid,
-    /// A resolver that is reached encrypted (RFC 9463 §4.1).
+    /// Resolver that is reached encrypted (RFC 9463 §4.1).
     Resolver,
-    /// Such resolvers, each behind its length (RFC 9463 §5.1).
+    /// Resolvers that are reached encrypted, each after its length (RFC 9463 §5.1).
     Resolvers,
     /// Classless routes (RFC 3442).
     Routes,
-    /// Sub-options behind other fields, which text leaves out.
+    /// Sub-options after other fields, which text leaves out.
     SubOptions,
     /// Characters; the rest of the option, without zeros at its end.
     Text,
-    /// Octets behind a length of two octets (RFC 8572 §8.3).
+    /// Bytes after a length of two bytes (RFC 8572 §8.3).
     Tuple,
-    /// Octets behind a length of one octet: a tuple in options of DHCPv4 that operators define.
+    /// Bytes after a length of one byte: a tuple in options of DHCPv4 that operators define.
     ShortTuple,
-    /// One octet.
+    /// One byte, unsigned.
     U8,
-    /// Two octets.
+    /// Two bytes, unsigned.
     U16,
-    /// Four octets.
+    /// Four bytes, unsigned.
     U32,
 }
 
 impl Field {
-    /// Whether it takes up the rest of the option.
+    /// Returns true if the field takes up the rest of the option.
     pub(super) const fn is_greedy(self) -> bool {
         matches!(
             self,
@@ -67,7 +67,7 @@ impl Field {
         )
     }
 
-    /// Its length where that is always the same.
+    /// Returns the length of the field in bytes if it is constant.
     pub(super) const fn fixed_len(self) -> Option<usize> {
         match self {
             Self::Boolean | Self::I8 | Self::U8 => Some(1),
@@ -80,18 +80,18 @@ impl Field {
     }
 }
 
-/// One option.
+/// Definition of one option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
     /// Option code.
     pub code: u16,
     /// Name in the configuration.
     pub name: Cow<'static, str>,
-    /// Types of its fields, in order; none of an option without octets of its own.
+    /// Types of the fields, in order; none for an option without bytes of its own.
     pub fields: Cow<'static, [Field]>,
-    /// Whether the last field repeats.
+    /// True if the last field repeats.
     pub array: bool,
-    /// The space of the sub-options behind its fields.
+    /// Space of the sub-options after the fields.
     pub encapsulates: Option<Cow<'static, str>>,
 }
 
@@ -102,18 +102,18 @@ impl Definition {
     }
 }
 
-/// An option whose fields occur once.
+/// Defines an option whose fields occur once.
 pub(crate) const fn one(code: u16, name: &'static str, fields: &'static [Field]) -> Definition {
     Definition::standard(code, name, fields)
 }
 
-/// An option whose last field repeats.
+/// Defines an option whose last field repeats.
 pub(crate) const fn array(code: u16, name: &'static str, fields: &'static [Field]) -> Definition {
     let name = Cow::Borrowed(name);
     Definition { code, name, fields: Cow::Borrowed(fields), array: true, encapsulates: None }
 }
 
-/// An option with sub-options of a space behind its fields.
+/// Defines an option with sub-options of a space after its fields.
 pub(crate) const fn container(
     code: u16,
     name: &'static str,
@@ -124,22 +124,22 @@ pub(crate) const fn container(
     Definition { code, name, fields: Cow::Borrowed(fields), array: false, encapsulates: space }
 }
 
-/// The definition of an option name.
+/// Returns the definition of an option name.
 pub(crate) fn by_name(table: &'static [Definition], name: &str) -> Option<&'static Definition> {
     table.iter().find(|definition| definition.name == name)
 }
 
-/// The standard options of a space.
+/// Standard options of a space.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StandardSpace {
     /// Name of the space.
     pub(crate) name: &'static str,
-    /// Its options, ordered by code.
+    /// Definitions of the options, ordered by code.
     pub(crate) definitions: &'static [Definition],
 }
 
 impl StandardSpace {
-    /// The definition of a code.
+    /// Returns the definition of a code.
     pub(crate) fn by_code(self, code: u16) -> Option<&'static Definition> {
         let place = self.definitions.binary_search_by_key(&code, |definition| definition.code);
         place.ok().map(|place| &self.definitions[place])

@@ -1,4 +1,4 @@
-//! One element of `option-data`.
+//! Element of `option-data`.
 
 use super::define::{self, Key};
 use super::definition::Definition;
@@ -13,33 +13,34 @@ use crate::source::{At, Findings, Placed};
 /// Prefix of the names of spaces of vendors.
 const VENDOR: &str = "vendor-";
 
-/// An option of any space, without its sub-options.
+/// Option of any space, without its sub-options.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) at: At,
     pub(super) space: String,
     pub(super) code: u16,
-    /// Its fields, and sub-options that were given with them as octets.
+    /// Bytes of the fields, and of sub-options that were given with them as bytes.
     pub(super) octets: Vec<u8>,
-    /// Octets of the fields.
+    /// Number of bytes of the fields.
     pub(super) fields_len: usize,
-    /// The space of its sub-options.
+    /// Space of the sub-options.
     pub(super) encapsulates: Option<String>,
     pub(super) always_send: bool,
     pub(super) never_send: bool,
     /// Class tags.
     pub(super) tags: Vec<String>,
-    /// Of options that stand beside others of their code: the enterprise number.
+    /// Enterprise number, for options that may occur more than once with one code.
     enterprise: Option<[u8; 4]>,
 }
 
 impl Entry {
-    /// What must differ from other options of the list, and at the end whether it is for everyone.
+    /// Returns the key that must differ from that of other options in the list, with a last part
+    /// that is true for an option without class tags.
     pub(super) fn place(&self) -> impl Ord + '_ {
         (&self.space, self.code, self.enterprise, self.tags.is_empty())
     }
 
-    /// The space as replies have it; `None` of sub-options of other options.
+    /// Returns the space in replies; `None` for sub-options of other options.
     pub(super) fn reply_space<F: Family>(&self) -> Option<Space> {
         if self.space == F::SPACE {
             return Some(Space::Standard);
@@ -69,7 +70,7 @@ pub(super) fn read<F: Family>(item: &Value, findings: &mut Findings) -> Option<E
     if !is_space::<F>(space, findings) || code_given && code.is_none() {
         return None;
     }
-    // Without a value it can only keep others from being sent, and needs none.
+    // Without a value it can only prevent other options from being sent, and needs none.
     let csv = csv && !(never_send && data.is_none());
     let (number, definition) = identify::<F>(item.at, space.value, (name, code), csv, findings)?;
     let definition = definition.as_ref().filter(|_| data.is_some() || !never_send);
@@ -102,7 +103,7 @@ pub(super) fn read<F: Family>(item: &Value, findings: &mut Findings) -> Option<E
     })
 }
 
-/// `client-classes` of an option: its class tags, trimmed, empty ones dropped.
+/// Reads `client-classes` of an option: its class tags, trimmed, empty ones dropped.
 fn tags(fields: &mut Fields<'_>, findings: &mut Findings) -> Vec<String> {
     let items = fields.list("client-classes", findings).iter();
     let names = items.filter_map(|item| text_of(item, "client-classes", findings));
@@ -110,7 +111,7 @@ fn tags(fields: &mut Fields<'_>, findings: &mut Findings) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// Whether these are an enterprise number and pieces of data behind their lengths.
+/// Returns true if the bytes are an enterprise number and pieces of data after their lengths.
 fn is_vendor_class<F: Family>(octets: &[u8]) -> bool {
     let Some((_, mut rest)) = octets.split_first_chunk::<4>() else { return octets.is_empty() };
     while !rest.is_empty() {
@@ -123,7 +124,7 @@ fn is_vendor_class<F: Family>(octets: &[u8]) -> bool {
     true
 }
 
-/// Whether options can be in a space of this name.
+/// Returns true if options can be in a space of this name.
 fn is_space<F: Family>(space: Placed<&str>, findings: &mut Findings) -> bool {
     let families = ["dhcp4", "dhcp6"];
     if space.value != F::SPACE && families.contains(&space.value) {
@@ -134,7 +135,7 @@ fn is_space<F: Family>(space: Placed<&str>, findings: &mut Findings) -> bool {
     define::is_name(space, "an option space", findings)
 }
 
-/// Reports an option that carries the conversation itself.
+/// Reports an option that the server sets itself.
 fn is_set_by_server<F: Family>(
     at: At,
     number: u16,
@@ -149,7 +150,7 @@ fn is_set_by_server<F: Family>(
     true
 }
 
-/// The code of an option and its definition, from its name, its code or both.
+/// Returns the code of an option and its definition, from its name, its code or both.
 fn identify<F: Family>(
     at: At,
     space: &str,
@@ -202,7 +203,7 @@ fn identify<F: Family>(
     None
 }
 
-/// The octets of a value, from text of the option's type or from hexadecimal digits.
+/// Returns the bytes of a value, from text of the option's type or from hexadecimal digits.
 fn octets<F: Family>(
     at: At,
     data: Option<&Value>,

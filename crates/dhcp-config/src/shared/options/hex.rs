@@ -1,7 +1,7 @@
-//! Octets written in hexadecimal, in the ways that Kea reads.
+//! Bytes written in hexadecimal, in the ways that Kea reads.
 
-/// The octets that `text` spells: digits, digits after `0x`, octets apart by colons or by blanks,
-/// or `'text'` in single quotes. Nothing spells nothing.
+/// Returns the bytes that `text` spells: digits, digits after `0x`, bytes separated by colons or by
+/// blanks, or `'text'` in single quotes. An empty text gives no bytes.
 pub(crate) fn value(text: &[u8]) -> Result<Vec<u8>, String> {
     let trimmed = text.trim_ascii();
     if let [b'\'', inside @ .., b'\''] = trimmed
@@ -13,7 +13,7 @@ pub(crate) fn value(text: &[u8]) -> Result<Vec<u8>, String> {
     octets(text).ok_or_else(|| format!("`{}` is not hexadecimal", String::from_utf8_lossy(text)))
 }
 
-/// The octets of a host identifier: as [`value`], but nothing spells none.
+/// Returns the bytes of a host identifier: as [`value`] does, but an empty text is an error.
 pub(crate) fn identifier(text: &[u8]) -> Result<Vec<u8>, String> {
     if text.is_empty() { Err("it is empty".to_owned()) } else { value(text) }
 }
@@ -32,13 +32,13 @@ fn octets(text: &[u8]) -> Option<Vec<u8>> {
     if digits.is_empty() {
         return None;
     }
-    // An odd number of digits lacks a zero in front.
+    // With an odd number of digits the first byte has one digit.
     let (head, pairs) = digits.split_at(digits.len() % 2);
     let head = (!head.is_empty()).then_some(head);
     head.into_iter().chain(pairs.chunks(2)).map(number).collect()
 }
 
-/// The number that one or two hexadecimal digits spell.
+/// Returns the number that one or two hexadecimal digits spell.
 fn number(digits: &[u8]) -> Option<u8> {
     if digits.is_empty() {
         return None;
@@ -49,7 +49,7 @@ fn number(digits: &[u8]) -> Option<u8> {
     })
 }
 
-/// The octets of a binary field inside text: pairs of digits, blanks anywhere.
+/// Returns the bytes of a binary field inside text: pairs of digits, blanks anywhere.
 pub(crate) fn binary_field(text: &[u8]) -> Result<Vec<u8>, String> {
     let digits: Vec<u8> = text.iter().copied().filter(|b| !b.is_ascii_whitespace()).collect();
     let good = digits.len().is_multiple_of(2);

@@ -1,11 +1,11 @@
-//! `option-data` and `option-def`: configured options as octets ready to be sent.
+//! `option-data` and `option-def`: configured options as bytes ready to be sent.
 //!
-//! The tables of each family say which type each standard option has, `define` adds what the
-//! operator defines, `text` turns text of a type into octets and `check` checks octets given as
-//! such; `resolvers` does both for the two options with a form of their own. `entry` reads one
-//! option, `nest` puts sub-options behind the fields of the option that encapsulates their space, and
-//! here they become the list of a scope. RFCs to have read: 2132, 3396, 3397, 3442, 3646, 3925, 5969,
-//! 7598, 9463.
+//! The tables of each family define the type of each standard option, `define` adds the operator's
+//! definitions, `text` turns text of a type into bytes and `check` checks bytes given as such;
+//! `resolvers` does both for the two options with a form of their own. `entry` reads one option,
+//! `nest` puts sub-options after the fields of the option that encapsulates their space, and this
+//! module combines them into the list of a scope. RFCs to read first: 2132, 3396, 3397, 3442, 3646,
+//! 3925, 5969, 7598, 9463.
 
 mod check;
 mod define;
@@ -27,29 +27,29 @@ use super::family::Family;
 use crate::fields::Fields;
 use crate::source::Findings;
 
-/// An option as configured: its value as it goes on the wire. `C` is the type of a code: `u8` in
-/// DHCPv4, `u16` in DHCPv6.
+/// Option as configured, with its value as sent. `C` is the type of a code: `u8` in DHCPv4, `u16`
+/// in DHCPv6.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionData<C = u8> {
     /// Option code: 1 to 254 in DHCPv4, 1 to 65535 in DHCPv6.
     pub code: C,
-    /// Where the code belongs.
+    /// Space that the code belongs to.
     pub space: Space,
-    /// The value without code and length, of any length (RFC 3396 splits it).
+    /// Value without code and length, of any length (RFC 3396 splits it).
     pub octets: Vec<u8>,
-    /// Sent to clients that did not ask for it, too.
+    /// True if the option is sent also to clients that did not request it.
     pub always_send: bool,
-    /// Never sent; wins over `always_send`.
+    /// True if the option is never sent; takes precedence over `always_send`.
     pub never_send: bool,
-    /// Class tags: only clients in one of these get it; everyone when empty.
+    /// Class tags: only clients in one of these get the option; every client when empty.
     pub client_classes: Vec<String>,
 }
 
-/// The space of an option that replies carry. Sub-options of every other space are part of the
-/// octets of the option that holds them.
+/// Space of an option in replies. Sub-options of every other space are part of the bytes of the
+/// option that contains them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Space {
-    /// The family's own options.
+    /// Family's own options.
     #[default]
     Standard,
     /// Sub-options of a vendor's options with this enterprise number: inside option 125 in DHCPv4,
@@ -57,8 +57,9 @@ pub enum Space {
     Vendor(u32),
 }
 
-/// Reads `option-data` of a scope: what that scope itself sets, ordered by space and code. Of one
-/// code, options with class tags come before the one without, which is for everyone else.
+/// Reads `option-data` of a scope: the options that this scope itself sets, ordered by space and
+/// code. Of one code, options with class tags come before the one without, which is for all other
+/// clients.
 pub(crate) fn list<F: Family>(
     fields: &mut Fields<'_>,
     findings: &mut Findings,
@@ -67,7 +68,7 @@ pub(crate) fn list<F: Family>(
     let mut entries: Vec<Entry> =
         items.filter_map(|item| entry::read::<F>(item, findings)).collect();
     entries.sort_by(|one, two| one.place().cmp(&two.place()));
-    // Of two for everyone, Kea sends the later one.
+    // Of two options without class tags, Kea sends the later one.
     entries.reverse();
     entries.dedup_by(|earlier, last| {
         let same = earlier.place() == last.place()
@@ -98,7 +99,7 @@ pub(crate) fn class_list<F: Family>(
     options
 }
 
-/// The options of a list that replies carry, with their sub-options.
+/// Returns the options of a list that replies carry, with their sub-options.
 fn sent<F: Family>(entries: &[Entry], findings: &mut Findings) -> Vec<OptionData<F::Code>> {
     let mut used = vec![false; entries.len()];
     let mut options = Vec::new();

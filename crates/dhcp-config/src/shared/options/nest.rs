@@ -1,7 +1,7 @@
-//! Sub-options: the octets of an option that has others behind its fields.
+//! Sub-options: bytes of an option that has others after its fields.
 //!
-//! As in Kea, an option takes in every option of the space that it encapsulates which the same
-//! list sets, lowest code first.
+//! As in Kea, an option contains every option that the same list sets in the space that it
+//! encapsulates, lowest code first.
 
 use std::collections::BTreeSet;
 
@@ -9,14 +9,14 @@ use super::entry::Entry;
 use crate::shared::family::Family;
 use crate::source::Findings;
 
-/// Octets of a sub-option of DHCPv4 in one piece, at most: with its code and length it is as long as
-/// Kea makes an option.
+/// Maximum number of bytes of a sub-option of DHCPv4 in one piece: with its code and length it is
+/// as long as Kea makes an option.
 const PIECE_MAX: usize = 251;
-/// Deepest nesting of spaces.
+/// Maximum depth of nested spaces.
 const DEPTH_MAX: usize = 16;
 
-/// The octets of an option with its sub-options. Marks those of `used` that it took in; `path` has
-/// the spaces around it.
+/// Returns the bytes of an option with its sub-options. Marks the entries of `used` that it
+/// contains; `path` has the spaces around it.
 pub(super) fn octets<'e, F: Family>(
     entry: &'e Entry,
     entries: &'e [Entry],
@@ -67,7 +67,8 @@ pub(super) fn octets<'e, F: Family>(
     octets
 }
 
-/// The sub-options that `octets` hold, with their codes; `None` when they hold something else.
+/// Splits `octets` into sub-options with their codes; returns `None` when they contain something
+/// else.
 fn split<F: Family>(mut octets: &[u8]) -> Option<Vec<(u16, Vec<u8>)>> {
     let number = |octets: &[u8]| octets.iter().fold(0, |sum, &octet| sum << 8 | usize::from(octet));
     let mut options = Vec::new();
@@ -81,7 +82,7 @@ fn split<F: Family>(mut octets: &[u8]) -> Option<Vec<(u16, Vec<u8>)>> {
     Some(options)
 }
 
-/// Writes one sub-option; one that is too long for its length goes in pieces (RFC 3396).
+/// Writes one sub-option; one that is too long for its length is written in pieces (RFC 3396).
 fn append<F: Family>(code: u16, value: &[u8], octets: &mut Vec<u8>) {
     let width = F::SUB_OPTION_WIDTH;
     let longest = if width == 1 { PIECE_MAX } else { usize::from(u16::MAX) };

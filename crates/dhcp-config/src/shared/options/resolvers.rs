@@ -1,9 +1,9 @@
-//! `v4-dnr` and `v6-dnr`: resolvers that are reached encrypted, from text and from octets.
+//! `v4-dnr` and `v6-dnr`: resolvers that are reached encrypted, from text and from bytes.
 //!
 //! Text is `priority, name, addresses, parameters`; without addresses the client looks the name up
-//! itself. DHCPv6 has one option for each resolver; DHCPv4 has one for all, apart by `|`, each behind
-//! its length. RFCs to have read: 9463 (the options), 9460 §2.2 (service parameters), 9461 §5
-//! (`dohpath`).
+//! itself. DHCPv6 has one option for each resolver; DHCPv4 has one for all, separated by `|` in
+//! text, each after its length on the wire. RFCs to read first: 9463 (the options), 9460 §2.2
+//! (service parameters), 9461 §5 (`dohpath`).
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -11,10 +11,10 @@ use super::check::name_length;
 use super::definition::Field;
 use super::text::{name, parsed, pieces, quoted};
 
-/// The parameters that Kea takes for these options, ordered by their keys (RFC 9460 §14.3.2).
+/// Parameters that Kea takes for these options, ordered by their keys (RFC 9460 §14.3.2).
 const PARAMETERS: [(&str, u16); 3] = [("alpn", 1), ("port", 3), ("dohpath", 7)];
 
-/// Names of application protocols that can be given (IANA's registry of them), in order.
+/// Names of permitted application protocols (IANA's registry of them), in order.
 const PROTOCOLS: [&str; 33] = [
     "acme-tls/1",
     "c-webrtc",
@@ -51,17 +51,17 @@ const PROTOCOLS: [&str; 33] = [
     "xmpp-server",
 ];
 
-/// What is wrong with a resolver that has no name.
+/// Message for a resolver that has no name.
 const NAMELESS: &str = "the name of the resolver is missing";
 
-/// How a family writes a resolver.
+/// Wire format of a resolver in a family.
 #[derive(Clone, Copy)]
 struct Shape {
-    /// Octets of the lengths of the name and of the addresses.
+    /// Number of bytes of the lengths of the name and of the addresses.
     width: usize,
-    /// Octets of an address.
+    /// Number of bytes of an address.
     address_len: usize,
-    /// Reads an address.
+    /// Function that reads an address.
     address: fn(&[u8]) -> Result<Vec<u8>, String>,
 }
 
@@ -78,9 +78,10 @@ impl Shape {
     };
 }
 
-/// The octets of what a text describes; `field` is [`Field::Resolver`] or [`Field::Resolvers`].
+/// Returns the bytes that a text describes; `field` is [`Field::Resolver`] or [`Field::Resolvers`].
 pub(super) fn from_text(field: Field, text: &[u8]) -> Result<Vec<u8>, String> {
-    // Kea splits every option at its commas first, which leaves the backslashes of other characters.
+    // Kea splits every option at its commas first, which leaves backslashes before other
+    // characters.
     let mut joined = Vec::new();
     for value in pieces(text, b',') {
         if !joined.is_empty() {
@@ -102,7 +103,7 @@ pub(super) fn from_text(field: Field, text: &[u8]) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Checks octets given as such and returns them as they are sent: with names in lower case.
+/// Checks bytes given as such and returns them as they are sent: with names in lower case.
 pub(super) fn from_octets(field: Field, given: &[u8]) -> Result<Vec<u8>, String> {
     match field {
         Field::Resolver => checked(Shape::V6, given),
@@ -114,7 +115,7 @@ pub(super) fn from_octets(field: Field, given: &[u8]) -> Result<Vec<u8>, String>
     }
 }
 
-/// Resolvers one behind the other, each behind its length.
+/// Concatenates resolvers, each after its length.
 fn numbered<T>(
     resolvers: impl Iterator<Item = T>,
     octets: impl Fn(T) -> Result<Vec<u8>, String>,
@@ -127,7 +128,7 @@ fn numbered<T>(
     if all.is_empty() { Err("it has no value".to_owned()) } else { Ok(all) }
 }
 
-/// Adds octets behind their length of `width` octets.
+/// Appends bytes after their length of `width` bytes.
 fn put(octets: &mut Vec<u8>, width: usize, value: &[u8]) -> Result<(), String> {
     let length = value.len().to_be_bytes();
     let (high, low) = length.split_at(length.len() - width);
@@ -139,7 +140,7 @@ fn put(octets: &mut Vec<u8>, width: usize, value: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Takes octets that stand behind their length of `width` octets.
+/// Takes bytes that follow their length of `width` bytes.
 fn take<'a>(rest: &mut &'a [u8], width: usize) -> Result<&'a [u8], String> {
     let cut = || "it ends inside of a field".to_owned();
     let (length, behind) = core::mem::take(rest).split_at_checked(width).ok_or_else(cut)?;
@@ -149,7 +150,7 @@ fn take<'a>(rest: &mut &'a [u8], width: usize) -> Result<&'a [u8], String> {
     Ok(value)
 }
 
-/// One resolver from text.
+/// Reads one resolver from text.
 fn resolver(shape: Shape, text: &[u8]) -> Result<Vec<u8>, String> {
     let values: Vec<Vec<u8>> =
         pieces(text, b',').map(|value| value.trim_ascii().to_vec()).collect();
@@ -187,12 +188,12 @@ fn resolver(shape: Shape, text: &[u8]) -> Result<Vec<u8>, String> {
     Ok(octets)
 }
 
-/// The parts of a text between delimiters, without the empty ones.
+/// Returns the parts of a text between delimiters, without empty ones.
 fn words(text: &[u8], delimiter: u8) -> impl Iterator<Item = &[u8]> {
     text.split(move |&octet| octet == delimiter).filter(|word| !word.is_empty())
 }
 
-/// `key=value` pairs between blanks, sent in the order of the keys' numbers.
+/// Reads `key=value` pairs between blanks; they are sent in the order of the keys' numbers.
 fn service_parameters(text: &[u8]) -> Result<Vec<u8>, String> {
     let mut values: [Option<Vec<u8>>; PARAMETERS.len()] = [const { None }; PARAMETERS.len()];
     let mut is_http = false;
@@ -230,7 +231,7 @@ fn service_parameters(text: &[u8]) -> Result<Vec<u8>, String> {
     Ok(octets)
 }
 
-/// The value of `alpn`: protocols, each behind its length (RFC 9460 §7.1.1).
+/// Reads the value of `alpn`: protocols, each after its length (RFC 9460 §7.1.1).
 fn protocols(value: &[u8]) -> Result<Vec<u8>, String> {
     let mut octets = Vec::new();
     for protocol in words(value, b',') {
@@ -242,7 +243,7 @@ fn protocols(value: &[u8]) -> Result<Vec<u8>, String> {
     Ok(octets)
 }
 
-/// The value of `dohpath`: a URI template, of which Kea takes the octets for characters.
+/// Reads the value of `dohpath`: a URI template, whose bytes Kea takes as characters.
 fn template(value: &[u8]) -> Result<Vec<u8>, String> {
     let variable = b"{?dns}";
     if !value.windows(variable.len()).any(|window| window == variable) {
@@ -252,7 +253,7 @@ fn template(value: &[u8]) -> Result<Vec<u8>, String> {
     Ok(value.iter().map(|&octet| char::from(octet)).collect::<String>().into_bytes())
 }
 
-/// One resolver from octets.
+/// Checks one resolver given as bytes.
 fn checked(shape: Shape, given: &[u8]) -> Result<Vec<u8>, String> {
     let Some((priority, mut rest)) = given.split_at_checked(2) else {
         return Err("it ends inside of a field".to_owned());

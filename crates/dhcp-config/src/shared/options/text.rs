@@ -1,4 +1,4 @@
-//! Text of an option's type to octets.
+//! Conversion of text of an option's type to bytes.
 
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -9,15 +9,15 @@ use super::hex::binary_field;
 use super::resolvers;
 use crate::address::{first_of, prefix};
 
-/// Longest domain name on the wire (RFC 1035 §3.1).
+/// Maximum length of a domain name on the wire (RFC 1035 §3.1).
 const MAX_NAME: usize = 255;
-/// Longest label of a domain name.
+/// Maximum length of a label of a domain name.
 const MAX_LABEL: usize = 63;
 
-/// The octets of an option, and what of the value was left over.
+/// Bytes of an option, and the part of the value that was left over.
 pub(super) struct Encoded {
     pub(super) octets: Vec<u8>,
-    /// How many of them are of the option's own fields; the others are sub-options.
+    /// Number of bytes of the option's own fields; the others are sub-options.
     pub(super) fields_len: usize,
     pub(super) unused: Option<Unused>,
 }
@@ -28,14 +28,14 @@ impl Encoded {
     }
 }
 
-/// A part of the value that is not sent, or not as it is written. Kea drops it without a word.
+/// Part of the value that is not sent, or not as written. Kea drops it without a message.
 #[derive(Clone, Copy)]
 pub(super) enum Unused {
-    /// Everything from this value on, counted from 1.
+    /// All values from this one on, counted from 1.
     ValuesFrom(usize),
-    /// This many octets at the end.
+    /// Number of bytes at the end.
     Octets(usize),
-    /// Nothing: names with blanks or semicolons between them are sent as names of their own.
+    /// Separators: names with blanks or semicolons between them are sent as separate names.
     Separators,
 }
 
@@ -113,7 +113,7 @@ pub(super) fn octets(
     Ok(Encoded { unused, ..Encoded::whole(octets) })
 }
 
-/// Returns whether the option is a list of domain names and nothing else.
+/// Returns true if the option is a list of domain names and nothing else.
 fn is_of_names(definition: &Definition) -> bool {
     definition.array && *definition.fields == [Field::Name]
 }
@@ -136,8 +136,8 @@ fn split(text: &[u8]) -> Vec<Vec<u8>> {
     trimmed.filter(|value| !value.is_empty()).collect()
 }
 
-/// Splits at a delimiter, unless a backslash stands before it; a second backslash makes one of the
-/// value. Empty pieces are dropped.
+/// Splits at a delimiter, unless a backslash precedes it; two backslashes are one of the value.
+/// Empty pieces are dropped.
 pub(super) fn pieces(text: &[u8], delimiter: u8) -> impl Iterator<Item = Vec<u8>> {
     let mut pieces = vec![Vec::new()];
     let mut octets = text.iter().copied().peekable();
@@ -197,7 +197,7 @@ fn encode(field: Field, value: &[u8], octets: &mut Vec<u8>) -> Result<(), String
     Ok(())
 }
 
-/// `value` as error messages quote it.
+/// Returns `value` as error messages quote it.
 pub(super) fn quoted(value: &[u8]) -> impl fmt::Display {
     String::from_utf8_lossy(value).into_owned()
 }
@@ -208,7 +208,7 @@ pub(super) fn parsed<T: FromStr>(value: &[u8], what: &str) -> Result<T, String> 
         .ok_or_else(|| format!("`{}` is not {what}", quoted(value)))
 }
 
-/// A decimal number, or else a hexadecimal one, with or without `0x`.
+/// Reads a decimal number, or else a hexadecimal one, with or without `0x`.
 fn integer(value: &[u8], range: core::ops::RangeInclusive<i64>) -> Result<i64, String> {
     let text = core::str::from_utf8(value).unwrap_or("");
     let hexadecimal = || {
@@ -241,13 +241,14 @@ fn boolean(value: &[u8]) -> Result<u8, String> {
     }
 }
 
-/// Text without the zeros at its end. `alone` when it is the whole option, which must not be empty.
+/// Returns text without the zeros at its end. `alone`: the text is the whole option, which must not
+/// be empty.
 pub(super) fn trim_zeros(value: &[u8], alone: bool) -> Result<&[u8], String> {
     let end = value.iter().rposition(|&octet| octet != 0).map_or(0, |last| last + 1);
     if alone && end == 0 { Err("it has no value".to_owned()) } else { Ok(&value[..end]) }
 }
 
-/// `prefix/length` as one octet of length and the octets of the prefix that it covers.
+/// Encodes `prefix/length` as one byte of length and the bytes of the prefix that it covers.
 fn ipv6_prefix(value: &[u8], octets: &mut Vec<u8>) -> Result<(), String> {
     let text = core::str::from_utf8(value).ok();
     let (address, length) = text
@@ -258,7 +259,7 @@ fn ipv6_prefix(value: &[u8], octets: &mut Vec<u8>) -> Result<(), String> {
     Ok(())
 }
 
-/// A domain name in labels.
+/// Encodes a domain name in labels.
 pub(super) fn name(value: &[u8], octets: &mut Vec<u8>) -> Result<(), String> {
     let bad = |why: &str| Err(format!("`{}` is not a domain name: {why}", quoted(value)));
     let body = value.strip_suffix(b".").unwrap_or(value);
@@ -285,7 +286,7 @@ pub(super) fn name(value: &[u8], octets: &mut Vec<u8>) -> Result<(), String> {
     Ok(())
 }
 
-/// `value/length` as one octet of length and two of value, the value in the high bits.
+/// Encodes `value/length` as one byte of length and two of value, the value in the high bits.
 fn psid(value: &[u8], octets: &mut Vec<u8>) -> Result<(), String> {
     let bad = || format!("`{}` is not a port set identifier (`value/length`)", quoted(value));
     let text = core::str::from_utf8(value).map_err(|_| bad())?;
@@ -300,7 +301,8 @@ fn psid(value: &[u8], octets: &mut Vec<u8>) -> Result<(), String> {
     Ok(())
 }
 
-/// `prefix/length - router` for each route (RFC 3442: only the significant octets of the prefix).
+/// Encodes `prefix/length - router` for each route (RFC 3442: only the significant bytes of the
+/// prefix).
 fn routes(values: &[Vec<u8>]) -> Result<Vec<u8>, String> {
     let mut octets = Vec::new();
     for value in values {

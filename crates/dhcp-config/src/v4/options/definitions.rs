@@ -1,4 +1,4 @@
-//! The standard DHCPv4 options: name, code and type, as in Kea's table of definitions.
+//! Standard DHCPv4 options: name, code and type, as in Kea's table of definitions.
 //!
 //! Names are those of Kea's configuration. Types follow the RFC that defines each option, with two
 //! exceptions that Kea makes: `domain-name` is text on the wire (RFC 2132 §3.17), and
@@ -11,14 +11,14 @@ use Field::{
     U16, U32,
 };
 
-/// The space of the sub-options of option 43.
+/// Space of the sub-options of option 43.
 const VENDOR_SPACE: &str = "vendor-encapsulated-options-space";
-/// The space of the sub-options of option 82.
+/// Space of the sub-options of option 82.
 const AGENT_SPACE: &str = "dhcp-agent-options-space";
-/// The space of the sub-options of option 122.
+/// Space of the sub-options of option 122.
 const CLIENT_CONF_SPACE: &str = "cablelabs-client-conf";
 
-/// The standard options, ordered by code.
+/// Standard options, ordered by code.
 pub const DEFINITIONS: &[Definition] = &[
     one(1, "subnet-mask", &[Ipv4]),
     one(2, "time-offset", &[I32]),
@@ -147,11 +147,11 @@ pub const DEFINITIONS: &[Definition] = &[
     one(213, "v4-access-domain", &[Name]),
 ];
 
-/// The spaces that are known without being defined; the first is that of [`DEFINITIONS`].
+/// Spaces that are known without a definition; the first is that of [`DEFINITIONS`].
 pub(crate) const SPACES: &[StandardSpace] = &[
     StandardSpace { name: "dhcp4", definitions: DEFINITIONS },
     StandardSpace { name: "vendor-4491", definitions: DOCSIS },
-    // As in Kea, options of this name of it are known and not sent.
+    // As in Kea, options in a space of this name are known and not sent.
     StandardSpace { name: "docsis3-v4", definitions: DOCSIS },
     StandardSpace { name: AGENT_SPACE, definitions: AGENT },
     StandardSpace { name: CLIENT_CONF_SPACE, definitions: CLIENT_CONF },
@@ -160,7 +160,7 @@ pub(crate) const SPACES: &[StandardSpace] = &[
 /// CableLabs' options inside option 125.
 const DOCSIS: &[Definition] = &[array(1, "oro", &[U8]), array(2, "tftp-servers", &[Ipv4])];
 
-/// What relay agents say (RFC 3046 and later).
+/// Sub-options of relay agents (RFC 3046 and later).
 const AGENT: &[Definition] = &[
     one(1, "circuit-id", &[Binary]),
     one(2, "remote-id", &[Binary]),
@@ -197,14 +197,14 @@ const CLIENT_CONF: &[Definition] = &[
     array(10, "kdc-server", &[Ipv4]),
 ];
 
-/// What operators may define anew, as Kea 2.2 lets them.
+/// Options that operators may define anew, as in Kea 2.2.
 pub(crate) const REDEFINABLE: &[(&str, &[u16])] = &[
     (SPACES[0].name, &[43, 121, 122, 143, 151, 152, 153, 154, 155, 156, 157, 162]),
     (AGENT_SPACE, &[]),
     (CLIENT_CONF_SPACE, &[]),
 ];
 
-/// Options that carry the conversation itself; configured values of them are not sent.
+/// Returns true for options that the server sets itself; configured values of them are not sent.
 #[must_use]
 pub const fn set_by_server(code: u8) -> bool {
     matches!(code, 1 | 50..=53 | 55 | 61 | 81 | 82 | 90..=92 | 118 | 151..=157)

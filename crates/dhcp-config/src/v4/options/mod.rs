@@ -1,4 +1,4 @@
-//! The options of DHCPv4.
+//! Options of DHCPv4.
 
 pub mod definitions;
 

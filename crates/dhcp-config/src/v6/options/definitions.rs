@@ -1,4 +1,4 @@
-//! The standard DHCPv6 options: name, code and type, as in Kea's table of definitions.
+//! Standard DHCPv6 options: name, code and type, as in Kea's table of definitions.
 //!
 //! Names are those of Kea's configuration; types follow the RFC that defines each option.
 //! `vendor-opts` given as text is an enterprise number without options (RFC 9915 §21.17).
@@ -19,7 +19,7 @@ const LIGHTWEIGHT_SPACE: &str = "s46-cont-lw-options";
 const RULE_SPACE: &str = "s46-rule-options";
 const BIND_SPACE: &str = "s46-v4v6bind-options";
 
-/// The standard options, ordered by code.
+/// Standard options, ordered by code.
 pub const DEFINITIONS: &[Definition] = &[
     one(1, "clientid", &[Binary]),
     one(2, "serverid", &[Binary]),
@@ -99,11 +99,11 @@ pub const DEFINITIONS: &[Definition] = &[
     one(148, "addr-reg-enable", &[]),
 ];
 
-/// The spaces that are known without being defined; the first is that of [`DEFINITIONS`].
+/// Spaces that are known without a definition; the first is that of [`DEFINITIONS`].
 pub(crate) const SPACES: &[StandardSpace] = &[
     StandardSpace { name: "dhcp6", definitions: DEFINITIONS },
     StandardSpace { name: "vendor-4491", definitions: DOCSIS },
-    // As in Kea, options of this name of it are known and not sent.
+    // As in Kea, options in a space of this name are known and not sent.
     StandardSpace { name: "docsis3-v6", definitions: DOCSIS },
     StandardSpace { name: "vendor-2495", definitions: ISC },
     StandardSpace { name: NTP_SPACE, definitions: NTP },
@@ -114,7 +114,7 @@ pub(crate) const SPACES: &[StandardSpace] = &[
     StandardSpace { name: BIND_SPACE, definitions: PORT_PARAMETERS },
 ];
 
-/// What operators may define anew, as Kea 2.2 lets them.
+/// Options that operators may define anew, as in Kea 2.2.
 pub(crate) const REDEFINABLE: &[(&str, &[u16])] =
     &[(SPACES[0].name, &[56, 136, 144, 148]), (NTP_SPACE, &[])];
 
@@ -132,39 +132,39 @@ const DOCSIS: &[Definition] = &[
     one(1026, "cmts-cm-mac", &[Binary]),
 ];
 
-/// What Kea's two servers tell each other inside option 17.
+/// Options that Kea's two servers send each other inside option 17.
 const ISC: &[Definition] = &[
     one(60_000, "4o6-interface", &[Text]),
     one(60_001, "4o6-source-address", &[Ipv6]),
     one(60_002, "4o6-source-port", &[U16]),
 ];
 
-/// RFC 5908 §4.
+/// Sub-options of RFC 5908 §4.
 const NTP: &[Definition] = &[
     one(1, "ntp-server-address", &[Ipv6]),
     one(2, "ntp-server-multicast", &[Ipv6]),
     one(3, "ntp-server-fqdn", &[Name]),
 ];
 
-/// RFC 7598 §5.1.
+/// Options of RFC 7598 §5.1.
 const MAP_E: &[Definition] = &[S46_RULE, one(90, "s46-br", &[Ipv6])];
-/// RFC 7598 §5.2.
+/// Options of RFC 7598 §5.2.
 const MAP_T: &[Definition] = &[S46_RULE, one(91, "s46-dmr", &[Ipv6Prefix])];
-/// RFC 7598 §5.3.
+/// Options of RFC 7598 §5.3.
 const LIGHTWEIGHT: &[Definition] =
     &[one(90, "s46-br", &[Ipv6]), container(92, "s46-v4v6bind", &[Ipv4, Ipv6Prefix], BIND_SPACE)];
-/// RFC 7598 §4.5.
+/// Options of RFC 7598 §4.5.
 const PORT_PARAMETERS: &[Definition] = &[one(93, "s46-portparams", &[U8, Psid])];
-/// RFC 7598 §4.1.
+/// Option of RFC 7598 §4.1.
 const S46_RULE: Definition = container(89, "s46-rule", &[U8, U8, U8, Ipv4, Ipv6Prefix], RULE_SPACE);
 
-/// The definition of an option name.
+/// Returns the definition of an option name.
 #[must_use]
 pub fn by_name(name: &str) -> Option<&'static Definition> {
     named(DEFINITIONS, name)
 }
 
-/// Options that carry the conversation itself; configured values of them are not sent.
+/// Returns true for options that the server sets itself; configured values of them are not sent.
 #[must_use]
 pub const fn set_by_server(code: u16) -> bool {
     matches!(code, 1..=6 | 8 | 9 | 11 | 13 | 14 | 18..=20 | 25 | 26)

@@ -1,3 +1,3 @@
-//! The options of DHCPv6.
+//! Options of DHCPv6.
 
 pub mod definitions;

@@ -1,4 +1,4 @@
-//! In which order addresses are given.
+//! Tests of the order in which addresses are leased.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +29,7 @@ fn pool<F: Sample>(count: u32, allocator: Allocator) -> F::Spec {
     F::allocated_by(F::pool(FIRST, FIRST + count - 1), allocator)
 }
 
-/// The number of the next address given, which is leased.
+/// Leases the next address to `who` and returns its number.
 fn give<F: Sample>(table: &LeaseTable<F>, pools: &PoolSet<F>, who: u32) -> u32 {
     let free = candidate(table, pools, START, who).expect("the pool has a free address");
     commit(table, START, who, &free, lease_for::<F>(100)).expect("it was claimed");
@@ -73,7 +73,7 @@ fn a_queue_gives_what_has_been_free_longest<F: Sample>() {
     for at in [17, 3, 30, 4] {
         release(&table, &pools, (who(FIRST + at), FIRST + at));
     }
-    // One is taken on demand and becomes the youngest.
+    // One is taken on request and becomes the youngest.
     let asked = slot(&table, &pools, START, FIRST + 3).unwrap();
     commit(&table, START, 50, &asked, lease_for::<F>(100)).unwrap();
     release(&table, &pools, (50, FIRST + 3));
@@ -85,7 +85,7 @@ fn a_queue_gives_what_has_been_free_longest<F: Sample>() {
     audit(&table, &BTreeSet::new());
 }
 
-/// Kea fills its queue by a random permutation: addresses cannot be guessed.
+/// Checks that a queue is filled by a random permutation, as in Kea: addresses cannot be guessed.
 fn a_queue_is_filled_in_a_random_order<F: Sample>() {
     let given = |seed, count: u32| -> Vec<u32> {
         let table = LeaseTable::<F>::new(seed);
@@ -94,7 +94,7 @@ fn a_queue_is_filled_in_a_random_order<F: Sample>() {
         assert_eq!(candidate(&table, &pools, START, count), None);
         given
     };
-    // The second is larger than what is opened at once where pools grow.
+    // The second is larger than the part that is opened at once where pools grow.
     for count in [1_000, 5_000] {
         let (first, second) = (given(1, count), given(2, count));
         assert_ne!(first, second);
@@ -137,7 +137,7 @@ fn a_queue_outlives_a_configuration_and_begins_with_what_is_free<F: Sample>() {
     assert_eq!(given, [2, 4, 5, 6, 8, 9]);
 }
 
-/// The most steps that a claim in a pool filled to that part takes.
+/// Returns the most steps that a claim takes in a pool with `taken` of `count` addresses leased.
 fn steps_at<F: Sample>(allocator: Allocator, taken: u32, count: u32) -> u64 {
     let table = LeaseTable::<F>::new(3);
     let pools = table.configure(&[pool::<F>(count, allocator)], &[]);
@@ -160,7 +160,8 @@ fn steps_at<F: Sample>(allocator: Allocator, taken: u32, count: u32) -> u64 {
     claims.max().unwrap_or(0)
 }
 
-/// A search from the end to the beginning, twice, passes five levels up and down each time.
+/// Maximum number of steps of a search from the end to the beginning, twice: it passes five levels
+/// up and down each time.
 const SEARCH_STEPS: u64 = 2 * 10;
 
 fn a_claim_takes_few_steps_at_any_fill<F: Sample>() {
@@ -190,7 +191,7 @@ fn an_order_goes_on_elsewhere_when_another_server_is_in_the_way<F: Sample>() {
     let elsewhere = given[20];
     assert!(elsewhere > 1_000, "{elsewhere}");
     assert!(given[20..].iter().copied().eq(elsewhere..elsewhere + 20), "{given:?}");
-    // What else was on its way, what is of no pool, and what is far ahead.
+    // Other addresses already offered, addresses of no pool, and addresses far ahead.
     for number in [FIRST + 13, FIRST + 19, FIRST - 1, FIRST + COUNT, FIRST + elsewhere + 2_000] {
         table.part_ways(F::address(number));
         given.push(give(&table, &pools, given.len() as u32) - FIRST);

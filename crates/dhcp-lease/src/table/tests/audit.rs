@@ -1,4 +1,4 @@
-//! Checks that everything kept around the slots agrees with them.
+//! Checks that lists, indexes, bits and counts agree with the slots.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -6,8 +6,8 @@ use super::super::leased::{ClientIndex, Leased, Places};
 use super::super::{LeaseTable, STRIPES, Usage};
 use crate::contract::Occupancy;
 
-/// Asserts the invariants of a table that nobody uses. `claimed` addresses are free with their bit
-/// taken.
+/// Asserts the invariants of a table that no thread uses. `claimed` addresses are free with their
+/// bit cleared.
 pub(super) fn audit<F: Leased>(table: &LeaseTable<F>, claimed: &BTreeSet<F::Address>) {
     let mut usage = Usage::default();
     let mut indexed = 0;

@@ -1,4 +1,5 @@
-//! Wall clocks that are set: no lease ends before its time has passed by the monotonic clock.
+//! Tests of wall clocks that are set: no lease ends before its time has passed by the monotonic
+//! clock.
 
 use base::{Now, Random};
 
@@ -24,12 +25,12 @@ fn later(now: Now, seconds: u64) -> Now {
     now.after_ns(seconds * SECOND_NS)
 }
 
-/// The reading of clocks of which the wall clock was set forward, or back.
+/// Returns the reading of clocks after the wall clock was set forward, or back.
 fn stepped(now: Now, by_s: i64) -> Now {
     Now { wall_us: now.wall_us.strict_add_signed(by_s * 1_000_000), ..now }
 }
 
-/// A table that follows the clocks, with one address.
+/// Returns a table that follows the clocks, with one address.
 fn one_address<F: Sample>() -> LeaseTable<F> {
     let table = LeaseTable::<F>::new(1);
     table.configure(&[F::pool(FIRST, FIRST)], &[]);
@@ -43,7 +44,7 @@ fn lease<F: Sample>(table: &LeaseTable<F>, now: Now, who: u32) {
     commit(table, now, who, &free, lease_for::<F>(LIFETIME_S)).unwrap();
 }
 
-/// Returns whether the address is another client's to take, before and after a sweep.
+/// Returns true if another client can take the address, before and after a sweep.
 fn is_free<F: Sample>(table: &LeaseTable<F>, now: Now) -> bool {
     let is_available = || slot(table, &table.pools(), now, FIRST).unwrap().is_available(now);
     let before = is_available();
@@ -97,7 +98,7 @@ fn leases_from_the_future_last_for_their_lifetime_from_the_start_on<F: Sample>()
     let loaded = source.lease(slot(&source, &source.pools(), START, FIRST).unwrap().address);
     let table = LeaseTable::<F>::new(1);
     table.configure(&[F::pool(FIRST, FIRST)], &[]);
-    // The clock of a machine without a battery, set right a minute later.
+    // The clock of a machine without a battery, corrected a minute later.
     let start = stepped(later(START, 30), -TEN_YEARS_S);
     table.begin(start);
     table.load(loaded.unwrap());
@@ -134,14 +135,14 @@ fn leases_outlast_any_steps_and_end_at_last<F: Sample>() {
                 held_until = Some(now.mono_ns / SECOND_NS + u64::from(LIFETIME_S));
             }
         }
-        // Steps back may have it end late, by no more than they were.
+        // Steps back may make it end late, by their size at most.
         let end = later(mono, u64::from(LIFETIME_S) + back_s as u64 + 2);
         assert!(is_free(&table, stepped(end, offset_s)), "seed {seed}: never freed");
         audit(&table, &Default::default());
     }
 }
 
-/// A fetch from before a step is not committed to a slot that it has moved.
+/// Checks that a fetch from before a step is not committed to a slot that the step has moved.
 #[test]
 fn a_transaction_that_a_step_interrupts_begins_again() {
     use crate::v4::V4;

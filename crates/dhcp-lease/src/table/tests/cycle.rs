@@ -1,4 +1,4 @@
-//! How much sweeps reclaim in a cycle, and what becomes of what is over.
+//! Tests of the leases that sweeps reclaim in a cycle, and of those left over.
 
 use base::Now;
 
@@ -26,7 +26,7 @@ fn later(seconds: u64) -> Now {
     START.after_ns(seconds * SECOND_NS)
 }
 
-/// A table with `count` leases that end after 5 seconds.
+/// Returns a table with `count` leases that end after 5 seconds.
 fn table<F: Sample>(count: u32, limits: ReclaimLimits) -> LeaseTable<F> {
     let table = LeaseTable::<F>::new(1);
     let pools = table.configure(&[F::pool(FIRST, FIRST + 999)], &[]);
@@ -38,7 +38,8 @@ fn table<F: Sample>(count: u32, limits: ReclaimLimits) -> LeaseTable<F> {
     table
 }
 
-/// What the daemon's sweeps reclaim by `seconds`, until none has more to do.
+/// Returns the number of leases that the server's sweeps reclaim by `seconds`, until none has more
+/// to do.
 fn reclaimed<F: Sample>(table: &LeaseTable<F>, seconds: u64) -> u32 {
     let mut count = 0;
     loop {
@@ -97,7 +98,7 @@ fn warnings_come_after_so_many_short_cycles_in_a_row<F: Sample>() {
         reclaimed(&table, 5 + cycle * 10);
         told.push(table.take_reclaim_warnings().0);
     }
-    // Four cycles leave something over; the third of them is told of when it has ended.
+    // Four cycles leave leases over; the warning comes when the third of them has ended.
     assert_eq!(told, [0, 0, 0, 1, 0, 0, 0, 0]);
     let silent = self::table::<F>(10, leases(10, 1));
     for cycle in 0..8 {
@@ -125,7 +126,7 @@ fn what_is_set_aside_is_flushed_renewed_and_taken_as_ever<F: Sample>() {
     let view = slot(&table, &pools, later(41), ended[0]).unwrap();
     commit(&table, later(41), ended[0], &view, lease_for::<F>(500)).unwrap();
     audit(&table, &Default::default());
-    // Who is told to reclaim does.
+    // A sweep with `forced` reclaims them.
     let sweep = Sweep { settled_epoch: 0, row_epoch: 0, budget: 3, forced: Some(false) };
     assert_eq!(table.sweep_logged(later(42), &sweep, &mut |_| {}).leases, 3);
     assert_eq!(reclaimed(&table, 105), 2);
@@ -135,7 +136,7 @@ fn what_is_set_aside_is_flushed_renewed_and_taken_as_ever<F: Sample>() {
     audit(&table, &Default::default());
 }
 
-/// The lock that rows are kept under is held for a call.
+/// Checks the budget of a reclaim: the lock that rows are kept under is held for a call.
 fn a_reclaim_looks_at_no_more_slots_than_its_budget<F: Sample>() {
     const COUNT: u32 = 1_000;
     for (budget, is_removing) in [(1, false), (7, true), (64, false), (1 << 20, true)] {

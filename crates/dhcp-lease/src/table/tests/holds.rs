@@ -1,4 +1,4 @@
-//! Holds over many stripes and pools.
+//! Tests of holds over many stripes and pools.
 
 use base::Random;
 

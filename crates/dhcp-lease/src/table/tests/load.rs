@@ -1,4 +1,4 @@
-//! Leases in and out.
+//! Tests of loading and listing leases.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -96,7 +96,7 @@ fn a_renewal_keeps_what_only_the_file_knew<F: Sample>() {
     table.load(F::lease(&loaded));
     let mut rows = Vec::new();
     let later = START.after_ns(20_000_000_000);
-    // By the second the first has run out.
+    // By the second one the first lease has expired.
     for (number, now, hostname) in [(1, START, "other"), (2, later, "")] {
         let known = slot(&table, &pools, START, 0x0a00_0000).unwrap();
         let action = Action::Lease(F::terms(10, 2, hostname));
@@ -160,7 +160,7 @@ fn a_client_is_found_among_many_by_looking_at_its_own_slots<F: Sample>() {
     let (eight, looked_at) = found(8);
     assert_eq!(eight, (10..70).collect::<Vec<_>>());
     assert!(looked_at >= MANY as usize, "{looked_at}");
-    // When others have the addresses to which the index leads, the rest is still found.
+    // When other clients have the addresses to which the index leads, the rest is still found.
     for number in 10..45 {
         table.load(F::lease(&assigned(number, 1_000 + number)));
     }

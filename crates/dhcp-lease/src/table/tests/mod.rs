@@ -54,7 +54,7 @@ fn change<F: Sample>(who: u32, slot: &SlotView<F>, action: ActionOf<F>) -> Chang
     Change { identity: F::client(who), address, expected_version, action }
 }
 
-/// Asks for the address with `number`.
+/// Returns the slot of the address with `number`, as a fetch reports it.
 fn slot<F: Sample>(
     table: &LeaseTable<F>,
     pools: &PoolSet<F>,
@@ -73,7 +73,7 @@ fn slot<F: Sample>(
     facts.asked[0]
 }
 
-/// Asks for a candidate of the first pool.
+/// Fetches a candidate of the first pool.
 fn candidate<F: Sample>(
     table: &LeaseTable<F>,
     pools: &PoolSet<F>,
@@ -83,7 +83,7 @@ fn candidate<F: Sample>(
     candidate_at(table, pools, (now, 0), who)
 }
 
-/// The same when rows through an epoch are settled.
+/// Fetches a candidate of the first pool when rows through an epoch are settled.
 fn candidate_at<F: Sample>(
     table: &LeaseTable<F>,
     pools: &PoolSet<F>,

@@ -1,4 +1,4 @@
-//! What the naive model of a table knows of each family.
+//! Parts of the naive model of a table that each family has.
 
 use base::Random;
 
@@ -7,19 +7,19 @@ use crate::v4::{self, V4};
 use crate::v6::{self, IaIdentity, IaKind, V6};
 use crate::{ClientId, HardwareAddress, Identity};
 
-/// Clients in numbers small enough to meet again.
+/// Family with clients in numbers small enough to meet again.
 pub(super) trait Modelled: Sample {
-    /// Who asks.
+    /// Requesting client.
     type Who: Copy;
 
     fn who(random: &mut Random) -> Self::Who;
     fn identity<'a>(who: Self::Who) -> Self::Identity<'a>;
     fn lease_of(who: Self::Who, sample: &SampleLease<'_>) -> Self::Lease;
-    /// Whether both are known by the same identities.
+    /// Returns true if both have the same identities.
     fn is_same(theirs: Self::Who, who: Self::Who) -> bool;
-    /// Whether what `theirs` has is `who`'s.
+    /// Returns true if a slot of `theirs` belongs to `who`.
     fn owns(theirs: Self::Who, who: Self::Who) -> bool;
-    /// Whether that follows from what a client is looked for by first.
+    /// Returns true if that follows from the key by which a client is looked up first.
     fn owns_surely(theirs: Self::Who, who: Self::Who) -> bool;
     fn detail(theirs: Self::Who, who: Self::Who, lifetime_s: u32) -> Self::Detail;
 }
@@ -28,7 +28,7 @@ static OCTETS: [[u8; 30]; 8] =
     [[0; 30], [1; 30], [2; 30], [3; 30], [4; 30], [5; 30], [6; 30], [7; 30]];
 
 impl Modelled for V4 {
-    /// Hardware address, client identifier, whether the latter counts.
+    /// Hardware address, client identifier, and true if the latter counts.
     type Who = (u8, Option<u8>, bool);
 
     fn who(random: &mut Random) -> Self::Who {

@@ -1,5 +1,5 @@
-//! Prefixes of several lengths and addresses in one region: no two that overlap are ever in use, and
-//! what is free is found.
+//! Tests of prefixes of several lengths and addresses in one region: no two that overlap are ever
+//! in use, and free ones are found.
 
 use core::net::Ipv6Addr;
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ use crate::pool::{Allocator, PoolSet};
 use crate::sample::{Sample as _, SampleLease};
 use crate::v6::{IaIdentity, IaKind, Lease, PoolSpec, Resource, SlotView, V6};
 
-/// Bits of the region that everything lies in.
+/// Prefix length of the region that all resources lie in.
 const REGION_LEN: u8 = 114;
 const DUIDS: [&[u8]; 6] = [b"duid-1", b"duid-2", b"duid-3", b"duid-4", b"duid-5", b"duid-6"];
 
@@ -26,7 +26,7 @@ fn region() -> u128 {
     0x2001_0db8 << 96
 }
 
-/// Any address, or any prefix of up to 14 bits less than an address, in the region.
+/// Returns any address, or any prefix of up to 14 bits less than an address, in the region.
 fn any_resource(random: &mut Random) -> Resource {
     let address = Ipv6Addr::from_bits(region() | u128::from(random.below(1 << 14)));
     match random.below(5) {
@@ -35,7 +35,7 @@ fn any_resource(random: &mut Random) -> Resource {
     }
 }
 
-/// A pool of up to 256 resources in the region.
+/// Returns a pool of up to 256 resources in the region.
 fn any_pool(random: &mut Random) -> PoolSpec {
     let prefix_len = REGION_LEN + random.below(9) as u8;
     let (kind, len) = match random.below(4) {
@@ -56,14 +56,14 @@ fn any_pool(random: &mut Random) -> PoolSpec {
     }
 }
 
-/// A table, and what only the test knows.
+/// Table, and the state that only the test knows.
 struct World {
     table: LeaseTable<V6>,
     pools: std::sync::Arc<PoolSet<V6>>,
     reserved: Vec<Resource>,
     now: Now,
     random: Random,
-    /// Leases that an operator made: they go before what was only offered.
+    /// Leases that an operator put: they take precedence over offers.
     put: BTreeSet<Resource>,
 }
 
@@ -96,7 +96,7 @@ impl World {
         facts
     }
 
-    /// Everything that is in use now: slots that are leased, on probation or held.
+    /// Returns all resources in use: slots that are leased, on probation or held.
     fn in_use(&self) -> Vec<Resource> {
         let mut found = Vec::new();
         for stripe in 0..STRIPES {
@@ -145,7 +145,7 @@ impl World {
         self.table.apply(self.now, &[change], 0, 0, &mut |_| {}).is_ok()
     }
 
-    /// A client asks for something of its own choice.
+    /// Requests, as a client, a resource of its own choice.
     fn ask(&mut self) {
         let resource = match self.random.below(3) {
             0 if !self.reserved.is_empty() => {
@@ -160,7 +160,7 @@ impl World {
         }
     }
 
-    /// Two changes in one commit: all or none.
+    /// Makes two changes in one commit: all or none.
     fn ask_for_two(&mut self) {
         let resources = [any_resource(&mut self.random), any_resource(&mut self.random)];
         if resources[0] == resources[1] {
@@ -177,7 +177,7 @@ impl World {
         let _ = self.table.apply(self.now, &changes, 0, 0, &mut |_| {});
     }
 
-    /// A client has something of its own renewed or gives it back.
+    /// Renews or releases a client's own resource.
     fn go_on(&mut self) {
         for kind in [IaKind::Address, IaKind::Prefix] {
             let identity = self.identity(kind);
@@ -195,8 +195,8 @@ impl World {
         }
     }
 
-    /// Returns whether `pool` has anything that nobody has, that is reserved for nobody, and that
-    /// overlaps neither.
+    /// Returns true if `pool` has a resource that no client has, that is not reserved, and that
+    /// overlaps no such resource.
     fn has_free(&self, pool: &PoolSpec) -> bool {
         let taken = self.in_use();
         let taken: Vec<_> = taken.iter().chain(&self.reserved).copied().collect();
@@ -207,7 +207,7 @@ impl World {
         })
     }
 
-    /// A client takes what a pool gives.
+    /// Takes, as a client, a resource that a pool gives.
     fn take(&mut self) {
         self.table.sweep(self.now, 0, 10_000);
         let specs = self.pools.specs().to_vec();
@@ -243,13 +243,13 @@ impl World {
         Lease { resource, ..V6::lease(&sample) }
     }
 
-    /// An operator adds, replaces or deletes a lease.
+    /// Adds, replaces or deletes a lease, as an operator.
     fn administer(&mut self) {
         let resource = any_resource(&mut self.random);
         let lease = self.lease(resource);
         let modes = [PutMode::Add, PutMode::Force, PutMode::Update];
         let mode = modes[self.random.below(3) as usize];
-        // An operator's change knows the time by what was done before.
+        // An operator's change uses the time of the last operation.
         self.table.sweep(self.now, 0, 10_000);
         let taken = self.in_use();
         let result = self.table.put(&lease, mode, (0, 0), &mut |_| {});
@@ -266,7 +266,7 @@ impl World {
         }
     }
 
-    /// A lease file or a database has another lease, also one that overlaps others.
+    /// Loads another lease, as from a lease file or a database, also one that overlaps others.
     fn load(&mut self, is_overlapping: bool) {
         let resource = any_resource(&mut self.random);
         let taken = self.in_use();
@@ -309,7 +309,7 @@ fn no_two_that_overlap_are_in_use_and_what_is_free_is_found() {
     }
 }
 
-/// What a lease file has twice ends: the inner ones stay, the outer one is not renewed.
+/// Checks that overlapping leases of a file end: the inner ones stay, the outer one is not renewed.
 #[test]
 fn of_loaded_leases_that_overlap_the_inner_ones_are_renewed() {
     let table = LeaseTable::<V6>::new(1);
@@ -331,7 +331,8 @@ fn of_loaded_leases_that_overlap_the_inner_ones_are_renewed() {
     assert!(!is_overlapped(address));
 }
 
-/// Rows of a file that overlap each other do no harm beyond themselves.
+/// Checks that rows of a file that overlap each other block nothing but the resources that they
+/// overlap.
 #[test]
 fn leases_that_overlap_when_they_are_loaded_block_what_they_overlap() {
     for seed in 0..100 {

@@ -1,4 +1,5 @@
-//! A panic while a part of the table is changed is seen afterwards, also where panics are caught.
+//! Tests that a panic while a part of the table is changed is seen afterwards, also where panics
+//! are caught.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -1,4 +1,4 @@
-//! Places of v6: pools that open as they are used, leases that were there before them.
+//! Tests of v6 places: pools that open as they are used, leases that existed before them.
 
 use core::net::Ipv6Addr;
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ use crate::v6::{
 
 const PREFIX: u128 = 0x2001_0db8 << 96;
 
-/// Kinds and lengths lie apart: none overlaps a resource of another.
+/// Returns a pool; kinds and lengths lie apart, so that none overlaps a resource of another.
 pub(super) fn pool(kind: IaKind, len: u8, first: u128, last: u128) -> PoolSpec {
     let apart = match len {
         56 => 1 << 14,
@@ -90,7 +90,7 @@ fn every_resource_is_given_once_whatever_was_there_before() {
                     load(&table, at, leased.len() as u32);
                 }
             }
-            // Some pools stay, some go, some come, and they overlap.
+            // Some pools stay, some are removed, some are added, and they overlap.
             specs.retain(|_| random.chance(2, 3));
             for _ in 0..random.below(4) {
                 let &(kind, len) = random.pick(&kinds).unwrap();
@@ -105,7 +105,7 @@ fn every_resource_is_given_once_whatever_was_there_before() {
         for number in 0..specs.len() as u32 {
             while let Some(slot) = candidate(&table, &pools, number, 7) {
                 assert!(given.insert(slot.address), "{} twice, seed {seed}", slot.address);
-                // Few leases of one client are found again.
+                // The index finds few leases of one client.
                 let who = given.len() as u32 + 1_000;
                 let changes = [super::change(who, &slot, lease_for::<V6>(100))];
                 let changes = changes.map(|mut change| {
@@ -121,7 +121,7 @@ fn every_resource_is_given_once_whatever_was_there_before() {
         });
         let expected: BTreeSet<_> = pooled.filter(|at| !leased.contains(at)).collect();
         assert_eq!(given, expected, "seed {seed}");
-        // All end, and all can be had again, also what was there before its pool.
+        // All end, and all can be leased again, also those that existed before their pool.
         let end = START.after_ns(1_000 * super::SECOND_NS);
         while table.sweep(end, 0, 64).is_more_due {}
         audit(&table, &BTreeSet::new());
@@ -159,7 +159,7 @@ fn several_threads_open_a_huge_pool_without_giving_anything_twice() {
             });
         }
     });
-    // The first ones, but for those that were taken.
+    // The first ones, except for those that were taken.
     let expected = (0..30_002).filter(|offset| ![4_100, 9_000].contains(offset));
     let expected: BTreeSet<_> = expected.map(|offset| resource(&huge(), offset)).collect();
     assert_eq!(given.into_inner().unwrap(), expected);
@@ -191,7 +191,7 @@ fn what_is_loaded_in_a_huge_pool_is_given_again_when_it_ends() {
     assert_eq!(candidate(&table, &pools, 0, 1).unwrap().address, resource(&huge(), 30_000));
     let ended = START.after_ns(200 * super::SECOND_NS);
     while table.sweep(ended, 0, 1 << 16).is_more_due {}
-    // The search goes on to the end of what is open, then it comes around.
+    // The search continues to the end of the open part, then it comes around.
     let given: BTreeSet<_> = (0..32_000)
         .filter_map(|_| candidate(&table, &pools, 0, 1))
         .map(|slot| slot.address)
@@ -241,7 +241,7 @@ fn thousands_of_huge_pools_cost_little_until_they_are_used() {
         table.configure(&specs, &[]);
     });
     assert!(info.bytes_max < 40 << 20, "{} bytes for 2,000 /64", info.bytes_max);
-    // The same again reserves nothing more.
+    // Configuring the same pools again reserves nothing more.
     let (before, again) = (table.places.reserved(), table.configure(&specs, &[]));
     assert_eq!(table.places.reserved(), before);
     for number in [0, 1_999] {

@@ -1,4 +1,4 @@
-//! Queues of pools that open as they are used.
+//! Tests of queues of pools that open as they are used.
 
 use std::collections::BTreeSet;
 
@@ -13,11 +13,12 @@ fn queued(pool: PoolSpec) -> PoolSpec {
     PoolSpec { allocator: Allocator::FreeLeaseQueue, ..pool }
 }
 
-/// A claim goes on filling before it looks, under the lock and after growth; a position comes up in
-/// two turns on average.
+/// Maximum number of steps of a claim: it continues filling before it looks, under the lock and
+/// after growth; a position comes up in two turns on average.
 const STEPS_MAX: u64 = 3 * (2 * LOOKS + LOOKS / 2);
 
-/// Numbers of the next `count` addresses of the first pool, none of which comes twice or takes long.
+/// Returns the numbers of the next `count` addresses of the first pool, none of which comes twice
+/// or takes long.
 fn given(table: &LeaseTable, pools: &PoolSet, count: usize) -> Vec<u128> {
     let first = pools.specs()[0].bounds().0.number();
     let mut given = Vec::new();
@@ -81,7 +82,7 @@ fn a_pool_of_several_stretches_is_given_in_no_order() {
         let pools = table.configure(&[outer], &[]);
         let given = given(&table, &pools, 60_000);
         if allocator == Allocator::Random {
-            // Before more is opened the last ones are searched for.
+            // Before more is opened, the allocator searches for the last ones.
             let in_order = count_in_order(&given);
             assert!(in_order < given.len() / 10, "{in_order} of {} in order", given.len());
             continue;

@@ -1,4 +1,4 @@
-//! Pools that come, go and change while leases live on.
+//! Tests of pools that are added, removed and changed while leases continue.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::BTreeSet;
@@ -104,7 +104,7 @@ fn pools_change_while_others_allocate<F: Sample>() {
                         let pools = table.pools();
                         if random.chance(2, 3) {
                             let Some(free) = candidate(table, &pools, START, who) else {
-                                // The other thread may have all that there is.
+                                // The other thread may have all free addresses.
                                 if is_done.load(Ordering::Relaxed) {
                                     break;
                                 }

@@ -1,4 +1,5 @@
-//! Blocks without pools that are reserved for the most part: they come, go, and pools come to them.
+//! Tests of blocks without pools that are reserved for the most part: they are added, removed, and
+//! get pools.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +19,7 @@ for_both_families! {
 const FIRST: u32 = 0x0a00_0000;
 const WINDOW: u32 = 1_600;
 
-/// A run of addresses of the window.
+/// Returns a run of addresses of the window.
 fn run(random: &mut Random, len_max: u64) -> std::ops::RangeInclusive<u32> {
     let first = FIRST + random.below(1_024) as u32;
     first..=first + random.below(len_max) as u32
@@ -72,7 +73,8 @@ fn reserved_blocks_agree_with_a_model<F: Sample>() {
     }
 }
 
-/// What a block without a row has is looked for in a table of its stripe.
+/// Checks that slots of reserved blocks have rows: a slot of a block without a row is looked up in
+/// a table of its stripe.
 fn slots_of_reserved_blocks_are_not_looked_for<F: Sample>() {
     let table = LeaseTable::<F>::new(1);
     let reserved: Vec<_> = (FIRST..FIRST + 1_024).map(F::address).collect();

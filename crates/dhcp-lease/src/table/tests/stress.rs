@@ -1,4 +1,4 @@
-//! Several threads on one table: no address is ever given to two clients.
+//! Tests with several threads on one table: no address is ever leased to two clients.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeSet;
@@ -25,8 +25,8 @@ const THREADS: u32 = 4;
 const OPERATIONS: u32 = 4_000;
 const LIFETIME_S: u32 = 20;
 
-/// Who has each address and until when, as the rows tell it. Rows come in under the slot's lock,
-/// hence in the order of its changes.
+/// Client and end of the lease of each address, as the rows report them. Rows come in under the
+/// slot's lock, hence in the order of its changes.
 struct Ledger(Vec<Mutex<Option<Entry>>>);
 
 /// Client and the end of the lease.
@@ -55,7 +55,7 @@ struct World<F: Sample> {
     clock_ns: AtomicU64,
     open_epoch: AtomicU64,
     settled_epoch: AtomicU64,
-    /// Offers that were declined: they end without having been leases.
+    /// Number of offers that were declined: they end without having been leases.
     declined_offers: AtomicU64,
 }
 
@@ -64,7 +64,7 @@ impl<F: Sample> World<F> {
         START.after_ns(self.clock_ns.fetch_add(SECOND_NS / 50, Ordering::Relaxed))
     }
 
-    /// One message of a client that this thread alone speaks for.
+    /// Sends one message of a client that only this thread plays.
     fn one(&self, random: &mut Random, thread: u32, facts: &mut Facts<F>) {
         let now = self.now();
         let who = thread * 1_000 + random.below(70) as u32;
@@ -113,7 +113,7 @@ impl<F: Sample> World<F> {
             let mut after = Facts::default();
             self.table.fetch(now, settled, &again, &mut after);
             let after = after.asked[0].unwrap();
-            // Others can have it only once it has ended.
+            // Other clients can have it only once it has ended.
             let is_kept = after.occupancy == Occupancy::Leased && after.owner == Owner::Asking;
             let has_ended = self.now().wall_s() >= now.wall_s() + u64::from(LIFETIME_S);
             assert!(is_kept || has_ended, "{after:?}");
@@ -165,7 +165,7 @@ fn no_address_is_ever_owned_by_two<F: Sample>() {
     }
 }
 
-/// The counters agree with what is there.
+/// Checks that the counters agree with the leases.
 fn recount<F: Sample>(table: &LeaseTable<F>) {
     let (mut assigned, mut declined) = (0, 0);
     table.for_each_lease(|lease| match F::sample(&lease).state {
@@ -176,11 +176,11 @@ fn recount<F: Sample>(table: &LeaseTable<F>) {
     assert_eq!((counted.assigned, counted.declined), (assigned + declined, declined));
 }
 
-/// After everything has ended, every address can be had, each once.
+/// Checks that after the end of all leases every address can be leased, each once.
 fn settle_down<F: Sample>(world: &World<F>) {
     let end = world.now().after_ns(1_000 * SECOND_NS);
     while world.table.sweep(end, u64::MAX, 64).is_more_due {}
-    // What was released and came up in the last second of the wheels.
+    // Addresses that were released and came up in the last second of the wheels.
     while world.table.sweep(end.after_ns(SECOND_NS), u64::MAX, 64).is_more_due {}
     recount(&world.table);
     let counted = world.table.statistics(PoolIndex(0));

@@ -1,4 +1,4 @@
-//! The timer wheel: long terms, clocks that jump, sweeps that come late.
+//! Tests of the timer wheel: long terms, clocks that jump, sweeps that come late.
 
 use base::{Now, Random};
 
@@ -47,7 +47,7 @@ fn every_term_ends_in_its_second_over_many_turns<F: Sample>() {
     ends.sort_unstable();
     let mut reclaimed = 0;
     for passed in 0..20_010 {
-        // Now and then nobody sweeps for a while.
+        // Now and then no sweep runs for a while.
         if passed % 997 < 3 {
             continue;
         }
@@ -109,7 +109,7 @@ fn a_shard_with_an_older_clock_does_not_turn_the_wheel_back<F: Sample>() {
     assert_eq!(table.sweep(later(START, 11), 0, 100).leases, 1);
 }
 
-/// A table all of whose addresses are leased for half a day.
+/// Returns a table all of whose addresses are leased for half a day.
 fn full<F: Sample>(begun: Option<Now>) -> LeaseTable<F> {
     let table = LeaseTable::<F>::new(1);
     if let Some(now) = begun {
@@ -126,7 +126,7 @@ fn full<F: Sample>(begun: Option<Now>) -> LeaseTable<F> {
 fn what_was_released_does_not_wait_for_the_wheel<F: Sample>() {
     let table = full::<F>(None);
     let pools = table.pools();
-    // The wheel has not been turned: what hangs in it is looked at once before anything is told.
+    // The wheel has not been turned: the first sweep looks at every slot in it once.
     for (epoch, address) in (1..).zip([FIRST + 77, FIRST + 8_000, FIRST + 4_001]) {
         let leased = slot(&table, &pools, START, address).unwrap();
         let released = [change(address, &leased, Action::Release)];

@@ -1,9 +1,9 @@
-//! What is accepted, what is refused, and what each field reads as.
+//! Tests of accepted and refused messages, and of the value of each field.
 
 use super::*;
 use crate::v4::arbitrary;
 
-/// A request with these options, in a buffer to cut from.
+/// Returns a request with these options, in a buffer to cut from.
 fn request(options: &[u8]) -> ([u8; 600], usize) {
     let mut octets = [0; 600];
     octets[..3].copy_from_slice(&[BOOT_REQUEST, 1, 6]);
@@ -74,7 +74,7 @@ fn lengths_are_judged_after_joining() {
     assert_eq!(refusal(&octets[..len]), Some(Malformed::OptionLength));
 }
 
-/// Clients repeat themselves; Kea takes it.
+/// Checks that a value that a client repeats is accepted, as in Kea.
 #[test]
 fn one_value_that_is_said_again_counts_once() {
     let pieces: [&[u8]; 4] =
@@ -93,7 +93,7 @@ fn one_value_that_is_said_again_counts_once() {
             assert_eq!(message.options().find(|option| option.0 == code).unwrap().1, *value);
             assert_eq!(message.host_name().unwrap(), *b"h");
         }
-        // With another value nobody knows which one is meant.
+        // With another value it is not known which one is meant.
         for other in [0, 8] {
             let mut options = [0; 16];
             options[..piece.len()].copy_from_slice(piece);
@@ -106,7 +106,7 @@ fn one_value_that_is_said_again_counts_once() {
             assert_eq!(refusal(&octets[..len]), Some(reason), "{code}");
         }
     }
-    // Names and lists are joined as ever.
+    // Names and lists are joined as usual.
     let (octets, len) = request(&[12, 1, b'h', 55, 1, 3, 12, 1, b'h', 55, 1, 3]);
     let message = Message::parse(&octets[..len]).unwrap();
     assert_eq!(message.host_name().unwrap(), *b"hh");
@@ -132,7 +132,8 @@ fn an_option_that_is_cut_off_counts_as_not_sent() {
 #[test]
 fn pieces_are_joined_over_all_three_places_in_order() {
     let (mut octets, len) = request(&[53, 1, 1, 52, 1, 3, 61, 2, b'a', b'b', 255]);
-    // `sname` full to its last octet, without END; `file` with what would be a second option 52.
+    // `sname` is full to its last byte, without END; `file` contains bytes that look like a second
+    // option 52.
     octets[SNAME].copy_from_slice(&[0; 64]);
     octets[SNAME.end - 5..SNAME.end].copy_from_slice(&[61, 3, b'e', b'f', b'g']);
     octets[FILE.start..FILE.start + 9].copy_from_slice(b"\x3d\x02cd\x34\x01\x00\xffx");
@@ -150,7 +151,8 @@ fn pieces_are_joined_over_all_three_places_in_order() {
 
 #[test]
 fn a_place_that_holds_no_options_is_not_read_into() {
-    // The first piece of 61 ends where `file` begins, which holds a name that looks like more.
+    // The first piece of 61 ends where `file` begins, which contains a name that looks like another
+    // piece.
     let (mut octets, len) = request(&[12, 1, b'h', 12, 0, 52, 1, 2, 255]);
     octets[SNAME.end - 5..SNAME.end].copy_from_slice(&[61, 3, b'e', b'f', b'g']);
     octets[FILE.start..FILE.start + 4].copy_from_slice(&[61, 2, b'z', b'z']);
@@ -185,7 +187,7 @@ fn the_table_finds_what_a_walk_finds() {
     }
 }
 
-/// What `options` are taken as: strictly, and leniently.
+/// Returns the verdicts on `options`: strictly, and leniently.
 fn verdicts(options: &[u8]) -> [Option<Malformed>; 2] {
     let (octets, len) = request(options);
     [Parsing::Strict, Parsing::Lenient]

@@ -1,4 +1,4 @@
-//! DHCPv4 messages against what tshark reads in them.
+//! Tests of DHCPv4 messages against tshark's reading of them.
 
 mod reading;
 
@@ -12,7 +12,7 @@ use crate::common::V4;
 use crate::vectors::tshark::check_twins;
 use crate::vectors::{Folder, check_verdicts, hex, octets};
 
-/// Our reading of a message, in the form of tshark's.
+/// Returns our reading of a message, in the form of tshark's.
 fn ours(message: &Message<'_>) -> Reading {
     let fields = [
         ("op", hex([message.op()])),
@@ -49,7 +49,7 @@ fn ours(message: &Message<'_>) -> Reading {
     }
 }
 
-/// Our joined options, in the form of [`Reading::joined`].
+/// Returns our joined options, in the form of [`Reading::joined`].
 fn joined(message: &Message<'_>) -> Values<u8> {
     message.options().map(|(code, value)| (code, hex(value.octets()))).collect()
 }
@@ -80,14 +80,14 @@ fn we_read_what_tshark_reads() {
     assert!(compared >= 60, "{compared}");
 }
 
-/// Since 3.1.9 Kea drops it, unless it is lenient.
+/// Reason: since 3.1.9 Kea drops it, unless it is lenient.
 const LONG: &str = "longer than its definition says";
 
-/// What Kea 2.2 drops and is taken where parsing is lenient.
+/// Datagrams that Kea 2.2 drops and that lenient parsing accepts, each with the reason.
 const LENIENT: [(&str, &str); 1] =
     [("option 54 length 5", "a server identifier in a DISCOVER: for the engine to drop")];
 
-/// Where we do not draw the line where Kea 2.2 does, and why.
+/// Datagrams on which our verdict differs from that of Kea 2.2, each with the reason.
 const DIFFERENT: [(&str, &str); 14] = [
     ("option 50 length 5", LONG),
     ("option 50 length 8", LONG),
@@ -119,7 +119,7 @@ fn what_is_too_long_is_taken_where_parsing_is_lenient() {
     });
 }
 
-/// The datagram that the columns of a verdict describe.
+/// Returns the datagram that the columns of a verdict describe.
 fn datagram(columns: &[&str]) -> Vec<u8> {
     let [op, hlen, hops, cookie, file, options] = columns[..] else { panic!("{columns:?}") };
     let mut datagram = vec![0; 236];
@@ -131,7 +131,7 @@ fn datagram(columns: &[&str]) -> Vec<u8> {
     datagram
 }
 
-/// What the captures must hold, lest a comparison of nothing pass.
+/// Checks the contents of the captures, so that a comparison of nothing cannot pass.
 #[test]
 fn the_captures_hold_what_they_are_for() {
     let types = |capture: &str| -> Vec<MessageType> {
@@ -156,7 +156,7 @@ fn the_captures_hold_what_they_are_for() {
     assert!(has(&|m| m.hlen() == 0) && has(&|m| m.hlen() == 16) && has(&|m| m.is_broadcast()));
 }
 
-/// Writes a message again from what its accessors say.
+/// Writes a message again from the values of its accessors.
 fn emitted(message: &Message<'_>, buffer: &mut [u8]) -> usize {
     let mut writer = MessageWriter::new(buffer, &Header::of(message));
     writer.sname(message.sname()).file(message.file());
@@ -166,7 +166,8 @@ fn emitted(message: &Message<'_>, buffer: &mut [u8]) -> usize {
     writer.finish(300).unwrap()
 }
 
-/// Option 52 tells where options are, which may change; the rest of the meaning may not.
+/// Removes option 52, which describes the places of options: these may change, the rest of the
+/// meaning may not.
 fn meaning(reading: &Reading) -> (Values<String>, Values<u8>) {
     let mut joined = reading.joined();
     joined.retain(|&(code, _)| code != option::OVERLOAD);

@@ -1,4 +1,4 @@
-//! What tshark reads in a capture, reduced to the fields that matter here.
+//! tshark's reading of a capture, reduced to the fields that matter here.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -23,28 +23,28 @@ const FIELDS: [(&str, &str); 11] = [
 /// Values in hexadecimal by name or code, in order.
 pub(super) type Values<K> = Vec<(K, String)>;
 
-/// One option, or one piece of a split one.
+/// Option, or one piece of a split one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// Its code.
+    /// Code of the option.
     pub(super) code: u8,
-    /// Its value.
+    /// Value in hexadecimal.
     pub(super) value: String,
-    /// What is in it, for option 82.
+    /// Sub-options of option 82.
     pub(super) subs: Values<u8>,
 }
 
-/// One message, all values in hexadecimal.
+/// Message with all values in hexadecimal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reading {
-    /// Fixed fields by name, in order, then `chaddr`, `sname`, `file` without what pads them.
+    /// Fixed fields by name, in order, then `chaddr`, `sname`, `file` without their padding.
     pub(super) fields: Values<String>,
     /// Options in the order in which they are read.
     pub(super) options: Vec<Piece>,
 }
 
 impl Reading {
-    /// The options with the pieces of each code joined, in the order of the first pieces.
+    /// Returns the options with the pieces of each code joined, in the order of the first pieces.
     pub(super) fn joined(&self) -> Values<u8> {
         let mut joined = Values::new();
         for Piece { code, value, .. } in &self.options {
@@ -57,7 +57,7 @@ impl Reading {
     }
 }
 
-/// The text form of readings, as the twins have it.
+/// Returns the text form of readings, as in the counterparts.
 fn render(readings: &[Reading]) -> String {
     let mut text = String::new();
     for (index, reading) in readings.iter().enumerate() {
@@ -75,7 +75,7 @@ fn render(readings: &[Reading]) -> String {
     text
 }
 
-/// The text form of tshark's packets.
+/// Returns the text form of tshark's packets.
 pub(super) fn render_packets(packets: &[String]) -> String {
     let readings: Vec<Reading> = packets.iter().map(|pdml| message(pdml)).collect();
     render(&readings)
@@ -112,7 +112,7 @@ fn or_dash(value: &str) -> &str {
     if value.is_empty() { "-" } else { value }
 }
 
-/// tshark's reading of a capture; `None` without tshark.
+/// Returns tshark's reading of a capture; `None` without tshark.
 pub(super) fn read(file: &Path) -> Option<Vec<Reading>> {
     Some(tshark::packets(file)?.iter().map(|pdml| message(pdml)).collect())
 }
@@ -155,7 +155,7 @@ fn message(pdml: &str) -> Reading {
     Reading { fields, options }
 }
 
-/// In which turn a place is read (RFC 3396 §5).
+/// Returns the position of a place in the order of reading (RFC 3396 §5).
 fn place(at: usize) -> usize {
     match at {
         44..108 => 2,
@@ -164,7 +164,7 @@ fn place(at: usize) -> usize {
     }
 }
 
-/// Code and value of an option or sub-option in hexadecimal; the length must be right.
+/// Returns code and value of an option or sub-option in hexadecimal; the length must be correct.
 fn typed(hex: &str) -> (u8, String) {
     let octet = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
     assert_eq!(usize::from(octet(2)) * 2, hex.len() - 4, "{hex}");

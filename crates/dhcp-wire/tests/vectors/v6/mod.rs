@@ -1,4 +1,4 @@
-//! DHCPv6 packets against what tshark reads in them.
+//! Tests of DHCPv6 packets against tshark's reading of them.
 
 mod reading;
 mod writing;
@@ -46,11 +46,11 @@ const NOT_READ: &str = "nothing here reads the option in that place";
 const CONTENT: &str = "what is in the option is for who reads it";
 const ENGINE: &str = "for the engine to drop";
 const RFC_DUID: &str = "RFC 9915 §11.1 allows 130 octets, as does Kea 3";
-/// Since 3.1.9 Kea drops it, unless it is lenient.
+/// Reason: since 3.1.9 Kea drops it, unless it is lenient.
 const LONG: &str = "longer than its definition says";
 const RELAYS: &str = "no relay agent does it";
 
-/// Where we do not draw the line where Kea 2.2 does, and why.
+/// Datagrams on which our verdict differs from that of Kea 2.2, each with the reason.
 const DIFFERENT: [(&str, &str); 31] = [
     ("elapsed time length 3", LONG),
     ("elapsed time length 4", LONG),
@@ -90,7 +90,7 @@ fn we_refuse_what_kea_drops_and_take_what_it_answers() {
     check_verdicts(V6, &DIFFERENT, |columns| is_taken(columns, Parsing::Strict));
 }
 
-/// What Kea 2.2 drops and is taken where parsing is lenient.
+/// Datagrams that Kea 2.2 drops and that lenient parsing accepts, each with the reason.
 const LENIENT: [(&str, &str); 4] = [
     ("FQDN: flags N and S", "since Kea 3.1"),
     ("FQDN: label too long", "since Kea 2.5"),
@@ -105,7 +105,7 @@ fn what_is_not_as_defined_is_taken_where_parsing_is_lenient() {
     check_verdicts(V6, &different, |columns| is_taken(columns, Parsing::Lenient));
 }
 
-/// Whether the datagram of a verdict is read.
+/// Returns true if the datagram of a verdict is accepted.
 fn is_taken(columns: &[&str], parsing: Parsing) -> bool {
     use MessageType as M;
     let [datagram] = columns[..] else { panic!("{columns:?}") };
@@ -125,7 +125,7 @@ fn is_taken(columns: &[&str], parsing: Parsing) -> bool {
     is_for_servers && validity(&packet.message()).is_ok()
 }
 
-/// What the captures must hold, lest a comparison of nothing pass.
+/// Checks the contents of the captures, so that a comparison of nothing cannot pass.
 #[test]
 fn the_captures_hold_what_they_are_for() {
     use MessageType::{

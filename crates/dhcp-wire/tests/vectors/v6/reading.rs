@@ -1,5 +1,5 @@
-//! What tshark reads in a DHCPv6 packet, and what we read in it, in one form: place, name and value
-//! of each field.
+//! Readings of a DHCPv6 packet, tshark's and ours, in one form: place, name and value of each
+//! field.
 
 use dhcp_wire::v6::duid::Duid;
 use dhcp_wire::v6::{Ia, IaKind, Message, Options, Packet, Tuples, option};
@@ -7,11 +7,11 @@ use dhcp_wire::v6::{Ia, IaKind, Message, Options, Packet, Tuples, option};
 use crate::vectors::hex;
 use crate::vectors::tshark::attribute;
 
-/// A field: where it begins, tshark's name without `dhcpv6.`, and its value in hexadecimal. A
-/// packet is read as a sorted list of them.
+/// Field: its offset, tshark's name without `dhcpv6.`, and its value in hexadecimal. A packet is
+/// read as a sorted list of them.
 pub(super) type Field = (usize, String, String);
 
-/// The fields that are compared.
+/// Names of the fields that are compared.
 const NAMES: [&str; 39] = [
     "msgtype",
     "xid",
@@ -74,7 +74,7 @@ pub(super) fn theirs(pdml: &str) -> Vec<Field> {
     fields
 }
 
-/// The text form of tshark's packets.
+/// Returns the text form of tshark's packets.
 pub(super) fn render(packets: &[String]) -> String {
     let mut text = String::new();
     for (index, pdml) in packets.iter().enumerate() {
@@ -103,7 +103,7 @@ pub(super) fn parse(text: &str) -> Vec<Vec<Field>> {
     packets
 }
 
-/// Our reading of a packet.
+/// Returns our reading of a packet.
 pub(super) fn ours(packet: &Packet<'_>) -> Vec<Field> {
     let mut ours = Ours { base: packet.octets(), fields: Vec::new() };
     for relay in packet.relays() {
@@ -147,7 +147,7 @@ struct Ours<'a> {
 }
 
 impl Ours<'_> {
-    /// Where a part of the packet begins.
+    /// Returns the offset of a part of the packet.
     fn at(&self, part: &[u8]) -> usize {
         part.as_ptr().addr() - self.base.as_ptr().addr()
     }
@@ -157,7 +157,7 @@ impl Ours<'_> {
         self.fields.push((at, name.to_owned(), hex(value)));
     }
 
-    /// Codes and lengths of the options in one place.
+    /// Adds codes and lengths of the options in one place.
     fn headers(&mut self, options: Options<'_>) {
         for (code, value) in options {
             let at = self.at(value);
@@ -188,7 +188,7 @@ impl Ours<'_> {
         if let Some((number, mut data)) = message.vendor_class() {
             let value = message.option(option::VENDOR_CLASS).unwrap();
             self.push(self.at(value), "vendorclass.enterprise", number.to_be_bytes());
-            // tshark takes all behind the first length for one piece.
+            // tshark takes all bytes after the first length as one piece.
             let at = self.at(data.next().unwrap());
             self.push(at, "vendorclass.data", value[6..].iter().copied());
         }

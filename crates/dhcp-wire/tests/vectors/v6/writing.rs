@@ -1,4 +1,4 @@
-//! What we write, octet by octet against what others wrote and through tshark.
+//! Tests of our writer, byte by byte against others' packets and through tshark.
 
 use dhcp_wire::v6::{
     IaKind, Message, MessageType, MessageWriter, Options, Packet, RelayWriter, StatusCode, option,
@@ -8,8 +8,8 @@ use packet_wire::{ipv6, pcap, protocol, udp};
 use crate::common::V6;
 use crate::vectors::{Folder, tshark};
 
-/// Writes a packet again from what its accessors say: octets that it ends with but no reader looks
-/// at are lost, and so is the order of options behind Relay Message.
+/// Writes a packet again from the values of its accessors: bytes at its end that no reader looks at
+/// are lost, and so is the order of options after Relay Message.
 fn emitted(packet: &Packet<'_>, buffer: &mut [u8]) -> usize {
     let levels = match packet.relay_type() {
         Some(MessageType::RelayRepl) => RelayWriter::reply(buffer),
@@ -70,7 +70,7 @@ fn option_again(writer: &mut MessageWriter<'_>, code: u16, value: &[u8]) {
     }
 }
 
-/// Whether every octet of the packet is read, and in the order in which we write.
+/// Returns true if every byte of the packet is read, in the order in which we write.
 fn is_plain(packet: &Packet<'_>) -> bool {
     let is_whole = |mut options: Options<'_>| {
         options.by_ref().for_each(drop);
@@ -127,7 +127,7 @@ fn our_answers_have_the_levels_that_kea_writes() {
     assert!(compared >= 9 && levels >= 11, "{compared} {levels}");
 }
 
-/// A packet over IPv6, as it is in a capture.
+/// Returns a packet over IPv6, as in a capture.
 fn sealed(payload: &[u8]) -> Vec<u8> {
     let source = "[2001:db8::1]:547".parse().unwrap();
     let destination = "[2001:db8::2]:547".parse().unwrap();
@@ -143,7 +143,7 @@ fn sealed(payload: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// One of everything that the writer can write, in `count` levels.
+/// Returns a packet with one of everything that the writer can write, in `count` levels.
 fn everything(query: &Packet<'_>, buffer: &mut [u8]) -> usize {
     let address = "2001:db8:1::7".parse().unwrap();
     let prefix = "2001:db8:8000:700::".parse().unwrap();
@@ -204,7 +204,7 @@ fn tshark_finds_nothing_malformed_in_what_we_write() {
     }
 }
 
-/// The message inside of levels is what is written without any.
+/// Checks that the message inside of levels equals the same message without levels.
 #[test]
 fn levels_change_nothing_in_the_message() {
     let payload = V6.payloads("odd").remove(0);

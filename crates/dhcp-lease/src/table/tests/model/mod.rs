@@ -1,4 +1,4 @@
-//! Random operations against a naive model.
+//! Random operations, compared with a naive model.
 
 mod naive;
 
@@ -33,13 +33,13 @@ const SEEDS: u64 = 2_000;
 const OPERATIONS: u32 = 300;
 const HOLD_NS: u64 = 10 * SECOND_NS;
 
-/// The pool that holds `address`.
+/// Returns the pool that holds `address`.
 fn is_pooled(address: u32) -> Option<u32> {
     let found = POOLS.iter().position(|&(first, last)| first <= address && address <= last);
     found.map(|pool| pool as u32)
 }
 
-/// The table and the model side by side.
+/// Table and model that run the same operations.
 struct Run<F: Modelled> {
     table: LeaseTable<F>,
     pools: std::sync::Arc<PoolSet<F>>,
@@ -98,7 +98,7 @@ impl<F: Modelled> Run<F> {
         }
         let expected = self.model.candidate(&wanted, who);
         match (self.facts.candidate, expected) {
-            // Of holds of the same age any will do.
+            // Among holds of the same age any one is accepted.
             (Some(got), Some(expected)) if got.occupancy == Occupancy::Held => {
                 assert_eq!(expected.occupancy, Occupancy::Held);
                 assert_eq!(got.hold_deadline_ns, expected.hold_deadline_ns);
@@ -203,7 +203,7 @@ impl<F: Modelled> Run<F> {
         assert_eq!(rows, expected);
     }
 
-    /// A lease that a file or an operator might know.
+    /// Returns a lease that a file or an operator might have.
     fn sample(&mut self) -> SampleLease<'static> {
         let (valid_lifetime_s, state) = match self.random.below(8) {
             0 => (0, LeaseState::Assigned),
@@ -232,7 +232,7 @@ impl<F: Modelled> Run<F> {
         self.model.install(who, &sample, 0);
     }
 
-    /// An operator puts a lease, or deletes one.
+    /// Puts a lease as an operator, or deletes one.
     fn administer(&mut self) {
         let (sample, who) = (self.sample(), F::who(&mut self.random));
         let epochs = (self.model.open, self.model.settled);
@@ -278,7 +278,7 @@ impl<F: Modelled> Run<F> {
         assert_eq!(rows, core::mem::take(&mut self.model.rows));
     }
 
-    /// Compares what the table counts with a count of what happened.
+    /// Compares the table's counters with the model's.
     fn check_statistics(&self) {
         let mut got: BTreeMap<_, _> = (0..POOLS.len() as u32)
             .map(|pool| ((Some(pool), 0), self.table.statistics(PoolIndex(pool))))
@@ -289,7 +289,7 @@ impl<F: Modelled> Run<F> {
         assert_eq!(got, self.model.statistics());
     }
 
-    /// Compares what is listed, as a whole, in pages and one by one.
+    /// Compares the listed leases, as a whole, in pages and one by one.
     fn check_lists(&mut self) {
         let shown = self.model.slots.iter().filter_map(|(&at, slot)| Some((at, slot.shown()?)));
         let expected: Vec<(u32, LeaseState)> = shown.collect();
@@ -373,7 +373,7 @@ fn specs<F: Modelled>() -> [F::Spec; POOLS.len()] {
     POOLS.map(|(first, last)| F::pool(first, last))
 }
 
-/// What of a row follows from the change alone.
+/// Columns of a row that follow from the change alone.
 type Row = (u32, u32, LeaseState, bool, HostName);
 
 fn expected_row<F: Modelled>(change: &ChangeBy<F>, state: LeaseState) -> Row {

@@ -1,4 +1,4 @@
-//! The naive model: a sorted map of slots, searched from end to end, and counters in another.
+//! Naive model: a sorted map of slots, searched from end to end, and counters in another.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,9 +28,9 @@ pub(super) struct Known<F: Modelled> {
     pub(super) deadline_ns: u64,
     pub(super) epoch: u64,
     pub(super) text: TextView,
-    /// Second before which no sweep looks at it.
+    /// Second before which no sweep looks at the slot.
     comes_up_s: u64,
-    /// A client was given it outside the pools, where that does not count.
+    /// True if a client leased the address outside the pools, where that does not count.
     is_uncounted: bool,
 }
 
@@ -50,7 +50,7 @@ impl<F: Modelled> Known<F> {
         is_uncounted: false,
     };
 
-    /// Whether it counts for anything.
+    /// Returns true if the slot counts as leased or declined.
     fn is_in_use(&self) -> bool {
         matches!(self.occupancy, Occupancy::Leased | Occupancy::Declined)
     }
@@ -110,20 +110,20 @@ impl<F: Modelled> Known<F> {
         }
     }
 
-    /// The state of the lease that is listed.
+    /// Returns the state of the lease that is listed.
     pub(super) fn shown(&self) -> Option<LeaseState> {
         let is_present = matches!(self.occupancy, Occupancy::Leased | Occupancy::Declined);
         (self.version != 0 && (is_present || self.state.is_past())).then_some(self.state)
     }
 
-    /// The lease is nobody's any more and not remembered.
+    /// Removes the lease's client and the remembered lease.
     fn forget(&mut self) {
         self.client = None;
         self.state = LeaseState::Assigned;
     }
 }
 
-/// Where a lease is counted: a pool, or a subnet.
+/// Key of a counter: a pool, or a subnet.
 pub(super) type Account = (Option<u32>, u32);
 
 pub(super) struct Model<F: Modelled> {
@@ -134,7 +134,7 @@ pub(super) struct Model<F: Modelled> {
     pub(super) settled: u64,
     pub(super) open: u64,
     pub(super) swept: Swept,
-    /// What a sweep has logged: address, state, whether the lease is deleted.
+    /// Rows that a sweep has logged: address, state, whether the lease is deleted.
     pub(super) rows: Vec<(u32, LeaseState, bool)>,
     pub(super) expiry: Expiry,
     pub(super) counted: BTreeMap<Account, PoolStatistics>,
@@ -173,7 +173,7 @@ impl<F: Modelled> Model<F> {
         self.counted.entry(Self::account(address, &self.slots[&address])).or_default()
     }
 
-    /// All counters: what happened, and what the slots come to.
+    /// Returns all counters: events, and the sums over the slots.
     pub(super) fn statistics(&self) -> BTreeMap<Account, PoolStatistics> {
         let mut sums = self.counted.clone();
         for (&address, slot) in &self.slots {
@@ -192,7 +192,7 @@ impl<F: Modelled> Model<F> {
         sums
     }
 
-    /// Has the slot come up when it is due.
+    /// Sets the second in which the slot comes up.
     fn link(&mut self, address: u32) {
         let (expiry, wheel_s) = (self.expiry, self.wheel_s);
         let slot = self.slots.get_mut(&address).unwrap();
@@ -217,7 +217,7 @@ impl<F: Modelled> Model<F> {
         None
     }
 
-    /// Frees what has ended, without rows when `is_early`; true when anything had.
+    /// Frees ended slots, without rows when `is_early`; returns true if any had ended.
     pub(super) fn sweep(&mut self, is_early: bool) -> bool {
         let mut freed = self.free_ended();
         for address in self.slots.keys().copied().collect::<Vec<_>>() {
@@ -227,7 +227,7 @@ impl<F: Modelled> Model<F> {
         freed
     }
 
-    /// Frees what only waits for that; true when anything does.
+    /// Frees slots that only wait to be freed; returns true if there were any.
     fn free_ended(&mut self) -> bool {
         let mut freed = false;
         for address in self.slots.keys().copied().collect::<Vec<_>>() {
@@ -295,7 +295,7 @@ impl<F: Modelled> Model<F> {
         !is_past
     }
 
-    /// The candidate; for a hold, the first of the oldest.
+    /// Returns the candidate; for a hold, the first of the oldest.
     pub(super) fn candidate(&mut self, wanted: &[PoolIndex], who: F::Who) -> Option<SlotView<F>> {
         if wanted.is_empty() {
             return None;
@@ -355,7 +355,7 @@ impl<F: Modelled> Model<F> {
         if fits { Ok(()) } else { Err(Refusal::Stale) }
     }
 
-    /// Makes all changes or none, and says what is logged for each.
+    /// Makes all changes or none, and returns the row that is logged for each.
     pub(super) fn commit(
         &mut self,
         who: F::Who,
@@ -389,7 +389,7 @@ impl<F: Modelled> Model<F> {
         Ok((Receipt { row_epoch: if is_logged { self.open } else { 0 } }, states))
     }
 
-    /// Counts what had ended and nobody had swept.
+    /// Counts the end of a lease that no sweep has counted.
     fn count_ended(&mut self, address: u32) {
         let slot = &self.slots[&address];
         let is_declined = slot.occupancy == Occupancy::Declined;
@@ -511,7 +511,7 @@ impl<F: Modelled> Model<F> {
         }
     }
 
-    /// A lease as it comes from a file or an operator.
+    /// Installs a lease as it comes from a file or an operator.
     pub(super) fn install(&mut self, who: F::Who, lease: &SampleLease<'_>, epoch: u64) {
         let has_lease = lease.valid_lifetime_s > 0;
         let is_known = self.slots.contains_key(&lease.address);
