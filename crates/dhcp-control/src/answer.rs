@@ -1,88 +1,89 @@
-//! What a command is answered: Kea's `{ "result": n, "text": ..., "arguments": ... }`.
+//! Answers to commands: Kea's `{ "result": n, "text": ..., "arguments": ... }`.
 
 use serde_json::{Map, Value};
 
 use crate::text::kea_json;
 
-/// How a command ended, with Kea's numbers.
+/// Result of a command, with Kea's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum ResultCode {
-    /// Done.
+    /// Success.
     Success = 0,
-    /// Refused or failed; nothing has changed.
+    /// Refusal or failure; nothing has changed.
     Error = 1,
-    /// No such command here.
+    /// The server has no such command.
     Unsupported = 2,
-    /// Done, but there was nothing to find or to change.
+    /// Success, but there was nothing to find or to change.
     Empty = 3,
-    /// The state of the server does not allow it, for instance since somebody else was faster.
+    /// The state of the server does not allow it, for instance because another change was faster.
     Conflict = 4,
-    /// Failed after the configuration had been changed in part.
+    /// Failure after the configuration had been changed in part.
     Fatal = 5,
 }
 
-/// The answer to one command.
+/// Answer to one command.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// How it ended.
+    /// Result of the command.
     pub result: ResultCode,
-    /// One sentence for people; clients look for parts of some of them.
+    /// One sentence for people; clients search some of them for phrases.
     pub text: Option<String>,
-    /// What was asked for.
+    /// Data that the command returns.
     pub arguments: Option<Value>,
-    /// The list `leases` of the arguments as text: of millions of leases values would take ten times
+    /// List `leases` of the arguments, as text: as values, millions of leases would take ten times
     /// as much memory.
     pub(crate) leases: Option<String>,
 }
 
-/// The end of a command: an answer in either case, the error being one that left early.
+/// End of a command: an answer in either case; the error is the answer to a command that ended
+/// early.
 pub(crate) type Outcome = Result<Answer, Answer>;
 
 impl Answer {
-    /// An answer with a text alone.
+    /// Creates an answer with a text alone.
     #[must_use]
     pub fn text(result: ResultCode, text: impl Into<String>) -> Self {
         Self { result, text: Some(text.into()), arguments: None, leases: None }
     }
 
-    /// Success with a text alone.
+    /// Creates an answer of success with a text alone.
     #[must_use]
     pub fn success(text: impl Into<String>) -> Self {
         Self::text(ResultCode::Success, text)
     }
 
-    /// A plain error.
+    /// Creates an answer of an error.
     #[must_use]
     pub fn error(text: impl Into<String>) -> Self {
         Self::text(ResultCode::Error, text)
     }
 
-    /// Nothing was there.
+    /// Creates an answer for a command that found nothing.
     #[must_use]
     pub fn empty(text: impl Into<String>) -> Self {
         Self::text(ResultCode::Empty, text)
     }
 
-    /// The state of the server stands against it.
+    /// Creates an answer for a command that the state of the server does not allow.
     #[must_use]
     pub fn conflict(text: impl Into<String>) -> Self {
         Self::text(ResultCode::Conflict, text)
     }
 
-    /// Success with arguments alone.
+    /// Creates an answer of success with arguments alone.
     #[must_use]
     pub const fn with(arguments: Value) -> Self {
         Self { result: ResultCode::Success, text: None, arguments: Some(arguments), leases: None }
     }
 
-    /// The same with `arguments`.
+    /// Returns the answer with `arguments`.
     #[must_use]
     pub fn and(self, arguments: Value) -> Self {
         Self { arguments: Some(arguments), ..self }
     }
 
-    /// The command `name` is not one of this server.
+    /// Creates an answer for a command `name` that this server does not have.
     #[must_use]
     pub fn unsupported(name: &str) -> Self {
         Self::text(ResultCode::Unsupported, format!("'{name}' command not supported."))
@@ -94,12 +95,12 @@ impl Answer {
         Self { leases: Some(leases), ..self }
     }
 
-    /// The map that a client is sent as text, without a copy of what is large.
+    /// Returns the map for the client as text, without a copy of the large list.
     #[must_use]
     pub fn into_text(mut self) -> String {
         let Some(mut text) = self.leases.take() else { return kea_json(&self.to_json()) };
         const MARK: &str = "\u{0}leases";
-        // Of what stands around the list there is little: it is written with a mark in the middle.
+        // The text around the list is small: it is written with a mark in the middle.
         let arguments = self.arguments.get_or_insert_with(|| Value::Object(Map::new()));
         arguments["leases"] = Value::from(MARK);
         let whole = kea_json(&self.to_json());
@@ -110,7 +111,7 @@ impl Answer {
         text
     }
 
-    /// The map that a client is sent. Over HTTP it stands in a list.
+    /// Returns the map for the client. Over HTTP it is in a list.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let mut map = Map::new();

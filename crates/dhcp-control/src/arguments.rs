@@ -1,7 +1,7 @@
-//! The `arguments` of a command, read with Kea's words for what is wrong with them.
+//! Reader of a command's `arguments`, with Kea's texts for their errors.
 //!
-//! Kea adds the place of the value in the command to some of its texts; values carry no places
-//! here, so those texts end before it.
+//! Kea appends the position of the value in the command to some of its texts; values have no
+//! positions here, so those texts end before it.
 
 use core::str::FromStr;
 
@@ -9,29 +9,28 @@ use serde_json::{Map, Value};
 
 use crate::answer::Answer;
 
-/// One command as it was sent, its outer shape checked.
+/// One command as the client sent it, with its outer form checked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request<'a> {
-    /// The command's name.
+    /// Name of the command.
     pub(crate) name: &'a str,
-    /// What was sent with it, of any type.
+    /// Arguments of the command, of any type.
     pub(crate) arguments: Option<&'a Value>,
 }
 
 impl<'a> Request<'a> {
-    /// The arguments as a map.
+    /// Returns the arguments as a map.
     ///
-    /// # Errors
-    /// Those of [`Self::optional_map`], and none were sent.
+    /// # Errors Returns the errors of [`Self::optional_map`], or an error if there are no
+    /// arguments.
     pub(crate) fn map(&self) -> Result<Fields<'a>, Answer> {
         self.optional_map()?
             .ok_or_else(|| Answer::error("Missing mandatory 'arguments' parameter."))
     }
 
-    /// The arguments as a map, when there are any.
+    /// Returns the arguments as a map, if there are any.
     ///
-    /// # Errors
-    /// They are something else.
+    /// # Errors Returns an error if they are not a map.
     pub(crate) fn optional_map(&self) -> Result<Option<Fields<'a>>, Answer> {
         match self.arguments {
             None => Ok(None),
@@ -40,10 +39,10 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The arguments as a map, with the words that the hook libraries of subnets and classes use.
+    /// Returns the arguments as a map, with the error texts of the hook libraries for subnets and
+    /// classes.
     ///
-    /// # Errors
-    /// There are none, or they are something else.
+    /// # Errors Returns an error if there are no arguments, or if they are not a map.
     pub(crate) fn named_map(&self) -> Result<Fields<'a>, Answer> {
         let name = self.name;
         match self.arguments {
@@ -56,11 +55,11 @@ impl<'a> Request<'a> {
     }
 }
 
-/// The fields of a map.
+/// Fields of a map.
 #[derive(Clone, Copy, Debug)]
 pub struct Fields<'a>(pub(crate) &'a Map<String, Value>);
 
-/// An integer of any size that JSON values hold; numbers with a fraction are none.
+/// Returns an integer of any size that JSON values hold; `None` for numbers with a fraction.
 pub(crate) fn integer(value: &Value) -> Option<i128> {
     value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from))
 }
@@ -70,32 +69,32 @@ fn wrong_type(name: &str) -> Answer {
 }
 
 impl<'a> Fields<'a> {
-    /// The field `name`.
+    /// Returns the field `name`.
     pub(crate) fn get(&self, name: &str) -> Option<&'a Value> {
         self.0.get(name)
     }
 
-    /// The field `name`, which must be there.
+    /// Returns the field `name`, which must exist.
     pub(crate) fn require(&self, name: &str) -> Result<&'a Value, Answer> {
         self.get(name).ok_or_else(|| Answer::error(format!("missing parameter '{name}'")))
     }
 
-    /// A text that must be there.
+    /// Returns a text, which must exist.
     pub(crate) fn text(&self, name: &str) -> Result<&'a str, Answer> {
         self.require(name)?.as_str().ok_or_else(|| wrong_type(name))
     }
 
-    /// A text that may be missing.
+    /// Returns a text, which may be missing.
     pub(crate) fn optional_text(&self, name: &str) -> Result<Option<&'a str>, Answer> {
         self.get(name).map(|_| self.text(name)).transpose()
     }
 
-    /// A truth value; `false` when missing.
+    /// Returns a truth value; `false` if it is missing.
     pub(crate) fn flag(&self, name: &str) -> Result<bool, Answer> {
         self.get(name).map_or(Ok(false), |value| value.as_bool().ok_or_else(|| wrong_type(name)))
     }
 
-    /// An integer that fits `T` and must be there.
+    /// Returns an integer that fits `T`, which must exist.
     pub(crate) fn number<T: TryFrom<i128>>(&self, name: &str) -> Result<T, Answer> {
         let value = integer(self.require(name)?).ok_or_else(|| wrong_type(name))?;
         T::try_from(value).map_err(|_| {
@@ -103,7 +102,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// An integer that fits `T`, when there is one.
+    /// Returns an integer that fits `T`, if it exists.
     pub(crate) fn optional_number<T: TryFrom<i128>>(
         &self,
         name: &str,
@@ -111,7 +110,7 @@ impl<'a> Fields<'a> {
         self.get(name).map(|_| self.number(name)).transpose()
     }
 
-    /// An IP address of the type `Ip` that must be there. `family` is 4 or 6.
+    /// Returns an IP address of the type `Ip`, which must exist. `family` is 4 or 6.
     pub(crate) fn address<Ip: FromStr>(&self, name: &str, family: u8) -> Result<Ip, Answer> {
         let text = self.text(name)?;
         if let Ok(address) = text.parse() {
@@ -124,7 +123,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Kea's words for a text that is no address of either family.
+/// Returns Kea's text about a text that is no address of either family.
 pub(crate) fn not_an_address(text: &str) -> String {
     format!("Failed to convert string to address '{text}': Invalid argument")
 }

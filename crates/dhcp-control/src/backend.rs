@@ -1,5 +1,5 @@
-//! What commands need of the server that they command. The daemon implements it; tests have a
-//! small one of their own.
+//! Contract of the server that commands control. The daemon implements it; tests have a small
+//! server of their own.
 
 use core::net::IpAddr;
 
@@ -14,50 +14,47 @@ use crate::interfaces::Interface;
 use crate::service::ServiceState;
 use crate::statistics::Counts;
 
-/// The server behind a control socket. Every method is called from the one thread that executes
-/// commands, and is done with when it returns.
+/// Server behind a control socket. The thread that executes commands calls every method, and each
+/// method has finished its work when it returns.
 pub trait Backend {
-    /// The family of its leases.
+    /// Family of the server's leases.
     type Family: Commanded;
 
-    /// The time, read once per command.
+    /// Returns the time, read once per command.
     fn now(&self) -> Now;
-    /// The hook libraries that are configured; commands of others are unknown.
+    /// Returns the configured hook libraries; the server does not know the commands of others.
     fn hooks(&self) -> &[Hook];
-    /// How what leases keep of relay agents is checked (`sanity-checks`).
+    /// Returns the level of checks of relay agents' data in leases (`sanity-checks`).
     fn extended_info_checks(&self) -> ExtendedInfoChecks;
-    /// What `version-get` and `build-report` tell.
+    /// Returns the version for `version-get` and `build-report`.
     fn version(&self) -> Version;
 
-    /// The running configuration with all defaults: `{ "Dhcp4": { ... } }`.
+    /// Returns the running configuration with all defaults: `{ "Dhcp4": { ... } }`.
     fn configuration(&self) -> &Value;
     /// Checks a whole configuration without using it.
     ///
-    /// # Errors
-    /// Every problem of it, or why [`Self::apply`] would refuse it.
+    /// # Errors Returns all of its problems, or the reason why [`Self::apply`] would refuse it.
     fn check(&self, document: &Value) -> Result<(), ApplyFailure>;
-    /// Uses a whole configuration from now on, `{ "Dhcp4": { ... } }`, without writing it anywhere.
-    /// Afterwards [`Self::configuration`] is it, with defaults.
+    /// Uses a whole configuration from now on, `{ "Dhcp4": { ... } }`, without writing it to a
+    /// file. Afterwards [`Self::configuration`] returns it, with defaults.
     ///
-    /// # Errors
-    /// The old configuration goes on, unless the failure says otherwise.
+    /// # Errors Returns the failure. The old configuration stays in use unless the failure is
+    /// [`ApplyFailure::Partial`].
     fn apply(&mut self, document: Value) -> Result<(), ApplyFailure>;
-    /// Uses a whole configuration as [`Self::apply`] does, in place of the one before: the history of
-    /// the statistics of subnets ends ([`Statistics::restart_subnets`]).
+    /// Uses a whole configuration as [`Self::apply`] does, instead of the one before: the history
+    /// of the statistics of subnets ends ([`Statistics::restart_subnets`]).
     ///
     /// [`Statistics::restart_subnets`]: crate::statistics::Statistics::restart_subnets
     ///
-    /// # Errors
-    /// As [`Self::apply`].
+    /// # Errors See [`Self::apply`].
     fn replace(&mut self, document: Value) -> Result<(), ApplyFailure> {
         self.apply(document)
     }
-    /// Changes a reservation of the subnet `subnet_id`, or with 0 a global one, at its position in
-    /// [`Self::configuration`], as [`Self::apply`] of all that would. A server with many of them
-    /// does better than this.
+    /// Changes a reservation of the subnet `subnet_id`, or a global one for 0, at its position in
+    /// [`Self::configuration`], with the same effect as [`Self::apply`] of the whole configuration.
+    /// A server with many reservations implements this more efficiently.
     ///
-    /// # Errors
-    /// As for [`Self::apply`].
+    /// # Errors See [`Self::apply`].
     fn change_host(
         &mut self,
         subnet_id: u32,
@@ -72,123 +69,117 @@ pub trait Backend {
 
     /// Reads the configuration file again and uses it.
     ///
-    /// # Errors
-    /// As for [`Self::apply`].
+    /// # Errors See [`Self::apply`].
     fn reload(&mut self) -> Result<(), ApplyFailure>;
     /// Writes the running configuration to `file`, or to the file that it was read from.
     ///
-    /// # Errors
-    /// One sentence: what was tried on which file, or that there may not be written.
+    /// # Errors Returns one sentence: the operation that failed with its file, or that the server
+    /// must not write there.
     fn write(&mut self, file: Option<&str>) -> Result<Written, String>;
 
-    /// The subnet with this `id`.
+    /// Returns the subnet with this `id`.
     fn subnet(&self, id: u32) -> Option<SubnetFacts>;
-    /// The first subnet whose prefix holds `address`.
+    /// Returns the first subnet whose prefix contains `address`.
     fn subnet_of(&self, address: IpAddr) -> Option<SubnetFacts>;
-    /// The `id` of every subnet, ascending.
+    /// Returns the `id` of every subnet, ascending.
     fn subnet_ids(&self) -> Vec<u32>;
-    /// The subnet that the server would select for a message.
+    /// Returns the subnet that the server would select for a message.
     fn select_subnet(&self, selector: &Selector) -> Option<Selected>;
 
-    /// The leases.
+    /// Returns the leases.
     fn leases(&mut self) -> &mut dyn Leases<Self::Family>;
-    /// Reclaims every lease that has run out, and removes those that were reclaimed if
-    /// `and_removes`.
+    /// Reclaims every expired lease, and removes reclaimed leases if `and_removes`.
     fn reclaim(&mut self, and_removes: bool);
     /// Starts a cleanup of the lease file.
     fn start_cleanup(&mut self) -> Cleanup;
 
-    /// Who wants the service disabled. The daemon looks at it after each command and once a second.
+    /// Returns the state of the service. The daemon checks it after each command and once a second.
     fn service(&mut self) -> &mut ServiceState;
-    /// What `status-get` tells beyond that.
+    /// Returns the further state for `status-get`.
     fn status(&self) -> Status;
-    /// The system's interfaces as last seen.
+    /// Returns the system's interfaces as last detected.
     fn interfaces(&self) -> Vec<Interface>;
-    /// Looks for interfaces again.
+    /// Detects the system's interfaces again.
     ///
-    /// # Errors
-    /// What was tried and failed.
+    /// # Errors Names the operation that failed.
     fn detect_interfaces(&mut self) -> Result<(), String>;
     /// Serves on further interfaces, named as in `interfaces-config`.
     ///
-    /// # Errors
-    /// What was tried on which.
+    /// # Errors Names the operation that failed and the interface.
     fn add_interfaces(&mut self, names: &[String]) -> Result<(), String>;
-    /// Ends the server soon, after the answer has left. `exit_value` is its exit code.
+    /// Ends the server soon, after the answer has been sent. `exit_value` is its exit code.
     fn shut_down(&mut self, exit_value: i32);
 
-    /// Everything that is counted, as of now.
+    /// Returns all counts as of now.
     fn counts(&self) -> Counts;
 }
 
-/// The leases of a server, for the administrator. A change here is as durable as any, and counts
-/// in the statistics like one made by a client.
+/// Leases of a server, for the administrator. A change here is as durable as any, and counts in the
+/// statistics like a client's.
 pub trait Leases<F: Commanded> {
-    /// The lease of `ip` as `kind`; a prefix is found whatever its length.
+    /// Returns the lease of `ip` as `kind`; it finds a prefix of any length.
     fn find(&self, ip: F::Ip, kind: F::Kind) -> Option<F::Lease>;
-    /// Up to `limit` leases in ascending order of their addresses, whatever kind they are of,
-    /// behind `after`, or from the first.
+    /// Returns up to `limit` leases of any kind in ascending order of their addresses, after the
+    /// address `after`, or from the first.
     fn page(&self, after: Option<F::Ip>, limit: usize) -> Vec<F::Lease>;
-    /// Every lease of one client, ascending by address.
+    /// Returns every lease of one client, ascending by address.
     fn of_client(&self, key: ClientKey<'_>) -> Vec<F::Lease>;
-    /// Shows every lease, ascending by address.
+    /// Passes every lease to `visit`, ascending by address.
     fn for_each(&self, visit: &mut dyn FnMut(&F::Lease));
     /// Stores `lease`.
     ///
-    /// # Errors
-    /// Nothing has changed.
+    /// # Errors Returns the reason; nothing has changed.
     fn put(&mut self, lease: F::Lease, mode: PutMode) -> Result<(), PutFailure>;
-    /// Deletes the lease of `address`; whether there was one.
+    /// Deletes the lease of `address`; returns true if there was one.
     ///
-    /// # Errors
-    /// Why it could not be removed, one sentence.
+    /// # Errors Returns the reason why it could not be removed, in one sentence.
     fn remove(&mut self, address: F::Address) -> Result<bool, String>;
-    /// Writes all leases to `file` in the format of the lease file; the path of what was written.
+    /// Writes all leases to `file` in the format of the lease file; returns the path of the written
+    /// file.
     ///
-    /// # Errors
-    /// What was tried on which file.
+    /// # Errors Names the operation that failed and the file.
     fn write(&mut self, file: &str) -> Result<String, String>;
 }
 
-/// What a lease that is put may replace.
+/// Condition on the existing lease of an address, when a lease is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PutMode {
-    /// Nothing: there must be none.
+    /// Add the lease: there must be none.
     Add,
-    /// Another one: there must be one.
+    /// Replace a lease: there must be one.
     Replace,
-    /// Either.
+    /// Add or replace the lease.
     Either,
 }
 
-/// Why a lease was not put.
+/// Reason why a lease was not stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PutFailure {
-    /// There is one already.
+    /// The address has a lease already.
     Exists,
-    /// There is none.
+    /// The address has no lease.
     Missing,
-    /// Somebody else is changing it right now.
+    /// Another change of the lease is under way.
     Busy,
-    /// Anything else, one sentence.
+    /// Any other reason, one sentence.
     Failed(String),
 }
 
-/// What lease commands know of a subnet.
+/// Properties of a subnet that lease commands use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubnetFacts {
-    /// `id`.
+    /// Number of the subnet, `id`.
     pub id: u32,
-    /// The prefix's address.
+    /// Address of the prefix.
     pub prefix: IpAddr,
-    /// The prefix's length.
+    /// Length of the prefix, bits.
     pub length: u8,
-    /// `valid-lifetime` there, seconds.
+    /// `valid-lifetime` of the subnet, seconds.
     pub valid_lifetime_s: u32,
 }
 
 impl SubnetFacts {
-    /// Whether `address` belongs to the prefix.
+    /// Returns true if `address` belongs to the prefix.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         let shifted = |bits: u128, width: u32| {
@@ -205,61 +196,61 @@ impl SubnetFacts {
         }
     }
 
-    /// The prefix as text.
+    /// Returns the prefix as text.
     #[must_use]
     pub fn text(&self) -> String {
         format!("{}/{}", self.prefix, self.length)
     }
 }
 
-/// What `subnet#-select-test` tells of a message.
+/// Properties of a message in `subnet#-select-test`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selector {
-    /// The receiving interface.
+    /// Interface that received the message.
     pub interface: Option<String>,
-    /// v4: the client's address.
+    /// v4: address of the client.
     pub address: Option<IpAddr>,
-    /// v4: the relay agent's address.
+    /// v4: address of the relay agent.
     pub relay: Option<IpAddr>,
-    /// v4: the address that the message was sent to.
+    /// v4: address that the message was sent to.
     pub local: Option<IpAddr>,
-    /// The address that the message came from.
+    /// Address that the message came from.
     pub remote: Option<IpAddr>,
-    /// v4: the link selection sub-option (RFC 3527), already left out when the configuration
-    /// ignores it. v6: the first relay agent's link address.
+    /// v4: link selection sub-option (RFC 3527), left out if the configuration ignores it. v6: link
+    /// address of the first relay agent.
     pub link: Option<IpAddr>,
-    /// v4: the subnet selection option (RFC 3011), already left out when `link` is set.
+    /// v4: subnet selection option (RFC 3011), left out if `link` is set.
     pub subnet: Option<IpAddr>,
-    /// v6: the first relay agent's interface-id.
+    /// v6: interface-id of the first relay agent.
     pub interface_id: Option<Vec<u8>>,
-    /// The client's classes.
+    /// Classes of the client.
     pub classes: Vec<String>,
 }
 
-/// The subnet that a server selected.
+/// Subnet that a server selected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selected {
-    /// Its shared network.
+    /// Name of its shared network.
     pub network: Option<String>,
-    /// Its prefix as text.
+    /// Prefix of the subnet as text.
     pub subnet: String,
-    /// Its `id`.
+    /// Number of the subnet, `id`.
     pub id: u32,
 }
 
-/// A change of one reservation in the list of those of its scope. `T` is a reservation.
+/// Change of one reservation in the list of its scope. `T` is a reservation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HostChange<T> {
-    /// A further one.
+    /// Add a reservation.
     Add(T),
-    /// The one at this position is another.
+    /// Replace the reservation at this position.
     Replace(usize, T),
-    /// The one at this position goes.
+    /// Remove the reservation at this position.
     Remove(usize),
 }
 
 impl<T> HostChange<T> {
-    /// Changes `list`, which has the position.
+    /// Changes `list`, which must have the position.
     pub fn apply(self, list: &mut Vec<T>) {
         match self {
             Self::Add(host) => list.push(host),
@@ -268,7 +259,7 @@ impl<T> HostChange<T> {
         }
     }
 
-    /// The reservation that there will be, and the position of the one that goes.
+    /// Returns the new reservation, and the position of the one that is removed.
     #[must_use]
     pub const fn parts(&self) -> (Option<&T>, Option<usize>) {
         match self {
@@ -279,68 +270,68 @@ impl<T> HostChange<T> {
     }
 }
 
-/// Why a configuration is not in use.
+/// Reason why a configuration is not in use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ApplyFailure {
-    /// It is wrong.
+    /// The configuration is invalid; these are its problems.
     Invalid(Vec<Problem>),
-    /// It could not be used, or read: one sentence. The old one goes on.
+    /// The configuration could not be used or read: one sentence. The old one stays in use.
     Refused(String),
-    /// It could not be used to the end: one sentence. The old one is gone in part.
+    /// The configuration could not be used completely: one sentence. A part of the old one is gone.
     Partial(String),
 }
 
-/// A configuration file that was written.
+/// Configuration file that was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// Its name.
+    /// Name of the file.
     pub file: String,
-    /// Its size.
+    /// Size of the file, bytes.
     pub size_bytes: u64,
 }
 
-/// What became of a request to clean up the lease file.
+/// Result of a request to clean up the lease file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cleanup {
-    /// It has begun.
+    /// The cleanup has begun.
     Started,
-    /// One is under way.
+    /// A cleanup is running already.
     Running,
-    /// There is no lease file.
+    /// The server has no lease file.
     NotKept,
-    /// It could not begin.
+    /// The cleanup could not begin.
     Failed,
 }
 
-/// The version of the server.
+/// Version of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Version {
-    /// The number alone.
+    /// Version number alone.
     pub short: String,
-    /// Several lines.
+    /// Version with details, several lines.
     pub extended: String,
-    /// How it was built, several lines.
+    /// Build information, several lines.
     pub build: String,
 }
 
-/// The state of the server.
+/// State of the server.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Status {
-    /// Its process.
+    /// Process number.
     pub pid: u32,
-    /// Seconds since it started.
+    /// Seconds since the server started.
     pub uptime_s: u64,
-    /// Seconds since the configuration was last taken into use.
+    /// Seconds since the server last began to use a configuration.
     pub since_reload_s: u64,
-    /// Threads that serve packets.
+    /// Number of threads that serve packets.
     pub threads: u32,
-    /// Packets that each of them holds at most.
+    /// Most packets that each thread holds.
     pub queue_size: u32,
     /// Mean length of the queue over the last 10, 100 and 1000 packets.
     pub queue_means: [f64; 3],
-    /// What does not work with sockets, a sentence each.
+    /// Failures of sockets, one sentence each.
     pub socket_errors: Vec<String>,
-    /// Whether it is being tried again.
+    /// True if the server tries again to open sockets.
     pub retries_sockets: bool,
     /// Path of the lease file; `None` without one.
     pub lease_file: Option<String>,

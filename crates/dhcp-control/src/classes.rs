@@ -1,4 +1,4 @@
-//! The commands of the hook library `class_cmds`.
+//! Commands of the hook library `class_cmds`.
 
 use dhcp_config::Hook;
 use serde_json::{Value, json};
@@ -9,10 +9,10 @@ use crate::backend::Backend;
 use crate::dispatch::{Command, type_name};
 use crate::document::{edit, items, root};
 
-/// The key of the classes.
+/// Key of the classes.
 const CLASSES: &str = "client-classes";
 
-/// All of them.
+/// Returns all of these commands.
 pub(crate) fn commands<B: Backend>() -> Vec<Command<B>> {
     let of = |name, run| Command::of(Hook::ClassCommands, name, run);
     vec![
@@ -24,7 +24,7 @@ pub(crate) fn commands<B: Backend>() -> Vec<Command<B>> {
     ]
 }
 
-/// The arguments, which must be a map that is not empty.
+/// Returns the arguments, which must be a map that is not empty.
 fn arguments<'a>(request: &Request<'a>) -> Result<Fields<'a>, Answer> {
     let name = request.name;
     match request.arguments {
@@ -40,7 +40,7 @@ fn arguments<'a>(request: &Request<'a>) -> Result<Fields<'a>, Answer> {
     }
 }
 
-/// The only argument, named `key`; `wants` tells what it is.
+/// Returns the only argument, named `key`; `wants` is its type in error texts.
 fn only<'a>(request: &Request<'a>, key: &str, wants: &str) -> Result<&'a Value, Answer> {
     let (fields, name) = (arguments(request)?, request.name);
     if fields.0.len() != 1 {
@@ -54,7 +54,7 @@ fn only<'a>(request: &Request<'a>, key: &str, wants: &str) -> Result<&'a Value, 
         .ok_or_else(|| Answer::error(format!("missing '{key}' argument for the '{name}' command")))
 }
 
-/// The class that is given, and its name.
+/// Returns the class in the arguments, and its name.
 fn given<'a>(request: &Request<'a>) -> Result<(&'a Value, &'a str), Answer> {
     let name = request.name;
     let Value::Array(classes) = only(request, CLASSES, "list")? else {
@@ -76,7 +76,7 @@ fn given<'a>(request: &Request<'a>) -> Result<(&'a Value, &'a str), Answer> {
     Ok((class, class_name))
 }
 
-/// The name that is asked for.
+/// Returns the name in the arguments.
 fn asked<'a>(request: &Request<'a>) -> Result<&'a str, Answer> {
     only(request, "name", "string")?.as_str().ok_or_else(|| {
         let name = request.name;
@@ -108,13 +108,13 @@ fn update<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
             return Ok(Answer::empty(format!("Class '{name}' is not found")));
         };
         let mut class = class.clone();
-        // A template stays one: its clients' classes were made from it.
+        // A template stays a template: its clients' classes were made from it.
         if let (Some(test), None) =
             (classes[index].get("template-test"), class.get("template-test"))
         {
             class["template-test"] = test.clone();
         }
-        // Other classes may depend on these two by way of this one.
+        // Other classes may depend on KNOWN and UNKNOWN through this class.
         if depends_on_known(&classes[..index], &class)
             != depends_on_known(&classes[..index], &classes[index])
         {
@@ -147,15 +147,15 @@ fn delete<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
     })
 }
 
-/// The expression of a class, and whether it is a template's.
+/// Returns the expression of a class, and true if the class is a template.
 fn test_of(class: &Value) -> Option<(&str, bool)> {
     let text = |key: &str| class.get(key).and_then(Value::as_str);
     let template = text("template-test").map(|test| (test, true));
     template.or_else(|| text("test").map(|test| (test, false)))
 }
 
-/// Whether `class` behind the classes `before` depends on `KNOWN` or `UNKNOWN`: by itself, or unless
-/// it is a template by way of one of those.
+/// Returns true if `class`, which follows the classes `before`, depends on `KNOWN` or `UNKNOWN`: by
+/// itself, or, unless it is a template, through one of those classes.
 fn depends_on_known(before: &[Value], class: &Value) -> bool {
     let mut depending = vec!["KNOWN", "UNKNOWN"];
     let built_in = depending.len();
@@ -173,7 +173,7 @@ fn depends_on_known(before: &[Value], class: &Value) -> bool {
     depends(class, &depending)
 }
 
-/// Whether the expression `test` has `member('name')` in it.
+/// Returns true if the expression `test` contains `member('name')`.
 fn asks_for(test: &str, name: &str) -> bool {
     test.split("member").skip(1).any(|rest| {
         rest.trim_start()

@@ -1,4 +1,4 @@
-//! SHA-256 (FIPS 180-4), by which two configurations are compared.
+//! SHA-256 (FIPS 180-4), by which clients compare configurations.
 
 /// Fractional parts of the square roots of the first 8 primes.
 const INITIAL: [u32; 8] = [
@@ -80,7 +80,7 @@ const ROUNDS: [u32; 64] = [
     0xc671_78f2,
 ];
 
-/// The digest of `octets` in upper-case hexadecimal digits.
+/// Returns the digest of `octets` in upper-case hexadecimal digits.
 pub(crate) fn sha256_hex(octets: &[u8]) -> String {
     let mut state = INITIAL;
     let blocks = octets.chunks_exact(64);

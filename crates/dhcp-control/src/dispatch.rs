@@ -1,4 +1,4 @@
-//! From a command's name to what executes it.
+//! Dispatch: from a command's name to the function that executes it.
 
 use dhcp_config::Hook;
 use serde_json::Value;
@@ -13,22 +13,22 @@ use crate::{classes, core, hosts, leases, other_family, stat, subnets};
 
 /// One command.
 pub(crate) struct Command<B> {
-    /// Its name; `#` stands for 4 or 6.
+    /// Name of the command; `#` is replaced by 4 or 6.
     pub(crate) name: &'static str,
-    /// The hook library that brings it.
+    /// Hook library that has the command.
     pub(crate) hook: Option<Hook>,
-    /// The only family that has it.
+    /// Only family that has the command; `None` for both.
     pub(crate) only: Option<IpVersion>,
-    /// What executes it.
+    /// Function that executes the command.
     run: Run<B>,
 }
 
-/// How a command is executed.
+/// Method to execute a command.
 #[derive(Clone, Copy)]
 enum Run<B> {
-    /// By the backend.
+    /// Execution by the backend.
     Backend(fn(&Request<'_>, &mut B) -> Outcome),
-    /// By whoever has the statistics.
+    /// Execution by the thread that has the statistics.
     Statistics(fn(&Request<'_>) -> Result<StatisticCommand, Answer>),
 }
 
@@ -46,23 +46,23 @@ impl<B: Backend> Run<B> {
     }
 }
 
-/// What came of a command.
+/// Result of a command.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Executed {
-    /// It is done, or refused.
+    /// Answer to a command that is done, or refused.
     Answer(Answer),
-    /// It is about statistics, which may be somewhere else
+    /// Command about statistics, which another thread may have
     /// ([`Statistics::execute`](crate::statistics::Statistics::execute)).
     Statistics(StatisticCommand),
 }
 
 impl<B: Backend> Command<B> {
-    /// A command of both families without a hook library.
+    /// Creates a command of both families without a hook library.
     pub(crate) const fn core(name: &'static str, run: fn(&Request<'_>, &mut B) -> Outcome) -> Self {
         Self { name, hook: None, only: None, run: Run::Backend(run) }
     }
 
-    /// A command about statistics, of both families, without a hook library.
+    /// Creates a command about statistics, of both families, without a hook library.
     pub(crate) const fn about_statistics(
         name: &'static str,
         read: fn(&Request<'_>) -> Result<StatisticCommand, Answer>,
@@ -70,7 +70,7 @@ impl<B: Backend> Command<B> {
         Self { name, hook: None, only: None, run: Run::Statistics(read) }
     }
 
-    /// A command of both families that `hook` brings.
+    /// Creates a command of both families that the library `hook` has.
     pub(crate) const fn of(
         hook: Hook,
         name: &'static str,
@@ -79,18 +79,18 @@ impl<B: Backend> Command<B> {
         Self { name, hook: Some(hook), only: None, run: Run::Backend(run) }
     }
 
-    /// The same for one family only.
+    /// Returns the command for one family only.
     pub(crate) const fn only(self, version: IpVersion) -> Self {
         Self { only: Some(version), ..self }
     }
 
-    /// Its name in the backend's family, when the backend has it.
+    /// Returns its name in the backend's family, if the backend has it.
     fn name_at(&self, backend: &B) -> Option<String> {
         let has_hook = self.hook.is_none_or(|hook| backend.hooks().contains(&hook));
         if has_hook { self.name_in(B::Family::VERSION) } else { None }
     }
 
-    /// Its name in the other family, when a hook library brings it there too.
+    /// Returns its name in the other family, if a hook library has it there too.
     fn other_name_at(&self, backend: &B) -> Option<String> {
         let hook = self.hook.filter(|hook| backend.hooks().contains(hook))?;
         let names_family = self.name.contains(['#', '4', '6']);
@@ -99,14 +99,14 @@ impl<B: Backend> Command<B> {
         if is_there { self.name_in(other) } else { None }
     }
 
-    /// Its name in the family `version`, when that has it.
+    /// Returns its name in the family `version`, if that has it.
     fn name_in(&self, version: IpVersion) -> Option<String> {
         let digit = if version == IpVersion::V4 { "4" } else { "6" };
         self.only.is_none_or(|only| only == version).then(|| self.name.replace('#', digit))
     }
 }
 
-/// Every command of every hook library.
+/// Returns every command of every hook library.
 fn commands<B: Backend>() -> Vec<Command<B>> {
     let mut commands = vec![Command::core("list-commands", list)];
     commands.extend(core::commands());
@@ -125,8 +125,8 @@ fn list<B: Backend>(_request: &Request<'_>, backend: &mut B) -> Outcome {
     Ok(Answer::with(names.into()))
 }
 
-/// Executes `command`, which came as JSON from a client, and says what to answer. Whatever the
-/// JSON is, there is an answer, now or from the statistics.
+/// Executes `command`, which a client sent as JSON, and returns the result. Any JSON value gets an
+/// answer, now or from the statistics.
 pub fn execute<B: Backend>(command: &Value, backend: &mut B) -> Executed {
     let request = match open(command) {
         Ok(request) => request,
@@ -155,8 +155,8 @@ pub fn execute<B: Backend>(command: &Value, backend: &mut B) -> Executed {
     }
 }
 
-/// Executes the command `config-test` without a backend, where `check` checks a whole
-/// configuration of the family: beside the thread that executes the other commands.
+/// Executes the command `config-test` without a backend, where `check` checks a whole configuration
+/// of the family: so it can run outside the thread that executes the other commands.
 pub fn test_configuration<F: Commanded>(
     command: &Value,
     check: impl FnOnce(&Value) -> Result<(), ApplyFailure>,
@@ -167,7 +167,7 @@ pub fn test_configuration<F: Commanded>(
     }
 }
 
-/// Checks the outer shape of a command.
+/// Checks the outer form of a command.
 fn open(command: &Value) -> Result<Request<'_>, String> {
     let Value::Object(map) = command else {
         return Err(format!(
@@ -191,7 +191,7 @@ fn open(command: &Value) -> Result<Request<'_>, String> {
     Ok(Request { name, arguments: map.get("arguments") })
 }
 
-/// Kea's name of a JSON type.
+/// Returns Kea's name of a JSON type.
 pub(crate) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

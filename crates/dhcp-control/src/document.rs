@@ -1,4 +1,4 @@
-//! The configuration as a JSON document that commands change.
+//! Configuration as a JSON document that commands change.
 
 use serde_json::{Map, Value, json};
 
@@ -8,8 +8,8 @@ use crate::backend::Backend;
 use crate::core::configuration_refused;
 use crate::family::{Commanded, IpVersion};
 
-/// Lets `change` change the configuration below its root, and uses it unless the answer says that
-/// there was nothing to change.
+/// Runs `change` on the configuration below its root, and uses the result unless the answer says
+/// that there was nothing to change.
 pub(crate) fn edit<B: Backend>(
     backend: &mut B,
     change: impl FnOnce(&mut Root<'_>) -> Outcome,
@@ -26,17 +26,18 @@ pub(crate) fn edit<B: Backend>(
     Ok(answer)
 }
 
-/// The global scope of the running configuration.
+/// Returns the global scope of the running configuration.
 pub(crate) fn root<B: Backend>(backend: &B) -> &Value {
     &backend.configuration()[B::Family::VERSION.root()]
 }
 
-/// The items of the list `key` of `scope`; none when there is no such list.
+/// Returns the items of the list `key` of `scope`; none if there is no such list.
 pub(crate) fn items<'a>(scope: &'a Value, key: &str) -> &'a [Value] {
     scope.as_object().map_or(&[], |map| items_of(map, key))
 }
 
-/// Every subnet of a global scope with its shared network's name, those of no network first.
+/// Returns every subnet of a global scope with its shared network's name, those without a network
+/// first.
 pub(crate) fn subnets(root: &Value, version: IpVersion) -> Vec<(&Value, Option<&str>)> {
     let alone = items(root, version.subnets()).iter().map(|subnet| (subnet, None));
     let shared = items(root, "shared-networks").iter().flat_map(|network| {
@@ -46,11 +47,11 @@ pub(crate) fn subnets(root: &Value, version: IpVersion) -> Vec<(&Value, Option<&
     alone.chain(shared).collect()
 }
 
-/// The key of reservations.
+/// Key of reservations.
 pub(crate) const RESERVATIONS: &str = "reservations";
 
-/// The reservations of the subnet `subnet_id` of a configuration, or with 0 the global ones; a list
-/// is made where there is none. `None` without such a subnet.
+/// Returns the reservations of the subnet `subnet_id` of a configuration, or the global ones for 0;
+/// creates an empty list if there is none. Returns `None` if there is no such subnet.
 pub fn reservations_of<F: Commanded>(
     document: &mut Value,
     subnet_id: u32,
@@ -76,42 +77,42 @@ fn items_of<'a>(map: &'a Map<String, Value>, key: &str) -> &'a [Value] {
     map.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// Whether `subnet` has this `id`.
+/// Returns true if `subnet` has this `id`.
 pub(crate) fn has_id(subnet: &Value, id: u32) -> bool {
     subnet.get("id").and_then(integer) == Some(id.into())
 }
 
-/// The two keys by which answers name a subnet.
+/// Returns the two keys by which answers name a subnet.
 pub(crate) fn name_of(subnet: &Value) -> Value {
     json!({ "id": subnet["id"], "subnet": subnet["subnet"] })
 }
 
-/// A subnet's prefix as written.
+/// Returns a subnet's prefix as written.
 pub(crate) fn prefix_of(subnet: &Value) -> &str {
     subnet["subnet"].as_str().unwrap_or_default()
 }
 
-/// The global scope of a configuration that is being changed.
+/// Global scope of a configuration that is being changed.
 pub(crate) struct Root<'a> {
     map: &'a mut Map<String, Value>,
     version: IpVersion,
 }
 
-/// Where a subnet stands.
+/// Position of a subnet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// The position of its shared network.
+    /// Position of its shared network; `None` for a subnet without one.
     pub(crate) network: Option<usize>,
     index: usize,
 }
 
 impl Root<'_> {
-    /// The list `key`, made when there is none.
+    /// Returns the list `key`; creates it if there is none.
     pub(crate) fn list(&mut self, key: &str) -> &mut Vec<Value> {
         list_of(self.map, key)
     }
 
-    /// The subnets of a network, or those of none.
+    /// Returns the subnets of a network, or those without one.
     pub(crate) fn subnets_in(&mut self, network: Option<usize>) -> &mut Vec<Value> {
         let key = self.version.subnets();
         let Some(network) = network else { return self.list(key) };
@@ -122,12 +123,12 @@ impl Root<'_> {
         list_of(network.as_object_mut().expect("made a map above"), key)
     }
 
-    /// The position of a shared network.
+    /// Returns the position of a shared network.
     pub(crate) fn network(&mut self, name: &str) -> Option<usize> {
         self.list("shared-networks").iter().position(|network| network["name"] == name)
     }
 
-    /// Where the subnet with this `id` stands.
+    /// Returns the position of the subnet with this `id`.
     pub(crate) fn place(&mut self, id: u32) -> Option<Place> {
         let networks = self.list("shared-networks").len();
         core::iter::once(None).chain((0..networks).map(Some)).find_map(|network| {
@@ -137,18 +138,18 @@ impl Root<'_> {
         })
     }
 
-    /// The subnet at `place`.
+    /// Returns the subnet at `place`.
     pub(crate) fn subnet(&mut self, place: Place) -> &mut Value {
         &mut self.subnets_in(place.network)[place.index]
     }
 
-    /// Takes the subnet at `place` out.
+    /// Removes the subnet at `place` and returns it.
     pub(crate) fn remove(&mut self, place: Place) -> Value {
         self.subnets_in(place.network).remove(place.index)
     }
 }
 
-/// The list `key` of `map`, made when there is none.
+/// Returns the list `key` of `map`; creates it if there is none.
 pub(crate) fn list_of<'a>(map: &'a mut Map<String, Value>, key: &str) -> &'a mut Vec<Value> {
     let list = map.entry(key).or_insert_with(|| json!([]));
     if !list.is_array() {

@@ -1,8 +1,8 @@
 //! Statistics under the names of kea-exporter, the Prometheus exporter that most dashboards for Kea
 //! read, with its labels: `kea_dhcp4_addresses_assigned_total{subnet="10.0.0.0/24",...}`.
 //!
-//! Names, labels and explanations are those of kea-exporter 0.7. All of its metrics are gauges,
-//! which values that start again at 0 are no fault for.
+//! Names, labels and explanations are those of kea-exporter 0.7. All of its metrics are gauges, so
+//! values that start again at 0 are no error.
 
 use core::fmt::Write as _;
 
@@ -11,10 +11,10 @@ use serde_json::Value;
 use crate::family::IpVersion;
 use crate::statistics::{Counts, Name, Scope};
 
-/// Labels that subnets and their pools have, as the configuration spells them.
+/// Labels of subnets and their pools, as the configuration spells them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExporterLabels {
-    /// Ordered by `id`.
+    /// Labels of all subnets, ordered by `id`.
     subnets: Vec<SubnetLabels>,
 }
 
@@ -22,7 +22,7 @@ pub struct ExporterLabels {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct SubnetLabels {
     id: u32,
-    /// `subnet` of the configuration.
+    /// Prefix: `subnet` of the configuration.
     prefix: String,
     /// `pool-id` and `pool` of each pool of addresses.
     pools: Vec<(u32, String)>,
@@ -50,7 +50,7 @@ impl ExporterLabels {
     }
 }
 
-/// The labels of one subnet of a configuration.
+/// Returns the labels of one subnet of a configuration.
 fn labels(subnet: &Value) -> Option<SubnetLabels> {
     let number = |value: &Value| value.as_u64().and_then(|value| u32::try_from(value).ok());
     let pools = subnet["pools"].as_array().into_iter().flatten();
@@ -64,20 +64,20 @@ fn labels(subnet: &Value) -> Option<SubnetLabels> {
     })
 }
 
-/// Labels that a metric has.
+/// Labels of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Labels {
-    /// `operation`.
+    /// Label `operation`.
     Operation,
-    /// `subnet`, `subnet_id`.
+    /// Labels `subnet` and `subnet_id`.
     Subnet,
-    /// `subnet`, `subnet_id` and `pool`, which is empty for the whole subnet.
+    /// Labels `subnet`, `subnet_id` and `pool`, which is empty for the whole subnet.
     Pool,
-    /// `subnet`, `subnet_id`, `context`.
+    /// Labels `subnet`, `subnet_id` and `context`.
     Context,
 }
 
-/// A metric: its name behind `kea_dhcp4_`, its explanation and its labels.
+/// Metric: its name after `kea_dhcp4_`, its explanation and its labels.
 type Metric = (&'static str, &'static str, Labels);
 
 const METRICS_4: [Metric; 10] = [
@@ -115,16 +115,16 @@ const METRICS_6: [Metric; 15] = [
     ("pd_reuses_total", "Number of IA_PD lease reuses", Labels::Pool),
 ];
 
-/// Messages that kea-exporter counts under a name that is not theirs.
+/// Messages that kea-exporter counts under another name than Kea's.
 const RECEIVED: [(&str, &str); 2] = [("parse-failed", "parse-failed"), ("receive-drop", "drop")];
 
-/// Types of messages that it counts in DHCPv4: sent and received.
+/// Types of messages that kea-exporter counts in DHCPv4: sent and received.
 const TYPES_4: (&[&str], &[&str]) = (
     &["ack", "nak", "offer"],
     &["discover", "offer", "request", "ack", "nak", "release", "decline", "inform", "unknown"],
 );
 
-/// Types of messages that it counts in DHCPv6.
+/// Types of messages that kea-exporter counts in DHCPv6: sent and received.
 const TYPES_6: (&[&str], &[&str]) = (
     &["advertise", "reply"],
     &[
@@ -141,7 +141,7 @@ const TYPES_6: (&[&str], &[&str]) = (
     ],
 );
 
-/// Reasons of failed allocations that it knows, behind `v4-allocation-fail-`.
+/// Reasons of failed allocations that kea-exporter knows, after `v4-allocation-fail-`.
 const CONTEXTS: [&str; 4] = ["shared-network", "subnet", "no-pools", "classes"];
 
 /// Statistics of subnets and pools, each with the metric that shows it.
@@ -189,7 +189,7 @@ fn of_packets(version: IpVersion, counted: &'static str) -> Option<(&'static str
     }
 }
 
-/// Returns the metric of a statistic of a subnet or pool and its context, where it has one.
+/// Returns the metric of a statistic of a subnet or pool and its context, if it has one.
 fn of_leases(version: IpVersion, counted: &'static str) -> Option<(&'static str, &'static str)> {
     let fails = ["v4-allocation-fail-", "v6-allocation-fail-"];
     if let Some(reason) = fails.iter().find_map(|begin| counted.strip_prefix(begin)) {
@@ -201,7 +201,8 @@ fn of_leases(version: IpVersion, counted: &'static str) -> Option<(&'static str,
     Some((metric, ""))
 }
 
-/// Returns the labels of a statistic, in braces; `None` for what kea-exporter does not show.
+/// Returns the labels of a statistic, in braces; `None` for a statistic that kea-exporter does not
+/// show.
 fn braces(labels: &ExporterLabels, name: Name, (kind, detail): (Labels, &str)) -> Option<String> {
     let of = |id: u32, pool: &str| {
         let subnet = labels.of_subnet(id)?;

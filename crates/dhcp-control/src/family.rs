@@ -1,4 +1,4 @@
-//! What differs between the address families for commands.
+//! Differences between the address families for commands.
 
 use core::fmt::Display;
 use core::net::IpAddr;
@@ -11,7 +11,7 @@ use crate::answer::Answer;
 use crate::arguments::Fields;
 use crate::backend::SubnetFacts;
 
-/// One of the two versions of IP, and the names that Kea gives to what belongs to it.
+/// Version of IP, with the names that Kea uses for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IpVersion {
     /// DHCPv4.
@@ -21,7 +21,7 @@ pub enum IpVersion {
 }
 
 impl IpVersion {
-    /// 4 or 6.
+    /// Returns 4 or 6.
     #[must_use]
     pub const fn number(self) -> u8 {
         match self {
@@ -30,7 +30,7 @@ impl IpVersion {
         }
     }
 
-    /// The key of the whole configuration.
+    /// Returns the key of the whole configuration.
     #[must_use]
     pub const fn root(self) -> &'static str {
         match self {
@@ -39,7 +39,7 @@ impl IpVersion {
         }
     }
 
-    /// The key of a list of subnets.
+    /// Returns the key of a list of subnets.
     #[must_use]
     pub const fn subnets(self) -> &'static str {
         match self {
@@ -48,7 +48,7 @@ impl IpVersion {
         }
     }
 
-    /// The service as Kea calls it: `dhcp4`.
+    /// Returns Kea's name of the service: `dhcp4`.
     #[must_use]
     pub const fn service(self) -> &'static str {
         match self {
@@ -57,7 +57,7 @@ impl IpVersion {
         }
     }
 
-    /// As texts name it: `IPv4`.
+    /// Returns the name in texts: `IPv4`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -67,67 +67,68 @@ impl IpVersion {
     }
 }
 
-/// A family whose leases commands show and change: `dhcp_lease::v4::V4` or `dhcp_lease::v6::V6`,
-/// for both of which this crate implements it.
+/// Family whose leases commands show and change: `dhcp_lease::v4::V4` or `dhcp_lease::v6::V6`, for
+/// both of which this crate implements it.
 pub trait Commanded: Family + FromCommand {
-    /// An address without what it is leased as.
+    /// Address without the kind of its lease.
     type Ip: Copy + Ord + Display + FromStr + Into<IpAddr>;
-    /// As what an address can be leased: `()` in v4, the kind of association in v6.
+    /// Kind of a lease: `()` in v4, the kind of association in v6.
     type Kind: Copy + Eq;
-    /// The other family.
+    /// Other family.
     type Other: Commanded;
-    /// Which of the two.
+    /// IP version of the family.
     const VERSION: IpVersion;
-    /// The lowest address, behind which paging begins.
+    /// Lowest address, after which paging begins.
     const FIRST: Self::Ip;
-    /// What commands mean that name no kind.
+    /// Kind that a command without a kind means.
     const USUAL_KIND: Self::Kind;
 
-    /// The address of `address`.
+    /// Returns the IP address of `address`.
     fn ip(address: Self::Address) -> Self::Ip;
-    /// What `lease` is of.
+    /// Returns the address or prefix of `lease`.
     fn address(lease: &Self::Lease) -> Self::Address;
-    /// What `lease` is of, for people: an address or a prefix.
+    /// Returns the address or prefix of `lease` as text for people.
     fn described(lease: &Self::Lease) -> String;
-    /// As what it is leased.
+    /// Returns the kind of `lease`.
     fn kind(lease: &Self::Lease) -> Self::Kind;
-    /// The kind with Kea's name or number; `None` for one that there is not.
+    /// Returns the kind with Kea's name or number; `None` if there is no such kind.
     fn kind_named(name: &str) -> Option<Self::Kind>;
-    /// Kea's name of a kind.
+    /// Returns Kea's name of a kind.
     fn kind_name(kind: Self::Kind) -> &'static str;
-    /// What leases of both families have.
+    /// Returns the fields that leases of both families have.
     fn common(lease: &Self::Lease) -> Common<'_>;
-    /// The JSON text that is kept with it, possibly empty.
+    /// Returns the JSON text of the user context, possibly empty.
     fn user_context(lease: &mut Self::Lease) -> &mut Box<str>;
-    /// The identity association, which v4 does not have.
+    /// Returns the IAID of the association, which v4 does not have.
     fn iaid(lease: &Self::Lease) -> Option<u32>;
-    /// What a lease says of nobody that is not declined: how texts go on about it.
+    /// Returns the end of the error text about a lease without a client that is not declined;
+    /// `None` for a lease with a client.
     fn anonymous(lease: &Self::Lease) -> Option<&'static str>;
-    /// Adds what only this family's leases have, as commands show it.
+    /// Adds the fields that only this family's leases have, as commands show them.
     fn show_own(lease: &Self::Lease, map: &mut Map<String, Value>);
 
-    /// The subnet's `id`.
+    /// Returns the subnet's `id`.
     fn subnet_id(lease: &Self::Lease) -> u32 {
         Self::common(lease).subnet_id
     }
 
-    /// Kea's state.
+    /// Returns Kea's state.
     fn state(lease: &Self::Lease) -> LeaseState {
         Self::common(lease).state
     }
 
-    /// The host name as stored.
+    /// Returns the host name as stored.
     fn hostname(lease: &Self::Lease) -> &str {
         Self::common(lease).hostname
     }
 
-    /// Whether the server keeps a DNS entry for it.
+    /// Returns true if the server keeps a DNS entry for the lease.
     fn has_dns_entry(lease: &Self::Lease) -> bool {
         let common = Self::common(lease);
         common.fqdn_fwd || common.fqdn_rev
     }
 
-    /// The lease as commands show it.
+    /// Returns the lease as commands show it.
     fn to_json(lease: &Self::Lease) -> Value {
         let mut map = Map::new();
         Self::show_own(lease, &mut map);
@@ -136,33 +137,33 @@ pub trait Commanded: Family + FromCommand {
     }
 }
 
-/// What leases of both families have.
+/// Fields that leases of both families have.
 #[derive(Clone, Copy, Debug)]
 pub struct Common<'a> {
-    /// The subnet's `id`.
+    /// Number of the subnet, `id`.
     pub subnet_id: u32,
-    /// The pool's `pool-id`; 0 for none.
+    /// Number of the pool, `pool-id`; 0 for none.
     pub pool_id: u32,
-    /// The client's last transaction, wall-clock seconds.
+    /// Last transaction of the client, wall-clock seconds.
     pub cltt_s: u64,
-    /// Seconds from then.
+    /// Valid lifetime after the last transaction, seconds.
     pub valid_lifetime_s: u32,
-    /// Whether the server keeps the forward DNS entry.
+    /// True if the server keeps the forward DNS entry.
     pub fqdn_fwd: bool,
-    /// Whether the server keeps the reverse DNS entry.
+    /// True if the server keeps the reverse DNS entry.
     pub fqdn_rev: bool,
     /// Host name, possibly empty.
     pub hostname: &'a str,
-    /// Kea's state.
+    /// State of the lease, as in Kea.
     pub state: LeaseState,
-    /// JSON text, possibly empty.
+    /// User context, JSON text, possibly empty.
     pub user_context: &'a str,
 }
 
-/// How commands give leases of a family. Not to be implemented elsewhere.
+/// Reader of leases of a family from commands. Other crates must not implement it.
 pub trait FromCommand: Family {
-    /// The lease that `fields` describe. `subnet` finds a subnet by number, or by an address when
-    /// that is 0; `now_s` is the wall clock in seconds.
+    /// Returns the lease that `fields` describe. `subnet` finds a subnet by number, or by address
+    /// if the number is 0; `now_s` is the wall clock in seconds.
     #[doc(hidden)]
     fn from_json(
         fields: &Fields<'_>,

@@ -1,4 +1,4 @@
-//! What commands tell of the system's interfaces.
+//! Interfaces of the system as commands show them.
 
 use core::net::IpAddr;
 
@@ -6,35 +6,35 @@ use serde_json::{Value, json};
 
 use crate::text::colon_hex;
 
-/// One interface of the system.
+/// Interface of the system.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interface {
-    /// Its name.
+    /// Name of the interface.
     pub name: String,
-    /// The system's number of it.
+    /// Number of the interface in the system.
     pub index: u32,
-    /// Its hardware address, possibly empty.
+    /// Hardware address, possibly empty.
     pub hardware: Vec<u8>,
-    /// The hardware type (1 = Ethernet).
+    /// Hardware type (1 = Ethernet).
     pub hardware_type: u16,
-    /// It is the loopback interface.
+    /// True for the loopback interface.
     pub is_loopback: bool,
-    /// It was switched on.
+    /// True if the interface was switched on.
     pub is_up: bool,
-    /// It has a carrier.
+    /// True if the interface has a carrier.
     pub is_running: bool,
-    /// It knows multicast.
+    /// True if the interface supports multicast.
     pub has_multicast: bool,
-    /// It knows broadcast.
+    /// True if the interface supports broadcast.
     pub has_broadcast: bool,
-    /// The server serves on it.
+    /// True if the server serves on the interface.
     pub is_used: bool,
-    /// Its addresses of both families.
+    /// Addresses of both families.
     pub addresses: Vec<IpAddr>,
 }
 
 impl Interface {
-    /// The map that `interface-list` shows of it.
+    /// Returns the map of the interface in `interface-list`.
     #[must_use]
     pub fn to_json(&self) -> Value {
         json!({

@@ -1,13 +1,13 @@
 //! Control commands of the DHCP servers: a command comes in as a JSON value, an answer goes out as
 //! one.
 //!
-//! [`execute`] takes a command apart, does it to a [`Backend`] and puts the answer together, in the
-//! words and numbers of ISC Kea, whose clients are to work unchanged. What is about statistics it hands
-//! back for the [`statistics`], which a server may keep where they hold up nobody. Whatever JSON comes in, it
-//! does not panic. It owns the commands of the server itself, those of Kea's hook libraries for
-//! leases, statistics, hosts, subnets and classes, and the [`statistics`] with their samples.
-//! Sockets, HTTP, who may command, and what a configuration means are left to the daemon.
-//! RFCs to have read: 8259; otherwise Kea's manual.
+//! [`execute`] parses a command, executes it on a [`Backend`] and makes the answer, in the words
+//! and numbers of ISC Kea, so that Kea's clients work unchanged. It returns commands about
+//! statistics for the [`statistics`], which a server may keep in another thread, where they delay
+//! nothing. No JSON input makes it panic. The crate has the commands of the server itself, those of
+//! Kea's hook libraries for leases, statistics, hosts, subnets and classes, and the [`statistics`]
+//! with their samples. The daemon handles sockets, HTTP, permissions, and the meaning of a
+//! configuration. RFC to read first: 8259; otherwise Kea's manual.
 
 mod answer;
 mod arguments;

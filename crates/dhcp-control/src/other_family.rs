@@ -1,6 +1,6 @@
-//! Commands of the other address family. As in Kea the hook libraries `lease_cmds`, `stat_cmds` and
-//! `subnet_cmds` bring those of both families to each server. They read their arguments as in a
-//! server of that family, which has no subnets and no leases and takes none.
+//! Commands of the other address family. As in Kea, the hook libraries `lease_cmds`, `stat_cmds`
+//! and `subnet_cmds` have the commands of both families in each server. The commands read their
+//! arguments as in a server of that family that has no subnets and no leases and accepts none.
 
 use core::marker::PhantomData;
 use core::net::IpAddr;
@@ -19,10 +19,10 @@ use crate::interfaces::Interface;
 use crate::service::ServiceState;
 use crate::statistics::Counts;
 
-/// The libraries that bring the commands of both families.
+/// Libraries that have the commands of both families.
 pub(crate) const HOOKS: [Hook; 3] = [Hook::LeaseCommands, Hook::StatCommands, Hook::SubnetCommands];
 
-/// A server of the family `F` with nothing in it.
+/// Server of the family `F` without subnets and leases.
 #[derive(Debug)]
 pub(crate) struct EmptyServer<F> {
     now: Now,

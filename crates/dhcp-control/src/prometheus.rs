@@ -1,10 +1,10 @@
-//! The same statistics for Prometheus, in its text format (version 0.0.4).
+//! Statistics for Prometheus, in its text format (version 0.0.4).
 //!
-//! Metrics are named `godwit_dhcp4_...` and `godwit_dhcp6_...`. What Kea has many names for is one
-//! metric with labels here: `pkt4-discover-received` is
-//! `godwit_dhcp4_packets_received_total{type="discover"}`. `godwit_drops_total` has reasons that are
-//! finer than Kea's. Every number is what the server counted since it started; resets by control
-//! commands do not show.
+//! Metrics have names `godwit_dhcp4_...` and `godwit_dhcp6_...`. One metric with labels replaces
+//! several of Kea's names: `pkt4-discover-received` is
+//! `godwit_dhcp4_packets_received_total{type="discover"}`. `godwit_drops_total` has reasons that
+//! are finer than Kea's. Every number is a count since the start of the server; resets by control
+//! commands do not affect it.
 
 use core::fmt::{Display, Write as _};
 
@@ -14,45 +14,46 @@ use crate::statistics::{
     Counts, LeaseCounts, PoolCounts, SubnetCounts, always_shown, always_shown_of_subnets, merged,
 };
 
-/// Everything that is exposed, at one moment.
+/// Values for Prometheus at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Snapshot<'a> {
-    /// The server's family.
+    /// Family of the server.
     pub version: IpVersion,
-    /// What it has counted.
+    /// Counts of the server.
     pub counts: &'a Counts,
-    /// Every reason why it gave no answer, by its own name, which needs no escape, with its count.
+    /// Reasons why the server did not reply, by their own names, which need no escape, with their
+    /// counts.
     pub drops: &'a [(&'static str, u64)],
-    /// Every reason why a lease goes without something that would not fit, by its own name, which
-    /// needs no escape, with its count.
+    /// Reasons why a lease lacks something that would not fit, by their own names, which need no
+    /// escape, with their counts.
     pub omissions: &'a [(&'static str, u64)],
-    /// How often rows of hosts databases were read that are no whole reservation, by what becomes
-    /// of them; `None` without such databases.
+    /// Number of times that rows of hosts databases were read that are no complete reservation, by
+    /// their treatment; `None` without such databases.
     pub host_rows: Option<&'a [(&'static str, u64)]>,
-    /// How long it took to answer, per type of message.
+    /// Time to reply, per type of message.
     pub latencies: &'a [Latency],
     /// Size of the lease file, in bytes; `None` without one.
     pub lease_file_bytes: Option<u64>,
-    /// The process: its build, its start and the resources that it uses.
+    /// Process: its build, its start and the resources that it uses.
     pub process: ProcessFacts,
     /// Labels for the names of kea-exporter; `None` without these names.
     pub exporter: Option<&'a ExporterLabels>,
 }
 
-/// A server's process: its build, its configuration's age, and its use of the machine.
+/// Process of a server: its build, its configuration's age, and its use of the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ProcessFacts {
     /// Version of the server.
     pub version: &'static str,
-    /// Level of Kea that the server has.
+    /// Version of Kea that programs may take this server for.
     pub kea: &'static str,
-    /// When it started, seconds since 1970.
+    /// Start time, seconds since 1970.
     pub started_s: f64,
-    /// When a configuration was last taken into use, seconds since 1970.
+    /// Time at which the server last began to use a configuration, seconds since 1970.
     pub configured_s: f64,
-    /// True when the last configuration that it was to take was taken into use.
+    /// True if the server uses the last configuration that it was to use.
     pub is_configured: bool,
-    /// Threads that serve clients.
+    /// Number of threads that serve clients.
     pub threads: usize,
     /// Processor time of all threads, in seconds.
     pub cpu_s: f64,
@@ -60,29 +61,29 @@ pub struct ProcessFacts {
     pub resident_bytes: u64,
     /// Address space, in bytes.
     pub virtual_bytes: u64,
-    /// Open files and sockets.
+    /// Number of open files and sockets.
     pub open_files: u64,
-    /// Files and sockets that may be open at once; `None` without a limit.
+    /// Most files and sockets that may be open at once; `None` without a limit.
     pub open_files_max: Option<u64>,
-    /// Mistakes of the server after which it went on.
+    /// Number of internal errors after which the server continued.
     pub internal_errors: u64,
 }
 
-/// How long it took to answer messages of one type.
+/// Times to reply to messages of one type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Latency {
-    /// The type: `discover`.
+    /// Type of the messages: `discover`.
     pub message: &'static str,
-    /// Upper bounds in microseconds, ascending, each with the number of answers that took longer
+    /// Upper bounds in microseconds, ascending, each with the number of replies that took longer
     /// than the bound before it and at most this one.
     pub buckets: Vec<(u64, u64)>,
-    /// Answers that took longer than the last bound.
+    /// Number of replies that took longer than the last bound.
     pub beyond: u64,
-    /// All of them together, microseconds.
+    /// Sum of all times, microseconds.
     pub sum_us: u64,
 }
 
-/// The text that `/metrics` answers, for `text/plain; version=0.0.4`.
+/// Returns the text of `/metrics`, of type `text/plain; version=0.0.4`.
 #[must_use]
 pub fn prometheus(snapshot: &Snapshot<'_>) -> String {
     let mut page = Page { text: String::new(), version: snapshot.version };
@@ -114,8 +115,8 @@ pub fn prometheus(snapshot: &Snapshot<'_>) -> String {
     page.text
 }
 
-/// The process under the names that Prometheus's own libraries give such metrics, the build, and
-/// what became of its configurations.
+/// Writes the metrics of the process under the names that Prometheus's own libraries use, the
+/// build, and the state of its configuration.
 fn process(page: &mut Page, facts: &ProcessFacts) {
     let family = page.version.number();
     let _ = writeln!(
@@ -159,7 +160,7 @@ fn process(page: &mut Page, facts: &ProcessFacts) {
     }
 }
 
-/// The text as far as it is written.
+/// Text that has been written so far.
 struct Page {
     text: String,
     version: IpVersion,
@@ -180,7 +181,7 @@ impl Page {
         let _ = writeln!(self.text, "# TYPE {prefix}_{name} {kind}");
     }
 
-    /// One value. Labels hold no characters that would have to be escaped.
+    /// Writes one value. Labels contain no characters that need an escape.
     fn value(&mut self, name: &str, labels: &[(&str, &dyn Display)], value: &dyn Display) {
         let _ = write!(self.text, "{}_{name}", self.prefix());
         for (index, (label, content)) in labels.iter().enumerate() {
@@ -192,7 +193,7 @@ impl Page {
     }
 }
 
-/// Metrics that are made of Kea's names, with the label that tells those of one metric apart.
+/// Metrics made from Kea's names, with the label that distinguishes the names of one metric.
 const METRICS: [(&str, &str, &str); 8] = [
     ("received_total", "", "Messages received."),
     ("packets_received_total", "type", "Messages received, by type."),
@@ -207,16 +208,16 @@ const METRICS: [(&str, &str, &str); 8] = [
     ),
     ("lease_reuses_total", "kind", "Leases that were given again without being written."),
 ];
-/// Where in [`METRICS`] those begin that subnets have as well.
+/// Index of the first of [`METRICS`] that subnets have as well.
 const OF_CLIENTS: usize = 5;
-/// Kea's name of what [`CONFLICTS`] shows.
+/// Kea's name of the statistic that [`CONFLICTS`] shows.
 const CONFLICTS_COUNTED: &str = "v4-reservation-conflicts";
-/// The metric behind [`METRICS`] that only DHCPv4 has.
+/// Metric after [`METRICS`] that only DHCPv4 has.
 const CONFLICTS: (&str, &str) =
     ("reservation_conflicts_total", "Reserved addresses that somebody else had.");
 
-/// Which of [`METRICS`] one of Kea's names goes into, and under which label. Sums that Kea has
-/// beside their parts go nowhere.
+/// Returns the index in [`METRICS`] for one of Kea's names, and its label; `None` for a sum that
+/// Kea has in addition to its parts.
 fn place(name: &str) -> Option<(usize, &str)> {
     let behind = |word: &str| name.strip_prefix(word);
     if let Some(rest) = behind("pkt4-").or_else(|| behind("pkt6-")) {
@@ -267,7 +268,8 @@ fn packets(page: &mut Page, counts: &Counts) {
     }
 }
 
-/// The server's own reasons; Kea's names of drops are coarser sums. One metric for both families.
+/// Writes the server's own reasons, one metric for both families; Kea's names of drops are coarser
+/// sums.
 fn reasons(page: &mut Page, (metric, help): (&str, &str), counted: &[(&str, u64)]) {
     let family = page.version.service();
     let _ = writeln!(page.text, "# HELP {metric} {help}");
@@ -277,7 +279,7 @@ fn reasons(page: &mut Page, (metric, help): (&str, &str), counted: &[(&str, u64)
     }
 }
 
-/// What is shown of a pool.
+/// Metric of a pool: name, type, explanation, and the function that reads it.
 type OfPool = (&'static str, &'static str, &'static str, fn(&PoolCounts) -> u128);
 
 const OF_POOLS: [OfPool; 6] = [
@@ -297,7 +299,7 @@ const OF_POOLS: [OfPool; 6] = [
     }),
 ];
 
-/// Leases per pool; the pool `none` stands for what belongs to no pool.
+/// Writes leases per pool; the pool `none` means leases that belong to no pool.
 fn subnets(page: &mut Page, subnets: &[SubnetCounts]) {
     let kinds: &[&str] = match page.version {
         IpVersion::V4 => &["address"],
@@ -331,7 +333,8 @@ fn subnets(page: &mut Page, subnets: &[SubnetCounts]) {
     }
 }
 
-/// What befell the clients of each subnet: what [`METRICS`] has of them for the whole server.
+/// Writes the events of each subnet's clients: the [`METRICS`] that exist for the whole server,
+/// too.
 fn events(page: &mut Page, subnets: &[SubnetCounts]) {
     let always = always_shown_of_subnets(page.version);
     for (index, (metric, label, help)) in METRICS.iter().enumerate().skip(OF_CLIENTS) {

@@ -1,4 +1,5 @@
-//! Secrets in configurations that commands show: who may read one need not know the passwords.
+//! Secrets in configurations that commands show: a reader of a configuration need not know the
+//! passwords.
 
 use serde_json::Value;
 
@@ -6,7 +7,7 @@ use serde_json::Value;
 const MASK: &str = "*****";
 /// Keys of secrets.
 const KEYS: [&str; 2] = ["password", "secret"];
-/// The key of what belongs to the operator, whatever is in it.
+/// Key of the operator's own data, which may contain anything.
 const CONTEXT: &str = "user-context";
 
 /// Masks the secrets of `configuration`.
@@ -27,8 +28,8 @@ pub(crate) fn mask(configuration: &mut Value) {
     }
 }
 
-/// Puts the secrets of `known` back where `configuration` has the mask in the same place: it was
-/// shown, changed elsewhere, and comes back.
+/// Restores the secrets of `known` where `configuration` has the mask at the same position: a
+/// client read the configuration, changed it, and sent it back.
 pub fn restore_secrets(configuration: &mut Value, known: &Value) {
     match (configuration, known) {
         (Value::Object(map), Value::Object(known)) => {

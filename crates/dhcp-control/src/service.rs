@@ -1,4 +1,4 @@
-//! Who wants the DHCP service disabled, and until when (`dhcp-disable`, `dhcp-enable`).
+//! Origins that disable the DHCP service, with their deadlines (`dhcp-disable`, `dhcp-enable`).
 
 use std::collections::BTreeMap;
 
@@ -6,32 +6,33 @@ use base::Now;
 use base::time::NS_PER_S;
 use serde_json::{Value, json};
 
-/// The origin of a user's command.
+/// Origin of a user's command.
 pub(crate) const USER: u32 = 1;
-/// The first origin of this server's own high availability.
+/// First origin of this server's own high availability.
 pub(crate) const HA_LOCAL: u32 = 1000;
-/// The first origin of commands of high availability partners; one that is told as `ha-partner`.
+/// First origin of commands of high availability partners, and the one of `ha-partner`.
 pub(crate) const HA_REMOTE: u32 = 2000;
-/// The first origin of lost database connections.
+/// First origin of lost database connections.
 pub(crate) const DATABASE: u32 = 3000;
 
-/// Whether the service runs: it does while nobody has disabled it. Each origin's wish stands on
-/// its own, and ends when the same origin enables the service or when its period is over.
+/// State of the service: it runs while no origin has disabled it. Each origin disables it
+/// independently, until the same origin enables the service or its period is over.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServiceState {
-    /// Per origin the monotonic time at which its wish ends.
+    /// Monotonic time at which the period of each origin ends, nanoseconds; `None` without a
+    /// period.
     disabled: BTreeMap<u32, Option<u64>>,
 }
 
 impl ServiceState {
-    /// Whether packets are to be answered.
+    /// Returns true if the server replies to packets.
     #[must_use]
     pub fn is_enabled(&self) -> bool {
         self.disabled.is_empty()
     }
 
-    /// `origin` wants the service disabled, for `period_s` seconds when given. An earlier period of
-    /// the same origin goes on when none is given.
+    /// Disables the service for `origin`, for `period_s` seconds if given. Without a period, an
+    /// earlier period of the same origin stays.
     pub fn disable(&mut self, now: Now, origin: u32, period_s: Option<u64>) {
         let deadline =
             period_s.map(|period| now.mono_ns.saturating_add(period.saturating_mul(NS_PER_S)));
@@ -44,17 +45,17 @@ impl ServiceState {
         self.disable(now, USER, None);
     }
 
-    /// `origin` wants the service enabled.
+    /// Enables the service for `origin`.
     pub fn enable(&mut self, origin: u32) {
         self.disabled.remove(&origin);
     }
 
-    /// Ends what has lasted its period.
+    /// Ends the periods that are over.
     pub fn pass_time(&mut self, now: Now) {
         self.disabled.retain(|_, end| end.is_none_or(|end| end > now.mono_ns));
     }
 
-    /// `dhcp-state` of `status-get`.
+    /// Returns `dhcp-state` of `status-get`.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let within = |from: u32, to: u32| -> Vec<u32> {

@@ -1,4 +1,4 @@
-//! The commands of the hook library `stat_cmds`: a table of leases per subnet.
+//! Commands of the hook library `stat_cmds`: a table of leases per subnet.
 
 use core::ops::RangeInclusive;
 
@@ -13,12 +13,12 @@ use crate::family::{Commanded, IpVersion};
 use crate::statistics::{SubnetCounts, shown};
 use crate::text::time_stamp;
 
-/// All of them.
+/// Returns all of these commands.
 pub(crate) fn commands<B: Backend>() -> Vec<Command<B>> {
     vec![Command::of(Hook::StatCommands, "stat-lease#-get", get)]
 }
 
-/// Which subnets were asked for.
+/// Subnets in the request.
 enum Asked {
     All,
     One(i128),
@@ -142,7 +142,7 @@ fn row(version: IpVersion, subnet: &SubnetCounts) -> Value {
         json!(subnet.id),
         total(own.total),
         json!(own.leases.cumulative_assigned),
-        // Here, unlike in statistics, a declined address is not assigned.
+        // Unlike in statistics, a declined address is not assigned here.
         json!(own.leases.assigned.saturating_sub(own.leases.declined)),
         json!(own.leases.declined),
     ];

@@ -1,11 +1,12 @@
-//! Text as Kea writes it: JSON with spaces inside brackets, octets in hexadecimal, time stamps.
+//! Text as Kea writes it: JSON with spaces inside brackets, bytes in hexadecimal, time stamps.
 
 use core::fmt::Write as _;
 
 use base::time::US_PER_S;
 use serde_json::Value;
 
-/// `value` on one line with Kea's spaces: `{ "a": [ 1, 2 ] }`. User contexts are stored so.
+/// Returns `value` on one line with Kea's spaces: `{ "a": [ 1, 2 ] }`. User contexts are stored in
+/// this form.
 #[must_use]
 pub fn kea_json(value: &Value) -> String {
     let mut text = String::new();
@@ -39,7 +40,7 @@ pub(crate) fn write_value(text: &mut String, value: &Value) {
     }
 }
 
-/// Octets as `01:02:ff`.
+/// Returns bytes in the form `01:02:ff`.
 #[must_use]
 pub(crate) fn colon_hex(octets: &[u8]) -> String {
     let mut text = String::with_capacity(octets.len() * 3);
@@ -52,19 +53,18 @@ pub(crate) fn colon_hex(octets: &[u8]) -> String {
     text
 }
 
-/// Octets from pairs of hexadecimal digits with colons between them; single digits are allowed.
+/// Reads bytes from pairs of hexadecimal digits with colons between them; single digits are
+/// allowed.
 ///
-/// # Errors
-/// What is wrong, in Kea's words.
+/// # Errors Returns the error in Kea's words.
 pub(crate) fn octets_from_colon_hex(text: &str) -> Result<Vec<u8>, String> {
     separated(text, ':')
 }
 
-/// Octets from hexadecimal digits with colons, spaces or nothing between pairs, the latter also
-/// behind `0x`.
+/// Reads bytes from hexadecimal digits with colons, spaces or nothing between pairs, the latter
+/// also after `0x`.
 ///
-/// # Errors
-/// What is wrong, in Kea's words.
+/// # Errors Returns the error in Kea's words.
 pub(crate) fn octets_from_hex(text: &str) -> Result<Vec<u8>, String> {
     if let Some(separator) = [':', ' '].into_iter().find(|&separator| text.contains(separator)) {
         return separated(text, separator);
@@ -102,7 +102,7 @@ fn separated(text: &str, separator: char) -> Result<Vec<u8>, String> {
     text.split(separator).map(part_of).collect()
 }
 
-/// Microseconds since 1970 as `YYYY-MM-DD HH:MM:SS.ffffff`, in UTC.
+/// Returns microseconds since 1970 as `YYYY-MM-DD HH:MM:SS.ffffff`, in UTC.
 #[must_use]
 pub fn time_stamp(wall_us: u64) -> String {
     let seconds = wall_us / US_PER_S;
@@ -117,8 +117,8 @@ pub fn time_stamp(wall_us: u64) -> String {
     )
 }
 
-/// Year, month and day of the day `days` after 1970-01-01, in the Gregorian calendar. Years are
-/// counted from March, so that a leap day is the last of its year.
+/// Returns year, month and day of the day `days` after 1970-01-01, in the Gregorian calendar. Years
+/// count from March, so that a leap day is the last of its year.
 const fn civil_date(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let era = days / 146_097;

@@ -1,4 +1,4 @@
-//! The commands that need no hook library, in both families.
+//! Tests of the commands that need no hook library, in both families.
 
 use crate::common::Fake;
 use base::time::NS_PER_S;
@@ -51,7 +51,7 @@ fn commands_are_listed_with_those_of_the_configured_hook_libraries() {
     {
         assert!(all.iter().any(|known| known == name), "{name}");
     }
-    // As in Kea those of the other family are there, but for the commands that need no library.
+    // As in Kea the server has those of the other family, except the commands that need no library.
     for name in ["lease6-add", "lease6-bulk-apply", "subnet6-list", "stat-lease6-get"] {
         assert!(all.iter().any(|known| known == name), "{name}");
     }
@@ -68,7 +68,7 @@ fn commands_are_listed_with_those_of_the_configured_hook_libraries() {
     assert!(six.iter().all(|name| !name.contains('#')));
 }
 
-/// Answers to commands of the other family, results as Kea 3.0 gives them.
+/// Answers to commands of the other family; the results are those of Kea 3.0.
 #[test]
 fn commands_of_the_other_family_find_nothing() {
     let (mut four, mut six) = (Fake::<V4>::with_subnets(), Fake::<V6>::with_subnets());
@@ -101,11 +101,11 @@ fn commands_of_the_other_family_find_nothing() {
     assert_eq!(four.call("lease6-get-all", json!({}))["result"], 2);
 }
 
-/// What both families answer alike.
+/// Checks the answers that are equal in both families.
 fn alike<F: Commanded>() {
     let mut server = Fake::<F>::with_subnets();
     server.document[F::VERSION.root()]["server-tag"] = json!("here");
-    // Only the DHCPv6 server of Kea has tables of what relay agents say.
+    // Only the DHCPv6 server of Kea has tables of relay agents' data.
     let tables = match F::VERSION {
         IpVersion::V4 => "",
         IpVersion::V6 => "\"extended-info-tables\": false, ",
@@ -127,7 +127,7 @@ fn both_families_answer_alike() {
     alike::<V6>();
 }
 
-/// `status-get` reports the threads that serve, and the queue as `multi-threading` has it.
+/// Checks that `status-get` reports the threads that serve, and the queue as in `multi-threading`.
 #[test]
 fn the_status_has_the_threads_that_serve() {
     let mut server = Fake::<V4>::with_subnets();
@@ -205,7 +205,7 @@ fn the_lease_file_and_its_size_are_shown_where_there_is_one() {
 #[test]
 fn a_configuration_is_shown_checked_and_used() {
     let mut server = Fake::<V4>::new(json!({ "valid-lifetime": 10 }));
-    // The digest is that of `{ "Dhcp4": { "valid-lifetime": 10 } }` by another program.
+    // Another program computed the digest of `{ "Dhcp4": { "valid-lifetime": 10 } }`.
     let hash = "D5D52C147A668526C7079E427A6F6450FAC20D2AAFEE4112D337A99A7514FACB";
     let shown = server.run(&json!({ "command": "config-get" }));
     assert_eq!(shown["arguments"]["Dhcp4"], json!({ "valid-lifetime": 10 }));

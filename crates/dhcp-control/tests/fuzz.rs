@@ -1,4 +1,4 @@
-//! Commands that nobody would send: whatever JSON comes, there is an answer.
+//! Tests of commands that no client would send: any JSON value gets an answer.
 
 use crate::common::Fake;
 use base::Random;
@@ -7,7 +7,7 @@ use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 use serde_json::{Map, Value, json};
 
-/// Keys that commands look at.
+/// Keys that commands read.
 const KEYS: [&str; 46] = [
     "ip-address",
     "hw-address",
@@ -57,7 +57,7 @@ const KEYS: [&str; 46] = [
     "Dhcp6",
 ];
 
-/// Texts that commands take for something.
+/// Texts that have a meaning in commands.
 const TEXTS: [&str; 24] = [
     "",
     "x",
@@ -108,7 +108,7 @@ fn value(random: &mut Random, depth: u32) -> Value {
     }
 }
 
-/// Arguments that are nearly right: those of a good lease, subnet or host with one thing changed.
+/// Returns arguments that are almost valid: those of a good lease, subnet or host with one change.
 fn nearly(random: &mut Random) -> Value {
     let mut given = match random.below(5) {
         0 => json!({ "ip-address": "192.0.2.11", "hw-address": "01:02", "subnet-id": 1 }),
@@ -147,7 +147,8 @@ fn run<F: Commanded>(seed: u64) {
         if result != 0 {
             assert_eq!(server.document, before, "{command}");
         }
-        // A configuration whose lists hold anything is none; the true reader refuses it.
+        // A configuration whose lists contain arbitrary values is invalid; the real reader refuses
+        // it.
         if serde_json::to_string(&server.document).unwrap().len() > 4000 {
             server.document = Fake::<F>::with_subnets().document;
         }

@@ -1,4 +1,4 @@
-//! Commands about reservations.
+//! Tests of commands about reservations.
 
 use crate::common::Fake;
 use dhcp_lease::v4::V4;
@@ -19,7 +19,7 @@ fn success(text: &str) -> Value {
     json!({ "result": 0, "text": text })
 }
 
-/// `reservation-add` or `-update` into the configuration.
+/// Returns the arguments of `reservation-add` or `-update` for the configuration.
 fn memory(reservation: Value) -> Value {
     json!({ "reservation": reservation, "operation-target": "memory" })
 }
@@ -87,7 +87,7 @@ fn reservations_are_added_changed_and_deleted() {
     assert_eq!(server.document["Dhcp4"]["subnet4"][0]["reservations"], json!([]));
 }
 
-/// `ip-reservations-unique` counts for commands as it does for files.
+/// Checks that `ip-reservations-unique` applies to commands as it does to files.
 #[test]
 fn an_address_is_reserved_twice_where_that_is_allowed() {
     for (is_unique, result) in [(true, 1), (false, 0)] {
@@ -100,7 +100,7 @@ fn an_address_is_reserved_twice_where_that_is_allowed() {
     }
 }
 
-/// What the reader of configurations says of a global reservation with a key that it does not know.
+/// Returns the text of the configuration reader about a global reservation with an unknown key.
 fn server_text(host: &Value) -> String {
     let mut server = Fake::<V4>::with_subnets();
     let mut document = server.document.clone();

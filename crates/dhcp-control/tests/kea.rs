@@ -1,4 +1,4 @@
-//! Commands that Kea 2.2 was sent, and what it answered.
+//! Commands that were sent to Kea 2.2, and its answers.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 use serde_json::{Value, json};
 
-/// Texts of Kea 2.2, and what versions since say in their place.
+/// Texts of Kea 2.2, and their replacements in later versions.
 const CHANGED: [(&str, &str); 6] = [
     ("client-id is too short", "identifier is too short"),
     (
@@ -21,8 +21,8 @@ const CHANGED: [(&str, &str); 6] = [
     ("DUID is too short", "identifier is too short"),
 ];
 
-/// An answer without what differs by nature: places in the command, the hour, and the order of
-/// leases that Kea keeps in no order.
+/// Returns an answer without parts that always differ: positions in the command, the hour, and the
+/// order of leases that Kea keeps in no order.
 fn comparable(mut answer: Value) -> Value {
     if let Some(text) = answer["text"].as_str() {
         let text = text.split("(<wire>").next().unwrap_or_default().trim_end().to_owned();
@@ -50,7 +50,7 @@ fn compare<F: Commanded>(file: &str) {
         }
         let mut expected = comparable(serde_json::from_str(&expected).unwrap());
         let answer = comparable(server.run(&exchange[0]));
-        // Conflicts have a result of their own since.
+        // Later versions have a separate result for conflicts.
         if answer["result"] == 4 && expected["result"] == 1 {
             expected["result"] = json!(4);
         }

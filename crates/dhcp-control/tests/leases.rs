@@ -1,4 +1,5 @@
-//! Lease commands that Kea 2.2 does not have, and failures that a test cannot ask it for.
+//! Tests of lease commands that Kea 2.2 does not have, and of failures that a test cannot cause in
+//! Kea.
 
 use crate::common;
 use crate::common::Fake;
@@ -18,7 +19,7 @@ fn conflict(text: &str) -> Value {
     json!({ "result": 4, "text": text })
 }
 
-/// A lease as `lease#-add` takes it.
+/// Returns a lease in the form of `lease#-add`.
 fn lease<F: Commanded>(last: u8) -> Value {
     match F::VERSION {
         IpVersion::V4 => json!({ "ip-address": format!("192.0.2.{last}"), "hw-address": "01:02" }),
@@ -256,7 +257,7 @@ fn prefixes_are_leased_beside_addresses() {
     );
 }
 
-/// What relay agents said, as older versions of Kea kept it, and as newer ones do.
+/// Returns data of relay agents in the form of older versions of Kea, and in that of newer ones.
 fn extended_info<F: Commanded>() -> [Value; 2] {
     match F::VERSION {
         IpVersion::V4 => [
@@ -286,7 +287,7 @@ fn added_with_extended_info<F: Commanded>() {
     assert_eq!(added(&mut server, "lease#-add", ExtendedInfoChecks::None), old);
     assert_eq!(added(&mut server, "lease#-update", ExtendedInfoChecks::Fix), new);
     if F::VERSION == IpVersion::V6 {
-        // Without a peer.
+        // The data has no peer.
         assert_eq!(added(&mut server, "lease#-update", ExtendedInfoChecks::Pedantic), NONE);
     }
 }
@@ -297,7 +298,7 @@ fn what_relay_agents_said_is_brought_into_the_present_form() {
     added_with_extended_info::<V6>();
 }
 
-/// Checks that no command that makes a lease takes what no store keeps.
+/// Checks that every command that creates a lease refuses a context that no store can keep.
 fn contexts_are_bounded<F: Commanded>() {
     let mut server = Fake::<F>::with_subnets();
     let mut commands = vec![name::<F>("lease#-add"), name::<F>("lease#-update")];

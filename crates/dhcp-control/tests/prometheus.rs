@@ -1,4 +1,4 @@
-//! The text for Prometheus, as its own tool reads it.
+//! Tests of the text for Prometheus, with Prometheus's own tool.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -128,7 +128,7 @@ fn kea_s_names_become_labels() {
     assert!(six.contains("godwit_dhcp6_subnet_registered{subnet=\"8\"} 0\n"));
 }
 
-/// What promtool says of `text`; an error when it cannot be started.
+/// Returns promtool's verdict on `text`; an error if it cannot be started.
 fn judged(text: &str) -> std::io::Result<(bool, String)> {
     let mut child = Command::new("promtool")
         .args(["check", "metrics"])

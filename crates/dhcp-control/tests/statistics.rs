@@ -1,4 +1,4 @@
-//! Statistics and the commands about them.
+//! Tests of statistics and of the commands about them.
 
 use crate::common::Fake;
 use dhcp_control::IpVersion;
@@ -16,7 +16,7 @@ fn names(statistics: &Value) -> Vec<String> {
 fn a_server_shows_the_names_that_kea_shows() {
     let mut server = Fake::<V4>::with_subnets();
     let all = server.run(&json!({ "command": "statistic-get-all" }))["arguments"].clone();
-    // What `kea-dhcp4` 2.2 showed at its start with the same two subnets.
+    // `kea-dhcp4` 2.2 showed these at its start with the same two subnets.
     for name in [
         "cumulative-assigned-addresses",
         "declined-addresses",
@@ -71,7 +71,7 @@ fn commands_about_statistics_answer_as_kea_s() {
     Fake::<V6>::with_subnets().answers_of(table);
 }
 
-/// Counts with one number that was given.
+/// Returns counts with the number `received`.
 fn counted(received: u64) -> Counts {
     Counts { server: vec![("pkt4-received", received)], subnets: Vec::new() }
 }
@@ -123,7 +123,7 @@ fn a_reset_counts_from_there_and_a_removal_until_the_next_change() {
     assert_eq!(values(&statistics, "pkt4-received"), [2]);
 }
 
-/// A subnet with one pool.
+/// Returns the counts of a subnet with two pools of one number.
 fn subnet(id: u32, assigned: u64, total: u128) -> Counts {
     let leases = LeaseCounts { assigned, declined: 1, ..LeaseCounts::default() };
     let pools = vec![PoolCounts { id: 2, total, leases }; 2];
@@ -145,7 +145,7 @@ fn a_subnet_is_the_sum_of_its_pools_and_gone_when_it_is_gone() {
     ] {
         assert_eq!(values(&statistics, name), [value], "{name}");
     }
-    // A gauge that was reset goes below zero, as in Kea.
+    // A gauge that was reset can be negative, as in Kea.
     statistics.reset("subnet[5].assigned-nas");
     statistics.sample(2 * SECOND, &subnet(5, 6, 100));
     assert_eq!(values(&statistics, "subnet[5].assigned-nas"), [-3, 0]);
@@ -154,7 +154,8 @@ fn a_subnet_is_the_sum_of_its_pools_and_gone_when_it_is_gone() {
     assert_eq!(statistics.get("subnet[6].total-nas").unwrap()[0][0], u64::MAX);
 }
 
-/// A subnet with one pool that so many leases were given from in all, and as many are now.
+/// Returns the counts of a subnet with one pool, from which `count` leases were given; all still
+/// exist.
 fn leased(count: u64) -> Counts {
     let leases = LeaseCounts { assigned: count, cumulative_assigned: count, ..Default::default() };
     let pools = vec![PoolCounts { id: 2, total: 100, leases }];
@@ -176,7 +177,7 @@ fn a_new_configuration_ends_the_history_of_subnets() {
         ("subnet[5].cumulative-assigned-addresses", &[0]),
         ("subnet[5].pool[2].assigned-addresses", &[3]),
         ("subnet[5].pool[2].cumulative-assigned-addresses", &[0]),
-        // What counts messages goes on, and so does the whole server.
+        // Counts of messages continue, and so do those of the whole server.
         ("subnet[5].v4-lease-reuses", &[3, 2, 1]),
         ("cumulative-assigned-addresses", &[3, 2, 1]),
         ("pkt4-received", &[3, 2, 1]),

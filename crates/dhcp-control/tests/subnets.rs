@@ -1,11 +1,11 @@
-//! Commands about subnets, shared networks and classes.
+//! Tests of commands about subnets, shared networks and classes.
 
 use crate::common::Fake;
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 use serde_json::json;
 
-/// Compares a table with what both families answer.
+/// Compares a table with the answers of both families.
 fn both(table: &str) {
     Fake::<V4>::new(json!({})).answers_of(table);
     Fake::<V6>::new(json!({})).answers_of(table);
@@ -50,7 +50,8 @@ fn an_updated_subnet_keeps_its_reservations() {
     assert!(shown["arguments"]["subnet4"][0].get("reservations").is_none());
 }
 
-/// Kea keeps subnets by their ids, those of shared networks between the others.
+/// Checks that subnets are listed by their ids, as in Kea, those of shared networks between the
+/// others.
 #[test]
 fn subnets_are_listed_in_the_order_of_their_ids() {
     let one = |id: u32, prefix: &str| json!({ "id": id, "subnet": prefix });

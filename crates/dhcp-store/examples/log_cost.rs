@@ -1,8 +1,9 @@
-//! What a row and a batch cost: `cargo run --release -p dhcp-store --example log_cost -- FOLDER`.
+//! Measures the cost of a row and of a batch:
+//! `cargo run --release -p dhcp-store --example log_cost -- FOLDER`.
 //!
-//! Prints what an encoded row costs, then a batch of 64 rows from the first to the moment when all
-//! are settled, done inline by the shard and left to the log thread. Run it under `taskset -c 0` to
-//! see what one shared processor makes of it.
+//! Prints the cost of an encoded row, then of a batch of 64 rows from the first row to the moment
+//! when all are settled: once with the rounds done inline by the shard, once with the rounds left
+//! to the log thread. Run it under `taskset -c 0` to see the cost on one shared processor.
 
 use std::hint::black_box;
 use std::net::Ipv4Addr;
@@ -21,7 +22,7 @@ use dhcp_store::{Durability, LogThread, Memfile, OpenOptions};
 const ROWS: u32 = 64;
 const BATCHES: u32 = 20_000;
 
-/// Logs a row and gives its epoch.
+/// Logs a row and returns its epoch.
 fn log_row(log: &ShardLog, hardware: &HardwareAddress, number: u32) -> u64 {
     let mut buffer = log.buffer();
     let columns = buffer.columns();
@@ -52,13 +53,13 @@ fn open(folder: &Path) -> Memfile {
     opened.expect("the lease file opens").0
 }
 
-/// A stretch of work, timed on the wall and, on a machine that others use too, on the processor.
+/// Timed stretch of work: wall time, and processor time because other users share the machine.
 struct Timed {
     started: Instant,
     cpu_ns: u64,
 }
 
-/// Processor time of all threads so far.
+/// Returns the processor time that all threads have used so far, in nanoseconds.
 fn cpu_ns() -> u64 {
     let tasks = std::fs::read_dir("/proc/self/task").expect("Linux has /proc");
     let of_task = |task: std::io::Result<std::fs::DirEntry>| {
@@ -122,7 +123,8 @@ fn main() {
     let _ = std::fs::remove_file(folder.join("log-cost.csv.lock"));
 }
 
-/// Batches through the log thread, each waited for; `left_to_thread`: the thread does the rounds.
+/// Sends batches through the log thread and waits for each; with `left_to_thread` the thread does
+/// the rounds.
 fn with_thread(
     folder: &Path,
     hardware: &HardwareAddress,

@@ -1,5 +1,5 @@
-//! Certificates and keys in files, for whoever speaks TLS: to databases, and at control sockets. What
-//! does not serve is told in words that name the file.
+//! Reads certificates and keys from files, for TLS connections to databases and TLS at control
+//! sockets. An error message names the file that is unusable.
 
 use std::fmt;
 use std::fs;
@@ -12,11 +12,12 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::regular_file;
 
-/// The certificates of authorities in the file `anchor`, or in the files of the folder `anchor`.
+/// Reads the certificates of authorities from the file `anchor`, or from the files of the folder
+/// `anchor`.
 ///
 /// # Errors
 ///
-/// Which file does not serve, and why.
+/// Names the file that is unusable, and the reason.
 pub fn authorities(anchor: &Path) -> Result<RootCertStore, String> {
     let mut files = vec![anchor.to_owned()];
     if anchor.is_dir() {
@@ -37,11 +38,11 @@ pub fn authorities(anchor: &Path) -> Result<RootCertStore, String> {
     Ok(roots)
 }
 
-/// A certificate, with those that lead to its authority, and its key.
+/// Reads a certificate with its chain up to its authority, and its key.
 ///
 /// # Errors
 ///
-/// Which file does not serve, and why.
+/// Names the file that is unusable, and the reason.
 pub fn identity(
     certificate: &Path,
     key: &Path,

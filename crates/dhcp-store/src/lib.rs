@@ -1,19 +1,19 @@
-//! Lease stores that outlive the process, behind the contract of `dhcp-lease`: Kea's memfile,
-//! appended by group commit, and SQL databases that several servers may share.
+//! Lease stores that outlive the process, behind the contract of `dhcp-lease`: Kea's memfile, with
+//! rows appended by group commit, and SQL databases that several servers may share.
 //!
 //! - [`storage`]: files and folders as a trait, on a real disk and on one that loses its power.
-//! - [`memfile`]: Kea's CSV lease files: rows, loading, rotation, clean-up.
-//! - [`log`]: rounds that write the rows of all shards at once, and what they promise.
+//! - [`memfile`]: Kea's CSV lease files: rows, loading, rotation, cleanup.
+//! - [`log`]: rounds that write the rows of all shards at once, and their durability.
 //! - [`database`]: rounds that a database carries out, which decides who owns an address.
 //! - [`certificates`]: certificates and keys in files.
 //! - [`regular_file`]: small files that a configuration names.
-//! - [`hosts`]: looking reservations up in databases without waiting for them.
+//! - [`hosts`]: lookups of reservations in databases without waiting for them.
 //! - [`sql`]: Kea's tables in MariaDB, MySQL, PostgreSQL and SQLite: schema, rows, leases in bulk.
 //! - [`store`]: the [`LeaseStore`](dhcp_lease::LeaseStore) made of the shared lease table and a
 //!   shard's part of the log.
 //!
-//! Who owns an address is decided by `dhcp-lease`; when a reply may leave, by the server. Kea's
-//! manual to have read: "Memfile - Basic Storage for Leases", "Lease File Cleanup".
+//! `dhcp-lease` decides who owns an address, the server when a reply may leave. Sections of Kea's
+//! manual to read first: "Memfile - Basic Storage for Leases", "Lease File Cleanup".
 
 pub mod certificates;
 pub mod database;

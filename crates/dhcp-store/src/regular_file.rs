@@ -1,22 +1,24 @@
-//! Reading the small files that a configuration names: passwords, certificates, identifiers.
+//! Reader of the small files that a configuration names: passwords, certificates, identifiers.
 //!
-//! Such a name may lead to a device or a pipe, of which reading takes all memory or never ends, and
-//! with it a command that sets a configuration. So only regular files of a bounded size are read.
+//! Such a name may lead to a device or a pipe. Reading one could take all memory or never end, and
+//! would block the command that sets the configuration. So only regular files of a bounded size are
+//! read.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Most bytes of a file: more than all certificate authorities of an operating system together.
+/// Most bytes of a file, 4 MiB: more than all certificate authorities of an operating system
+/// together.
 pub const MAX_BYTES: u64 = 4 << 20;
 
 /// Returns the bytes of the regular file `path`.
 ///
 /// # Errors
 ///
-/// It cannot be read, is no regular file, or has more than [`MAX_BYTES`].
+/// Returns an error if the file cannot be read, is not regular, or has more than [`MAX_BYTES`].
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
-    // Opening a pipe would wait for a writer, so its kind is looked at first.
+    // Opening a pipe would wait for a writer, so the kind of the file is checked first.
     refuse_other_kinds(&fs::metadata(path)?)?;
     let file = File::open(path)?;
     refuse_other_kinds(&file.metadata()?)?;
@@ -32,7 +34,7 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 ///
-/// See [`read`]; or it is no UTF-8.
+/// See [`read`]; or the file is not UTF-8.
 pub fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(read(path)?)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no text in UTF-8"))

@@ -1,5 +1,5 @@
-//! The shared lease table and a shard's part of a log behind the lease store contract. What a log
-//! makes of a change is a [`Journal`]'s: a row of a lease file, or what a database is to do.
+//! Lease store made of the shared lease table and a shard's part of a log. A [`Journal`] turns a
+//! change into log rows: rows of a lease file, or requests to a database.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -14,33 +14,35 @@ use crate::database::SharedJournal;
 use crate::log::{RowBuffer, ShardLog};
 use crate::memfile::{Rows, encode_row};
 
-/// One shard's handle on leases that are kept in a lease file.
+/// Handle of one shard on leases in a lease file.
 pub type MemfileStore<F> = LoggedStore<F, FileJournal>;
-/// One shard's handle on leases that are kept in a database.
+/// Handle of one shard on leases in a database.
 pub type DatabaseStore<F> = LoggedStore<F, SharedJournal>;
 
-/// Where a logged row comes from.
+/// Cause of a logged row.
 #[derive(Debug)]
 pub enum Cause<'c, 'i, F: Rows> {
-    /// A client's transaction.
+    /// Transaction of a client.
     Change(&'c ChangeOf<'i, F>),
-    /// The end of a lease.
+    /// End of a lease.
     Sweep,
-    /// An operator who puts a lease.
+    /// Operator's command that writes a lease.
     Put,
-    /// An operator who deletes one.
+    /// Operator's command that deletes a lease.
     Remove,
 }
 
-/// How a store tells its writer what has changed.
+/// Journal that passes a store's changes to its writer.
 pub trait Journal<F: Rows>: Debug + Send {
-    /// Appends what is to be written because of `cause`, after which the lease is `row`.
+    /// Appends the row to write because of `cause`; `row` is the lease after the change.
     fn append(&self, cause: Cause<'_, '_, F>, row: &F::Row<'_>, buffer: &mut RowBuffer);
 
-    /// See [`LeaseStore::begin_message`].
+    /// Notes that a transaction for the message `_number` begins; see
+    /// [`LeaseStore::begin_message`].
     fn begin_message(&mut self, _number: u64) {}
 
-    /// Has the writer read what `facts` may lack; the epoch that ends with, 0 when they are whole.
+    /// Has the writer read leases that `facts` may lack; returns the epoch that has them, 0 if
+    /// `facts` are complete.
     fn read_through(
         &mut self,
         _now: Now,
@@ -51,21 +53,22 @@ pub trait Journal<F: Rows>: Debug + Send {
         0
     }
 
-    /// See [`LeaseStore::is_refused`].
+    /// Returns true if a reply must not leave; see [`LeaseStore::is_refused`].
     fn is_refused(&self, _epoch: u64, _reply: &[u8]) -> bool {
         false
     }
 
-    /// See [`LeaseStore::is_refused_for_data`].
+    /// Returns true if a reply is refused because the store has no room for its lease; see
+    /// [`LeaseStore::is_refused_for_data`].
     fn is_refused_for_data(&self, _epoch: u64, _reply: &[u8]) -> bool {
         false
     }
 
-    /// Whether leases end in the table alone once logging has failed.
+    /// True if leases end in the table alone once logging has failed.
     const SWEEPS_UNLOGGED: bool;
 }
 
-/// Rows of a lease file.
+/// Journal that writes rows of a lease file.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FileJournal;
 
@@ -74,11 +77,11 @@ impl<F: Rows> Journal<F> for FileJournal {
         encode_row::<F>(row, buffer.columns(), &mut buffer.rows);
     }
 
-    // Nobody else tells from the file that they have ended.
+    // No other server reads from the file that they have ended.
     const SWEEPS_UNLOGGED: bool = true;
 }
 
-/// One shard's handle on leases that outlive the process.
+/// Handle of one shard on leases that outlive the process.
 #[derive(Debug)]
 pub struct LoggedStore<F: Rows, J> {
     shard: TableShard<F>,
@@ -87,7 +90,7 @@ pub struct LoggedStore<F: Rows, J> {
 }
 
 impl<F: Rows> MemfileStore<F> {
-    /// The handle of the shard that `log` belongs to, on the leases of `table`.
+    /// Creates the handle of the shard that `log` belongs to, on the leases of `table`.
     #[must_use]
     pub fn new(table: Arc<LeaseTable<F>>, log: ShardLog) -> Self {
         Self::with_journal(table, log, FileJournal)
@@ -95,13 +98,14 @@ impl<F: Rows> MemfileStore<F> {
 }
 
 impl<F: Rows, J: Journal<F>> LoggedStore<F, J> {
-    /// The handle of the shard that `log` belongs to, on the leases of `table`.
+    /// Creates the handle of the shard that `log` belongs to, on the leases of `table`, with
+    /// `journal`.
     #[must_use]
     pub fn with_journal(table: Arc<LeaseTable<F>>, log: ShardLog, journal: J) -> Self {
         Self { shard: TableShard::new(table), log, journal }
     }
 
-    /// Has the shard woken when what it has seen unsettled is settled.
+    /// Has the shard woken when the rows that `facts` show as unsettled are settled.
     fn await_unsettled(&self, settled_epoch: u64, facts: &Facts<F>) {
         let slots = facts.mine().chain(facts.asked.iter().flatten());
         let newest = slots.map(|slot| slot.row_epoch).max().unwrap_or(0);
@@ -130,13 +134,13 @@ impl<F: Rows, J: Journal<F>> LoggedStore<F, J> {
         let has_logged = buffer.rows.len() > before;
         drop(buffer);
         if has_logged {
-            // No batch may follow for long, and others may wait for these rows.
+            // The next batch may come late, and other shards may wait for these rows.
             self.log.submit(now);
         }
         swept
     }
 
-    /// A change that an operator makes.
+    /// Applies a change that an operator makes.
     fn administer(
         &self,
         change: impl FnOnce(
@@ -199,7 +203,7 @@ impl<F: Rows, J: Journal<F>> LeaseStore<F> for LoggedStore<F, J> {
         if self.log.has_failed() {
             return Err(Refusal::Failed);
         }
-        // Held over the change: the row must go out with the epoch that the slot is given.
+        // The buffer is held over the change: the row must leave with the epoch that the slot gets.
         let mut buffer = self.log.buffer();
         let epoch = buffer.epoch();
         let settled_epoch = self.log.settled();

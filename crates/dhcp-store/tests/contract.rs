@@ -1,4 +1,4 @@
-//! The memfile store keeps the contract of all lease stores, under every durability.
+//! Tests that the memfile store keeps the contract of all lease stores, with every durability.
 
 use std::path::Path;
 use std::sync::Arc;

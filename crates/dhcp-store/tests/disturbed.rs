@@ -1,5 +1,5 @@
-//! Lease files that another program changes under the server: all leases are in whole files within a
-//! second, the operator is told, and nothing that was acknowledged is lost.
+//! Lease files that another program changes while the server runs: within a second all leases are
+//! in whole files and the operator is informed, and no acknowledged lease is lost.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use dhcp_store::{Durability, Memfile, OpenOptions};
 
 use crate::log::{LIVE, at_ms, copy_of, disk, lease, log_row, open, row, start};
 
-/// Longest time for what a thread does.
+/// Time limit for the work of a thread.
 const DEADLINE: Duration = Duration::from_secs(300);
 
 fn live() -> &'static Path {
@@ -28,7 +28,7 @@ fn opened(storage: &PowerCutStorage, path: &Path) -> Arc<dyn LogFile> {
     storage.open(path).unwrap().unwrap()
 }
 
-/// A log over `storage` with `leases` acknowledged, whose table is the second value.
+/// Returns a log over `storage` with `leases` acknowledged, and its table.
 fn acknowledged(
     storage: &PowerCutStorage,
     leases: u32,
@@ -56,8 +56,8 @@ fn acknowledged(
     (thread, table)
 }
 
-/// Has `thread` go round until `is_met`. Its time passes as fast as it goes round; how fast that is
-/// depends on what else the machine does.
+/// Has `thread` do rounds until `is_met`. Its time passes with the number of rounds, whose speed
+/// depends on the load of the machine.
 fn go_round_until(thread: &LogThread, mut is_met: impl FnMut() -> bool) {
     let deadline = Instant::now() + DEADLINE;
     while !is_met() {
@@ -67,7 +67,7 @@ fn go_round_until(thread: &LogThread, mut is_met: impl FnMut() -> bool) {
     }
 }
 
-/// Problems up to the one with `last` in it.
+/// Returns the problems up to the one that contains `last`.
 fn problems_until(thread: &LogThread, last: &str) -> Vec<String> {
     let mut problems = Vec::new();
     go_round_until(thread, || {
@@ -118,7 +118,7 @@ fn an_earlier_file_that_is_removed_is_missed() {
     let storage = disk(Faults::default());
     let (thread, table) = acknowledged(&storage, 20, Some(0));
     thread.request_cleanup();
-    // The thread notes the files when it learns that the clean-up has ended.
+    // The thread records the state of the files when it sees that the cleanup has ended.
     go_round_until(&thread, || storage.contents(&beside(".2")).is_some() && !thread.is_cleaning());
     assert!(storage.remove(&beside(".2")).unwrap());
     let problems = problems_until(&thread, "written anew");
@@ -139,7 +139,7 @@ fn a_rotation_of_a_file_that_is_gone_is_no_failure() {
     thread.stop().unwrap();
 }
 
-/// A lease file that is a mount of its own, as containers have it, cannot be renamed.
+/// Checks a lease file that is a mount point, as in containers: it cannot be renamed.
 #[test]
 fn a_file_that_cannot_be_renamed_is_written_on() {
     let storage = disk(Faults::default());
@@ -196,7 +196,7 @@ fn a_file_that_another_server_has_taken_is_left_to_it() {
 
 #[test]
 fn a_full_disk_is_tried_again_as_often_as_configured() {
-    // As many attempts as there are, then the log has given up.
+    // The log gives up after all attempts.
     let storage = disk(Faults::default());
     let (thread, _) = acknowledged(&storage, 3, Some(4));
     storage.set_capacity(Some(0));
@@ -210,7 +210,7 @@ fn a_full_disk_is_tried_again_as_often_as_configured() {
     let problems = thread.take_problems();
     let tries = problems.iter().filter(|problem| problem.contains("not written anew")).count();
     assert_eq!(tries, 4, "{problems:?}");
-    // Room in time, and it goes on.
+    // With space in time, the log continues.
     let storage = disk(Faults::default());
     let (thread, table) = acknowledged(&storage, 3, Some(1_000));
     storage.set_capacity(Some(0));
@@ -225,7 +225,7 @@ fn a_full_disk_is_tried_again_as_often_as_configured() {
     assert_eq!(open(&copy_of(&storage)).1, *table.lock().unwrap());
 }
 
-/// Opens a live file with `octets`; its leases, the report's copy, and the disk.
+/// Opens a live file with `octets`; returns its leases, the path of the copy, and the disk.
 fn load(octets: &[u8]) -> (Vec<Lease>, Option<PathBuf>, PowerCutStorage) {
     let storage = disk(Faults::default());
     write_all_at(&*storage.create(live()).unwrap(), 0, octets).unwrap();
@@ -279,11 +279,11 @@ fn a_damaged_file_is_set_aside_and_its_sound_rows_are_loaded() {
     let mut header = Vec::new();
     newest::<V4>().encode_header(&Format::of::<V4>(), &mut header);
     let cases: [(Vec<u8>, &[Lease]); 4] = [
-        // A hole up to where the server wrote on.
+        // A hole up to the offset at which the server continued.
         ([vec![0; 1_000], rows.clone()].concat(), &leases),
-        // Zeros that a power failure may have left: what follows is the rest of a row.
+        // Zeros that a power failure may have left: the bytes after them are the rest of a row.
         ([vec![0; 1_024], rows.clone()].concat(), &leases[1..]),
-        // No header at all, or half of it.
+        // No header, or half of one.
         (rows.clone(), &leases),
         ([&header[9..], &rows[..]].concat(), &leases),
     ];

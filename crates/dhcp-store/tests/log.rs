@@ -1,4 +1,4 @@
-//! Rounds and the log thread: what is settled when, what a failure does, what a clean end leaves.
+//! Tests of rounds and of the log thread: settling, failures, and a clean end.
 
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -35,14 +35,14 @@ pub(crate) fn lease(number: u32, cltt_s: u64) -> Lease {
     }
 }
 
-/// The lease as a row of a new file.
+/// Returns the lease as a row of a new file.
 pub(crate) fn row(lease: &Lease) -> Vec<u8> {
     let mut row = Vec::new();
     encode_row::<V4>(&V4::row_of(lease), newest::<V4>(), &mut row);
     row
 }
 
-/// Logs a row and gives its epoch.
+/// Logs a row and returns its epoch.
 pub(crate) fn log_row(log: &ShardLog, lease: &Lease) -> u64 {
     let mut buffer = log.buffer();
     let columns = buffer.columns();
@@ -66,7 +66,7 @@ pub(crate) fn disk(faults: Faults) -> PowerCutStorage {
     PowerCutStorage::new(1, faults)
 }
 
-/// Another disk with the same on it, so that the first goes on.
+/// Returns another disk with the same files, so that the first one can continue.
 pub(crate) fn copy_of(storage: &PowerCutStorage) -> PowerCutStorage {
     let copy = disk(Faults::default());
     for suffix in ["", ".1", ".2", ".completed", ".tmp"] {
@@ -148,8 +148,8 @@ fn a_failed_write_settles_nothing_any_more() {
     }
 }
 
-/// The disk takes any part of a batch and no more: nothing of the batch is settled or loaded, and
-/// when there is room again, all goes on from memory.
+/// Checks a disk that takes only a part of a batch: nothing of the batch is settled or loaded, and
+/// when there is space again, the log continues from memory.
 #[test]
 fn a_disk_that_fills_within_a_batch_keeps_what_was_settled_and_no_more() {
     let all = [lease(1, 5), lease(2, 6), lease(3, 7)];
@@ -174,7 +174,7 @@ fn a_disk_that_fills_within_a_batch_keeps_what_was_settled_and_no_more() {
             assert_eq!(storage.contents(Path::new(LIVE)).unwrap(), before, "{room}");
             assert_eq!(reopened(&copy_of(&storage)).0, all[..1], "{room}");
 
-            // Two files more do not fit: it is tried again.
+            // Two more files do not fit: the log tries again.
             let snapshot = |sink: &mut dyn FnMut(&[u8])| all.iter().for_each(|l| sink(&row(l)));
             core.restart(at_ms(3), &mut |sink| snapshot(sink)).expect_err("there is no room");
             assert_eq!((shards.settled(), shards.has_failed()), (1, true), "{room}");
@@ -263,7 +263,8 @@ fn chunks_on_several_threads_load_as_one_does() {
     let mut text = b"address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,fqdn_rev,\
         hostname,state,user_context,pool_id\n"
         .to_vec();
-    // Several chunks of 1 MiB; every address many times, its last row before a chunk of others.
+    // The text has several chunks of 1 MiB, with every address many times, its last row before a
+    // chunk of others.
     for number in 0..80_000_u32 {
         let lease = lease(number % 7_000, u64::from(number));
         text.extend(row(&lease));
@@ -281,7 +282,7 @@ fn chunks_on_several_threads_load_as_one_does() {
     }
 }
 
-/// What the shards of a test sleep on.
+/// Bell on which the shards of a test sleep.
 #[derive(Default)]
 pub(crate) struct Bell {
     rings: Mutex<u64>,
@@ -289,7 +290,7 @@ pub(crate) struct Bell {
 }
 
 impl Bell {
-    /// Blocks until `is_so`, looking whenever someone rings.
+    /// Blocks until `is_so` returns true, and checks it at every ring.
     pub(crate) fn wait_until(&self, mut is_so: impl FnMut() -> bool) {
         let mut rings = self.rings.lock().expect("no panic");
         while !is_so() {
@@ -345,11 +346,11 @@ fn all_that_shards_log_at_once_settles_and_is_there_after_a_clean_end() {
         });
         assert_eq!(thread.take_problems(), Vec::<String>::new());
         thread.stop().unwrap();
-        // A clean end flushes, whatever was promised.
+        // A clean end flushes with any durability.
         let storage = storage.after(Survival::PowerFailed, Faults::default());
         let (_, leases, report) = open(&storage);
         assert_eq!((leases.len(), report.bad_rows), (3_003, 0), "{durability:?}");
-        // Otherwise the thread may not have come to it.
+        // In the other cases the thread may not have rotated yet.
         let has_rotated = durability != Durability::Always || report.files.len() > 1;
         assert!(has_rotated, "{report:?}");
     }
@@ -376,7 +377,7 @@ fn a_file_that_has_outgrown_the_table_is_cleaned_up_before_its_time() {
     assert!(cleanup.run().is_ok());
     core.cleaned(true);
     assert!(storage.contents(Path::new(&format!("{LIVE}.2"))).unwrap().len() < 3_000);
-    // Not twice within seconds, and never where clean-ups are switched off.
+    // The size causes no second rotation within seconds, and none where cleanups are off.
     grow(&mut core, 2_200);
     assert!(core.rotate_due(at_ms(4)).is_none());
     assert!(core.rotate_due(at_ms(11_000)).is_some());

@@ -1,5 +1,5 @@
-//! Looking up without waiting: questions of several shards are put together, and each gets its own
-//! answers.
+//! Tests of lookups without waiting: the requests of several shards are combined, and each shard
+//! gets its own answers.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use dhcp_store::hosts::{Directory, LookupDesk, LookupThread, Lookups, Turn};
 
 const NOW: Now = Now { mono_ns: 5, wall_us: 7 };
 
-/// Knows several things of every number that three divides.
+/// Directory with several values for every number that three divides.
 #[derive(Default)]
 struct Thirds {
     asked: Vec<Vec<u32>>,

@@ -1,28 +1,28 @@
-//! What can go wrong: the arguments, or the environment.
+//! Errors of the crate: in the arguments, or in the environment.
 
 use std::fmt;
 
-/// Why nothing was measured.
+/// Reason why nothing was measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UbenchError {
-    /// What was asked for does not make sense; nothing was started.
+    /// Invalid arguments; nothing was started.
     Usage(String),
-    /// Something was tried and did not work.
+    /// Failed operation.
     Failed(String),
 }
 
 impl UbenchError {
-    /// Arguments that do not make sense.
+    /// Creates an error for invalid arguments.
     pub fn usage(why: impl Into<String>) -> Self {
         Self::Usage(why.into())
     }
 
-    /// "cannot `tried`: `came_of_it`".
+    /// Creates the error "cannot `tried`: `came_of_it`".
     pub fn failed(tried: impl fmt::Display, came_of_it: impl fmt::Display) -> Self {
         Self::Failed(format!("cannot {tried}: {came_of_it}"))
     }
 
-    /// Takes a message that is whole.
+    /// Creates an error from a complete message.
     pub fn said(message: impl fmt::Display) -> Self {
         Self::Failed(message.to_string())
     }

@@ -1,5 +1,5 @@
-//! What a flush costs here, and how many there are: a storage that counts and can be made slower,
-//! and a connection to a database that does the same with transactions.
+//! Cost and number of flushes: a storage that counts flushes and can delay them, and a connection
+//! to a database that does the same with transactions.
 
 use std::fmt;
 use std::io;
@@ -17,13 +17,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::UbenchError;
 
-/// Flushes of one measurement at most, and how long it may take.
+/// Most flushes of one measurement, and its longest duration in nanoseconds.
 const PROBES: usize = 20;
 const PROBE_NS: u64 = 200_000_000;
-/// Octets appended before each.
+/// Number of bytes appended before each flush.
 const PROBE_OCTETS: usize = 4096;
 
-/// What has happened since a store was opened.
+/// Counts of flushes, transactions and rows since a store was opened.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     flushes: AtomicU64,
@@ -44,12 +44,12 @@ impl Counts {
         self.rows.load(Ordering::SeqCst)
     }
 
-    /// So many transactions were committed.
+    /// Counts `count` committed transactions.
     pub(crate) fn note_transactions(&self, count: usize) {
         Self::add(&self.transactions, count);
     }
 
-    /// A flush is over that takes longer by `delay`.
+    /// Counts a flush, after a pause of `delay`.
     fn flushed(&self, delay: Duration) {
         if !delay.is_zero() {
             std::thread::sleep(delay);
@@ -62,7 +62,7 @@ impl Counts {
     }
 }
 
-/// Files of the operating system whose flushes are counted, and take longer by `delay`.
+/// Files of the operating system whose flushes are counted and delayed by `delay`.
 #[derive(Clone, Debug)]
 pub(crate) struct CountedStorage {
     counts: Arc<Counts>,
@@ -163,8 +163,8 @@ impl LogFile for CountedFile {
     }
 }
 
-/// A connection whose transactions, rows and flushes are counted, and whose flushes take longer by
-/// `delay`: its commits where those flush.
+/// Connection whose transactions, rows and flushes are counted, and whose flushes are delayed by
+/// `delay`: its commits if those flush.
 #[derive(Debug)]
 pub(crate) struct CountedDatabase<D> {
     database: D,
@@ -179,7 +179,7 @@ impl<D> CountedDatabase<D> {
     }
 }
 
-/// A flush beside the transactions, counted and made longer.
+/// Flush that runs next to the transactions; it is counted and delayed.
 #[derive(Debug)]
 struct CountedFlush {
     flush: Arc<dyn Flush>,
@@ -264,21 +264,21 @@ impl<D: LeaseDatabase<V4>> LeaseDatabase<V4> for CountedDatabase<D> {
     }
 }
 
-/// What one flush takes.
+/// Duration of one flush.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlushCost {
-    /// Flushes measured.
+    /// Number of flushes measured.
     pub count: u32,
-    /// The middle one, microseconds.
+    /// Median duration, microseconds.
     pub median_us: f64,
-    /// The shortest.
+    /// Shortest duration, microseconds.
     pub least_us: f64,
-    /// The longest.
+    /// Longest duration, microseconds.
     pub most_us: f64,
 }
 
 impl FlushCost {
-    /// Of flushes that took so many microseconds each.
+    /// Computes the cost from the durations of flushes, in microseconds.
     #[must_use]
     pub fn of(times_us: &[f64]) -> Self {
         Self {
@@ -290,8 +290,8 @@ impl FlushCost {
     }
 }
 
-/// Appends to a file in `folder` and flushes it, some times over; how long each flush took, in
-/// microseconds, what `delay` adds included.
+/// Appends to a file in `folder` and flushes it, several times; returns the duration of each flush,
+/// in microseconds, `delay` included.
 pub(crate) fn probe(folder: &Path, delay: Duration) -> Result<Vec<f64>, UbenchError> {
     let path = folder.join("flush-probe");
     let failed = |error: io::Error| UbenchError::failed(format!("flush {}", path.display()), error);
@@ -300,7 +300,7 @@ pub(crate) fn probe(folder: &Path, delay: Duration) -> Result<Vec<f64>, UbenchEr
     let octets = [b'x'; PROBE_OCTETS];
     let begin_ns = Clock::mono_ns();
     let mut times_us = Vec::with_capacity(PROBES);
-    // The first one also writes down that there is a file.
+    // The first flush also writes the file's entry in its folder.
     for at in 0..=PROBES {
         write_all_at(&*file, (at * PROBE_OCTETS) as u64, &octets).map_err(failed)?;
         let before_ns = Clock::mono_ns();

@@ -1,15 +1,15 @@
 //! Micro-benchmarks of lease stores: create, search, update and delete, one run after the other,
-//! rows in turn; what the program `dhcp-ubench` of 2012 did, and what it lacked.
+//! rows in turn; the measurements of the program `dhcp-ubench` of 2012, with additions.
 //!
-//! - [`subject`]: what can be measured.
-//! - [`run`]: a measurement. Kea's tables are used through what the DHCP server uses, with many
-//!   operations in flight; those of 2012 with one statement for each operation.
-//! - [`result`]: what it came to, as a document with a version.
-//! - [`output`]: the same as text, as CSV, as that program printed it, and as a page beside the
-//!   figures of 2012 ([`seeds`]).
+//! - [`subject`]: subjects that can be measured.
+//! - [`run`]: a measurement. Kea's tables are used through the code that the DHCP server uses, with
+//!   many operations in flight; those of 2012 with one statement for each operation.
+//! - [`result`]: the results, as a document with a version.
+//! - [`output`]: the results as text, as CSV, as that program printed them, and as a page with the
+//!   figures of 2012 next to them ([`seeds`]).
 //!
-//! Every rate is all operations over all time. Safety is proved by counting: flushes of files and of
-//! the logs of databases, and transactions where a database does not tell.
+//! Every rate is the number of all operations divided by all time. Counts prove safety: flushes of
+//! files and of the logs of databases, and transactions where a database does not report flushes.
 
 mod error;
 mod flush;

@@ -1,11 +1,11 @@
-//! Where a measurement takes place.
+//! Machine of a measurement.
 
 use std::fs;
 use std::path::Path;
 
 use crate::result::Machine;
 
-/// The machine, as the kernel describes it.
+/// Describes the machine, as the kernel reports it.
 pub(crate) fn describe(folder: &Path) -> Machine {
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name"));

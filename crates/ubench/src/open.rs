@@ -1,4 +1,4 @@
-//! Opens a subject and closes it again: the store in its folder, or the connections to its server.
+//! Opens and closes a subject: the store in its folder, or the connections to its server.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,21 +21,21 @@ use crate::subject::{Backend, Mode, Sharing, Subject, Tables};
 use crate::tally::Tally;
 use crate::workload::Step;
 
-/// What opening needs to know beside the subject.
+/// Environment of a subject: folder, server and parameters of a run.
 pub(crate) struct Place<'p> {
-    /// A folder of this run alone.
+    /// Folder of this run alone.
     pub(crate) folder: &'p Path,
-    /// Where the lease file or SQLite's file is to be, instead of in the folder.
+    /// Path of the lease file or SQLite's file, if it is outside the folder.
     pub(crate) file: Option<&'p Path>,
-    /// The server of a database that has one.
+    /// Server of the database, if it has one.
     pub(crate) server: Option<&'p Server>,
-    /// What every flush takes longer.
+    /// Delay added to every flush.
     pub(crate) delay: Duration,
     pub(crate) records: u32,
     pub(crate) seed: u64,
 }
 
-/// A store that steps can be done on.
+/// Open store that steps can run on.
 pub(crate) enum Opened {
     Memory(SharedPath<MemoryStore<V4>>),
     Memfile(SharedPath<MemfileStore<V4>>, LogThread),
@@ -43,7 +43,7 @@ pub(crate) enum Opened {
     Plain(Plain),
 }
 
-/// Opens `subject`, empty. What it does is counted in `counts`.
+/// Opens `subject`, empty. Counts its flushes and transactions in `counts`.
 pub(crate) fn open(
     subject: &Subject,
     place: &Place<'_>,
@@ -64,7 +64,7 @@ pub(crate) fn open(
     }
 }
 
-/// Shards that wake the calling thread.
+/// Creates shards that wake the calling thread.
 fn shards() -> Arc<Shards> {
     let caller = std::thread::current();
     Shards::new(1, move |_| caller.unpark())
@@ -132,7 +132,7 @@ fn database(
     Ok(Opened::Database(path, thread))
 }
 
-/// A new file with Kea's tables.
+/// Creates a file with Kea's tables, and returns its settings.
 fn sqlite(subject: &Subject, place: &Place<'_>) -> Result<sql::Settings, UbenchError> {
     let path = match place.file {
         Some(path) => path.to_owned(),
@@ -148,7 +148,7 @@ fn sqlite(subject: &Subject, place: &Place<'_>) -> Result<sql::Settings, UbenchE
 }
 
 impl Opened {
-    /// Does `step` for the records of these numbers.
+    /// Runs `step` for the records of these numbers.
     pub(crate) fn step(
         &mut self,
         step: Step,
@@ -173,7 +173,7 @@ impl Opened {
         }
     }
 
-    /// Writes what is left, and closes it.
+    /// Writes the remaining rows, and closes the store.
     pub(crate) fn close(self) -> Result<(), UbenchError> {
         match self {
             Self::Memory(_) => Ok(()),

@@ -1,4 +1,4 @@
-//! What a measurement came to: raw figures of every run and what follows from them.
+//! Result of a measurement: raw figures of every run, and figures derived from them.
 
 use measure::statistics::{MeanInterval, RatioInterval, paired_ratio, trimmed_interval};
 use serde::{Deserialize, Serialize};
@@ -7,145 +7,145 @@ use crate::flush::FlushCost;
 use crate::subject::{Backend, Mode, Sharing, Subject, Tables};
 use crate::workload::Step;
 
-/// The version of this document.
+/// Version of this document.
 pub const SCHEMA: &str = "godwit-ubench-1";
-/// Operations in flight when a store is asked for group commit.
+/// Number of operations in flight in measurements of group commit.
 pub const GROUP: u32 = 64;
 
-/// A whole measurement.
+/// Whole measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// [`SCHEMA`].
+    /// Version of the document, [`SCHEMA`].
     pub schema: String,
     /// Version of Godwit.
     pub godwit: String,
-    /// When it began, wall-clock seconds since 1970.
+    /// Begin of the measurement, wall-clock seconds since 1970.
     pub started_s: u64,
-    /// How long it took, seconds.
+    /// Duration of the measurement, seconds.
     pub duration_s: f64,
-    /// Where.
+    /// Machine of the measurement.
     pub machine: Machine,
-    /// Where the order of operations comes from.
+    /// Seed of the order of operations.
     pub seed: u64,
-    /// Runs of every row that count.
+    /// Number of runs of every row that count.
     pub runs: u32,
-    /// What every flush was made to take longer, milliseconds.
+    /// Delay that was added to every flush, milliseconds.
     pub injected_flush_ms: f64,
-    /// What was measured.
+    /// Results, one row for each subject.
     pub rows: Vec<Row>,
-    /// What group commit is worth, where the rows for it are there.
+    /// Gain by group commit, if the necessary rows exist.
     pub group_commit: Vec<GroupCommit>,
-    /// What the reader has to know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 
-/// Where a measurement took place.
+/// Machine of a measurement.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
-    /// As `/proc/cpuinfo` names it.
+    /// Name of the processor in `/proc/cpuinfo`.
     pub cpu_model: String,
-    /// Processors.
+    /// Number of processors.
     pub cpus: u32,
     /// Release of the kernel.
     pub kernel: String,
-    /// Where files were.
+    /// Folder of the files.
     pub folder: String,
     /// Versions of the databases, `name version`.
     pub databases: Vec<String>,
 }
 
-/// One subject.
+/// Results of one subject.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// What was measured.
+    /// Subject of the row.
     #[serde(flatten)]
     pub subject: Subject,
-    /// What the store calls its safety.
+    /// Store's own name for its safety.
     pub setting: String,
-    /// Records of every run.
+    /// Number of records in every run.
     pub records: u32,
-    /// The steps, in their order.
+    /// Results of the steps, in their order.
     pub steps: Vec<StepResult>,
-    /// The four steps of 2012: all operations over all time, per second.
+    /// Rate of the four steps of 2012: all operations divided by all time, per second.
     pub operations_per_s: f64,
-    /// The mean of the four steps' rates, which the program of 2012 printed as average. It
+    /// Mean of the four steps' rates, per second, which the program of 2012 printed as average. It
     /// misleads: a step that takes no time decides it.
     pub mean_of_rates: f64,
-    /// What a flush cost just before each run; `None` where that cannot be known.
+    /// Cost of a flush just before each run; `None` where it cannot be measured.
     pub flush: Option<FlushCost>,
-    /// What happened in the runs that count, all together.
+    /// Counts of all runs that count, together.
     pub counts: Counted,
 }
 
-/// What was counted.
+/// Counts of changes, transactions, rows and flushes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counted {
-    /// Operations that change something.
+    /// Number of operations that change something.
     pub changes: u64,
-    /// Transactions that changed something; `None` without transactions.
+    /// Number of transactions that changed something; `None` without transactions.
     pub transactions: Option<u64>,
-    /// Rows that they wrote; `None` where nobody counts.
+    /// Number of rows that they wrote; `None` if they were not counted.
     pub rows: Option<u64>,
-    /// Flushes of the file or of the database's log; `None` where nobody counts.
+    /// Number of flushes of the file or of the database's log; `None` if they were not counted.
     pub flushes: Option<u64>,
 }
 
-/// One step of a row.
+/// Result of one step of a row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepResult {
-    /// Which.
+    /// Step of the result.
     pub step: Step,
-    /// Operations of each run.
+    /// Number of operations in each run.
     pub operations: u64,
-    /// Operations that found nothing, of all runs.
+    /// Number of operations that found nothing, in all runs.
     pub misses: u64,
-    /// How long the step took in each run, seconds.
+    /// Duration of the step in each run, seconds.
     pub seconds: Vec<f64>,
-    /// All operations over all time, per second.
+    /// All operations divided by all time, per second.
     pub per_s: f64,
-    /// The mean of the runs' rates with its 95 % interval.
+    /// Mean of the runs' rates with its 95 % interval.
     pub interval: MeanInterval,
-    /// From the begin of an operation until it was done, all runs together.
+    /// Time from the begin of an operation to its end, all runs together.
     pub latency: Latency,
 }
 
-/// Percentiles, microseconds.
+/// Percentiles of latency, microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
-    /// Half of the operations took no longer.
+    /// Latency that half of the operations do not exceed.
     pub p50_us: f64,
-    /// Nine in ten.
+    /// Latency that 90 in 100 do not exceed.
     pub p90_us: f64,
-    /// 99 in 100.
+    /// Latency that 99 in 100 do not exceed.
     pub p99_us: f64,
-    /// 999 in 1000.
+    /// Latency that 999 in 1000 do not exceed.
     pub p999_us: f64,
-    /// The longest.
+    /// Longest latency.
     pub max_us: f64,
 }
 
-/// What group commit is worth for one store, each a ratio of rates inside one run.
+/// Gain by group commit for one store; each ratio is of rates within one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GroupCommit {
-    /// Which store.
+    /// Store of the ratios.
     pub backend: Backend,
-    /// Which step, or all that change something.
+    /// Step of the ratios; `None` for all steps that change something.
     pub step: Option<Step>,
-    /// Sync over async, both with [`GROUP`] operations in flight.
+    /// Ratio of sync to async, both with [`GROUP`] operations in flight.
     pub of_async: Option<RatioInterval>,
-    /// [`GROUP`] operations in flight over one at a time, both sync.
+    /// Ratio of [`GROUP`] operations in flight to one at a time, both sync.
     pub of_single: Option<RatioInterval>,
-    /// The rate over the most that is possible when [`GROUP`] operations at most wait for each
-    /// flush: [`GROUP`] operations per flush of the median cost.
+    /// Ratio of the rate to the highest possible one, when at most [`GROUP`] operations wait for
+    /// each flush: [`GROUP`] operations per flush of the median cost.
     pub of_bound: Option<f64>,
-    /// The median cost of a flush, microseconds.
+    /// Median cost of a flush, microseconds.
     pub flush_us: f64,
-    /// Changes per flush, or per transaction where flushes are not counted.
+    /// Number of changes per flush, or per transaction if flushes are not counted.
     pub changes_per_flush: Option<f64>,
 }
 
 impl StepResult {
-    /// From the raw figures.
+    /// Computes the result from the raw figures.
     #[must_use]
     pub fn new(
         step: Step,
@@ -157,30 +157,30 @@ impl StepResult {
         let rates: Vec<f64> = seconds.iter().map(|&time| rate(operations as f64, time)).collect();
         let per_s = rate(operations as f64 * seconds.len() as f64, seconds.iter().sum());
         let mut interval = trimmed_interval(&rates, 0).unwrap_or_default();
-        // No rate is below 0, however far apart few runs are.
+        // A rate is never below 0, even if few runs differ widely.
         interval.low = interval.low.max(0.0);
         Self { step, operations, misses, seconds, per_s, interval, latency }
     }
 
-    /// Time of all runs, seconds.
+    /// Returns the time of all runs, seconds.
     #[must_use]
     pub fn total_s(&self) -> f64 {
         self.seconds.iter().sum()
     }
 
-    /// The mean time of a run, seconds.
+    /// Returns the mean time of a run, seconds.
     #[must_use]
     pub fn mean_s(&self) -> f64 {
         self.total_s() / self.seconds.len().max(1) as f64
     }
 }
 
-/// `count` per second; what took no measurable time is given a nanosecond.
+/// Returns `count` per second; times below a nanosecond count as a nanosecond.
 fn rate(count: f64, seconds: f64) -> f64 {
     count / seconds.max(1e-9)
 }
 
-/// All operations of `steps` over all their time, per second.
+/// Returns all operations of `steps` divided by all their time, per second.
 #[must_use]
 pub fn honest_average(steps: &[&StepResult]) -> f64 {
     let operations: f64 =
@@ -188,26 +188,26 @@ pub fn honest_average(steps: &[&StepResult]) -> f64 {
     rate(operations, steps.iter().map(|step| step.total_s()).sum())
 }
 
-/// The arithmetic mean of the steps' rates.
+/// Returns the arithmetic mean of the steps' rates.
 #[must_use]
 pub fn mean_of_rates(steps: &[&StepResult]) -> f64 {
     steps.iter().map(|step| step.per_s).sum::<f64>() / steps.len().max(1) as f64
 }
 
 impl Row {
-    /// One of its steps.
+    /// Returns the result of one step.
     #[must_use]
     pub fn step(&self, step: Step) -> Option<&StepResult> {
         self.steps.iter().find(|result| result.step == step)
     }
 
-    /// Those of `steps` that were done.
+    /// Returns the results of those of `steps` that were done.
     #[must_use]
     pub fn steps_of(&self, steps: &[Step]) -> Vec<&StepResult> {
         steps.iter().filter_map(|&step| self.step(step)).collect()
     }
 
-    /// The rates of each run: of one step, or of all changes together.
+    /// Returns the rates of each run: of one step, or of all changes together.
     fn run_rates(&self, step: Option<Step>) -> Vec<f64> {
         let steps = match step {
             Some(step) => self.steps_of(&[step]),
@@ -223,7 +223,7 @@ impl Row {
     }
 }
 
-/// What group commit is worth in `rows`: of Kea's tables, for each store whose rows are there.
+/// Returns the gain by group commit in `rows`: with Kea's tables, for each store whose rows exist.
 #[must_use]
 pub fn group_commit(rows: &[Row]) -> Vec<GroupCommit> {
     let find = |backend, mode, concurrency| {
@@ -290,14 +290,14 @@ mod tests {
 
     #[test]
     fn a_rate_is_all_operations_over_all_time() {
-        // 100 in 1 s and 100 in 3 s: 50 per second, though the rates are 100 and 33.3.
+        // 100 in 1 s and 100 in 3 s: 50 per second, although the rates are 100 and 33.3.
         let twice = step(Step::Create, 100, &[1.0, 3.0]);
         assert_eq!((twice.per_s, twice.total_s(), twice.mean_s()), (50.0, 4.0, 2.0));
         assert!((twice.interval.mean - 66.666_666_666_666_67).abs() < 1e-9);
         // Student's t of one degree of freedom is 12.706: (100 - 33.3) / 2 times that.
         assert!((twice.interval.high - twice.interval.mean - 423.540_157).abs() < 1e-4);
         assert_eq!(twice.interval.low, 0.0);
-        // One step a thousand times as fast as the other three.
+        // One step is a thousand times as fast as the other three.
         let steps = [
             step(Step::Create, 100, &[10.0]),
             step(Step::Search, 100, &[0.01]),

@@ -1,4 +1,4 @@
-//! Does a measurement: rows in turn, run after run, each run in a folder of its own.
+//! Runs a measurement: rows in turn, run after run, each run in a folder of its own.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,54 +19,55 @@ use crate::subject::{Backend, Mode, Sharing, Subject, Tables};
 use crate::tally::Tally;
 use crate::workload::{Step, Workload};
 
-/// Records of a row when nobody says how many: as many as one run of the row's changes takes this
-/// long for, at a flush for each or none; and their bounds.
+/// Default number of records of a row: as many as the changes of one run do in this time, in
+/// seconds, with a flush for each change or none; the next constants are its bounds.
 const FLUSHED_S: f64 = 0.3;
 const FLUSHED_RECORDS: (f64, f64) = (50.0, 500.0);
 const GROUPED_RECORDS: f64 = 10_000.0;
 const UNFLUSHED_RECORDS: u32 = 10_000;
-/// The part of the records that a warm-up does.
+/// Divisor of the number of records for a warm-up.
 const WARM_UP_PART: u32 = 10;
 
-/// What is to be measured, and how.
+/// Parameters of a measurement.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// What.
+    /// Subjects to measure.
     pub subjects: Vec<Subject>,
-    /// Records of each run; `None`: as many as suit the row.
+    /// Number of records in each run; `None`: as many as suit the row.
     pub records: Option<u32>,
     /// Steps, in their order.
     pub steps: Vec<Step>,
-    /// Runs that count.
+    /// Number of runs that count.
     pub runs: u32,
-    /// Whether a shorter run that does not count comes first.
+    /// True if a shorter run that does not count comes first.
     pub warms_up: bool,
-    /// Where the order of operations comes from.
+    /// Seed of the order of operations.
     pub seed: u64,
-    /// What every flush takes longer, where that can be had.
+    /// Delay added to every flush, where that is possible.
     pub flush_delay: Duration,
-    /// Where files go: a folder of this run's is made in it.
+    /// Folder for files: the measurement creates a folder of its own in it.
     pub folder: PathBuf,
-    /// The lease file or SQLite's file, when it is to be a certain one. It must not be there.
+    /// Path of the lease file or SQLite's file, if a certain one is wanted. The file must not
+    /// exist.
     pub file: Option<PathBuf>,
-    /// Servers that run already; others are started.
+    /// Servers that run already; the measurement starts the others.
     pub servers: Vec<(Backend, GivenServer)>,
-    /// Whether what every operation came to is kept, for [`Told::Marks`].
+    /// True if the result of every operation is kept, for [`Told::Marks`].
     pub keeps_marks: bool,
 }
 
-/// What is told while a measurement goes on.
+/// Report during a measurement.
 #[derive(Clone, Copy, Debug)]
 pub enum Told<'t> {
-    /// A run of this subject begins; the number of the run, 0 for the warm-up.
+    /// Run of this subject that begins, with its number; 0 for the warm-up.
     Run(&'t Subject, u32),
-    /// Something that the user should know.
+    /// Note for the user.
     Note(&'t str),
-    /// What each operation of a step of the first run came to.
+    /// Results of the operations of a step in the first run.
     Marks(Step, &'t [bool]),
 }
 
-/// A folder that is gone with the value.
+/// Folder that is removed with the value.
 #[derive(Debug)]
 struct Scratch(PathBuf);
 
@@ -86,7 +87,7 @@ impl Drop for Scratch {
     }
 }
 
-/// One subject while it is measured.
+/// Subject during its measurement.
 struct Measured {
     subject: Subject,
     records: u32,
@@ -102,11 +103,11 @@ struct StepRuns {
     whole: Tally,
 }
 
-/// Measures what `request` asks for.
+/// Measures the subjects of `request`.
 ///
 /// # Errors
 ///
-/// A subject cannot be measured, or something failed on the way.
+/// Returns an error if a subject cannot be measured, or if an operation fails.
 pub fn measure(request: &Request, tell: &mut dyn FnMut(Told<'_>)) -> Result<Report, UbenchError> {
     request.subjects.iter().try_for_each(Subject::check)?;
     if let Some(file) = request.file.as_ref().filter(|file| file.exists()) {
@@ -154,7 +155,8 @@ pub fn measure(request: &Request, tell: &mut dyn FnMut(Told<'_>)) -> Result<Repo
     })
 }
 
-/// The servers that the subjects need. One that is not installed is left out with a note.
+/// Returns the servers that the subjects need. Leaves out a server that is not installed, with a
+/// note.
 fn servers(
     request: &Request,
     tell: &mut dyn FnMut(Told<'_>),
@@ -258,7 +260,7 @@ impl Measured {
             let costs = flush::probe(&own, request.flush_delay)?;
             self.flushes_us.extend(costs.iter().filter(|_| !is_warm_up));
         }
-        // Wherever changes count when they are flushed, a pause makes flushes cost more.
+        // If changes count when they are flushed, a pause makes flushes cost more.
         let place = Place {
             folder: &own,
             file: request.file.as_deref(),
@@ -284,7 +286,7 @@ impl Measured {
                 tell(Told::Marks(step, marks));
             }
         }
-        // What closing flushes was not asked for by an operation.
+        // Operations did not request the flushes of closing.
         let flushes = counts.flushes() - counts.flushes().min(flushes_before);
         opened.close()?;
         if !is_warm_up {
@@ -362,7 +364,7 @@ impl Measured {
 }
 
 impl Latency {
-    /// Of a histogram of nanoseconds.
+    /// Computes the percentiles of a histogram of nanoseconds.
     fn of(histogram: &Histogram) -> Self {
         let at = |quantile| histogram.quantile(quantile).unwrap_or(0) as f64 / 1e3;
         Self {
@@ -375,7 +377,8 @@ impl Latency {
     }
 }
 
-/// As many records as make a run long enough to be believed and short enough to be waited for.
+/// Returns the number of records for a run that is long enough to be reliable and short enough to
+/// wait for.
 fn suitable_records(subject: &Subject, flushes_us: &[f64]) -> u32 {
     if subject.backend == Backend::Memory || subject.mode != Mode::Sync {
         return UNFLUSHED_RECORDS;
@@ -387,12 +390,12 @@ fn suitable_records(subject: &Subject, flushes_us: &[f64]) -> u32 {
     };
     let flush_s = FlushCost::of(flushes_us).median_us / 1e6;
     let (least, most) = FLUSHED_RECORDS;
-    // Three steps are flushed.
+    // Three of the steps flush.
     let single = (FLUSHED_S / 3.0 / flush_s.max(1e-6)).clamp(least, most);
     (single.round() * f64::from(shared)).min(GROUPED_RECORDS) as u32
 }
 
-/// A store's file, which is removed with those that were made beside it.
+/// File of a store, removed with the files that were made next to it.
 struct MadeFile<'f>(&'f Path);
 
 impl Drop for MadeFile<'_> {

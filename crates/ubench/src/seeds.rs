@@ -1,30 +1,31 @@
-//! The figures of 2012: tables 3.1 to 3.6 of the document that the project began with, measured with
+//! Figures of 2012: tables 3.1 to 3.6 of the document that the project began with, measured with
 //! `dhcp-ubench` on an Intel i7-2600K with a disk of 7,200 turns a minute, ext4, MySQL 5.5.24 and
 //! SQLite 3.7.9.
 //!
-//! Kept are the times that they were made from: one run of the plain statements, three of the
-//! compiled ones. Tables 3.1, 3.2, 3.4 and 3.5 are times; 3.3 and 3.6 are rates, each the operations
-//! over the mean time. The average that those print, the mean of four rates, misleads.
+//! The module has the times that the tables were made from: one run of the plain statements, three
+//! of the compiled ones. Tables 3.1, 3.2, 3.4 and 3.5 are times; 3.3 and 3.6 are rates, each the
+//! operations divided by the mean time. The average that those print, the mean of four rates,
+//! misleads.
 
 use crate::subject::{Backend, Mode};
 use crate::workload::Step;
 use Backend::{Memfile, Mysql, Sqlite};
 use Mode::{Async, Sync};
 
-/// A table of times, or of rates of two of them.
+/// Table of times, or of rates from two tables of times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Table {
-    /// `3.1`.
+    /// Number of the table, such as `3.1`.
     pub number: &'static str,
-    /// Statements were prepared, and the program compiled with more optimization.
+    /// True if statements were prepared, and the program compiled with more optimization.
     pub is_compiled: bool,
-    /// Which modes: one for times, two for rates.
+    /// Modes of the table: one for times, two for rates.
     pub modes: &'static [Mode],
-    /// It has rates rather than times.
+    /// True if the table has rates instead of times.
     pub has_rates: bool,
 }
 
-/// The six tables.
+/// All six tables.
 pub const TABLES: [Table; 6] = [
     Table { number: "3.1", is_compiled: false, modes: &[Sync], has_rates: false },
     Table { number: "3.2", is_compiled: false, modes: &[Async], has_rates: false },
@@ -34,13 +35,13 @@ pub const TABLES: [Table; 6] = [
     Table { number: "3.6", is_compiled: true, modes: &[Async, Sync], has_rates: true },
 ];
 
-/// The stores of the tables, in their order.
+/// Stores of the tables, in their order.
 pub const BACKENDS: [Backend; 3] = [Mysql, Sqlite, Memfile];
 
 /// Times of the four steps ([`Step::FOUR`]) of one run, seconds.
 type Times = [f64; 4];
 
-/// One store in one mode.
+/// Times of one store in one mode.
 struct Measured {
     is_compiled: bool,
     mode: Mode,
@@ -127,13 +128,13 @@ const MEASURED: [Measured; 12] = [
     ),
 ];
 
-/// Operations of every step in this mode.
+/// Returns the number of operations of every step in this mode.
 #[must_use]
 pub const fn operations(mode: Mode) -> u32 {
     if matches!(mode, Sync) { 1_000 } else { 100_000 }
 }
 
-/// The mean time of a step, seconds; `None` for steps and stores that were not measured.
+/// Returns the mean time of a step, seconds; `None` for steps and stores that were not measured.
 #[must_use]
 pub fn seconds(is_compiled: bool, mode: Mode, backend: Backend, step: Step) -> Option<f64> {
     let at = Step::FOUR.iter().position(|&of| of == step)?;
@@ -143,13 +144,13 @@ pub fn seconds(is_compiled: bool, mode: Mode, backend: Backend, step: Step) -> O
     Some(found.runs.iter().map(|run| run[at]).sum::<f64>() / found.runs.len() as f64)
 }
 
-/// The rate of a step, per second.
+/// Returns the rate of a step, per second.
 #[must_use]
 pub fn per_s(is_compiled: bool, mode: Mode, backend: Backend, step: Step) -> Option<f64> {
     seconds(is_compiled, mode, backend, step).map(|time| f64::from(operations(mode)) / time)
 }
 
-/// What the document prints as average: the mean of the times, or of the rates.
+/// Returns the average that the document prints: the mean of the times, or of the rates.
 #[must_use]
 pub fn printed_average(table: &Table, mode: Mode, backend: Backend) -> Option<f64> {
     let of = |step| match table.has_rates {
@@ -160,7 +161,7 @@ pub fn printed_average(table: &Table, mode: Mode, backend: Backend) -> Option<f6
     values.map(|values| values.iter().sum::<f64>() / 4.0)
 }
 
-/// All operations over all time, per second.
+/// Returns all operations divided by all time, per second.
 #[must_use]
 pub fn honest_average(is_compiled: bool, mode: Mode, backend: Backend) -> Option<f64> {
     let times: Option<Vec<f64>> =
@@ -172,7 +173,7 @@ pub fn honest_average(is_compiled: bool, mode: Mode, backend: Backend) -> Option
 mod tests {
     use super::*;
 
-    /// As printed in the document: times to a millisecond, rates to a hundredth.
+    /// Values as printed in the document: times to a millisecond, rates to a hundredth.
     // tidy: table
     const PRINTED: &str = "\
 3.1,sync,mysql,31.604,0.117,27.964,27.695,21.845
@@ -209,7 +210,7 @@ mod tests {
             let mode = if values[1] == "sync" { Sync } else { Async };
             let backend = BACKENDS.into_iter().find(|backend| backend.name() == values[2]).unwrap();
             assert!(table.modes.contains(&mode), "{line}");
-            // The seconds of a search of a millisecond were rounded up in the document.
+            // The document rounded up the seconds of a search that took less than a millisecond.
             let digits = if table.has_rates { 2 } else { 3 };
             for (at, step) in Step::FOUR.into_iter().enumerate() {
                 let value = match table.has_rates {

@@ -1,6 +1,6 @@
-//! Servers of databases: private ones that are started for the measurement, and those that the user
-//! names. On both, two databases are made and dropped again; nothing else is touched but how safe
-//! the server's transactions are, which is put back.
+//! Servers of databases: private ones that the measurement starts, and those that the user names.
+//! On both, the measurement creates two databases and drops them again; it changes nothing else
+//! except the safety of the server's transactions, which it restores.
 
 use std::time::{Duration, Instant};
 
@@ -13,30 +13,30 @@ use crate::error::UbenchError;
 use crate::plain::{Pgsql, mysql_options};
 use crate::subject::{Backend, Mode, Subject, Tables};
 
-/// How long the last word of a connection that was closed may take to be counted.
+/// Time that a server may take to count the last statements of a closed connection.
 const COUNT_LIMIT: Duration = Duration::from_secs(3);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// A server that the user names.
+/// Server that the user names.
 #[derive(Clone, Debug)]
 pub struct GivenServer {
-    /// Where it is and how to get in; the name is the beginning of the names of the databases.
+    /// Address and credentials of the server; `name` is the prefix of the names of the databases.
     pub settings: sql::Settings,
 }
 
-/// A server with two empty databases.
+/// Server with two empty databases.
 #[derive(Debug)]
 pub(crate) struct Server {
     backend: Backend,
     settings: sql::Settings,
-    /// Ends the server when dropped.
+    /// Private server, which ends when it is dropped.
     private: Option<private::Database>,
-    /// MySQL's flush setting as it was found.
+    /// MySQL's flush setting before the measurement.
     found_flushing: Option<String>,
 }
 
 impl Server {
-    /// Starts a private server; `None` is why there can be none.
+    /// Starts a private server.
     pub(crate) fn start(backend: Backend) -> Result<Self, UbenchError> {
         let engine = engine(backend);
         let server = private::Database::start(engine, private::Settings::default())
@@ -58,12 +58,12 @@ impl Server {
         Ok(server)
     }
 
-    /// Why no private server can be started; `None` when one can.
+    /// Returns the reason why no private server can be started; `None` if one can.
     pub(crate) fn missing(backend: Backend) -> Option<String> {
         engine(backend).missing()
     }
 
-    /// Takes a server that runs.
+    /// Uses a server that runs already.
     pub(crate) fn given(backend: Backend, given: &GivenServer) -> Result<Self, UbenchError> {
         let settings = given.settings.clone();
         let mut server = Self { backend, settings, private: None, found_flushing: None };
@@ -74,7 +74,7 @@ impl Server {
         Ok(server)
     }
 
-    /// What it says it is.
+    /// Returns the version that the server reports.
     pub(crate) fn version(&self) -> Result<String, UbenchError> {
         let query = match self.backend {
             Backend::Mysql => "SELECT VERSION()",
@@ -99,13 +99,14 @@ impl Server {
         database.install(Schema::Current).map_err(UbenchError::said)
     }
 
-    /// How to reach Kea's tables, set as safe as `subject` wants it.
+    /// Returns the settings to reach Kea's tables, after making the server as safe as `subject`
+    /// requires.
     pub(crate) fn settings(&self, subject: &Subject) -> Result<sql::Settings, UbenchError> {
         self.set(subject)?;
         Ok(sql::Settings { name: self.name(Tables::Kea), ..self.settings.clone() })
     }
 
-    /// How to reach the table of 2012.
+    /// Returns the settings to reach the table of 2012.
     pub(crate) fn plain_settings(&self, subject: &Subject) -> Result<sql::Settings, UbenchError> {
         if self.backend == Backend::Mysql {
             self.set(subject)?;
@@ -131,7 +132,8 @@ impl Server {
             .try_for_each(|table| self.run(&name, &format!("ALTER TABLE {table} SET {logged}")))
     }
 
-    /// Flushes of the log of transactions so far; `None` when the server does not tell.
+    /// Returns the number of flushes of the transaction log so far; `None` if the server does not
+    /// report it.
     pub(crate) fn flushes(&self) -> Option<u64> {
         match self.backend {
             Backend::Mysql => {
@@ -151,7 +153,8 @@ impl Server {
         }
     }
 
-    /// PostgreSQL counts what a connection did when that has ended.
+    /// Waits until other connections have ended: PostgreSQL counts the work of a connection at its
+    /// end.
     fn wait_until_alone(&self) {
         let query = format!(
             "SELECT count(*) FROM pg_stat_activity WHERE datname LIKE '{}%'",
@@ -170,7 +173,7 @@ impl Server {
         sql::Settings { name: name.to_owned(), ..self.settings.clone() }
     }
 
-    /// Carries out a statement on the database `name`; on none when that is empty.
+    /// Executes a statement on the database `name`; on none if `name` is empty.
     fn run(&self, name: &str, statement: &str) -> Result<(), UbenchError> {
         let settings = match name {
             "" => self.maintenance(),
@@ -200,7 +203,8 @@ impl Drop for Server {
         if self.private.is_some() {
             return;
         }
-        // Nobody is left who could be told; what stays behind has names that say whose it is.
+        // A destructor cannot report errors; the names of the remaining databases show their
+        // origin.
         for tables in [Tables::Kea, Tables::Ubench2012] {
             let _ = self.run("", &format!("DROP DATABASE {}", self.name(tables)));
         }

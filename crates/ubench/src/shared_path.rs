@@ -1,9 +1,9 @@
 //! Operations on a store as the DHCP server does them: looked up in the lease table in memory,
 //! changed there by compare-and-set, and done when the epoch of the change is settled.
 //!
-//! One thread stands for a shard. It keeps a window of operations in flight, hands over what it has
-//! begun, sleeps until something is settled, and fills the window again: the closed loop of so many
-//! clients, each of which waits for its answer. With a fixed number per transaction the window is
+//! One thread acts as a shard. It keeps a window of operations in flight, hands over the operations
+//! that it has begun, sleeps until some are settled, and fills the window again: a closed loop of
+//! clients, each of which waits for its reply. With a fixed number per transaction the window is
 //! emptied before it is filled again.
 
 use std::collections::VecDeque;
@@ -22,10 +22,11 @@ use crate::error::UbenchError;
 use crate::tally::Tally;
 use crate::workload::{self, CREATED_LIFETIME_S, HOSTNAME, Step, UPDATED_LIFETIME_S};
 
-/// A thread that is never woken looks after this long whether the store has failed.
+/// Time after which a thread without a wake-up checks if the store has failed.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// The table that the addresses of so many records belong to. What is given back is forgotten.
+/// Returns a table with the addresses of `records` records, and its pools. The table forgets
+/// released leases.
 pub(crate) fn table(records: u32, seed: u64) -> (Arc<LeaseTable<V4>>, Arc<PoolSet>) {
     let table = Arc::new(LeaseTable::new(seed));
     table.set_expiry(Expiry { reclaim_wait_s: 10, hold_reclaimed_s: 0, is_remembering: false });
@@ -34,14 +35,14 @@ pub(crate) fn table(records: u32, seed: u64) -> (Arc<LeaseTable<V4>>, Arc<PoolSe
         pool_id: 0,
         allocator: Allocator::Iterative,
         first: workload::address(0),
-        // Searches look for some that are not there.
+        // Searches look for some addresses that have no lease.
         last: workload::address(records + records / 9 + 1),
     };
     let pools = table.configure(&[pool], &[]);
     (table, pools)
 }
 
-/// A store with operations in flight.
+/// Store with operations in flight.
 pub(crate) struct SharedPath<S> {
     store: S,
     pools: Arc<PoolSet>,
@@ -56,7 +57,7 @@ struct InFlight {
     begin_ns: u64,
 }
 
-/// Who asks for record `number`, by which of its identities.
+/// Client of a record, with the identities that it uses.
 struct Asker {
     hardware: HardwareAddress,
     client_id: Option<[u8; 7]>,
@@ -101,8 +102,9 @@ fn action(step: Step) -> Action<LeaseTerms<'static>> {
 }
 
 impl<S: LeaseStore<V4>> SharedPath<S> {
-    /// `window` operations at a time; with `is_emptied_first` all of them are waited for before
-    /// further ones begin. Who wakes the store's shard wakes the calling thread.
+    /// Creates a path with `window` operations at a time; with `is_emptied_first` it waits for all
+    /// of them before it begins further ones. The waker of the store's shard must wake the calling
+    /// thread.
     pub(crate) fn new(store: S, pools: Arc<PoolSet>, window: u32, is_emptied_first: bool) -> Self {
         Self {
             store,
@@ -114,7 +116,7 @@ impl<S: LeaseStore<V4>> SharedPath<S> {
         }
     }
 
-    /// Does `step` for the records of these numbers.
+    /// Runs `step` for the records of these numbers.
     pub(crate) fn step(
         &mut self,
         step: Step,
@@ -142,7 +144,7 @@ impl<S: LeaseStore<V4>> SharedPath<S> {
         Ok(())
     }
 
-    /// Waits until the oldest operation is done, and takes down all that are.
+    /// Waits until the oldest operation is done, and records all that are done.
     fn finish(&mut self, tally: &mut Tally) -> Result<(), UbenchError> {
         let Some(oldest) = self.in_flight.front() else { return Ok(()) };
         let awaited = oldest.epoch;

@@ -1,4 +1,5 @@
-//! What can be measured: which store, with which tables, how safe, how many operations at a time.
+//! Subjects of measurements: the store, its tables, its safety, and the number of operations at a
+//! time.
 
 use std::fmt;
 
@@ -6,15 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::UbenchError;
 
-/// Where leases are kept.
+/// Kind of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Backend {
-    /// In memory only.
+    /// Memory only.
     Memory,
     /// Kea's lease file; with [`Tables::Ubench2012`] the text file of the program of 2012.
     Memfile,
-    /// A file of SQLite's.
+    /// SQLite file.
     Sqlite,
     /// MariaDB or MySQL.
     Mysql,
@@ -23,11 +24,11 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// All, those that need no server first.
+    /// All kinds; those that need no server come first.
     pub const ALL: [Self; 5] =
         [Self::Memory, Self::Memfile, Self::Sqlite, Self::Mysql, Self::Pgsql];
 
-    /// As it is called on the command line and in results.
+    /// Returns the name on the command line and in results.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -39,33 +40,33 @@ impl Backend {
         }
     }
 
-    /// Whether it runs in this process.
+    /// Returns true if the store runs in this process.
     #[must_use]
     pub const fn is_embedded(self) -> bool {
         matches!(self, Self::Memory | Self::Memfile | Self::Sqlite)
     }
 
-    /// Whether it is asked in SQL.
+    /// Returns true if the store uses SQL.
     #[must_use]
     pub const fn speaks_sql(self) -> bool {
         matches!(self, Self::Sqlite | Self::Mysql | Self::Pgsql)
     }
 }
 
-/// Which tables, and with them which path leases take to the store.
+/// Kind of tables, and with them the path of leases to the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Tables {
-    /// Kea's, through what the DHCP server uses: the lease table in memory, and behind it the
-    /// thread that writes what all have in common at once.
+    /// Kea's tables, through the code that the DHCP server uses: the lease table in memory, and the
+    /// thread that writes the rows of all shards at once.
     #[serde(rename = "kea")]
     Kea,
-    /// Those of the program of 2012, with one statement per operation.
+    /// Tables of the program of 2012, with one statement per operation.
     #[serde(rename = "ubench-2012")]
     Ubench2012,
 }
 
 impl Tables {
-    /// As it is called on the command line and in results.
+    /// Returns the name on the command line and in results.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -75,21 +76,20 @@ impl Tables {
     }
 }
 
-/// How safe a change is when it counts as done. What that means is each store's own:
-/// [`Subject::setting`].
+/// Safety of a change when it counts as done. [`Subject::setting`] is its meaning for each store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// It survives a power cut.
+    /// The change survives a power cut.
     Sync,
-    /// It does not; what servers are usually run with.
+    /// The change may not survive a power cut; most servers run with this.
     Async,
     /// A third setting that the store has.
     Other,
 }
 
 impl Mode {
-    /// As it is called in results.
+    /// Returns the name in results.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -100,14 +100,14 @@ impl Mode {
     }
 }
 
-/// How many operations share a transaction and with it a flush.
+/// Number of operations that share a transaction and with it a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sharing {
-    /// Whatever is waiting when the writer is free: group commit. Where the tables are those of
-    /// 2012, every operation on its own, and what a database's server makes of that.
+    /// All operations that wait when the writer is free: group commit. With the tables of 2012
+    /// every operation is on its own, and the database's server may combine them.
     Adaptive,
-    /// This many, then all of them are waited for.
+    /// This many operations; the next ones wait for all of them.
     Fixed(u32),
 }
 
@@ -120,30 +120,30 @@ impl fmt::Display for Sharing {
     }
 }
 
-/// How SQLite keeps the way back from a transaction.
+/// SQLite's method to undo a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Journal {
-    /// A log that is written ahead.
+    /// Log that is written ahead.
     Wal,
-    /// A file that is deleted.
+    /// File that is deleted.
     Delete,
-    /// A file that is cut to nothing.
+    /// File that is truncated to length zero.
     Truncate,
-    /// A file whose head is overwritten.
+    /// File whose header is overwritten.
     Persist,
-    /// In memory: a crash may spoil the database.
+    /// Memory: a crash may corrupt the database.
     Memory,
-    /// None, as in 2012: a crash may spoil the database.
+    /// No journal, as in 2012: a crash may corrupt the database.
     Off,
 }
 
 impl Journal {
-    /// All of them.
+    /// All methods.
     pub const ALL: [Self; 6] =
         [Self::Wal, Self::Delete, Self::Truncate, Self::Persist, Self::Memory, Self::Off];
 
-    /// As SQLite calls it.
+    /// Returns SQLite's name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -157,29 +157,29 @@ impl Journal {
     }
 }
 
-/// One row of a result: a store as it is set up, and how it is used.
+/// Row of a result: a store with its settings and its use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subject {
-    /// Where.
+    /// Kind of the store.
     pub backend: Backend,
-    /// Which tables.
+    /// Tables in the store.
     pub tables: Tables,
-    /// How safe.
+    /// Safety of its changes.
     pub mode: Mode,
-    /// Statements are prepared once; `None` where that is not a choice.
+    /// True if statements are prepared once; `None` where there is no choice.
     pub is_compiled: Option<bool>,
-    /// MySQL's storage engine.
+    /// Storage engine of MySQL.
     pub engine: Option<String>,
-    /// SQLite's journal.
+    /// Journal of SQLite.
     pub journal: Option<Journal>,
-    /// Operations in flight at most.
+    /// Most operations in flight.
     pub concurrency: u32,
-    /// What shares a transaction.
+    /// Operations that share a transaction.
     pub sharing: Sharing,
 }
 
 impl Subject {
-    /// `backend` as the server uses it: Kea's tables, one operation at a time.
+    /// Returns `backend` as the server uses it: Kea's tables, one operation at a time.
     #[must_use]
     pub fn kea(backend: Backend, mode: Mode) -> Self {
         Self {
@@ -194,7 +194,7 @@ impl Subject {
         }
     }
 
-    /// `backend` as the program of 2012 used it.
+    /// Returns `backend` as the program of 2012 used it.
     #[must_use]
     pub fn of_2012(backend: Backend, mode: Mode, is_compiled: bool) -> Self {
         Self {
@@ -204,7 +204,7 @@ impl Subject {
         }
     }
 
-    /// What the store calls the safety of this subject.
+    /// Returns the store's own name for the safety of this subject.
     #[must_use]
     pub fn setting(&self) -> &'static str {
         let is_transactional = self.engine.as_deref().is_none_or(is_transactional);
@@ -232,7 +232,7 @@ impl Subject {
         }
     }
 
-    /// Operations in flight at most, those of one transaction included.
+    /// Returns the most operations in flight, those of one transaction included.
     #[must_use]
     pub fn window(&self) -> u32 {
         match self.sharing {
@@ -241,11 +241,11 @@ impl Subject {
         }
     }
 
-    /// Refuses what cannot be measured.
+    /// Refuses a subject that cannot be measured.
     ///
     /// # Errors
     ///
-    /// What does not go together, and why.
+    /// Names the settings that exclude each other, and the reason.
     pub fn check(&self) -> Result<(), UbenchError> {
         let refuse = |why: &str| Err(UbenchError::usage(format!("{self}: {why}")));
         let is_2012 = self.tables == Tables::Ubench2012;
@@ -282,7 +282,7 @@ fn is_transactional(engine: &str) -> bool {
     !["myisam", "aria", "memory", "csv"].iter().any(|name| engine.eq_ignore_ascii_case(name))
 }
 
-/// `sqlite kea sync, 64 at a time, WAL`.
+/// Prints the subject, for example `sqlite kea sync, 64 at a time, WAL`.
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} {}", self.backend.name(), self.tables.name(), self.mode.name())?;

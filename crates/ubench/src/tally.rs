@@ -1,25 +1,25 @@
-//! What one step of one run came to, and who takes it down.
+//! Results of one step of one run, as the operations record them.
 
 use base::Histogram;
 
-/// Latencies above this are counted as this, nanoseconds.
+/// Largest latency in the histogram; longer ones count as this, nanoseconds.
 const LATENCY_LIMIT_NS: u64 = 100_000_000_000;
 
-/// One step of one run.
+/// Results of one step of one run.
 #[derive(Clone, Debug)]
 pub(crate) struct Tally {
-    /// How long each operation took, from its begin until it counted as done, nanoseconds.
+    /// Duration of each operation from its begin to its end, nanoseconds.
     pub(crate) latency_ns: Histogram,
-    /// Operations that found nothing.
+    /// Number of operations that found nothing.
     pub(crate) misses: u64,
-    /// From the begin of the first operation until the last one was done.
+    /// Time from the begin of the first operation to the end of the last one, nanoseconds.
     pub(crate) time_ns: u64,
-    /// Whether each operation hit, in their order, when somebody wants to draw them.
+    /// Result of each operation, in order, true for a hit; `None` if the output does not need them.
     pub(crate) marks: Option<Vec<bool>>,
 }
 
 impl Tally {
-    /// Nothing yet; `keeps_marks`: what every operation came to is kept.
+    /// Creates an empty tally; `keeps_marks`: it keeps the result of every operation.
     pub(crate) fn new(keeps_marks: bool) -> Self {
         Self {
             latency_ns: Histogram::up_to(LATENCY_LIMIT_NS),
@@ -29,7 +29,7 @@ impl Tally {
         }
     }
 
-    /// An operation has hit, or not.
+    /// Records an operation that hit, or not.
     pub(crate) fn found(&mut self, is_hit: bool) {
         self.misses += u64::from(!is_hit);
         if let Some(marks) = &mut self.marks {
@@ -37,7 +37,7 @@ impl Tally {
         }
     }
 
-    /// Adds what another one counted over the same time.
+    /// Adds the counts of another tally over the same time.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.latency_ns.merge(&other.latency_ns);
         self.misses += other.misses;

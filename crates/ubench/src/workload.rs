@@ -1,42 +1,43 @@
-//! What is done: the records, and the operations of each step in their order, all from one seed.
+//! Workload: the records, and the operations of each step in their order, all from one seed.
 
 use std::net::Ipv4Addr;
 
 use base::Random;
 use serde::{Deserialize, Serialize};
 
-/// The first address.
+/// Address of the first record.
 const FIRST: u32 = 0x0100_0000;
-/// Lifetime of a lease when it is created, and after an update, seconds (those of 2012).
+/// Lifetime of a lease when it is created, seconds; the next constant is that after an update
+/// (those of 2012).
 pub(crate) const CREATED_LIFETIME_S: u32 = 1000;
 pub(crate) const UPDATED_LIFETIME_S: u32 = 1002;
 /// Host name of every lease.
 pub(crate) const HOSTNAME: &str = "foo";
-/// Octets of a client identifier in 2012, as many as its column takes.
+/// Number of bytes of a client identifier in 2012, as many as its column holds.
 pub(crate) const LONG_CLIENT_ID: usize = 128;
-/// Rows that searches without an index may look at in one step, all together.
+/// Most rows that all searches without an index may read in one step.
 const SCANNED_ROWS: u64 = 2_000_000;
 
-/// A step. The first, the second, the fifth and the sixth are those of 2012.
+/// Step of a run. The first, the second, the fifth and the sixth are those of 2012.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
-    /// A lease for every record.
+    /// Creates a lease for every record.
     Create,
-    /// Leases by address; about one of ten is not there.
+    /// Searches leases by address; about one of ten does not exist.
     Search,
-    /// Leases by hardware address, by which servers mostly look; the same.
+    /// Searches leases by hardware address, as servers mostly do; about one of ten does not exist.
     SearchHardware,
-    /// Leases by client identifier; the same.
+    /// Searches leases by client identifier; about one of ten does not exist.
     SearchClientId,
-    /// New times for every lease, in an order by chance.
+    /// Sets new times for every lease, in random order.
     Update,
-    /// Every lease goes.
+    /// Deletes every lease.
     Delete,
 }
 
 impl Step {
-    /// All, in the order in which they are done.
+    /// All steps, in the order in which they run.
     pub const ALL: [Self; 6] = [
         Self::Create,
         Self::Search,
@@ -45,12 +46,12 @@ impl Step {
         Self::Update,
         Self::Delete,
     ];
-    /// Those of 2012, of which averages are made.
+    /// Steps of 2012, which the averages are made of.
     pub const FOUR: [Self; 4] = [Self::Create, Self::Search, Self::Update, Self::Delete];
-    /// Those that change something.
+    /// Steps that change something.
     pub const CHANGES: [Self; 3] = [Self::Create, Self::Update, Self::Delete];
 
-    /// As it is called in results.
+    /// Returns the name in results.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -63,14 +64,14 @@ impl Step {
         }
     }
 
-    /// Whether it only looks.
+    /// Returns true if the step only searches.
     #[must_use]
     pub const fn is_search(self) -> bool {
         matches!(self, Self::Search | Self::SearchHardware | Self::SearchClientId)
     }
 }
 
-/// The operations of one run.
+/// Operations of one run.
 #[derive(Clone, Debug)]
 pub(crate) struct Workload {
     records: u32,
@@ -78,13 +79,13 @@ pub(crate) struct Workload {
 }
 
 impl Workload {
-    /// Operations on `records` records in an order that comes from `seed`.
+    /// Creates operations on `records` records in an order that follows from `seed`.
     pub(crate) const fn new(records: u32, seed: u64) -> Self {
         Self { records, random: Random::from_seed(seed) }
     }
 
-    /// The numbers of the records that the next `step` is about. With `scans` every search looks at
-    /// all rows, and there are fewer of them.
+    /// Returns the numbers of the records of the next `step`. With `scans` every search reads all
+    /// rows, and there are fewer searches.
     pub(crate) fn step(&mut self, step: Step, scans: bool) -> Vec<u32> {
         match step {
             Step::Create | Step::Delete => (0..self.records).collect(),
@@ -98,7 +99,7 @@ impl Workload {
                 let most = SCANNED_ROWS / u64::from(self.records.max(1));
                 let count =
                     if is_scan { most.clamp(1, self.records.into()) } else { self.records.into() };
-                // Of so many numbers nine in ten are there.
+                // The range is 10/9 of the records, so one search in ten misses.
                 let range = (u64::from(self.records) * 10).div_ceil(9);
                 (0..count).map(|_| self.random.below(range) as u32).collect()
             }
@@ -106,31 +107,31 @@ impl Workload {
     }
 }
 
-/// The address of record `number`.
+/// Returns the address of record `number`.
 pub(crate) const fn address(number: u32) -> Ipv4Addr {
     Ipv4Addr::from_bits(FIRST + number)
 }
 
-/// The hardware address of record `number`: Ethernet, locally administered.
+/// Returns the hardware address of record `number`: Ethernet, locally administered.
 pub(crate) fn hardware(number: u32) -> [u8; 6] {
     let [a, b, c, d] = number.to_be_bytes();
     [2, 0, a, b, c, d]
 }
 
-/// The client identifier of record `number`, as short as clients send it.
+/// Returns the client identifier of record `number`, as short as clients send it.
 pub(crate) fn client_id(number: u32) -> [u8; 7] {
     let [a, b, c, d] = number.to_be_bytes();
     [1, 2, 0, a, b, c, d]
 }
 
-/// The client identifier of record `number`, as long as in 2012.
+/// Returns the client identifier of record `number`, as long as in 2012.
 pub(crate) fn long_client_id(number: u32) -> [u8; LONG_CLIENT_ID] {
     let mut octets = [b'x'; LONG_CLIENT_ID];
     octets[LONG_CLIENT_ID - 4..].copy_from_slice(&number.to_be_bytes());
     octets
 }
 
-/// The hardware address of record `number`, as long as in 2012.
+/// Returns the hardware address of record `number`, as long as in 2012.
 pub(crate) fn long_hardware(number: u32) -> [u8; 20] {
     let mut octets = [b'h'; 20];
     octets[16..].copy_from_slice(&number.to_be_bytes());

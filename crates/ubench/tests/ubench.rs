@@ -1,4 +1,4 @@
-//! Whole measurements, small ones: what is counted, and what results look like.
+//! Tests of whole small measurements: their counts, and the form of their results.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use ubench::{
     Backend, Mode, Report, Request, Sharing, Step, Subject, Tables, UbenchError, measure,
 };
 
-/// A folder that is gone with the value.
+/// Folder that is removed with the value.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -72,7 +72,7 @@ fn changes_in_flight_share_flushes() {
         Subject { sharing: Sharing::Fixed(10), ..Subject::kea(Backend::Memfile, Mode::Sync) };
     let report = done("group", 640, vec![subject, in_tens]);
     let [adaptive, in_tens] = &report.rows[..] else { panic!("two rows") };
-    // Two runs of three steps of ten windows.
+    // There are two runs of three steps of ten windows.
     let flushes = adaptive.counts.flushes.unwrap();
     assert!((60..=1_920).contains(&flushes), "{flushes}");
     let flushes = in_tens.counts.flushes.unwrap();
@@ -164,7 +164,7 @@ fn a_flush_can_be_made_to_cost_more() {
     assert_eq!(report.injected_flush_ms, 2.0);
     for row in &report.rows[..2] {
         for step in row.steps_of(&Step::CHANGES) {
-            // A sleep is never shorter than asked for.
+            // A sleep is never shorter than requested.
             assert!(step.total_s() >= 0.010, "{}: {}", row.subject, step.total_s());
         }
         assert!(row.flush.unwrap().least_us >= 2_000.0);
@@ -196,7 +196,7 @@ fn results_are_read_back_and_drawn() {
     for number in ["3.1", "3.2", "3.3", "3.4", "3.5", "3.6"] {
         assert!(page.contains(&format!("Table {number}: ")), "{number}");
     }
-    // One of 2012 and its neighbor of now.
+    // One is of 2012, the other is its new counterpart.
     assert!(page.contains("31.6 s") && page.contains("written and flushed"));
     let text = output::text(&report);
     assert!(

@@ -11,7 +11,7 @@ use crate::family::Commanded;
 use crate::secrets::{mask, restore_secrets};
 use crate::text::kea_json;
 
-/// The digest by which configurations are compared.
+/// Returns the digest by which clients compare configurations.
 pub(crate) fn hash_of(configuration: &Value) -> String {
     sha256_hex(kea_json(configuration).as_bytes())
 }
@@ -38,7 +38,7 @@ pub(super) fn test<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcom
     tested::<B::Family>(request, |document| backend.check(document))
 }
 
-/// The outcome of `config-test` where `check` checks a whole configuration.
+/// Returns the outcome of `config-test`, where `check` checks a whole configuration.
 pub(crate) fn tested<F: Commanded>(
     request: &Request<'_>,
     check: impl FnOnce(&Value) -> Result<(), ApplyFailure>,
@@ -83,7 +83,7 @@ pub(super) fn pull<B: Backend>(_request: &Request<'_>, _backend: &mut B) -> Outc
     Ok(Answer::empty("No config backend."))
 }
 
-/// The arguments as a whole configuration of the family.
+/// Returns the arguments as a whole configuration of the family.
 fn document<'a, F: Commanded>(request: &Request<'a>) -> Result<&'a Value, Answer> {
     let root = F::VERSION.root();
     let arguments = request
@@ -113,7 +113,7 @@ fn applied<B: Backend>(backend: &B) -> Answer {
     Answer::success("Configuration successful.").and(details)
 }
 
-/// The answer to a configuration that is not in use.
+/// Returns the answer to a configuration that is not in use.
 pub(crate) fn configuration_refused(failure: ApplyFailure) -> Answer {
     match failure {
         ApplyFailure::Invalid(problems) => Answer::error(in_words(&problems)),
@@ -122,7 +122,7 @@ pub(crate) fn configuration_refused(failure: ApplyFailure) -> Answer {
     }
 }
 
-/// Every error, one per line, each with its place as Kea writes it.
+/// Returns every error, one per line, each with its position as Kea writes it.
 fn in_words(problems: &[Problem]) -> String {
     let errors = problems.iter().filter(|problem| problem.severity == Severity::Error);
     let lines: Vec<String> = errors

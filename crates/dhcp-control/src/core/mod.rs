@@ -1,4 +1,4 @@
-//! The commands that every server has, without a hook library.
+//! Commands that every server has, without a hook library.
 
 mod config;
 mod selection;
@@ -11,7 +11,7 @@ use crate::backend::Backend;
 use crate::dispatch::Command;
 use crate::family::IpVersion;
 
-/// All of them but `list-commands`.
+/// Returns all of these commands except `list-commands`.
 pub(crate) fn commands<B: Backend>() -> Vec<Command<B>> {
     vec![
         Command::core("build-report", server::build_report),

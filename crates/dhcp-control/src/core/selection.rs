@@ -72,7 +72,7 @@ fn address<B: Backend>(key: &str, value: &Value) -> Result<IpAddr, Answer> {
     }
 }
 
-/// Octets in hexadecimal digits, or a text in inner quotes.
+/// Reads bytes in hexadecimal digits, or a text in inner quotes.
 fn interface_id(text: &str) -> Result<Vec<u8>, Answer> {
     let quoted = text.strip_prefix('\'').and_then(|text| text.strip_suffix('\''));
     let octets = match quoted {

@@ -1,4 +1,4 @@
-//! Commands about the server itself: what it is, how it is, whether it answers.
+//! Commands about the server itself: its version, its state, and its service.
 
 use serde_json::{Value, json};
 
@@ -102,7 +102,7 @@ pub(super) fn enable<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outc
     Ok(Answer::success("DHCP service successfully enabled"))
 }
 
-/// A field of `dhcp-disable` or `dhcp-enable`, whose arguments may be missing.
+/// Returns a field of `dhcp-disable` or `dhcp-enable`, whose arguments may be missing.
 fn service_field<'a>(request: &Request<'a>, field: &str) -> Result<Option<&'a Value>, Answer> {
     match request.arguments {
         None => Ok(None),
@@ -114,7 +114,8 @@ fn service_field<'a>(request: &Request<'a>, field: &str) -> Result<Option<&'a Va
     }
 }
 
-/// Who sent the command: `origin-id`, or the older `origin`; a user when there is neither.
+/// Returns the origin of the command: `origin-id`, or the older `origin`; a user if both are
+/// missing.
 fn origin(request: &Request<'_>) -> Result<u32, Answer> {
     let number = |value: &Value| integer(value).and_then(|number| u32::try_from(number).ok());
     if let Some(value) = service_field(request, "origin-id")? {

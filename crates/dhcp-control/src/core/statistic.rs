@@ -1,4 +1,4 @@
-//! Commands about statistics: what was sent becomes a [`StatisticCommand`].
+//! Commands about statistics: turns requests into [`StatisticCommand`]s.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::answer::Answer;
 use crate::arguments::{Request, integer};
 use crate::statistics::StatisticCommand;
 
-/// What to do, or the answer to a command that cannot be read.
+/// Command about statistics, or the answer to a command that cannot be read.
 type Read = Result<StatisticCommand, Answer>;
 
 pub(super) fn get(request: &Request<'_>) -> Read {
@@ -72,14 +72,14 @@ fn name(request: &Request<'_>) -> Result<String, Answer> {
         .ok_or_else(|| Answer::error("'name' parameter expected to be a string."))
 }
 
-/// `duration` in seconds; a negative one is none.
+/// Returns `duration` in seconds; a negative one is 0.
 fn duration(request: &Request<'_>) -> Result<u64, Answer> {
     let duration = integer(field(request, "duration")?)
         .ok_or_else(|| Answer::error("'duration' parameter expected to be an integer."))?;
     Ok(duration.clamp(0, u64::MAX.into()) as u64)
 }
 
-/// `max-samples`, the lower 32 bits of what was sent, as Kea takes it.
+/// Returns `max-samples`, the lower 32 bits of the number, as Kea takes it.
 fn max_samples(request: &Request<'_>) -> Result<u32, Answer> {
     integer(field(request, "max-samples")?)
         .map(|count| count as u32)

@@ -1,8 +1,8 @@
-//! What relay agents said of clients, as leases keep it below `ISC` in their user contexts: bringing
-//! what older versions of Kea wrote into the present form, and dropping what is no such thing
+//! Data of relay agents that leases keep below `ISC` in their user contexts: converts the form of
+//! older Kea versions to the present one, and drops invalid data
 //! (`sanity-checks.extended-info-checks`; Kea reference §5.10, §5.11).
 //!
-//! What is dropped takes its surroundings with it as far as nothing else is in them.
+//! If a dropped value leaves an enclosing map empty, the map is dropped too.
 
 mod v4;
 mod v6;
@@ -13,21 +13,21 @@ use serde_json::{Map, Value};
 use crate::family::{Commanded, IpVersion};
 use crate::text::{kea_json, octets_from_hex};
 
-/// What came of a look at a lease.
+/// Result of the check of a lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExtendedInfo {
-    /// It stays as it is.
+    /// The lease stays as it is.
     Kept,
-    /// Something empty or superfluous was taken away.
+    /// Something empty or superfluous was removed.
     Tidied,
-    /// It was in an older form and is in the present one.
+    /// The data was in an older form and is in the present one.
     Upgraded,
-    /// It was dropped; why, as a phrase.
+    /// The data was dropped, for this reason (a phrase).
     Dropped(String),
 }
 
-/// Checks what `lease` keeps at `level`, and changes it accordingly. A user context that is no JSON
-/// stays as it is.
+/// Checks the data in `lease` at `level`, and changes it accordingly. A user context that is not
+/// JSON stays as it is.
 pub fn check_extended_info<F: Commanded>(
     lease: &mut F::Lease,
     level: ExtendedInfoChecks,
@@ -45,7 +45,7 @@ pub fn check_extended_info<F: Commanded>(
     outcome
 }
 
-/// What is left of a user context.
+/// Returns the remaining user context and the result of the check.
 fn checked(
     version: IpVersion,
     context: Value,
@@ -79,7 +79,7 @@ fn dropped(why: impl Into<String>) -> ExtendedInfo {
     ExtendedInfo::Dropped(why.into())
 }
 
-/// The octets of the member `key`, when there is one.
+/// Returns the bytes of the member `key`, if it exists.
 fn octets(map: &Map<String, Value>, key: &str) -> Result<Option<Vec<u8>>, String> {
     match map.get(key) {
         None => Ok(None),
@@ -88,7 +88,7 @@ fn octets(map: &Map<String, Value>, key: &str) -> Result<Option<Vec<u8>>, String
     }
 }
 
-/// The identifiers of a relay agent, which are not looked for when they are empty.
+/// Checks the identifiers of a relay agent; nothing looks up empty ones.
 fn check_identifiers(map: &Map<String, Value>) -> Result<(), String> {
     for key in ["remote-id", "relay-id"] {
         match map.get(key).map(Value::as_str) {
@@ -104,7 +104,7 @@ fn check_identifiers(map: &Map<String, Value>) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether `text` is pairs of hexadecimal digits.
+/// Returns true if `text` is pairs of hexadecimal digits.
 fn is_hexadecimal(text: &str) -> bool {
     text.len().is_multiple_of(2) && text.bytes().all(|digit| digit.is_ascii_hexdigit())
 }
@@ -117,7 +117,7 @@ fn put_identifier(map: &mut Map<String, Value>, key: &str, octets: impl IntoIter
     }
 }
 
-/// That `map` has only these keys.
+/// Checks that `map` has only these keys.
 fn check_keys(map: &Map<String, Value>, known: &[&str]) -> Result<(), String> {
     match map.keys().find(|key| !known.contains(&key.as_str())) {
         Some(key) => Err(format!("`{key}` is unknown")),

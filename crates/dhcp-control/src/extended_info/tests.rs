@@ -1,10 +1,11 @@
-//! Every repair of both families, and what each level lets pass.
+//! Tests of every repair in both families, and of the data that each level accepts.
 
 use dhcp_config::ExtendedInfoChecks::{Fix, Pedantic, Strict};
 
 use super::*;
 
-/// What becomes of the user context `text` at `level`: what is left, and in a word what happened.
+/// Returns the remains of the user context `text` after a check at `level`, and the result in a
+/// word.
 fn after(version: IpVersion, text: &str, level: ExtendedInfoChecks) -> (String, &'static str) {
     let value = serde_json::from_str(text).unwrap();
     let (left, outcome) = checked(version, value, level);
@@ -18,7 +19,8 @@ fn after(version: IpVersion, text: &str, level: ExtendedInfoChecks) -> (String, 
     (left, word)
 }
 
-/// The same from `isc` below `ISC`, and below `ISC` again when there is anything.
+/// Returns the remains of `isc`, which is below `ISC` before and after the check, and the result in
+/// a word.
 fn below(version: IpVersion, isc: &str, level: ExtendedInfoChecks) -> (String, &'static str) {
     let (left, word) = after(version, &format!(r#"{{ "ISC": {isc} }}"#), level);
     let inner = left.strip_prefix(r#"{ "ISC": "#).and_then(|left| left.strip_suffix(" }"));

@@ -1,5 +1,5 @@
-//! `relay-agent-info`: option 82 of DHCPv4, as text of its octets (older), or with its identifiers
-//! beside (Kea 2.3 and later).
+//! `relay-agent-info`: option 82 of DHCPv4, as text of its bytes (older form), or with its
+//! identifiers next to it (Kea 2.3 and later).
 
 use dhcp_config::ExtendedInfoChecks;
 use dhcp_wire::v4::{OptionValue, relay};

@@ -1,4 +1,4 @@
-//! `relay-info`: the relay agents of DHCPv6, a list of maps, which was called `relays` and had no
+//! `relay-info`: relay agents of DHCPv6, a list of maps, which had the name `relays` and no
 //! identifiers before Kea 2.3.
 
 use core::net::Ipv6Addr;
@@ -18,7 +18,7 @@ pub(super) fn check(isc: &mut Map<String, Value>, level: ExtendedInfoChecks) -> 
         (None, None) => return ExtendedInfo::Kept,
         (None, Some(list)) => (list, ExtendedInfo::Kept),
         (Some(list), None) => (list, ExtendedInfo::Upgraded),
-        // Whoever wrote the newer one knew more.
+        // The writer of the newer form knew more.
         (Some(_), Some(list)) => (list, ExtendedInfo::Tidied),
     };
     let Value::Array(mut relays) = list else {

@@ -1,4 +1,4 @@
-//! What commands about reservations ask for, and what a reservation is known by.
+//! Arguments of commands about reservations, and identifiers of reservations.
 
 use core::net::IpAddr;
 
@@ -8,19 +8,19 @@ use crate::answer::Answer;
 use crate::arguments::{Fields, Request, not_an_address};
 use crate::text::octets_from_hex;
 
-/// Kinds of identifiers, by the keys of reservations.
+/// Types of identifiers, by the keys of reservations.
 const KINDS: [&str; 5] = ["hw-address", "duid", "circuit-id", "client-id", "flex-id"];
 
-/// Where reservations are kept.
+/// Location of reservations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Target {
-    /// In the configuration, or there as well.
+    /// The configuration, possibly with other locations.
     Memory,
-    /// In a database only, which there is none of.
+    /// A database only, which this server does not have.
     Database,
 }
 
-/// Reads `operation-target`; `default` is what stands for none.
+/// Reads `operation-target`; `default` is used if it is missing or says so.
 pub(super) fn target(fields: &Fields<'_>, default: Target) -> Result<Target, Answer> {
     match fields.optional_text("operation-target")? {
         None | Some("default") => Ok(default),
@@ -33,16 +33,16 @@ pub(super) fn target(fields: &Fields<'_>, default: Target) -> Result<Target, Ans
     }
 }
 
-/// An identifier of a client.
+/// Identifier of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Identifier {
-    /// One of [`KINDS`].
+    /// Type of the identifier, one of [`KINDS`].
     pub(super) kind: &'static str,
     pub(super) octets: Vec<u8>,
 }
 
 impl Identifier {
-    /// The identifier that a reservation is made for.
+    /// Returns the identifier of a reservation's client.
     pub(super) fn of(reservation: &Value) -> Option<Self> {
         KINDS.into_iter().find_map(|kind| {
             let text = reservation.get(kind)?.as_str()?;
@@ -51,7 +51,7 @@ impl Identifier {
     }
 }
 
-/// Octets in hexadecimal digits, or a text in inner quotes; none for what cannot be read.
+/// Reads bytes in hexadecimal digits, or a text in inner quotes; returns `None` for other text.
 fn octets(text: &str) -> Option<Vec<u8>> {
     let trimmed = text.trim();
     match trimmed.strip_prefix('\'').and_then(|text| text.strip_suffix('\'')) {
@@ -60,14 +60,14 @@ fn octets(text: &str) -> Option<Vec<u8>> {
     }
 }
 
-/// By what one reservation is named.
+/// Key by which a command names one reservation.
 pub(super) enum By {
     Address(IpAddr),
     Identifier(Identifier),
 }
 
 impl By {
-    /// Whether it names `reservation`.
+    /// Returns true if the key names `reservation`.
     pub(super) fn names(&self, reservation: &Value) -> bool {
         match self {
             Self::Address(address) => has_address(reservation, *address),
@@ -78,7 +78,7 @@ impl By {
     }
 }
 
-/// Whether `address` is reserved, as an address or as the first of a prefix.
+/// Returns true if `address` is reserved, as an address or as the first one of a prefix.
 pub(super) fn has_address(reservation: &Value, address: IpAddr) -> bool {
     let is_it = |text: &Value| {
         let text = text.as_str().unwrap_or_default();
@@ -93,18 +93,18 @@ pub(super) fn has_address(reservation: &Value, address: IpAddr) -> bool {
         || in_list("prefixes")
 }
 
-/// The arguments of a command.
+/// Returns the arguments of a command.
 pub(super) fn parameters<'a>(request: &Request<'a>) -> Result<Fields<'a>, Answer> {
     let fields = request.arguments.and_then(Value::as_object).map(Fields);
     fields.ok_or_else(|| Answer::error("Parameters missing or are not a map."))
 }
 
-/// `subnet-id`, when there is one.
+/// Returns `subnet-id`, if it exists.
 pub(super) fn subnet_id(fields: &Fields<'_>) -> Result<Option<u32>, Answer> {
     fields.optional_number("subnet-id")
 }
 
-/// The one reservation that `reservation-get` and `-del` name, with its subnet.
+/// Returns the one reservation that `reservation-get` and `-del` name, with its subnet.
 pub(super) fn one(fields: &Fields<'_>) -> Result<(u32, By), Answer> {
     let text = |key: &str| fields.get(key).and_then(Value::as_str);
     let has_any =
@@ -144,7 +144,7 @@ pub(super) fn one(fields: &Fields<'_>) -> Result<(u32, By), Answer> {
     Ok((subnet_id.ok_or_else(missing)?, By::Identifier(identifier.clone())))
 }
 
-/// `identifier-type` and `identifier`.
+/// Reads `identifier-type` and `identifier`.
 pub(super) fn identifier(fields: &Fields<'_>) -> Result<Identifier, Answer> {
     let text = |key: &str| fields.get(key).and_then(Value::as_str);
     let kind = text("identifier-type")

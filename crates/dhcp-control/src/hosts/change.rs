@@ -15,10 +15,10 @@ use crate::document::{RESERVATIONS, has_id, items, root, subnets};
 use crate::family::{Commanded, IpVersion};
 use crate::text::colon_hex;
 
-/// A reservation as it is given, and where it belongs.
+/// Reservation in a command, and its subnet.
 struct Given {
     host: Map<String, Value>,
-    /// 0 for a global one; `None` when nothing was said.
+    /// Subnet of the reservation; 0 for a global one, `None` if the command has no `subnet-id`.
     subnet_id: Option<u32>,
 }
 
@@ -30,14 +30,14 @@ impl Given {
         Ok(Self { host, subnet_id })
     }
 
-    /// The addresses that it reserves.
+    /// Returns the addresses that it reserves.
     fn addresses(&self) -> Vec<IpAddr> {
         let one = self.host.get("ip-address").into_iter();
         let list = self.host.get("ip-addresses").and_then(Value::as_array).into_iter().flatten();
         one.chain(list).filter_map(|text| text.as_str()?.parse().ok()).collect()
     }
 
-    /// The subnet that it belongs to: a reservation without addresses may do without one.
+    /// Returns the subnet of the reservation: one without addresses needs no subnet.
     fn settled<B: Backend>(&self, backend: &B) -> Result<u32, Answer> {
         if let Some(id) = self.subnet_id {
             check_subnet(backend, id)?;
@@ -92,7 +92,7 @@ impl Given {
     }
 }
 
-/// The reservations of a subnet, or the global ones; `None` without such a subnet.
+/// Returns the reservations of a subnet, or the global ones; `None` if there is no such subnet.
 fn hosts_of<B: Backend>(backend: &B, subnet_id: u32) -> Option<&[Value]> {
     let root = root(backend);
     if subnet_id == 0 {
@@ -135,7 +135,7 @@ pub(super) fn add<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome
     }) {
         return Err(duplicate(&identifier, version, subnet_id));
     }
-    // Several hosts may have an address then, as when the configuration is read.
+    // Without the setting several hosts may have an address, also when the configuration is read.
     let are_unique = root(backend)["ip-reservations-unique"] != Value::Bool(false);
     for address in addresses.into_iter().filter(|_| are_unique) {
         if hosts.iter().any(|host| has_address(host, address)) {

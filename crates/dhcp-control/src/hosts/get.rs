@@ -12,7 +12,7 @@ use crate::backend::Backend;
 use crate::document::{has_id, items, root, subnets};
 use crate::family::Commanded;
 
-/// Every reservation with its subnet's `id`, 0 for global ones.
+/// Returns every reservation with its subnet's `id`, 0 for global ones.
 fn hosts<B: Backend>(backend: &B) -> impl Iterator<Item = (&Value, u32)> {
     let root = root(backend);
     let global = items(root, "reservations").iter().map(|host| (host, 0));
@@ -23,7 +23,7 @@ fn hosts<B: Backend>(backend: &B) -> impl Iterator<Item = (&Value, u32)> {
     global.chain(own)
 }
 
-/// Those that `fits` says, none of a database.
+/// Returns the reservations for which `fits` returns true; none for a database.
 fn found<'a, B: Backend>(
     backend: &'a B,
     fields: &Fields<'_>,
@@ -50,7 +50,7 @@ fn listed<B: Backend>(hosts: Vec<(&Value, u32)>) -> Answer {
     Answer::text(result, text).and(json!({ "hosts": hosts }))
 }
 
-/// The subnet must be there; 0 stands for none.
+/// Checks that the subnet exists; 0 means no subnet.
 pub(super) fn check_subnet<B: Backend>(backend: &B, id: u32) -> Result<(), Answer> {
     let version = B::Family::VERSION;
     let is_there =
@@ -115,8 +115,8 @@ pub(super) fn by_identifier<B: Backend>(request: &Request<'_>, backend: &mut B) 
     Ok(listed::<B>(found(backend, &fields, fits)?))
 }
 
-/// Pages of the configuration's reservations, which are numbered from 1 in their order. A page
-/// begins behind the number `from`.
+/// Returns a page of the configuration's reservations, which are numbered from 1 in their order.
+/// The page begins after the number `from`.
 pub(super) fn page<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
     let fields = parameters(request)?;
     let limit: u32 = fields.number("limit")?;

@@ -1,5 +1,5 @@
-//! The commands of the hook library `host_cmds`, for the reservations of the configuration.
-//! Commands for a database of them answer as Kea does without one.
+//! Commands of the hook library `host_cmds`, for the reservations of the configuration. Commands
+//! for a database of reservations answer as Kea does without one.
 
 mod asked;
 mod change;
@@ -10,7 +10,7 @@ use dhcp_config::Hook;
 use crate::backend::Backend;
 use crate::dispatch::Command;
 
-/// All of them.
+/// Returns all of these commands.
 pub(crate) fn commands<B: Backend>() -> Vec<Command<B>> {
     let of = |name, run| Command::of(Hook::HostCommands, name, run);
     vec![

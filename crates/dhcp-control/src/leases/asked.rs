@@ -1,4 +1,4 @@
-//! The lease that `lease#-get`, `lease#-del` and `lease6-bulk-apply` name.
+//! Lease that `lease#-get`, `lease#-del` and `lease6-bulk-apply` name.
 
 use dhcp_lease::ClientKey;
 
@@ -12,28 +12,28 @@ use crate::family::{Commanded, IpVersion};
 
 /// One lease, named by its address or by its client and subnet.
 pub(super) struct Asked<F: Commanded> {
-    /// As what it is leased.
+    /// Kind of the lease.
     pub(super) kind: F::Kind,
-    /// By what it is named.
+    /// Key that names the lease.
     pub(super) by: By<F>,
 }
 
-/// By what a lease is named.
+/// Key that names a lease.
 pub(super) enum By<F: Commanded> {
-    /// Its address.
+    /// Address of the lease.
     Address(F::Ip),
-    /// Its client.
+    /// Client of the lease.
     Client(Client),
 }
 
-/// A client in a subnet.
+/// Client in a subnet.
 pub(super) struct Client {
-    /// Whether `octets` are a hardware address.
+    /// True if `octets` are a hardware address.
     is_hardware: bool,
-    /// The identifier.
+    /// Bytes of the identifier.
     pub(super) octets: Vec<u8>,
     subnet_id: u32,
-    /// v6: the identity association.
+    /// v6: IAID of the association.
     iaid: u32,
 }
 
@@ -47,7 +47,8 @@ fn whole_u32(fields: &Fields<'_>, name: &str) -> Result<Option<u32>, Answer> {
 }
 
 impl<F: Commanded> Asked<F> {
-    /// Reads the fields that name a lease; `purpose` is what texts call it, "Query" or "Delete".
+    /// Reads the fields that name a lease; `purpose` is the command's word in texts, "Query" or
+    /// "Delete".
     pub(super) fn read(fields: Option<Fields<'_>>, purpose: &str) -> Result<Self, Answer> {
         let fields = fields.ok_or_else(|| Answer::error("Parameters missing or are not a map."))?;
         if fields.get("update-ddns").is_some_and(|value| !value.is_boolean()) {
@@ -73,7 +74,7 @@ impl<F: Commanded> Asked<F> {
         Ok(Self { kind, by })
     }
 
-    /// The lease itself.
+    /// Returns the lease itself.
     pub(super) fn find(&self, leases: &dyn Leases<F>) -> Option<F::Lease> {
         let client = match &self.by {
             By::Address(ip) => return leases.find(*ip, self.kind),
@@ -92,7 +93,7 @@ impl<F: Commanded> Asked<F> {
     }
 }
 
-/// An address of the family.
+/// Reads an address of the family.
 pub(super) fn address<F: Commanded>(text: &str) -> Result<F::Ip, Answer> {
     text.parse().map_err(|_| match text.parse::<core::net::IpAddr>() {
         Ok(_) => Answer::error(format!("Invalid {} address specified: {text}", F::VERSION.name())),

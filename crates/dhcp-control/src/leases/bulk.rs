@@ -10,8 +10,8 @@ use crate::arguments::{Fields, Request};
 use crate::backend::Backend;
 use crate::family::Commanded;
 
-/// Deletes the leases of `deleted-leases`, then adds or replaces those of `leases`. A malformed one
-/// refuses the command before anything has changed.
+/// Deletes the leases of `deleted-leases`, then adds or replaces those of `leases`. A malformed
+/// lease refuses the command before anything has changed.
 pub(super) fn apply<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
     let fields = request.arguments.and_then(Value::as_object).map(Fields);
     let fields =
@@ -63,7 +63,7 @@ fn list<'a>(fields: &Fields<'a>, name: &str) -> Result<Option<&'a [Value]>, Answ
     }
 }
 
-/// Deletes one lease. One that is named by its client and does not exist is passed over.
+/// Deletes one lease. It skips a lease that is named by its client and does not exist.
 fn delete<B: Backend>(
     backend: &mut B,
     asked: &Asked<Of<B>>,
@@ -90,7 +90,7 @@ fn delete<B: Backend>(
     }
 }
 
-/// What is told of a lease that failed: its type and address from `lease`, and why.
+/// Returns the report about a lease that failed: its type and address from `lease`, and the reason.
 fn failure(lease: &Value, answer: &Answer) -> Value {
     json!({
         "type": lease["type"],

@@ -14,12 +14,12 @@ use crate::backend::{Backend, PutFailure, PutMode, SubnetFacts};
 use crate::extended_info::check_extended_info;
 use crate::family::{Commanded, FromCommand, IpVersion};
 
-/// The family of a backend.
+/// Family of a backend.
 pub(super) type Of<B> = <B as Backend>::Family;
-/// A lease of a backend.
+/// Lease of a backend.
 pub(super) type LeaseOf<B> = <Of<B> as dhcp_lease::Family>::Lease;
 
-/// The subnet that the fields of a lease name, or the one that its address belongs to.
+/// Returns the subnet that the fields of a lease name, or the one that its address belongs to.
 pub(super) fn subnet_for(
     fields: &Fields<'_>,
     address: IpAddr,
@@ -53,7 +53,8 @@ pub(super) fn subnet_for(
     Ok(facts)
 }
 
-/// A lease that nobody has must be declined: no lease file of Kea's holds another.
+/// Refuses a lease without a client unless it is declined: no lease file of Kea contains such a
+/// lease.
 fn refuse_anonymous<F: Commanded>(lease: &F::Lease) -> Result<(), Answer> {
     let state = F::state(lease);
     match F::anonymous(lease).filter(|_| state != LeaseState::Declined) {
@@ -67,7 +68,7 @@ fn refuse_anonymous<F: Commanded>(lease: &F::Lease) -> Result<(), Answer> {
     }
 }
 
-/// The lease that `fields` describe.
+/// Returns the lease that `fields` describe.
 pub(super) fn described<B: Backend>(
     fields: &Fields<'_>,
     backend: &B,
@@ -77,9 +78,9 @@ pub(super) fn described<B: Backend>(
         id => backend.subnet(id),
     };
     let mut lease = Of::<B>::from_json(fields, &subnet, backend.now().wall_s())?;
-    // As in Kea the answer does not tell.
+    // Like Kea, we fix the extended info silently: the answer does not report it.
     check_extended_info::<Of<B>>(&mut lease, backend.extended_info_checks());
-    // What it corrects may have grown.
+    // The correction may have made the user context longer.
     keepable(Of::<B>::user_context(&mut lease))?;
     Ok(lease)
 }
@@ -117,7 +118,7 @@ pub(super) fn update<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outc
     }))
 }
 
-/// Replaces a lease, or adds it when `creates`; whether it was added.
+/// Replaces a lease, or adds it if `creates`; returns true if it was added.
 pub(super) fn put<B: Backend>(
     backend: &mut B,
     lease: LeaseOf<B>,
@@ -149,7 +150,8 @@ pub(super) fn put<B: Backend>(
     }
 }
 
-/// Whether a client registered an address that it had chosen itself (RFC 9686); Kea's number.
+/// Returns true if a client registered an address that it had chosen itself (RFC 9686); Kea's
+/// number.
 fn is_registered(state: LeaseState) -> bool {
     state as u8 == 4
 }

@@ -15,9 +15,9 @@ use crate::backend::Backend;
 use crate::family::Commanded;
 use crate::text::write_value;
 
-/// The family of a backend.
+/// Family of a backend.
 type Of<B> = <B as Backend>::Family;
-/// A lease of a backend.
+/// Lease of a backend.
 type LeaseOf<B> = <Of<B> as dhcp_lease::Family>::Lease;
 
 pub(super) fn one<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome {
@@ -180,7 +180,7 @@ pub(super) fn by_state<B: Backend>(request: &Request<'_>, backend: &mut B) -> Ou
     });
     let shown = match usize::try_from(number).ok().and_then(|number| STATES.get(number)) {
         Some(name) => format!("{name} ({number})"),
-        // As Kea, which keeps states in 32 bits.
+        // Like Kea, which keeps states in 32 bits.
         None => (number as u32).to_string(),
     };
     let within = if subnet_id == 0 { String::new() } else { format!(" in subnet {subnet_id}") };
@@ -198,7 +198,7 @@ fn map<'a>(request: &Request<'a>) -> Result<Fields<'a>, Answer> {
     fields.ok_or_else(|| Answer::error("Command arguments missing or a not a map."))
 }
 
-/// The one text that a command needs.
+/// Returns the one text that a command needs.
 fn parameter<'a>(request: &Request<'a>, name: &str) -> Result<&'a str, Answer> {
     let value = map(request)?
         .get(name)
@@ -222,7 +222,7 @@ fn listed<B: Backend>(found: &[LeaseOf<B>]) -> Answer {
     list.answer::<B>()
 }
 
-/// Leases on their way into an answer, as text.
+/// Leases that are added to an answer, as text.
 #[derive(Default)]
 struct List {
     text: String,

@@ -1,4 +1,4 @@
-//! The commands of the hook library `lease_cmds`.
+//! Commands of the hook library `lease_cmds`.
 
 mod asked;
 mod bulk;
@@ -16,7 +16,7 @@ use crate::backend::Backend;
 use crate::dispatch::Command;
 use crate::family::IpVersion;
 
-/// All of them.
+/// Returns all of these commands.
 pub(crate) fn commands<B: Backend>() -> Vec<Command<B>> {
     let of = |name, run| Command::of(Hook::LeaseCommands, name, run);
     vec![
@@ -43,7 +43,7 @@ pub(crate) fn commands<B: Backend>() -> Vec<Command<B>> {
     ]
 }
 
-/// The shared free lease queue lives in SQL tables only.
+/// Answers that there is no shared free lease queue, which exists in SQL tables only.
 fn no_shared_queue<B: Backend>(_request: &Request<'_>, _backend: &mut B) -> Outcome {
     Err(Answer::error("the lease backend has no shared free lease queue"))
 }

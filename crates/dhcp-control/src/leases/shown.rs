@@ -1,4 +1,4 @@
-//! What leases of both families have in common as JSON.
+//! Common part of both families' leases as JSON.
 
 use dhcp_lease::user_context::check_user_context;
 use dhcp_lease::{HardwareAddress, HostName, LeaseState};
@@ -11,7 +11,7 @@ use crate::dispatch::type_name;
 use crate::family::Common;
 use crate::text::{kea_json, octets_from_colon_hex, octets_from_hex};
 
-/// What a lease of either family has in common with the other's, which has the same fields.
+/// Returns the fields that leases of both families have, from a lease of either family.
 macro_rules! common {
     ($lease:expr) => {
         Common {
@@ -49,7 +49,7 @@ impl Common<'_> {
     }
 }
 
-/// What both families read of a lease behind its address, client and subnet.
+/// Common fields of a lease in a command, after its address, client and subnet.
 pub(super) struct Given {
     pub(super) pool_id: u32,
     pub(super) valid_lifetime_s: u32,
@@ -62,7 +62,7 @@ pub(super) struct Given {
 }
 
 impl Given {
-    /// Reads it; `address` stands in texts.
+    /// Reads the fields; `address` is for error texts.
     pub(super) fn read(
         fields: &Fields<'_>,
         subnet: &SubnetFacts,
@@ -88,7 +88,7 @@ impl Given {
             cltt_s,
             fqdn_fwd,
             fqdn_rev,
-            // Kea takes names of any length; what does not fit into a lease is cut off.
+            // Kea accepts names of any length; a name that is too long for a lease is truncated.
             hostname: HostName::from(hostname),
             state,
             user_context,
@@ -96,7 +96,7 @@ impl Given {
     }
 }
 
-/// The time of the client's last transaction, when `expire` gives it.
+/// Returns the time of the client's last transaction, if `expire` determines it.
 fn cltt(fields: &Fields<'_>, valid_lifetime_s: u32, address: &str) -> Result<Option<u64>, Answer> {
     let Some(expires_s) = fields.optional_number::<i64>("expire")? else { return Ok(None) };
     match u64::try_from(expires_s).ok().filter(|&expires_s| expires_s > 0) {
@@ -121,7 +121,7 @@ fn state(number: u8) -> Result<LeaseState, Answer> {
     })
 }
 
-/// The user context as it is stored, with a `comment` of the lease put into it.
+/// Returns the user context as it is stored, with the `comment` of the lease in it.
 fn user_context(fields: &Fields<'_>) -> Result<Box<str>, Answer> {
     let context = fields.get("user-context");
     let mut map = match context {
@@ -155,13 +155,13 @@ fn user_context(fields: &Fields<'_>) -> Result<Box<str>, Answer> {
     }
 }
 
-/// Refuses a user context that a lease does not keep.
+/// Refuses a user context that a lease cannot keep.
 pub(super) fn keepable(context: &str) -> Result<(), Answer> {
     check_user_context(context)
         .map_err(|fault| Answer::error(format!("Invalid user context: {fault}.")))
 }
 
-/// Octets of an identifier with at least `least` and at most `most` of them.
+/// Reads an identifier of at least `least` and at most `most` bytes.
 pub(super) fn identifier(text: &str, least: usize, most: usize) -> Result<Vec<u8>, String> {
     let octets = octets_from_hex(text)?;
     let count = octets.len();
@@ -174,7 +174,7 @@ pub(super) fn identifier(text: &str, least: usize, most: usize) -> Result<Vec<u8
     Ok(octets)
 }
 
-/// A hardware address. Kea's texts have no type; Ethernet is meant.
+/// Reads a hardware address. Kea's texts have no type; it is Ethernet.
 pub(super) fn hardware(text: &str) -> Result<HardwareAddress, String> {
     let octets = octets_from_colon_hex(text)?;
     match octets.len() > dhcp_lease::identity::HARDWARE_ADDRESS_MAX {
@@ -183,7 +183,7 @@ pub(super) fn hardware(text: &str) -> Result<HardwareAddress, String> {
     }
 }
 
-/// A list of maps, one of which is `item`.
+/// Returns `item`, an item of a list of maps, as a map.
 pub(super) fn as_map<'a>(item: &'a Value) -> Result<Fields<'a>, Answer> {
     match item {
         Value::Object(map) => Ok(Fields(map)),

@@ -1,4 +1,4 @@
-//! DHCPv4 leases as commands give and show them.
+//! DHCPv4 leases in commands and answers.
 
 use core::net::{IpAddr, Ipv4Addr};
 
@@ -13,7 +13,7 @@ use crate::backend::SubnetFacts;
 use crate::family::{Commanded, Common, FromCommand, IpVersion};
 use crate::text::colon_hex;
 
-/// Fewest and most octets of a client identifier.
+/// Fewest and most bytes of a client identifier.
 pub(super) const CLIENT_ID_OCTETS: (usize, usize) = (2, 255);
 
 impl Commanded for V4 {

@@ -1,4 +1,4 @@
-//! DHCPv6 leases as commands give and show them.
+//! DHCPv6 leases in commands and answers.
 
 use core::net::{IpAddr, Ipv6Addr};
 
@@ -15,10 +15,10 @@ use crate::backend::SubnetFacts;
 use crate::family::{Commanded, Common, FromCommand, IpVersion};
 use crate::text::colon_hex;
 
-/// Fewest and most octets of a DUID (RFC 9915 §11.1).
+/// Fewest and most bytes of a DUID (RFC 9915 §11.1).
 pub(super) const DUID_OCTETS: (usize, usize) = (3, 130);
 
-/// What Kea shows where there is no DUID.
+/// DUID that Kea shows if there is none.
 const EMPTY_DUID: [u8; 3] = [0; 3];
 
 impl Commanded for V6 {
@@ -141,7 +141,7 @@ impl FromCommand for V6 {
     }
 }
 
-/// What the lease is of: `type` and, for a prefix, `prefix-len`.
+/// Returns the address or prefix of the lease: `type` and, for a prefix, `prefix-len`.
 fn resource(fields: &Fields<'_>, address: Ipv6Addr) -> Result<Resource, Answer> {
     match fields.optional_text("type")? {
         None | Some("IA_NA") => Ok(Resource::address(address)),

@@ -1,4 +1,4 @@
-//! What commands do to statistics, and what they are answered.
+//! Commands about statistics, and their answers.
 
 use serde_json::json;
 
@@ -6,31 +6,32 @@ use super::{Statistics, written};
 use crate::answer::Answer;
 use crate::text::kea_json;
 
-/// A command about statistics, read and checked. Where there may be a name, none means all.
+/// Command about statistics, read and checked. A missing optional name means all statistics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StatisticCommand {
     /// `statistic-get`.
     Get(String),
     /// `statistic-get-all`, `statistic-global-get-all`.
     All {
-        /// Without those of subnets and pools.
+        /// True to leave out statistics of subnets and pools.
         is_global_only: bool,
     },
     /// `statistic-reset`, `statistic-reset-all`.
     Reset(Option<String>),
     /// `statistic-remove`, `statistic-remove-all`.
     Remove(Option<String>),
-    /// `statistic-sample-age-set`, `-set-all`: seconds.
+    /// `statistic-sample-age-set`, `-set-all`: age in seconds.
     SetAge(Option<String>, u64),
     /// `statistic-sample-count-set`, `-set-all`.
     SetCount(Option<String>, u32),
 }
 
 impl Statistics {
-    /// Carries out `command`, soon after a look at the counts ([`Self::sample`]): the answer as JSON.
+    /// Executes `command`, soon after [`Self::sample`] has read the counts; returns the answer as
+    /// JSON.
     pub fn execute(&mut self, command: &StatisticCommand) -> String {
         match command {
-            // Of many subnets this has tens of millions of octets.
+            // With many subnets this answer has tens of millions of bytes.
             StatisticCommand::All { is_global_only } => written::answer(self, *is_global_only),
             other => kea_json(&self.answer(other).to_json()),
         }

@@ -1,62 +1,62 @@
-//! What a server has counted, as plain numbers.
+//! Counts of a server, as plain numbers.
 
 use super::names::{self, ADDRESSES, LeaseNames, NAS, Name, PDS, Scope};
 use crate::family::IpVersion;
 
-/// Everything that a server counts, at one moment.
+/// All counts of a server, at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// What is counted for the whole server, under Kea's names (`pkt4-received`,
-    /// `v4-allocation-fail`): messages, drops, failed allocations. Those that are missing are 0.
+    /// Counts of the whole server, under Kea's names (`pkt4-received`, `v4-allocation-fail`):
+    /// messages, drops, failed allocations. A missing count is 0.
     pub server: Vec<(&'static str, u64)>,
-    /// Every subnet of the configuration.
+    /// Counts of every subnet of the configuration.
     pub subnets: Vec<SubnetCounts>,
 }
 
-/// What is counted of a subnet.
+/// Counts of a subnet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SubnetCounts {
-    /// The subnet's `id`.
+    /// Number of the subnet, `id`.
     pub id: u32,
-    /// Its pools of addresses. Those with equal numbers are shown as one.
+    /// Pools of addresses. Pools with equal numbers are shown as one.
     pub pools: Vec<PoolCounts>,
-    /// Its pools of prefixes.
+    /// Pools of prefixes.
     pub prefix_pools: Vec<PoolCounts>,
     /// Addresses that belong to no pool.
     pub outside: LeaseCounts,
     /// Prefixes that belong to no pool.
     pub outside_prefixes: LeaseCounts,
-    /// What else is counted, under Kea's names without `subnet[].`: `v4-lease-reuses`.
+    /// Other counts, under Kea's names without `subnet[].`: `v4-lease-reuses`.
     pub events: Vec<(&'static str, u64)>,
 }
 
-/// What is counted of a pool.
+/// Counts of a pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolCounts {
-    /// `pool-id`.
+    /// Number of the pool, `pool-id`.
     pub id: u32,
-    /// Addresses or prefixes that it has.
+    /// Number of addresses or prefixes in the pool.
     pub total: u128,
-    /// Its leases.
+    /// Counts of its leases.
     pub leases: LeaseCounts,
 }
 
-/// What is counted of leases.
+/// Counts of leases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeaseCounts {
-    /// Leased now; those that were declined count here as well.
+    /// Leases that exist now, declined ones included.
     pub assigned: u64,
-    /// Declined now.
+    /// Declined leases that exist now.
     pub declined: u64,
-    /// Leased since the start.
+    /// Leases given since the start.
     pub cumulative_assigned: u64,
-    /// Reclaimed since the start.
+    /// Leases reclaimed since the start.
     pub reclaimed: u64,
-    /// Declined ones that were reclaimed since the start.
+    /// Declined leases that were reclaimed since the start.
     pub reclaimed_declined: u64,
-    /// v6: registered by clients now (RFC 9686).
+    /// v6: addresses that are registered by clients now (RFC 9686).
     pub registered: u64,
-    /// v6: registered since the start.
+    /// v6: addresses registered since the start.
     pub cumulative_registered: u64,
 }
 
@@ -97,18 +97,18 @@ impl Sum {
 }
 
 impl SubnetCounts {
-    /// All addresses of the subnet.
+    /// Returns the sum of all addresses of the subnet.
     pub(crate) fn addresses(&self) -> Sum {
         Sum::of(&self.pools, &self.outside)
     }
 
-    /// All prefixes of the subnet.
+    /// Returns the sum of all prefixes of the subnet.
     pub(crate) fn prefixes(&self) -> Sum {
         Sum::of(&self.prefix_pools, &self.outside_prefixes)
     }
 }
 
-/// What `visit` is called with.
+/// Callback for each statistic.
 type Visit<'a> = &'a mut dyn FnMut(Name, u128);
 
 impl Counts {
@@ -135,7 +135,7 @@ impl Counts {
     }
 }
 
-/// Names of a list and those that are always shown.
+/// Visits the names of a list, and those that are always shown.
 fn listed(scope: Scope, always: &[&'static str], listed: &[(&'static str, u64)], visit: Visit<'_>) {
     for &counted in always {
         if !listed.iter().any(|&(name, _)| name == counted) {
@@ -147,7 +147,7 @@ fn listed(scope: Scope, always: &[&'static str], listed: &[(&'static str, u64)],
     }
 }
 
-/// Leases of a whole subnet or server.
+/// Visits the lease counts of a whole subnet or server.
 fn whole(
     scope: Scope,
     version: IpVersion,
@@ -169,7 +169,7 @@ fn whole(
     }
 }
 
-/// Pools of a subnet, those with equal numbers as one.
+/// Visits the counts of a subnet's pools, those with equal numbers as one.
 fn of_pools(subnet: &SubnetCounts, version: IpVersion, names: &LeaseNames, visit: Visit<'_>) {
     for pool in merged(&subnet.pools) {
         let scope = Scope::Pool(subnet.id, pool.id);
@@ -194,7 +194,7 @@ fn of_pools(subnet: &SubnetCounts, version: IpVersion, names: &LeaseNames, visit
     }
 }
 
-/// One pool for all of each number, ascending.
+/// Returns one pool for all pools of each number, ascending.
 pub(crate) fn merged(pools: &[PoolCounts]) -> Vec<PoolCounts> {
     let mut merged: Vec<PoolCounts> = Vec::with_capacity(pools.len());
     let mut sorted = pools.to_vec();

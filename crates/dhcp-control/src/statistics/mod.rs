@@ -1,10 +1,10 @@
 //! Statistics under Kea's names, each with the samples of its recent values.
 //!
-//! A server counts in plain numbers ([`Counts`]). [`Statistics`] is shown them once a second and
-//! before each command that reads, and keeps a sample of every value that has changed. It differs
-//! from Kea's, which samples at every change, in the times of samples only: several changes within
-//! a second are one sample. A reset keeps what was counted so far as an offset; a removal does too
-//! and hides the statistic until it changes. Counting itself never stops or restarts.
+//! A server counts in plain numbers ([`Counts`]). [`Statistics`] reads them once a second and
+//! before each command that reads, and keeps a sample of every value that has changed. Only the
+//! times of samples differ from Kea's, which samples at every change: several changes within a
+//! second are one sample. A reset keeps the count so far as an offset; a removal does too and hides
+//! the statistic until it changes. Counting itself never stops or restarts.
 
 mod command;
 mod counts;
@@ -27,22 +27,22 @@ use observation::{Limit, Observation};
 use crate::family::IpVersion;
 use crate::text::time_stamp;
 
-/// Samples that are kept of a statistic unless told otherwise (`statistic-default-sample-count`).
+/// Default number of samples that are kept of a statistic (`statistic-default-sample-count`).
 pub const SAMPLES_KEPT: usize = 20;
 
-/// The statistics of a server over time.
+/// Statistics of a server over time.
 #[derive(Clone, Debug)]
 pub struct Statistics {
     version: IpVersion,
-    /// In the order in which counts are told, which hardly ever changes.
+    /// Statistics in the order in which counts are visited, which hardly ever changes.
     observations: Vec<(Name, Observation)>,
     default_limit: Limit,
-    /// Wall clock of the last look at the counts, microseconds.
+    /// Wall clock of the last reading of the counts, microseconds.
     wall_us: u64,
 }
 
 impl Statistics {
-    /// No statistics yet, of a server of `version`.
+    /// Creates empty statistics of a server of `version`.
     #[must_use]
     pub const fn new(version: IpVersion) -> Self {
         Self {
@@ -53,8 +53,8 @@ impl Statistics {
         }
     }
 
-    /// Takes the defaults of a configuration: `statistic-default-sample-count` and, when that is
-    /// 0, `statistic-default-sample-age` in seconds. They hold for statistics that are new.
+    /// Takes the defaults of a configuration: `statistic-default-sample-count` and, if that is 0,
+    /// `statistic-default-sample-age` in seconds. They apply to new statistics.
     pub fn set_default_limits(&mut self, count: u32, age_s: u32) {
         self.default_limit = match count {
             0 => Limit::Age(u64::from(age_s) * US_PER_S),
@@ -62,13 +62,13 @@ impl Statistics {
         };
     }
 
-    /// Looks at `counts` at the wall-clock time `wall_us`: whatever has changed gets a sample, and
-    /// what belongs to a subnet or pool that is gone is forgotten.
+    /// Reads `counts` at the wall-clock time `wall_us`: adds a sample of every changed value, and
+    /// forgets the statistics of subnets and pools that no longer exist.
     pub fn sample(&mut self, wall_us: u64, counts: &Counts) {
         self.wall_us = wall_us;
         let Self { observations, default_limit, .. } = self;
         let mut at = 0;
-        // What stood from the first difference on, where there is one.
+        // Statistics from the first difference on, if there is one.
         let mut moved: Option<BTreeMap<Name, Observation>> = None;
         counts.for_each(self.version, &mut |name, count| {
             let raw = i128::try_from(count).unwrap_or(i128::MAX);
@@ -86,8 +86,8 @@ impl Statistics {
         observations.truncate(at);
     }
 
-    /// Ends the history of the leases of all subnets and pools, as Kea does with a new configuration:
-    /// each statistic has one sample, and what only grows counts from 0.
+    /// Ends the history of the leases of all subnets and pools, as Kea does with a new
+    /// configuration: each statistic has one sample, and cumulative ones count from 0.
     pub fn restart_subnets(&mut self) {
         let (wall_us, limit) = (self.wall_us, self.default_limit);
         for (name, seen) in &mut self.observations {
@@ -99,13 +99,13 @@ impl Statistics {
         }
     }
 
-    /// The samples of `name`, newest first; `None` when there is no such statistic.
+    /// Returns the samples of `name`, newest first; `None` if there is no such statistic.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Value> {
         self.find(name).and_then(|at| samples_to_json(&self.observations[at].1))
     }
 
-    /// All statistics, or those of the whole server only.
+    /// Returns all statistics, or those of the whole server only.
     #[must_use]
     pub fn all(&self, global_only: bool) -> Value {
         let mut map = Map::new();
@@ -120,13 +120,13 @@ impl Statistics {
         Value::Object(map)
     }
 
-    /// Starts `name` again at 0; whether there is such a statistic.
+    /// Restarts `name` at 0; returns true if there is such a statistic.
     pub fn reset(&mut self, name: &str) -> bool {
         let wall_us = self.wall_us;
         self.change(name, |seen| seen.reset(wall_us))
     }
 
-    /// Starts all again at 0.
+    /// Restarts all statistics at 0.
     pub fn reset_all(&mut self) {
         let wall_us = self.wall_us;
         for seen in self.shown() {
@@ -134,35 +134,35 @@ impl Statistics {
         }
     }
 
-    /// Hides `name` until it changes; whether there is such a statistic.
+    /// Hides `name` until it changes; returns true if there is such a statistic.
     pub fn remove(&mut self, name: &str) -> bool {
         self.change(name, Observation::remove)
     }
 
-    /// Hides all until they change.
+    /// Hides all statistics until they change.
     pub fn remove_all(&mut self) {
         for seen in self.shown() {
             seen.remove();
         }
     }
 
-    /// Keeps at most `count` samples of `name`; whether there is such a statistic. The newest one
-    /// is kept whatever `count` is.
+    /// Keeps at most `count` samples of `name`; returns true if there is such a statistic. The
+    /// newest sample stays for any `count`.
     pub fn set_count(&mut self, name: &str, count: u32) -> bool {
         self.change(name, |seen| seen.set_limit(Limit::Count(count as usize)))
     }
 
-    /// Keeps at most `count` samples of all, also of those to come.
+    /// Keeps at most `count` samples of all statistics, also of future ones.
     pub fn set_count_of_all(&mut self, count: u32) {
         self.set_limit_of_all(Limit::Count(count as usize));
     }
 
-    /// Keeps samples of `name` for `age_s` seconds; whether there is such a statistic.
+    /// Keeps samples of `name` for `age_s` seconds; returns true if there is such a statistic.
     pub fn set_age(&mut self, name: &str, age_s: u64) -> bool {
         self.change(name, |seen| seen.set_limit(Limit::Age(age_s.saturating_mul(US_PER_S))))
     }
 
-    /// Keeps samples of all for `age_s` seconds, also of those to come.
+    /// Keeps samples of all statistics for `age_s` seconds, also of future ones.
     pub fn set_age_of_all(&mut self, age_s: u64) {
         self.set_limit_of_all(Limit::Age(age_s.saturating_mul(US_PER_S)));
     }
@@ -185,7 +185,7 @@ impl Statistics {
         seen.map(change).is_some()
     }
 
-    /// The position of the statistic that is written `text`.
+    /// Returns the position of the statistic whose name is `text`.
     fn find(&self, text: &str) -> Option<usize> {
         let (scope, counted) = names::split(text);
         let is_it =
@@ -200,13 +200,13 @@ fn samples_to_json(seen: &Observation) -> Option<Value> {
     Some(list.collect())
 }
 
-/// A count as JSON. Numbers beyond 64 bits are shown as the largest that has them.
+/// Returns a count as JSON. Numbers beyond 64 bits are shown as the nearest one within.
 pub(crate) fn shown(value: i128) -> Value {
     let value = bounded(value);
     i64::try_from(value).map_or_else(|_| Value::from(value as u64), Value::from)
 }
 
-/// The nearest number that JSON has here: of `i64` or of `u64`.
+/// Returns the nearest number that JSON has here: of `i64` or of `u64`.
 fn bounded(value: i128) -> i128 {
     value.clamp(i64::MIN.into(), u64::MAX.into())
 }

@@ -1,29 +1,29 @@
-//! Where a statistic belongs and what it is called.
+//! Scopes and names of statistics.
 // Names after Kea's manual, appendix on statistics, and the lists that its servers start with.
 
 use core::fmt;
 
 use crate::family::IpVersion;
 
-/// What a statistic is of.
+/// Scope of a statistic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scope {
-    /// The whole server.
+    /// Whole server.
     Global,
-    /// A subnet, by `id`.
+    /// Subnet, by `id`.
     Subnet(u32),
-    /// The address pools of a subnet that share a `pool-id`.
+    /// Address pools of a subnet that share a `pool-id`.
     Pool(u32, u32),
-    /// The prefix pools of a subnet that share a `pool-id`.
+    /// Prefix pools of a subnet that share a `pool-id`.
     PrefixPool(u32, u32),
 }
 
-/// A statistic's whole name: `subnet[1].pool[0].assigned-addresses`.
+/// Whole name of a statistic: `subnet[1].pool[0].assigned-addresses`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name {
-    /// What it is of.
+    /// Scope of the statistic.
     pub scope: Scope,
-    /// What is counted.
+    /// Name within the scope.
     pub counted: &'static str,
 }
 
@@ -39,8 +39,8 @@ impl fmt::Display for Name {
     }
 }
 
-/// Cuts a written name into its scope and what is counted; what does not begin like a scope is
-/// global as a whole.
+/// Splits a written name into its scope and the name within it; a name that does not begin like a
+/// scope is global as a whole.
 pub(super) fn split(text: &str) -> (Scope, &str) {
     let Some((subnet, rest)) = numbered(text, "subnet") else {
         return (Scope::Global, text);
@@ -54,14 +54,14 @@ pub(super) fn split(text: &str) -> (Scope, &str) {
     (Scope::Subnet(subnet), rest)
 }
 
-/// `word[number].rest`, the number without leading zeros or signs.
+/// Splits `word[number].rest`; the number must have no leading zeros or signs.
 fn numbered<'a>(text: &'a str, word: &str) -> Option<(u32, &'a str)> {
     let (digits, rest) = text.strip_prefix(word)?.strip_prefix('[')?.split_once("].")?;
     let number: u32 = digits.parse().ok()?;
     (number.to_string() == digits).then_some((number, rest))
 }
 
-/// How leases of one kind are called in statistics.
+/// Names of one kind of leases in statistics.
 #[derive(Debug)]
 pub(super) struct LeaseNames {
     pub(super) total: &'static str,
@@ -94,7 +94,7 @@ pub(super) fn is_of_leases(counted: &str) -> bool {
     ENDS.iter().any(|end| counted.ends_with(end))
 }
 
-/// Names that a server of `version` always shows, with 0 where nothing was counted.
+/// Returns the names that a server of `version` always shows, with 0 if nothing was counted.
 #[must_use]
 pub fn always_shown(version: IpVersion) -> &'static [&'static str] {
     match version {
@@ -103,7 +103,7 @@ pub fn always_shown(version: IpVersion) -> &'static [&'static str] {
     }
 }
 
-/// Names that a subnet always shows beside those of its leases.
+/// Returns the names that a subnet always shows in addition to those of its leases.
 pub(crate) fn always_shown_of_subnets(version: IpVersion) -> &'static [&'static str] {
     match version {
         IpVersion::V4 => &["v4-lease-reuses", "v4-reservation-conflicts"],
@@ -149,7 +149,7 @@ const SERVER_4: [&str; 35] = [
     "v4-lease-reuses",
 ];
 
-// Kea shows CONFIRM and RECONFIGURE from the first on only.
+// Kea shows CONFIRM and RECONFIGURE only from the first message on.
 const SERVER_6: [&str; 41] = [
     "pkt6-received",
     "pkt6-solicit-received",

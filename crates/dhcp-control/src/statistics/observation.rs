@@ -2,32 +2,32 @@
 
 use std::collections::VecDeque;
 
-/// How many samples are kept.
+/// Limit on the kept samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Limit {
-    /// At most so many, and never none.
+    /// Most samples; at least one is kept.
     Count(usize),
-    /// Those at most so many microseconds older than the newest.
+    /// Greatest age of samples relative to the newest, microseconds.
     Age(u64),
 }
 
-/// A value at a time.
+/// Value at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sample {
     pub(super) value: i128,
     pub(super) wall_us: u64,
 }
 
-/// A statistic with its samples, newest first.
+/// Statistic with its samples, newest first.
 #[derive(Clone, Debug)]
 pub(super) struct Observation {
-    /// What the server counted when it was last looked at.
+    /// Count of the server at the last reading.
     raw: i128,
-    /// What `raw` was at the last reset; values are counted from there.
+    /// Value of `raw` at the last reset; values are counted from there.
     offset: i128,
     samples: VecDeque<Sample>,
     limit: Limit,
-    /// Removed, and not changed since.
+    /// True if the statistic was removed, and has not changed since.
     is_removed: bool,
 }
 
@@ -37,7 +37,7 @@ impl Observation {
         Self { raw, offset: 0, samples, limit, is_removed: false }
     }
 
-    /// The server counts `raw` now.
+    /// Records that the server's count is `raw` now.
     pub(super) fn observe(&mut self, raw: i128, wall_us: u64) {
         if raw == self.raw {
             return;
@@ -51,15 +51,15 @@ impl Observation {
         self.cut();
     }
 
-    /// Counting starts again at 0, with one sample that says so.
+    /// Restarts counting at 0, with one sample of that value.
     pub(super) fn reset(&mut self, wall_us: u64) {
         self.offset = self.raw;
         self.samples.clear();
         self.samples.push_front(Sample { value: 0, wall_us });
     }
 
-    /// Its history ends, as of a statistic that Kea deletes and adds again: what it counts starts at
-    /// 0 if `from_zero`, else it goes on with its value.
+    /// Ends the history, as for a statistic that Kea deletes and adds again: the value restarts at
+    /// 0 if `from_zero`, else it stays.
     pub(super) fn restart(&mut self, wall_us: u64, limit: Limit, from_zero: bool) {
         *self = Self::new(self.raw, wall_us, limit);
         if from_zero {
@@ -67,7 +67,7 @@ impl Observation {
         }
     }
 
-    /// It is gone until it changes, and counts from here then.
+    /// Hides the statistic until it changes; it then counts from here.
     pub(super) fn remove(&mut self) {
         self.offset = self.raw;
         self.is_removed = true;
@@ -78,7 +78,7 @@ impl Observation {
         self.cut();
     }
 
-    /// The samples, newest first; `None` when it was removed.
+    /// Returns the samples, newest first; `None` if the statistic was removed.
     pub(super) fn samples(&self) -> Option<impl Iterator<Item = &Sample>> {
         (!self.is_removed).then(|| self.samples.iter())
     }

@@ -1,6 +1,6 @@
-//! All statistics as text. With ten thousand subnets there are hundreds of thousands, asked for
-//! several times a second by those who monitor: they are written without a tree of values, and each
-//! time stamp is made once.
+//! Writer of all statistics as text. With ten thousand subnets there are hundreds of thousands of
+//! statistics, and monitoring requests them several times a second: so the writer builds no tree of
+//! values, and formats each time stamp once.
 //!
 //! Budget: 15 ns for a sample, 40 for a name.
 
@@ -10,13 +10,13 @@ use super::observation::Sample;
 use super::{Name, Scope, Statistics};
 use crate::text::time_stamp;
 
-/// Octets that a statistic takes, about.
+/// Approximate number of bytes of a statistic.
 const USUAL_BYTES: usize = 128;
-/// Digits of the largest number.
+/// Number of digits of the largest number.
 const DIGITS_MAX: usize = 20;
 
-/// The answer that has all statistics, or those of the whole server only, as [`crate::kea_json`] would
-/// write it.
+/// Returns the answer with all statistics, or those of the whole server only, as
+/// [`crate::kea_json`] would write it.
 pub(super) fn answer(statistics: &Statistics, is_global_only: bool) -> String {
     let mut text = String::with_capacity(statistics.observations.len() * USUAL_BYTES);
     let mut stamps = BTreeMap::new();
@@ -66,7 +66,7 @@ fn write_sample(text: &mut String, sample: &Sample, stamps: &mut BTreeMap<u64, S
     if value < 0 {
         text.push('-');
     }
-    // What is bounded has at most 64 bits beside its sign.
+    // A bounded number has at most 64 bits in addition to its sign.
     write_number(text, value.unsigned_abs() as u64);
     text.push_str(", \"");
     text.push_str(stamps.entry(sample.wall_us).or_insert_with(|| time_stamp(sample.wall_us)));

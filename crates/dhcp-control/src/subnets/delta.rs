@@ -1,11 +1,11 @@
-//! Parts of a subnet that are put into another or taken out of it (`subnet#-delta-add` and
-//! `-del`). Pools and options of both are the same when they agree in what identifies them.
+//! Parts of a subnet that are added to another or removed from it (`subnet#-delta-add` and `-del`).
+//! A pool or option of one equals one of the other if their identifying keys agree.
 
 use core::net::IpAddr;
 
 use serde_json::{Map, Value};
 
-/// Puts everything of `new` into `old`.
+/// Adds everything in `new` to `old`.
 pub(super) fn add(old: &mut Map<String, Value>, new: &Map<String, Value>) {
     for (key, value) in new {
         match (old.get_mut(key), value) {
@@ -37,12 +37,12 @@ fn add_items(key: &str, old: &mut Vec<Value>, new: &[Value]) {
     }
 }
 
-/// Takes everything of `gone` out of `old`, a subnet.
+/// Removes everything in `gone` from `old`, a subnet.
 pub(super) fn delete(old: &mut Map<String, Value>, gone: &Map<String, Value>) {
     delete_fields(old, gone, &["id", "subnet"]);
 }
 
-/// Takes the fields of `gone` out of `old`. Those of `identity` stay while there are others.
+/// Removes the fields of `gone` from `old`. The fields `identity` stay while there are others.
 fn delete_fields(old: &mut Map<String, Value>, gone: &Map<String, Value>, identity: &[&str]) {
     for (key, value) in gone {
         let is_empty = match (old.get_mut(key), value) {
@@ -90,7 +90,7 @@ fn delete_items(key: &str, old: &mut Vec<Value>, gone: &[Value]) {
     }
 }
 
-/// The keys by which items of the list `key` are told apart.
+/// Returns the keys that identify items of the list `key`.
 fn identity(key: &str) -> &'static [&'static str] {
     match key {
         "pools" => &["pool"],
@@ -124,7 +124,7 @@ fn are_same(list: &str, left: &Value, right: &Value) -> bool {
     }
 }
 
-/// The first and the last address of a pool, which has several ways to be written.
+/// Returns the first and the last address of a pool, which can be written in several forms.
 fn ends(pool: &Value) -> Option<(IpAddr, IpAddr)> {
     let text = pool.as_str()?;
     if let Some((first, last)) = text.split_once('-') {

@@ -1,4 +1,4 @@
-//! The commands of the hook library `subnet_cmds`.
+//! Commands of the hook library `subnet_cmds`.
 
 mod delta;
 mod networks;
@@ -11,7 +11,7 @@ use crate::answer::{Answer, ResultCode};
 use crate::backend::Backend;
 use crate::dispatch::Command;
 
-/// All of them.
+/// Returns all of these commands.
 pub(crate) fn commands<B: Backend>() -> Vec<Command<B>> {
     let of = |name, run| Command::of(Hook::SubnetCommands, name, run);
     vec![
@@ -31,7 +31,7 @@ pub(crate) fn commands<B: Backend>() -> Vec<Command<B>> {
     ]
 }
 
-/// `3 IPv4 subnets found`, empty when there are none.
+/// Returns an answer such as `3 IPv4 subnets found`, with the result for "empty" if there are none.
 fn counted(list: &[Value], version: &str, what: &str) -> Answer {
     let count = list.len();
     let result = if count == 0 { ResultCode::Empty } else { ResultCode::Success };

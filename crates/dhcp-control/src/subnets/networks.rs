@@ -9,7 +9,7 @@ use crate::backend::Backend;
 use crate::document::{RESERVATIONS, edit, items, prefix_of, root};
 use crate::family::Commanded;
 
-/// The key of the networks.
+/// Key of the shared networks.
 const NETWORKS: &str = "shared-networks";
 
 pub(super) fn list<B: Backend>(_request: &Request<'_>, backend: &mut B) -> Outcome {
@@ -127,7 +127,7 @@ pub(super) fn delete<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outc
     })
 }
 
-/// The network and the subnet that a command names.
+/// Returns the network and the subnet that a command names.
 fn pair<'a>(request: &Request<'a>) -> Result<(&'a str, i128), Answer> {
     let (fields, command) = (request.named_map()?, request.name);
     let required = |key: &str| {

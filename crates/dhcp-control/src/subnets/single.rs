@@ -58,7 +58,7 @@ pub(super) fn get<B: Backend>(request: &Request<'_>, backend: &mut B) -> Outcome
     Ok(Answer::success(text).and(json!({ version.subnets(): [shown] })))
 }
 
-/// The one subnet that is given.
+/// Returns the one subnet in the arguments.
 fn given<'a, B: Backend>(
     request: &Request<'a>,
     hint: &str,
@@ -130,7 +130,7 @@ pub(super) fn delta_delete<B: Backend>(request: &Request<'_>, backend: &mut B) -
     changed(request, backend, delta::delete)
 }
 
-/// Lets `change` change the subnet of the same `id`.
+/// Applies `change` to the subnet of the same `id`.
 fn changed<B: Backend>(
     request: &Request<'_>,
     backend: &mut B,

@@ -1,4 +1,4 @@
-//! A small server behind the commands: leases in a map, a configuration that is taken as it is.
+//! Small server for the commands: leases in a map, a configuration that it uses as it is.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -13,14 +13,14 @@ use dhcp_control::{
 use dhcp_lease::{ClientKey, LeaseState};
 use serde_json::{Value, json};
 
-/// The time at which everything happens: 2026-11-22 02:39:52.262110.
+/// Time of all commands: 2026-11-22 02:39:52.262110.
 pub(crate) const WALL_US: u64 = 1_795_315_192_262_110;
 
-/// Leases by address, as strings of octets so that both families sort.
+/// Leases by address and kind; a prefix comes after an address of the same number.
 pub(crate) struct Kept<F: Commanded> {
     leases: BTreeMap<(F::Ip, bool), F::Lease>,
     pub written: Vec<String>,
-    /// What the next change fails with.
+    /// Failure of the next change.
     pub refuses: Option<PutFailure>,
 }
 
@@ -49,7 +49,7 @@ impl<F: Commanded> Leases<F> for Kept<F> {
         let (names, octets): (&[&str], _) = match key {
             ClientKey::Hardware(octets) => (&["hw-address"], octets),
             ClientKey::Identifier(octets) => (&["client-id", "duid"], octets),
-            // Whoever asks looks at the association of what is found.
+            // The caller checks the association of the leases.
             ClientKey::Association(octets, _) => (&["duid"], octets),
         };
         let octets: Vec<String> = octets.iter().map(|octet| format!("{octet:02x}")).collect();
@@ -97,7 +97,7 @@ impl<F: Commanded> Leases<F> for Kept<F> {
     }
 }
 
-/// The server.
+/// Server for the tests.
 pub(crate) struct Fake<F: Commanded> {
     pub document: Value,
     pub hooks: Vec<Hook>,
@@ -105,7 +105,7 @@ pub(crate) struct Fake<F: Commanded> {
     pub leases: Kept<F>,
     pub service: ServiceState,
     pub statistics: Statistics,
-    /// What is counted for the whole server.
+    /// Counts of the whole server.
     pub server: Vec<(&'static str, u64)>,
     pub now: Now,
     pub status: Status,
@@ -118,7 +118,7 @@ pub(crate) struct Fake<F: Commanded> {
     pub selector: std::cell::RefCell<Option<Selector>>,
 }
 
-/// Every hook library that has commands.
+/// Hook libraries that have commands.
 pub(crate) const HOOKS: [Hook; 5] = [
     Hook::LeaseCommands,
     Hook::StatCommands,
@@ -128,7 +128,7 @@ pub(crate) const HOOKS: [Hook; 5] = [
 ];
 
 impl<F: Commanded> Fake<F> {
-    /// A server with the configuration below its root and all hook libraries.
+    /// Creates a server with the configuration below its root and all hook libraries.
     pub(crate) fn new(root: Value) -> Self {
         Self {
             document: json!({ F::VERSION.root(): root }),
@@ -156,7 +156,7 @@ impl<F: Commanded> Fake<F> {
         }
     }
 
-    /// Two small subnets, one of them in a shared network when `shares`.
+    /// Creates a server with two small DHCPv4 subnets, or with one DHCPv6 subnet.
     pub(crate) fn with_subnets() -> Self {
         Self::new(match F::VERSION {
             IpVersion::V4 => json!({
@@ -180,7 +180,7 @@ impl<F: Commanded> Fake<F> {
         })
     }
 
-    /// Executes a command that is written as JSON.
+    /// Executes a command, given as JSON.
     pub(crate) fn run(&mut self, command: &Value) -> Value {
         match execute(command, self) {
             Executed::Answer(answer) => answer.to_json(),
@@ -198,7 +198,7 @@ impl<F: Commanded> Fake<F> {
         self.run(&json!({ "command": name, "arguments": arguments }))
     }
 
-    /// Compares what commands answer, in their order.
+    /// Compares the answers to commands, in order.
     pub(crate) fn answers(&mut self, table: &[(&str, Value, Value)]) {
         for (name, arguments, expected) in table {
             let mut command = json!({ "command": name });
@@ -210,8 +210,8 @@ impl<F: Commanded> Fake<F> {
         }
     }
 
-    /// Compares what commands answer with a table of JSON lines, `[name, arguments, answer]`. In
-    /// them `#` is 4 or 6 and `PREFIX` the prefix of a subnet.
+    /// Compares the answers to commands with a table of JSON lines, `[name, arguments, answer]`. In
+    /// the table `#` means 4 or 6 and `PREFIX` the prefix of a subnet.
     pub(crate) fn answers_of(&mut self, table: &str) {
         let (number, prefix) = match F::VERSION {
             IpVersion::V4 => ("4", "10.9.0.0/16"),
@@ -286,7 +286,7 @@ impl<F: Commanded> Backend for Fake<F> {
         &self.document
     }
 
-    /// Refuses what has the key `wrong`, as the true reader of configurations does.
+    /// Refuses a document with the key `wrong`, as the real reader of configurations does.
     fn check(&self, document: &Value) -> Result<(), ApplyFailure> {
         match document.to_string().contains("\"wrong\":") {
             true => Err(ApplyFailure::Invalid(self.problems(document))),

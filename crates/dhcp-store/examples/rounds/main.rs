@@ -1,12 +1,13 @@
-//! What rounds over real databases cost: `nice cargo run --release -p dhcp-store --example rounds -- [KEY=VALUE,...]`.
+//! Measures the cost of rounds over real databases:
+//! `nice cargo run --release -p dhcp-store --example rounds -- [KEY=VALUE,...]`.
 //!
 //! Keys: `backends` (mysql, pgsql, sqlite), `families` (4, 6), `loads` (found, new, renewed),
-//! `clients` (1, 8, 64, 256), `durable` (yes, no), `seconds`. For each, a shard keeps so many clients
-//! in flight over a private server, and prints operations per second, operations per round, and the
-//! processor time of the writing thread and of the server for one operation. With `wire=yes` octets
-//! and round trips are counted as well, by a server in between, so times mean nothing then.
-//! What a flush costs is measured before each block, and Kea's way, a transaction for each lease,
-//! is done for comparison.
+//! `clients` (1, 8, 64, 256), `durable` (yes, no), `seconds`. For each combination, a shard keeps
+//! `clients` clients in flight over a private server, and prints operations per second, operations
+//! per round, and the processor time of the writing thread and of the server for one operation.
+//! With `wire=yes` a server in between also counts bytes and round trips, so times mean nothing
+//! then. The example measures the cost of a flush before each block, and for comparison also
+//! commits as Kea does, one transaction for each lease.
 
 mod place;
 mod shard;
@@ -23,10 +24,10 @@ use place::Place;
 use shard::{Load, Shard};
 use wire::Wire;
 
-/// Clients that renew.
+/// Number of clients that renew.
 const RENEWING: u32 = 20_000;
 
-/// What is wanted.
+/// Arguments of the command line, `KEY=VALUE,...` each.
 struct Wanted(Vec<String>);
 
 impl Wanted {
@@ -84,7 +85,7 @@ fn seconds(wanted: &Wanted) -> f64 {
     wanted.list("seconds", "2")[0].parse().expect("seconds are a number")
 }
 
-/// Milliseconds of processor time of the thread that writes; 0 when it has none.
+/// Returns the processor time of the thread that writes, in milliseconds; 0 without such a thread.
 fn thread_ms() -> f64 {
     let tasks = std::fs::read_dir("/proc/self/task").expect("Linux has /proc").flatten();
     let of_task = |task: std::fs::DirEntry| {
@@ -141,7 +142,7 @@ fn one<F: SharedRows + Sample>(
     shard.stop();
 }
 
-/// A transaction for each new lease, on one connection.
+/// Commits one transaction for each new lease, on one connection.
 fn one_by_one<F: SharedRows + Sample>(place: &Place, wanted: &Wanted, name: &str, first: u32) {
     let limit = Duration::from_secs_f64(seconds(wanted) / 2.0);
     let mut database = Database::open(&place.settings).unwrap_or_else(|error| panic!("{error}"));

@@ -1,4 +1,4 @@
-//! A private server, or a folder for SQLite, with a database in it.
+//! Private server, or a folder for SQLite, with a database in it.
 
 use std::fs;
 use std::io::Write;
@@ -10,19 +10,19 @@ use dhcp_store::sql::{Backend, Database, Schema, Settings};
 use testbed::database::{self, Engine, PASSWORD, USER};
 use testbed::proc::{process_stat, process_tree};
 
-/// Writes of which the cost of a flush is the median.
+/// Number of writes whose median is the cost of a flush.
 const FLUSHES: usize = 101;
 
-/// Where the leases are.
+/// Database that keeps the leases, with its server if it has one.
 pub(crate) struct Place {
     server: Option<database::Database>,
     folder: PathBuf,
-    /// How to get in.
+    /// Settings to connect to the database.
     pub(crate) settings: Settings,
 }
 
 impl Place {
-    /// Starts a server with an empty database; the reason when it is not installed.
+    /// Starts a server with an empty database; returns the reason if the server is not installed.
     pub(crate) fn new(backend: Backend, is_durable: bool) -> Result<Self, String> {
         let engine = match backend {
             Backend::Mysql => Some(Engine::MariaDb),
@@ -59,7 +59,7 @@ impl Place {
         Ok(Self { server, folder, settings })
     }
 
-    /// Milliseconds of processor time of the server so far.
+    /// Returns the processor time that the server has used so far, in milliseconds.
     pub(crate) fn server_ms(&self) -> u64 {
         let pid = self.server.as_ref().and_then(database::Database::pid);
         let tree = pid.map(process_tree).unwrap_or_default();
@@ -67,7 +67,8 @@ impl Place {
         of_all.map(|times| times.used_ticks() * 10).sum()
     }
 
-    /// Statements that MariaDB was asked to carry out so far; others do not count them.
+    /// Returns the number of statements that MariaDB has executed so far; other servers do not
+    /// count them.
     pub(crate) fn statements(&self) -> Option<u64> {
         let server = self.server.as_ref()?;
         if server.engine() != Engine::MariaDb {
@@ -77,7 +78,7 @@ impl Place {
         told.split_whitespace().next_back()?.parse().ok()
     }
 
-    /// What a flush of 4 KiB costs here and now, microseconds: the median.
+    /// Returns the median cost of a flush of 4 KiB in this folder, in microseconds.
     pub(crate) fn flush_us(&self) -> f64 {
         let path = self.folder.join("flush");
         let mut file = fs::File::create(&path).expect("the folder can be written to");

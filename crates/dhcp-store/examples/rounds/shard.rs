@@ -1,4 +1,4 @@
-//! A shard with clients in flight, each of which asks again as soon as it is answered.
+//! Shard with clients in flight, each of which sends its next request as soon as it has a reply.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,23 +13,23 @@ use dhcp_store::database::{DatabaseError, DatabaseThread, OnLoss, ThreadOptions}
 use dhcp_store::log::Shards;
 use dhcp_store::sql::{Settings, SharedLeases, SharedRows};
 
-/// Seconds that leases are valid.
+/// Valid lifetime of the leases, in seconds.
 const LIFETIME_S: u32 = 86_400;
-/// 2023-11-14T22:13:20Z.
+/// Start time of the world, 2023-11-14T22:13:20Z, in seconds since 1970.
 const START_S: u64 = 1_700_000_000;
 
-/// Which clients ask.
+/// Load: the clients that send the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Load {
-    /// Each a new one, which has to be looked for in the database.
+    /// A new client each time, which the shard has to look up in the database.
     Found,
-    /// Each a new one, with nobody else writing to the database.
+    /// A new client each time, while no other server writes to the database.
     New,
-    /// The same ones again and again, in an order that scatters them.
+    /// Known clients, this many, again and again in an order that scatters them.
     Renewed(u32),
 }
 
-/// Time of the world: the shard's and the thread's. Each look at it takes a nanosecond.
+/// Time of the world, for the shard and the thread. Each reading advances it by a nanosecond.
 #[derive(Debug, Default)]
 pub(crate) struct World {
     seconds: AtomicU64,
@@ -49,12 +49,12 @@ impl World {
 
 struct Client {
     number: u32,
-    /// What it waits for.
+    /// Epoch that the client waits for.
     epoch: u64,
     is_written: bool,
 }
 
-/// A shard, its thread, and the clients so far.
+/// Shard with its thread and the clients so far.
 pub(crate) struct Shard<F: SharedRows> {
     thread: DatabaseThread<F>,
     store: DatabaseStore<F>,
@@ -67,7 +67,7 @@ pub(crate) struct Shard<F: SharedRows> {
 }
 
 impl<F: SharedRows + Sample> Shard<F> {
-    /// A shard whose clients and addresses have the numbers from `first` on.
+    /// Starts a shard whose clients and addresses have the numbers from `first` on.
     pub(crate) fn start(
         settings: &Settings,
         load: Load,
@@ -95,19 +95,19 @@ impl<F: SharedRows + Sample> Shard<F> {
             shard.load = Load::New;
             shard.run(256, |_, count| count >= u64::from(clients));
             (shard.load, shard.taken) = (load, 0);
-            // In the same second nothing would change.
+            // Within one second a renewal would change nothing.
             shard.world.seconds.fetch_add(1, Ordering::Relaxed);
         }
         Ok(shard)
     }
 
-    /// Transactions so far that wrote something.
+    /// Returns the number of transactions so far that wrote something.
     pub(crate) fn rounds(&self) -> u64 {
         self.thread.transactions()
     }
 
-    /// Keeps `in_flight` clients asking until `is_over` is told so, by time and by number of leases
-    /// that were settled; both are given back.
+    /// Keeps `in_flight` clients sending requests until `is_over` returns true for the elapsed time
+    /// and the number of settled leases; returns both.
     pub(crate) fn run(
         &mut self,
         in_flight: u32,
@@ -149,11 +149,12 @@ impl<F: SharedRows + Sample> Shard<F> {
     fn next(&mut self) -> u32 {
         self.taken += 1;
         let Load::Renewed(clients) = self.load else { return self.first + self.taken - 1 };
-        // Once all have asked, time has passed, and their rows change.
+        // Time passes twice in each pass over the clients, so that renewals change their rows.
         if self.taken.is_multiple_of(clients / 2) {
             self.world.seconds.fetch_add(1, Ordering::Relaxed);
         }
-        // Scattered as well as numbered consecutively: 7919 is a prime that divides no count here.
+        // The order is scattered although numbers are consecutive: 7919 is a prime that divides no
+        // count here.
         self.first + (u64::from(self.taken) * 7919 % u64::from(clients)) as u32
     }
 

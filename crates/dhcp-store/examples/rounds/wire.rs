@@ -1,4 +1,4 @@
-//! What goes over the wire: a server in between that counts octets, turns and commands.
+//! Server between client and database that counts bytes, turns and commands.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -14,20 +14,21 @@ pub(crate) struct Wire {
     server_spoke: AtomicBool,
 }
 
-/// Octets to the database, octets from it, and round trips.
+/// Counts of bytes to the database, bytes from it, and round trips.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WireCounts {
-    /// Octets that were sent.
+    /// Bytes that the client sent.
     pub(crate) sent: u64,
-    /// Octets that came back.
+    /// Bytes that the database sent back.
     pub(crate) received: u64,
-    /// How often the client spoke after the server: round trips, when it waits for each answer.
+    /// Number of times that the client sent after the server had sent: the round trips of a client
+    /// that waits for each answer.
     pub(crate) turns: u64,
 }
 
 impl Wire {
-    /// A server in front of `port` of this machine, and the port that it listens on. Its threads
-    /// end with their connections.
+    /// Starts a server in front of `port` of this machine, and returns it with the port that it
+    /// listens on. Its threads end with their connections.
     pub(crate) fn start(port: u16) -> (Arc<Self>, u16) {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("there is a free port");
         let own = listener.local_addr().expect("it is bound").port();
@@ -76,7 +77,7 @@ impl Wire {
         }
     }
 
-    /// What was counted so far.
+    /// Returns the counts so far.
     pub(crate) fn counts(&self) -> WireCounts {
         WireCounts {
             sent: self.sent.load(Ordering::SeqCst),

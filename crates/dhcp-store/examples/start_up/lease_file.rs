@@ -1,14 +1,14 @@
-//! A lease file as Kea 2.2 leaves it, and what tells its first and last client.
+//! Lease file as Kea 2.2 writes it, and the identifiers of its clients.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
-/// The pool of DHCPv4, 10.0.0.1 to 10.255.255.254.
+/// First address of the DHCPv4 pool, 10.0.0.1 to 10.255.255.254.
 pub(crate) const V4_FIRST: u32 = 0x0a00_0001;
 pub(crate) const V4_LAST: u32 = 0x0aff_fffe;
-/// The pool of DHCPv6, 2001:db8::/64 but for its first address.
+/// First address of the DHCPv6 pool, 2001:db8::/64 without its first address.
 pub(crate) const V6_FIRST: u128 = (0x2001_0db8 << 96) + 1;
 pub(crate) const V6_LAST: u128 = (0x2001_0db8 << 96) + u64::MAX as u128;
 
@@ -19,7 +19,8 @@ pub(crate) enum Family {
 }
 
 impl Family {
-    /// As the server and the section of its configuration are called, but for a capital.
+    /// Returns the name of the server, which is also the section of its configuration but for a
+    /// capital.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::V4 => "dhcp4",
@@ -28,29 +29,29 @@ impl Family {
     }
 }
 
-/// What is in the file.
+/// Contents of a lease file.
 pub(crate) struct LeaseFile {
     pub(crate) family: Family,
     pub(crate) leases: u32,
     pub(crate) has_names: bool,
-    /// Seconds since 1970 at which all leases were given, for a day.
+    /// Time at which all leases were granted for a day, in seconds since 1970.
     pub(crate) now_s: u64,
 }
 
 const LIFETIME_S: u64 = 86_400;
 
-/// The hardware address of client `number`.
+/// Returns the hardware address of client `number`.
 pub(crate) fn hardware(number: u32) -> [u8; 6] {
     let [a, b, c, d] = number.to_be_bytes();
     [2, 0, a, b, c, d]
 }
 
-/// The client identifier of client `number`, as most clients make it.
+/// Returns the client identifier of client `number`, in the form that most clients use.
 pub(crate) fn client_id(number: u32) -> Vec<u8> {
     [&[1], &hardware(number)[..]].concat()
 }
 
-/// Its DUID-LLT.
+/// Returns the DUID-LLT of client `number`.
 pub(crate) fn duid(number: u32) -> Vec<u8> {
     [&[0, 1, 0, 1, 0x32, 0x94, 0xf6, 0xd8], &hardware(number)[..]].concat()
 }
@@ -68,7 +69,7 @@ fn colon_hex(octets: &[u8]) -> String {
 }
 
 impl LeaseFile {
-    /// Writes it; its octets.
+    /// Writes the file at `path` and returns its length in bytes.
     pub(crate) fn write(&self, path: &Path) -> u64 {
         let mut file = BufWriter::new(File::create(path).expect("the folder can be written"));
         let header = match self.family {

@@ -1,13 +1,17 @@
-//! What a start with many leases costs: seconds and memory, here and in whole servers.
+//! Measures the cost of a start with many leases: seconds and memory, in this process and in whole
+//! servers.
 //!
-//! `cargo run --release -p dhcp-store --example start_up -- [--leases N] [--family 4|6] [--names]
-//! [--threads N] [--server PROGRAM]... [--limit SECONDS]`
+//! ```text
+//! cargo run --release -p dhcp-store --example start_up -- [--leases N] [--family 4|6] [--names]
+//!     [--threads N] [--server PROGRAM]... [--limit SECONDS]
+//! ```
 //!
-//! Writes a lease file of N leases (a million of DHCPv4 when nothing is said) as Kea 2.2 has it after
-//! a clean-up, in a folder that is removed afterwards, and loads it: only read, then into the table
-//! that the server serves from. With `--names` every lease has a host name. Each PROGRAM (`kea-dhcp4`,
-//! or a `godwit`, which is called with `dhcp4` or `dhcp6`) is then started on a copy of the same file,
-//! one after the other, and asked until it renews the first lease, SECONDS (300) at most; then the last.
+//! Writes a lease file of N leases (by default a million of DHCPv4) as Kea 2.2 has it after a
+//! cleanup, in a folder that is removed afterwards, and loads it: first it only reads the file,
+//! then it loads the leases into the table that the server serves from. With `--names` every lease
+//! has a host name. The example then starts each PROGRAM (`kea-dhcp4`, or a `godwit`, called with
+//! `dhcp4` or `dhcp6`) on a copy of the same file, one after the other, and sends requests until
+//! the program renews the first lease, SECONDS (300) at most; then it renews the last lease.
 
 mod lease_file;
 mod servers;
@@ -29,7 +33,7 @@ use testbed::proc::process_stat;
 
 use lease_file::{Family, LeaseFile};
 
-/// What was asked for.
+/// Parsed arguments of the command line.
 struct Arguments {
     file: LeaseFile,
     threads: usize,
@@ -61,7 +65,7 @@ impl Arguments {
     }
 }
 
-/// The folder of a run, which goes away with it.
+/// Folder of a run, removed when the value is dropped.
 struct Folder(std::path::PathBuf);
 
 impl Drop for Folder {
@@ -115,7 +119,7 @@ fn v6_pool() -> v6::PoolSpec {
     }
 }
 
-/// Counts what is read.
+/// Intake that only counts the rows.
 #[derive(Default)]
 struct Counted(AtomicU64);
 
@@ -125,7 +129,7 @@ impl<F: Rows> Intake<F> for Counted {
     }
 }
 
-/// What this process has used so far.
+/// Time, processor time and memory that this process has used so far.
 struct Used {
     at: Instant,
     processor_s: f64,
@@ -143,7 +147,7 @@ impl Used {
         }
     }
 
-    /// Prints what a step took since.
+    /// Prints the time and memory that a step has taken since `self`.
     fn print(&self, step: &str, leases: u32) {
         let now = Self::now();
         let elapsed_s = (now.at - self.at).as_secs_f64();
@@ -159,7 +163,7 @@ impl Used {
     }
 }
 
-/// The most memory that this process had at once, mebibytes.
+/// Returns the most memory that this process has had at once, in mebibytes.
 fn highest_mib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Whole servers on the same lease file: until when they answer, and what they hold then.
+//! Measures whole servers on the same lease file: time until they reply, and memory that they have
+//! then.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::path::{Path, PathBuf};
@@ -11,10 +12,10 @@ use testbed::proc::process_stat;
 
 use crate::lease_file::{Family, LeaseFile, address4, address6, client_id, duid, hardware};
 
-/// Time between two questions to a server that does not answer yet.
+/// Time between two requests to a server that does not reply yet.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// A server that is ended with the value.
+/// Server process that ends when the value is dropped.
 struct Server(Child);
 
 impl Drop for Server {
@@ -24,8 +25,8 @@ impl Drop for Server {
     }
 }
 
-/// Starts `program` on a copy of the lease file at `path`, and prints when it renews the first
-/// lease, what it holds then, and how long the last one takes.
+/// Starts `program` on a copy of the lease file at `path`, and prints the time until it renews the
+/// first lease, the memory that it has then, and the time for the last lease.
 pub(crate) fn measure(program: &str, file: &LeaseFile, path: &Path, limit_s: u64) {
     let folder = path.with_file_name(program.rsplit('/').next().unwrap_or(program));
     std::fs::create_dir_all(&folder).expect("the folder can be written");
@@ -56,8 +57,8 @@ pub(crate) fn measure(program: &str, file: &LeaseFile, path: &Path, limit_s: u64
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let resident_bytes = parse_resident_bytes(&status).unwrap_or(0) as f64;
     let processor_s = process_stat(pid).map_or(0, |times| times.used_ticks()) as f64 / 100.0;
-    // Every question that was asked while it loaded is answered now, perhaps by more than the socket
-    // holds: the answer to the next one must not be lost among them.
+    // The server replies now to every request that came while it loaded, perhaps with more replies
+    // than the socket holds: they must not displace the reply to the next request.
     let mut octets = [0; 1500];
     while relay.recv(&mut octets).is_ok() {}
     let last = renewal(&relay, file.family, file.leases - 1, Duration::from_secs(10));
@@ -81,7 +82,7 @@ const fn loopback(family: Family) -> IpAddr {
     }
 }
 
-/// A port that nobody has just now.
+/// Returns a port that is free now.
 fn free_port(family: Family) -> u16 {
     let socket = UdpSocket::bind((loopback(family), 0)).expect("loopback has ports");
     socket.local_addr().expect("it is bound").port()
@@ -147,8 +148,8 @@ fn last_words(folder: &Path) -> String {
     text.lines().rev().take(5).collect::<Vec<_>>().join("; ")
 }
 
-/// Has client `number` renew its lease; the time that took, if it was granted just that within
-/// `patience`.
+/// Has client `number` renew its lease; returns the time until the server granted that lease, if
+/// that took at most `patience`.
 fn renewal(relay: &UdpSocket, family: Family, number: u32, patience: Duration) -> Option<Duration> {
     let mut octets = [0; 1500];
     let len = match family {
@@ -158,7 +159,7 @@ fn renewal(relay: &UdpSocket, family: Family, number: u32, patience: Duration) -
     relay.set_read_timeout(Some(patience)).expect("a time");
     let began = Instant::now();
     if relay.send(&octets[..len]).is_err() {
-        // Nobody listens yet.
+        // No server listens yet.
         std::thread::sleep(patience);
         return None;
     }
@@ -167,7 +168,7 @@ fn renewal(relay: &UdpSocket, family: Family, number: u32, patience: Duration) -
         match relay.recv(&mut octets) {
             Ok(len) if is_granted(&octets[..len], family, number) => return Some(began.elapsed()),
             Ok(_) => {}
-            // Before it listens, the kernel refuses at once.
+            // Until the server listens, the kernel refuses at once.
             Err(_) => std::thread::sleep(deadline.saturating_duration_since(Instant::now())),
         }
     }
@@ -204,7 +205,7 @@ fn rebind6(buffer: &mut [u8], number: u32) -> usize {
     writer.finish().expect("the buffer is large")
 }
 
-/// Whether the octets of the lease are in a reply that grants something.
+/// Returns true if the reply grants the lease of client `number`.
 fn is_granted(octets: &[u8], family: Family, number: u32) -> bool {
     let contains = |wanted: &[u8]| octets.windows(wanted.len()).any(|window| window == wanted);
     match family {

@@ -1,4 +1,4 @@
-//! What a database has to offer so that leases can be kept in it.
+//! Contract that a database fulfils to keep leases.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,28 +6,28 @@ use std::sync::Arc;
 use super::family::{KeyOctets, Shared};
 use super::flushes::Flush;
 
-/// Why something did not work.
+/// Kind of a failure, by what the caller can do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// There is no connection any more: connect again, and do the round again.
+    /// Connection lost: connect again and do the round again.
     Lost,
-    /// Others were in the way (a deadlock, a serialization failure): do the round again.
+    /// Conflict with other writers (a deadlock, a serialization failure): do the round again.
     Conflict,
-    /// Something that was to be written has no room in the database, or breaks one of its rules: what
-    /// was written beside it may be written without it.
+    /// Data that has no room in the database, or breaks one of its rules: the rest of the
+    /// transaction may be written without it.
     Data,
-    /// It will not work next time either.
+    /// Failure that will occur again on the next attempt.
     Permanent,
 }
 
-/// Something that did not work.
+/// Failure of a database operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatabaseError {
-    /// What can be done about it.
+    /// Kind of the failure, by what the caller can do about it.
     pub fault: Fault,
-    /// What was tried.
+    /// Operation that failed, such as "add leases".
     pub tried: &'static str,
-    /// What the database or the system said.
+    /// Message of the database or the operating system.
     pub cause: String,
 }
 
@@ -39,16 +39,17 @@ impl fmt::Display for DatabaseError {
 
 impl std::error::Error for DatabaseError {}
 
-/// What a round changes.
+/// Changes that a round writes.
 #[derive(Clone, Debug)]
 pub struct Changes<F: Shared> {
     /// Leases of addresses that have none.
     pub inserts: Vec<F::Lease>,
-    /// Leases in place of ones that were locked.
+    /// Leases that replace ones that were locked.
     pub updates: Vec<F::Lease>,
-    /// The same of which nothing changes but the time that the client was heard, and with it the end.
+    /// Leases that replace locked ones and change only the time that the client was heard, and with
+    /// it the end of the lease.
     pub renewals: Vec<F::Lease>,
-    /// Addresses whose leases were locked and are to go.
+    /// Addresses whose leases were locked and are to be deleted.
     pub deletions: Vec<F::Address>,
 }
 
@@ -64,7 +65,7 @@ impl<F: Shared> Default for Changes<F> {
 }
 
 impl<F: Shared> Changes<F> {
-    /// Whether nothing changes.
+    /// Returns true if nothing changes.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.inserts.is_empty()
@@ -74,25 +75,27 @@ impl<F: Shared> Changes<F> {
     }
 }
 
-/// A connection to a database with the leases of family `F`. All between [`LeaseDatabase::begin`] and
-/// [`LeaseDatabase::commit`] happens at once or not at all, also for others who look.
+/// Connection to a database with the leases of family `F`. Everything between
+/// [`LeaseDatabase::begin`] and [`LeaseDatabase::commit`] happens at once or not at all, also as
+/// other connections see it.
 pub trait LeaseDatabase<F: Shared>: Send {
-    /// Connects, anew when there was a connection. What an operator should know of the database's
-    /// settings is told, a line each.
+    /// Connects, or connects again if there was a connection. Returns notes for the operator about
+    /// the database's settings, one line each.
     ///
     /// # Errors
     ///
     /// See [`DatabaseError`].
     fn connect(&mut self) -> Result<Vec<String>, DatabaseError>;
 
-    /// What flushes the transactions that this connection commits, beside those that follow; `None` when
-    /// what is committed is as safe as was asked for. The same until [`LeaseDatabase::connect`].
+    /// Returns the handle that flushes the transactions of this connection while it carries out
+    /// later ones; `None` if commits are as safe as configured when they return. The result stays
+    /// valid until [`LeaseDatabase::connect`].
     fn flush(&self) -> Option<Arc<dyn Flush>> {
         None
     }
 
-    /// Gives every lease to `visit`, in any order, and one that keeps the address from everyone for
-    /// each row that cannot be read. Returns what an operator should know of such rows.
+    /// Passes every lease to `visit`, in any order, and for each unreadable row a lease that blocks
+    /// the address for all clients. Returns notes for the operator about such rows.
     ///
     /// # Errors
     ///
@@ -106,8 +109,9 @@ pub trait LeaseDatabase<F: Shared>: Send {
     /// See [`DatabaseError`].
     fn begin(&mut self) -> Result<(), DatabaseError>;
 
-    /// Appends the leases of `addresses` to `found`; nobody else changes them until the end of the
-    /// transaction. Addresses without a lease may be given one by others.
+    /// Locks the leases of `addresses` and appends them to `found`; no other connection changes
+    /// them until the end of the transaction. Other connections may add leases to addresses without
+    /// one.
     ///
     /// # Errors
     ///
@@ -129,8 +133,8 @@ pub trait LeaseDatabase<F: Shared>: Send {
         found: &mut Vec<F::Lease>,
     ) -> Result<(), DatabaseError>;
 
-    /// Adds leases of addresses that had none; those that have one by now stay as they are. How many
-    /// were added.
+    /// Adds leases to addresses that had none, and returns how many it added; addresses that have a
+    /// lease by now keep it.
     ///
     /// # Errors
     ///
@@ -151,18 +155,19 @@ pub trait LeaseDatabase<F: Shared>: Send {
     /// See [`DatabaseError`].
     fn delete(&mut self, addresses: &[F::Address]) -> Result<(), DatabaseError>;
 
-    /// Ends the transaction: from here on it is as safe as the database keeps what it is given.
+    /// Commits the transaction; from here on it is as safe as the database keeps its data.
     ///
     /// # Errors
     ///
-    /// See [`DatabaseError`]; when the connection was lost, nobody knows whether it was done.
+    /// See [`DatabaseError`]; if the connection was lost, it is unknown whether the commit
+    /// happened.
     fn commit(&mut self) -> Result<(), DatabaseError>;
 
-    /// Takes the transaction back, as far as there is one.
+    /// Rolls the transaction back, if there is one.
     fn roll_back(&mut self);
 
-    /// Begins a transaction, finds the leases of `clients`, appended to `known`, and locks those of
-    /// `addresses`, appended to `found`: in as few questions as the database needs for it.
+    /// Begins a transaction, appends the leases of `clients` to `known`, and locks the leases of
+    /// `addresses` and appends them to `found`, in as few queries as the database needs.
     ///
     /// # Errors
     ///
@@ -184,13 +189,13 @@ pub trait LeaseDatabase<F: Shared>: Send {
         Ok(())
     }
 
-    /// Takes the addresses, as [`Shared::octets_of`] has them, whose rows the last
+    /// Takes the addresses, in the form of [`Shared::octets_of`], whose rows the last
     /// [`LeaseDatabase::open`] has locked and could not read.
     fn take_unreadable(&mut self) -> Vec<KeyOctets> {
         Vec::new()
     }
 
-    /// Finds what [`LeaseDatabase::open`] does, and leaves no transaction and no lock behind.
+    /// Reads the same leases as [`LeaseDatabase::open`], and leaves no transaction and no lock.
     ///
     /// # Errors
     ///
@@ -206,14 +211,14 @@ pub trait LeaseDatabase<F: Shared>: Send {
         self.commit()
     }
 
-    /// Makes `changes` and ends the transaction, as [`LeaseDatabase::commit`] does.
+    /// Writes `changes` and ends the transaction, as [`LeaseDatabase::commit`] does.
     ///
     /// # Errors
     ///
-    /// See [`DatabaseError`]; [`Fault::Conflict`] when somebody else has added one of the leases.
+    /// See [`DatabaseError`]; [`Fault::Conflict`] if another server has added one of the leases.
     fn close(&mut self, changes: &Changes<F>) -> Result<(), DatabaseError> {
         if !changes.inserts.is_empty() && self.insert(&changes.inserts)? < changes.inserts.len() {
-            // Somebody else was faster: look again.
+            // Another server was faster: the caller reads again.
             return Err(DatabaseError {
                 fault: Fault::Conflict,
                 tried: "add leases",

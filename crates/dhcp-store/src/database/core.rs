@@ -1,4 +1,4 @@
-//! Rounds, without a thread and without a clock.
+//! Rounds over a database, without a thread and without a clock.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,35 +15,35 @@ use super::round::{Outcome, Round, left_alone};
 use crate::log::{PARTS_MAX, Shards, UNPARTED};
 use crate::memfile::newest;
 
-/// Conflicts that one round meets before the connection is thought to be of no use.
+/// Conflicts that one round may meet before the connection is considered useless.
 const CONFLICTS_MAX: u32 = 50;
 
-/// Conflicts that a lease meets which is written alone after that, before it is left out.
+/// Conflicts that a lease may meet when it is then written alone, before the round leaves it out.
 const LONE_CONFLICTS_MAX: u32 = 5;
 
-/// Problems that are kept for the operator; more of the same kind are only counted.
+/// Problems kept for the operator; further ones are only counted.
 const PROBLEMS_MAX: usize = 16;
 
-/// How a round ended.
+/// End of a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RoundEnd {
-    /// All that was wanted is written or refused, and published.
+    /// Every request is written or refused, and published.
     Done,
-    /// The connection is lost, or of no use: [`DatabaseCore::reconnect`] before the next round.
+    /// Connection lost or useless: call [`DatabaseCore::reconnect`] before the next round.
     Lost(DatabaseError),
-    /// There is no connection since an earlier round.
+    /// Connection missing since an earlier round.
     StillLost,
 }
 
-/// A part of what was taken from the shards at once: one transaction.
+/// Part of the rows taken from the shards at once: one transaction.
 #[derive(Debug)]
 struct Part<F: Shared> {
-    /// What its rows belong to.
+    /// Epoch of its rows.
     epoch: u64,
     round: Round<F>,
 }
 
-/// The sole writer of one server.
+/// Sole writer of one server.
 #[derive(Debug)]
 pub struct DatabaseCore<F: Shared, D> {
     shards: Arc<Shards>,
@@ -51,30 +51,31 @@ pub struct DatabaseCore<F: Shared, D> {
     refusals: Arc<Refusals>,
     database: D,
     flushes: Arc<Flushes>,
-    /// What the shards wrote, by part; kept for its room.
+    /// Rows that the shards wrote, by part; the buffers are kept to reuse their memory.
     batches: [Vec<u8>; PARTS_MAX],
-    /// The first epoch that the shards' buffers are open for.
+    /// First epoch that the shards' buffers are open for.
     epoch: u64,
-    /// Changes of each shard that the first part of a round has.
+    /// Number of changes of each shard in the first part of a round.
     changes_max: u32,
-    /// Parts to be done, in order.
+    /// Parts that wait for their transaction, in order.
     taken: VecDeque<Part<F>>,
-    /// Parts that were done before those and may have to be done again.
+    /// Parts that were done before those in `taken` and may have to be done again.
     unflushed: VecDeque<Part<F>>,
     is_lost: bool,
-    /// A connection that ends is replaced before the loss is told.
+    /// True if a connection that ends is replaced before the loss is reported.
     reconnects_at_once: bool,
-    /// Parts that were done again since others were in the way.
+    /// Number of parts that were done again after a conflict with other writers.
     conflicts: Arc<AtomicU64>,
-    /// Parts that were done and wrote something.
+    /// Number of parts that were done and wrote something.
     transactions: Arc<AtomicU64>,
-    /// Leases that were not written, and what there is to say of them.
+    /// Number of leases that were not written; `problems` has the messages about them.
     rejections: Arc<AtomicU64>,
     problems: Vec<String>,
 }
 
 impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
-    /// Rounds over a connected `database` for `shards`, whose leases are in `table`.
+    /// Creates the core for rounds over a connected `database` for `shards`, whose leases are in
+    /// `table`.
     #[must_use]
     pub fn new(
         shards: Arc<Shards>,
@@ -103,43 +104,44 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
         }
     }
 
-    /// Counts how often a part was done again at once since others were in the way.
+    /// Returns the counter of parts that were done again at once after a conflict with other
+    /// writers.
     #[must_use]
     pub fn conflicts(&self) -> Arc<AtomicU64> {
         self.conflicts.clone()
     }
 
-    /// Counts the transactions that wrote something.
+    /// Returns the counter of transactions that wrote something.
     #[must_use]
     pub fn transactions(&self) -> Arc<AtomicU64> {
         self.transactions.clone()
     }
 
-    /// What makes parts safe that are done, and publishes them.
+    /// Returns the flushes, which make finished parts safe and publish them.
     #[must_use]
     pub fn flushes(&self) -> Arc<Flushes> {
         self.flushes.clone()
     }
 
-    /// The connection.
+    /// Returns the connection.
     pub const fn database(&mut self) -> &mut D {
         &mut self.database
     }
 
-    /// Has changes come in parts from the next [`DatabaseCore::take`] on, the first one with about
-    /// `changes_max` changes of all shards together; `None` for all at once.
+    /// Splits changes into parts from the next [`DatabaseCore::take`] on: the first part has about
+    /// `changes_max` changes of all shards together. `None` takes all changes at once.
     pub fn part(&mut self, changes_max: Option<u32>) {
         let of_each = |changes_max: u32| changes_max.div_ceil(self.shards.count() as u32);
         self.changes_max = changes_max.map_or(UNPARTED, of_each);
     }
 
-    /// Has a connection that ends replaced at once, without a word to the shards: databases end
-    /// sessions that were idle, and so do proxies and administrators.
+    /// Replaces a connection that ends at once, without a report to the shards: databases, proxies
+    /// and administrators end idle sessions.
     pub const fn reconnect_at_once(&mut self) {
         self.reconnects_at_once = true;
     }
 
-    /// Does what the shards want, flushes it if need be, and publishes it.
+    /// Carries out the requests of the shards, flushes them if necessary, and publishes them.
     pub fn round(&mut self, now: Now) -> RoundEnd {
         self.take();
         while let Some(end) = self.step(now) {
@@ -153,7 +155,8 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
         }
     }
 
-    /// Takes what the shards want, to be done by [`DatabaseCore::step`]. Nothing without a connection.
+    /// Takes the requests of the shards for [`DatabaseCore::step`]. Does nothing without a
+    /// connection.
     pub fn take(&mut self) {
         if self.is_lost {
             return;
@@ -174,14 +177,14 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
         problems.into_iter().for_each(|problem| self.reject(problem));
     }
 
-    /// How many leases the part writes that is to be done next; `None` when there is none.
+    /// Returns the number of leases that the next part writes; `None` if no part waits.
     #[must_use]
     pub fn next_writes(&self) -> Option<usize> {
         self.taken.front().map(|part| part.round.writes())
     }
 
-    /// Does the next part that was taken; `None` when there is none. What is safe when it returns is
-    /// published, the rest when it was flushed.
+    /// Carries out the next part that was taken; returns `None` if there is none. Rows that are
+    /// safe on return are published then, the others after their flush.
     pub fn step(&mut self, now: Now) -> Option<RoundEnd> {
         if self.is_lost {
             return Some(RoundEnd::StillLost);
@@ -205,8 +208,8 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
         }
     }
 
-    /// Goes on over another connection after `error`, or tells the loss. Nothing is lost by that: what
-    /// was not published is done again.
+    /// Continues over another connection after `error`, or reports the loss. No change is lost:
+    /// parts that were not published are done again.
     fn replace_connection(&mut self, error: DatabaseError, now: Now) -> RoundEnd {
         if !self.reconnects_at_once || error.fault != Fault::Lost {
             return self.lose(error);
@@ -222,14 +225,14 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
         }
     }
 
-    /// Connects again, and does again what was lost.
+    /// Connects again, and does again the parts that were lost.
     ///
     /// # Errors
     ///
-    /// There is still no connection, or it was lost again.
+    /// Returns the error if the connection attempt fails or the new connection is lost.
     pub fn reconnect(&mut self, now: Now) -> Result<Vec<String>, DatabaseError> {
         let notes = self.database.connect()?;
-        // What is being flushed over the old connection may be published yet.
+        // The flush that runs over the old connection may still publish its parts.
         self.flushes.restart(self.database.flush(), self.shards.settled());
         self.forget_flushed();
         while let Some(part) = self.unflushed.pop_back() {
@@ -268,7 +271,7 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
         while self.unflushed.pop_front_if(|part| part.epoch <= settled_epoch).is_some() {}
     }
 
-    /// Does a part; without the leases that have no room in the database, if there are any.
+    /// Runs a part, without the leases that have no room in the database, if there are any.
     fn run(&mut self, round: &Round<F>, now: Now) -> Result<Outcome<F>, DatabaseError> {
         match self.run_whole(round, now) {
             Err(error) if is_of_a_row(&error) => self.isolate(round, now),
@@ -276,9 +279,9 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
         }
     }
 
-    /// Does a part that holds something that the database refuses: its questions first, then its
-    /// leases, halved again and again until those that are refused are alone. What was committed before
-    /// a connection is lost is found to be done when the part is done again.
+    /// Runs a part that contains something that the database refuses: first its lookups, then its
+    /// leases, halved again and again until each refused lease is alone. After a lost connection
+    /// the part is done again, and finds the leases that were committed before as written.
     fn isolate(&mut self, round: &Round<F>, now: Now) -> Result<Outcome<F>, DatabaseError> {
         let mut outcome = match self.run_whole(&round.questions(), now) {
             Err(error) if is_of_a_row(&error) => {
@@ -308,8 +311,8 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
         Ok(outcome)
     }
 
-    /// The lease that the database has of `address`. What it cannot say there occupies the address,
-    /// which is then leased to no one.
+    /// Returns the lease that the database has of `address`. An unreadable row blocks the address:
+    /// the server leases it to no client.
     fn look_at(&mut self, address: F::Address) -> Result<Option<F::Lease>, DatabaseError> {
         let (mut known, mut found) = (Vec::new(), Vec::new());
         let looked = self.database.look(&[], &[address], &mut known, &mut found);
@@ -326,31 +329,32 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
         }
     }
 
-    /// Counts something that was not done, and keeps what there is to say of it.
+    /// Counts a request that was not carried out, and keeps the message for the operator.
     fn reject(&mut self, problem: String) {
         self.rejections.fetch_add(1, Ordering::Relaxed);
         self.note(problem);
     }
 
-    /// Keeps what the operator has to be told.
+    /// Keeps a message for the operator.
     fn note(&mut self, problem: String) {
         if self.problems.len() < PROBLEMS_MAX {
             self.problems.push(problem);
         }
     }
 
-    /// Takes what the operator has to be told.
+    /// Takes the messages for the operator.
     pub fn take_problems(&mut self) -> Vec<String> {
         std::mem::take(&mut self.problems)
     }
 
-    /// Counts the leases that were not written since the database has no room for what they hold.
+    /// Returns the counter of leases that were not written because the database has no room for
+    /// their contents.
     #[must_use]
     pub fn rejections(&self) -> Arc<AtomicU64> {
         self.rejections.clone()
     }
 
-    /// Does a part as it is, as often as others are in the way.
+    /// Runs a whole part, again after each conflict with other writers, up to the limit.
     fn run_whole(&mut self, round: &Round<F>, now: Now) -> Result<Outcome<F>, DatabaseError> {
         self.run_up_to(CONFLICTS_MAX, round, now)
     }
@@ -384,7 +388,7 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
         }
     }
 
-    /// Puts the table right, before anybody hears that the part is done.
+    /// Corrects the table, before any shard sees that the part is done.
     fn learn(&self, part: &Part<F>, outcome: Outcome<F>) {
         let epoch = part.epoch;
         for &(_, octets) in part.round.unreadable() {
@@ -405,14 +409,14 @@ impl<F: Shared, D: LeaseDatabase<F>> DatabaseCore<F, D> {
             self.table.correct(address, found, epoch);
         }
         for (address, found) in outcome.answers {
-            // What this part wrote itself is newer than what it read.
+            // Rows that this part wrote are newer than those that it read.
             self.table.correct(address, found, epoch - 1);
         }
     }
 }
 
-/// Returns whether a row may be to blame for what the database refuses: what a row holds, or a row
-/// of the same key that is in the way however often the part is done again.
+/// Returns true if a row may be the cause of the database's refusal: its contents, or a row of the
+/// same key that is in the way however often the part is done again.
 fn is_of_a_row(error: &DatabaseError) -> bool {
     matches!(error.fault, Fault::Data | Fault::Conflict)
 }

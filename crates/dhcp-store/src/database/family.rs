@@ -1,4 +1,4 @@
-//! What has to be known of a family's leases to share them.
+//! Properties of a family's leases that sharing them needs.
 
 use std::fmt::Debug;
 use std::hash::BuildHasher;
@@ -12,12 +12,12 @@ use foldhash::fast::FixedState;
 
 use crate::memfile::{Line, RowFault, Rows, Values};
 
-/// A family whose leases can be shared.
+/// Family whose leases can be shared.
 pub trait Shared: Rows {
-    /// A client as it asks, kept.
+    /// Client that sends a request, as an owned value.
     type Client: Clone + Eq + Ord + Debug + Send;
 
-    /// Most octets that [`Shared::fill_client`] writes.
+    /// Returns the most bytes that [`Shared::fill_client`] writes.
     fn most_of_client(identity: &Self::Identity<'_>) -> usize;
 
     /// Writes the client as values of a row.
@@ -27,69 +27,71 @@ pub trait Shared: Rows {
     ///
     /// # Errors
     ///
-    /// The first fault met.
+    /// Returns the first fault.
     fn parse_client(values: &mut Values<'_>) -> Result<Self::Client, RowFault>;
 
-    /// The client of a lease, as it would ask.
+    /// Returns the client of a lease, as its requests would identify it.
     fn client_of(lease: &Self::Lease) -> Self::Client;
 
-    /// What tells clients apart that are looked for in a database, as a number.
+    /// Returns a hash of the client's key for lookups in a database.
     fn hash_of(identity: &Self::Identity<'_>) -> u64;
 
-    /// Whether `lease` is `client`'s.
+    /// Returns true if `lease` belongs to `client`.
     fn owns(client: &Self::Client, lease: &Self::Lease) -> bool;
 
-    /// Writes an address as a value of a row, at most [`ADDRESS_MAX`] octets.
+    /// Writes an address as a value of a row, at most [`ADDRESS_MAX`] bytes.
     fn fill_address(address: Self::Address, line: &mut Line<'_>);
 
     /// Reads what [`Shared::fill_address`] wrote.
     ///
     /// # Errors
     ///
-    /// The first fault met.
+    /// Returns the first fault.
     fn parse_address(values: &mut Values<'_>) -> Result<Self::Address, RowFault>;
 
-    /// The octets that stand in a reply that gives `address`.
+    /// Returns the bytes that a reply with `address` contains.
     fn octets_of(address: Self::Address) -> KeyOctets;
 
-    /// The address of these octets, of a prefix its number as an address.
+    /// Returns the address of these bytes; for a prefix, they are the number of its address.
     fn address_from(octets: &KeyOctets) -> Self::Address;
 
-    /// A lease that keeps `address` from everyone for good: its row in the database cannot be read.
+    /// Returns a lease that blocks `address` for all clients for good: its row in the database is
+    /// unreadable.
     fn blocked(address: Self::Address) -> Self::Lease;
 
-    /// State of a lease, when its client was heard last, and when it ends, wall-clock seconds.
+    /// Returns the state of a lease, the time its client was last heard, and its end, wall-clock
+    /// seconds.
     fn times(lease: &Self::Lease) -> Times;
 
-    /// Whether `lease` is `found` but for when the client was heard.
+    /// Returns true if `lease` differs from `found` only in the time that the client was heard.
     fn is_renewal(lease: &Self::Lease, found: &Self::Lease) -> bool;
 }
 
-/// The octets of an address, and how many of them count.
+/// Bytes of an address, and the number of them that count.
 pub type KeyOctets = ([u8; 16], usize);
 
-/// Most octets of an address as a value.
+/// Most bytes of an address as a value.
 pub const ADDRESS_MAX: usize = 56;
 
-/// What a lease says of time.
+/// State and times of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
-    /// Kea's state.
+    /// Kea's state of the lease.
     pub state: LeaseState,
     /// Client's last transaction time, wall-clock seconds.
     pub cltt_s: u64,
-    /// Wall-clock second of its end; `u64::MAX` for an infinite one.
+    /// End of the lease, wall-clock seconds; `u64::MAX` for an infinite one.
     pub expires_s: u64,
-    /// 0 when it has ended at `cltt_s`.
+    /// Valid lifetime, seconds; 0 if the lease has ended at `cltt_s`.
     pub valid_lifetime_s: u32,
 }
 
-/// A DHCPv4 client that asks.
+/// DHCPv4 client that sends a request.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Client4 {
-    /// Octets of its hardware address, possibly none.
+    /// Bytes of the client's hardware address, possibly none.
     pub hardware: Vec<u8>,
-    /// Its identifier, when it has one.
+    /// Client identifier, if the client has one.
     pub client_id: Option<Vec<u8>>,
     /// Kea's `match-client-id`.
     pub match_client_id: bool,
@@ -190,14 +192,14 @@ impl Shared for V4 {
     }
 }
 
-/// An identity association that asks.
+/// Identity association (IA) of a DHCPv6 request.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Client6 {
-    /// The client's DUID.
+    /// DUID of the client.
     pub duid: Vec<u8>,
-    /// Of what the association is.
+    /// Kind of the association: addresses or prefixes.
     pub kind: IaKind,
-    /// Its identifier.
+    /// IAID of the association.
     pub iaid: u32,
 }
 
@@ -227,7 +229,7 @@ impl Shared for V6 {
     }
 
     fn hash_of(identity: &IaIdentity<'_>) -> u64 {
-        // All associations of a client are read at once.
+        // One query reads all associations of a client.
         FixedState::with_seed(0).hash_one(identity.duid)
     }
 

@@ -1,10 +1,11 @@
-//! The thread that flushes beside the rounds, and when it is worth to leave a flush to it.
+//! Thread that flushes next to the rounds, and the decision when to leave a flush to it.
 //!
-//! Of 64 clients that each wait for their answer a round takes all, and while it is flushed there is
-//! nothing to do. Done in two parts, the first is flushed while the second is carried out, and its
-//! clients are back when that is done: from then on a flush costs no time as long as it is shorter than
-//! a part. A part costs a transaction, so parts are no smaller than [`CHANGES_MIN`]; and where a flush
-//! takes longer than all of a round, two flushes in its place would be slower.
+//! A round takes the requests of all 64 clients that wait for their replies, and while it is
+//! flushed there is nothing to do. Done in two parts, the first part is flushed while the second is
+//! carried out, and the clients of the first are back when the second is done: from then on a flush
+//! costs no time as long as it is shorter than a part. A part costs a transaction, so parts are no
+//! smaller than [`CHANGES_MIN`]; and where a flush takes longer than a whole round, two flushes
+//! instead of one would be slower.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,20 +14,20 @@ use super::contract::DatabaseError;
 use super::flushes::Flushes;
 use crate::log::{Bell, Clock, Doorbell};
 
-/// Changes that are worth a transaction of their own.
+/// Number of changes that are worth a transaction of their own.
 const CHANGES_MIN: u64 = 32;
-/// A part takes so much of the time of a flush at least, in thirds.
+/// Least duration of a part, in thirds of the duration of a flush.
 const PART_THIRDS: u64 = 2;
 
-/// Who flushes.
+/// Flushing thread: its wake-up and the durations that it has measured.
 #[derive(Debug)]
 pub(super) struct Flusher {
     flushes: Arc<Flushes>,
     bell: Bell,
     stops: AtomicBool,
-    /// What a flush takes.
+    /// Average duration of a flush, in nanoseconds.
     flush_ns: Average,
-    /// What a change takes.
+    /// Average duration of a change, in nanoseconds.
     change_ns: Average,
 }
 
@@ -41,7 +42,7 @@ impl Flusher {
         }
     }
 
-    /// Flushes what it is rung for, until it is stopped, and rings `writer` when that fails.
+    /// Flushes whenever the bell rings, until it is stopped, and rings `writer` when a flush fails.
     pub(super) fn run(&self, writer: &Bell, clock: &Clock) {
         self.bell.listen();
         while !self.stops.load(Ordering::SeqCst) {
@@ -62,15 +63,15 @@ impl Flusher {
     /// Flushes at once.
     pub(super) fn flush(&self, clock: &Clock) -> Result<(), DatabaseError> {
         let begin_ns = clock().mono_ns;
-        // What an earlier flush has taken along takes no time.
+        // A commit that an earlier flush has made safe takes no time.
         if self.flushes.flush()? {
             self.flush_ns.add(clock().mono_ns.saturating_sub(begin_ns));
         }
         Ok(())
     }
 
-    /// A part of so many changes was done in `time_ns` and others may follow: has it flushed, here or
-    /// beside them.
+    /// Has a part of `changes` changes flushed that was done in `time_ns`: by the caller, or by the
+    /// flushing thread while others follow.
     pub(super) fn follow(&self, changes: usize, time_ns: u64, others_wait: bool, clock: &Clock) {
         if changes as u64 >= CHANGES_MIN / 2 {
             self.change_ns.add(time_ns / changes as u64);
@@ -80,14 +81,15 @@ impl Flusher {
         }
         let is_short = time_ns.saturating_mul(2) < self.flush_ns.get();
         if is_short && !others_wait && !self.flushes.are_busy() {
-            // What failed is seen by the next part.
+            // The next part sees the failure.
             let _ = self.flush(clock);
         } else {
             self.bell.ring();
         }
     }
 
-    /// Changes of the first part of a round.
+    /// Returns the number of changes of the first part of a round; `None` while durations are
+    /// unknown.
     pub(super) fn changes_max(&self) -> Option<u32> {
         let (flush_ns, change_ns) = (self.flush_ns.get(), self.change_ns.get());
         if flush_ns == 0 || change_ns == 0 {
@@ -98,7 +100,7 @@ impl Flusher {
     }
 }
 
-/// A moving average that single ones hardly move.
+/// Moving average that a single value hardly changes.
 #[derive(Debug, Default)]
 struct Average(AtomicU64);
 

@@ -1,9 +1,11 @@
-//! Flushes beside the rounds: what is committed and not safe yet, and who may hear of it when it is.
+//! State of flushes next to the rounds: the commits that are not safe yet, and their publication
+//! when they are.
 //!
-//! A database whose commits are safe when they return has none of this: what it commits is published at
-//! once. One that can flush what it committed while it carries out the next transaction offers a
-//! [`Flush`]; then a part of a round is published when a flush has begun after its commit and ended.
-//! One flush makes all safe that was committed before it began. Who flushes is left to the caller.
+//! A database whose commits are safe when they return needs no flush: its commits are published at
+//! once. A database that can flush its commits while it carries out the next transaction offers a
+//! [`Flush`]; then a part of a round is published after a flush that began after its commit. One
+//! flush makes all commits safe that happened before it began. The caller decides which thread
+//! flushes.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,21 +13,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::contract::DatabaseError;
 use crate::log::Shards;
 
-/// Makes safe what a connection has committed, while the connection goes on.
+/// Flush that makes the commits of a connection safe while the connection continues.
 pub trait Flush: Send + Sync + fmt::Debug {
-    /// Makes all safe that was committed before this was called.
+    /// Makes all commits safe that happened before this call.
     ///
     /// # Errors
     ///
-    /// It is not known what is safe: connect again, and do again what was not published.
+    /// It is unknown which commits are safe: connect again, and do again what was not published.
     fn flush(&self) -> Result<(), DatabaseError>;
 }
 
-/// What is committed, and what of it is published. Shared by who commits and who flushes.
+/// Commits, and the part of them that is published. The committing and the flushing thread share
+/// it.
 #[derive(Debug)]
 pub struct Flushes {
     shards: Arc<Shards>,
-    /// Held over a flush: there is one at a time.
+    /// Lock held during a flush: only one runs at a time.
     turn: Mutex<()>,
     state: Mutex<State>,
 }
@@ -33,7 +36,7 @@ pub struct Flushes {
 #[derive(Debug, Default)]
 struct State {
     flush: Option<Arc<dyn Flush>>,
-    /// Epochs: the newest that is committed, the newest of those that wrote something, and the newest
+    /// Epochs: the newest committed one, the newest one that wrote something, and the newest one
     /// that is safe and published.
     committed: u64,
     written: u64,
@@ -42,7 +45,7 @@ struct State {
 }
 
 impl Flushes {
-    /// Nothing is committed yet for `shards`.
+    /// Creates the state for `shards`, without any commit.
     pub(super) fn new(shards: Arc<Shards>, flush: Option<Arc<dyn Flush>>) -> Self {
         Self {
             shards,
@@ -51,41 +54,41 @@ impl Flushes {
         }
     }
 
-    /// Goes on with a new connection, after the flush that may be going on: all through `epoch` is safe
-    /// or will be done again.
+    /// Continues with a new connection after the flush that may be running: all epochs through
+    /// `epoch` are safe or will be done again.
     pub(super) fn restart(&self, flush: Option<Arc<dyn Flush>>, epoch: u64) {
         let _turn = self.turn();
         let (committed, written, flushed) = (epoch, epoch, epoch);
         *self.state() = State { flush, committed, written, flushed, failure: None };
     }
 
-    /// Whether commits are safe only after a flush.
+    /// Returns true if commits are safe only after a flush.
     #[must_use]
     pub fn are_beside(&self) -> bool {
         self.state().flush.is_some()
     }
 
-    /// Whether something waits for a flush that may succeed.
+    /// Returns true if a commit waits for a flush that may succeed.
     #[must_use]
     pub fn are_wanted(&self) -> bool {
         let state = self.state();
         state.committed > state.flushed && state.failure.is_none()
     }
 
-    /// Whether one is going on.
+    /// Returns true if a flush is running.
     #[must_use]
     pub fn are_busy(&self) -> bool {
         self.turn.try_lock().is_err()
     }
 
-    /// Why nothing will be published any more before a new connection.
+    /// Returns the failure after which nothing is published until there is a new connection.
     #[must_use]
     pub fn failure(&self) -> Option<DatabaseError> {
         self.state().failure.clone()
     }
 
-    /// All through `epoch` is committed, something new with it if it `has_written`. Published when this
-    /// returns if it is safe by then.
+    /// Records that all epochs through `epoch` are committed, with new rows if it `has_written`.
+    /// Publishes `epoch` before it returns if it is safe by then.
     pub(super) fn commit(&self, epoch: u64, has_written: bool) {
         let mut state = self.state();
         state.committed = epoch;
@@ -97,12 +100,12 @@ impl Flushes {
         }
     }
 
-    /// Flushes what is committed and publishes it; after a failure, nothing. Whether there was anything
-    /// to flush.
+    /// Flushes all commits and publishes them; does nothing after a failure. Returns true if there
+    /// was anything to flush.
     ///
     /// # Errors
     ///
-    /// The flush failed, this one or an earlier one.
+    /// Returns the error if this flush fails or an earlier one has failed.
     pub fn flush(&self) -> Result<bool, DatabaseError> {
         let _turn = self.turn();
         let (flush, committed) = {
@@ -122,7 +125,7 @@ impl Flushes {
         result
     }
 
-    /// Under the lock, so that what is published never goes down.
+    /// Publishes `epoch`. The caller holds the lock, so that the published epoch never decreases.
     fn publish(&self, state: &mut State, epoch: u64) {
         state.flushed = epoch;
         self.shards.publish(epoch, None);

@@ -1,4 +1,4 @@
-//! A shard's part: what it has the writer do, and whom it has it ask for.
+//! A shard's part: its requests to the writer, and its lookups of clients.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -14,36 +14,36 @@ use super::refusals::{Reason, Refusals};
 use crate::log::{RowBuffer, ShardLog};
 use crate::store::{Cause, Journal};
 
-/// What a client was found to have is believed for so long.
+/// Time for which the result of a lookup is valid, nanoseconds.
 const BELIEVED_NS: u64 = NS_PER_S;
-/// Clients that were asked for and are remembered: sets of [`WAYS`].
+/// Number of sets of remembered lookups; each set has [`WAYS`] lookups.
 const SETS: usize = 4096;
 const WAYS: usize = 4;
 
-/// A client that was asked for.
+/// Lookup of a client.
 #[derive(Clone, Copy, Debug, Default)]
 struct Asked {
     hash: u64,
-    /// The answer is in the table when this one is settled; 0 when nobody was asked for.
+    /// Epoch with which the result is in the table; 0 for an empty entry.
     epoch: u64,
     since_ns: u64,
-    /// The message that it was asked for.
+    /// Number of the message that needed the lookup.
     message: u64,
 }
 
-/// The journal of a shard whose leases are in a database.
+/// Journal of a shard whose leases are in a database.
 #[derive(Debug)]
 pub struct SharedJournal {
     refusals: Arc<Refusals>,
-    /// Empty when nobody else writes to the database.
+    /// Remembered lookups; empty if no other server writes to the database.
     asked: Box<[[Asked; WAYS]]>,
     /// Number of the message that is served; 0 before the first.
     message: u64,
 }
 
 impl SharedJournal {
-    /// A journal; `is_shared`: others write to the database too, so clients that are not known have
-    /// to be looked for there.
+    /// Creates a journal; `is_shared`: other servers write to the database too, so clients that the
+    /// table does not know have to be looked up there.
     #[must_use]
     pub fn new(refusals: Arc<Refusals>, is_shared: bool) -> Self {
         let sets = if is_shared { SETS } else { 0 };
@@ -70,16 +70,17 @@ impl<F: Shared> Journal<F> for SharedJournal {
         let has =
             |slot: &SlotView<F>| matches!(slot.occupancy, Occupancy::Held | Occupancy::Leased);
         let is_known = facts.mine().any(has);
-        // What the client names may have become its own at another server, whatever it is here: free,
-        // or another's, while the client is known by a lease that it has no more.
+        // An address that the client names may have become its own at another server, whatever its
+        // state here: free, or another client's, while the table knows the client by a lease that
+        // it no longer has.
         let is_its_own = |slot: &SlotView<F>| slot.owner == Owner::Asking && has(slot);
         let more = || facts.asked.iter().flatten().filter(|slot| !is_its_own(slot));
         let names_more = more().next().is_some();
         if (is_known && !names_more) || self.asked.is_empty() {
             return 0;
         }
-        // What was written here since the client was asked for says no more than what the table took for
-        // true: the database has that still to judge.
+        // A row written here after the lookup says no more than the table already assumed: the
+        // database has yet to judge it.
         let unjudged_epoch = more().map(|slot| slot.row_epoch).max().unwrap_or(0);
         if unjudged_epoch > log.settled() {
             log.await_epoch(unjudged_epoch);
@@ -87,14 +88,15 @@ impl<F: Shared> Journal<F> for SharedJournal {
         }
         let mut hash = F::hash_of(&keys.identity);
         if names_more {
-            // A question of its own: what was found of the client alone may be older than its lease.
+            // This is a separate lookup: the result for the client alone may be older than its
+            // lease.
             for address in keys.addresses.iter().flatten() {
                 hash = FixedState::with_seed(hash).hash_one(F::octets_of(*address));
             }
         }
         let set = &mut self.asked[hash as usize % SETS];
-        // A message that names more believes what was asked for itself alone, however long that
-        // took: the next one that names it asks anew.
+        // A message that names more addresses uses only its own lookup, however long that took: the
+        // next message that names them looks up again.
         let is_believed = |asked: &&Asked| {
             let is_lately = now.mono_ns.saturating_sub(asked.since_ns) < BELIEVED_NS;
             asked.hash == hash
@@ -127,6 +129,6 @@ impl<F: Shared> Journal<F> for SharedJournal {
         self.refusals.reason(epoch, reply) == Some(Reason::Data)
     }
 
-    // Others decide by the database whether a lease has ended.
+    // Other servers decide by the database whether a lease has ended.
     const SWEEPS_UNLOGGED: bool = false;
 }

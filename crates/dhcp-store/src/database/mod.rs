@@ -1,26 +1,26 @@
-//! Leases in a database that several servers may share: who may write what, and in which order.
+//! Leases in a database that several servers may share: the rules for writing, and their order.
 //!
-//! The lease table in memory answers every question of the packet path; the database has the last
-//! word. A row that a shard logs says what it wants done ([`operation`]); a round ([`DatabaseCore`])
-//! takes what all shards want, reads the rows of those addresses under a lock, keeps to the rule
-//! ([`rule`]) that an address is given only when nobody else has it *there*, writes what the rule
-//! allows in the same transaction, and puts the table right where it was wrong. Only then is the
-//! round's epoch published, so every acknowledgment waits for the database's word, and one that was
-//! refused never leaves ([`Refusals`]). What was refused is in the table afterwards, so the client's
-//! next message is answered by what is true.
+//! The lease table in memory serves every lookup of the packet path; the database decides. A row
+//! that a shard logs is a request to the writer ([`operation`]). A round ([`DatabaseCore`]) takes
+//! the requests of all shards and reads the rows of those addresses under a lock. It keeps to the
+//! rule ([`rule`]) that an address is given only if no other client has it *in the database*,
+//! writes what the rule allows in the same transaction, and corrects the table. Only then is the
+//! round's epoch published, so every acknowledgment waits for the database, and a refused one never
+//! leaves ([`Refusals`]). After a refusal the table has the database's lease, so the reply to the
+//! client's next message is correct.
 //!
 //! A client that the table does not know may have its lease from another server. Its message waits
-//! while the round that is open asks the database for it ([`SharedJournal`]).
+//! while the open round looks the client up in the database ([`SharedJournal`]).
 //!
-//! A round that is lost with its connection is done again: whether it was committed need not be
-//! known, since doing it twice is doing it once.
+//! A round that is lost with its connection is done again: it does not matter whether it was
+//! committed, since a round has the same effect when it is done twice.
 //!
-//! Where commits can be flushed beside the next transaction ([`Flush`]), a round comes in parts, each
-//! with a transaction and an epoch of its own: so the first is flushed while the second is carried out
-//! (`flusher`).
+//! Where commits can be flushed while the next transaction runs ([`Flush`]), a round has several
+//! parts, each with a transaction and an epoch of its own: the first is flushed while the second is
+//! carried out (`flusher`).
 //!
-//! - [`contract`]: what a database has to offer.
-//! - [`family`]: what the rule has to know of a family's leases.
+//! - [`contract`]: contract that a database fulfils.
+//! - [`family`]: properties of a family's leases that the rule needs.
 
 pub mod contract;
 mod core;

@@ -1,5 +1,5 @@
-//! What the writer is to do, as lines of text: made by the shards without allocation, read by the
-//! thread that has the time. A line is a letter, the client, and the row as in a lease file.
+//! Requests to the writer, as lines of text: the shards write them without allocation, and the
+//! writer thread parses them. A line is a letter, the client, and the row as in a lease file.
 
 use std::net::IpAddr;
 
@@ -10,20 +10,20 @@ use super::family::{ADDRESS_MAX, KeyOctets, Shared};
 use crate::memfile::{RowFault, Values, append_line, newest};
 use crate::store::Cause;
 
-/// What is wanted of a lease.
+/// Request about a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Want {
-    /// The client is to have it.
+    /// Give the lease to the client.
     Give,
-    /// The client gave it back.
+    /// Release the lease, which the client gave back.
     Release,
-    /// The client found it in use.
+    /// Decline the lease: the client found its address in use.
     Decline,
-    /// It has run out.
+    /// End the lease, which has expired.
     End,
-    /// An operator wants it so.
+    /// Write the lease for an operator.
     Put,
-    /// An operator wants it gone.
+    /// Delete the lease for an operator.
     Remove,
 }
 
@@ -45,7 +45,7 @@ impl Want {
             .find(|want| want.letter() == letter)
     }
 
-    /// What `cause` wants.
+    /// Returns the request that follows from `cause`.
     pub fn of<F: Shared>(cause: &Cause<'_, '_, F>) -> Self {
         match cause {
             Cause::Change(change) => match change.action {
@@ -60,40 +60,40 @@ impl Want {
     }
 }
 
-/// One line, read.
+/// One parsed line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation<F: Shared> {
-    /// A lease is to be written.
+    /// Request to write a lease.
     Write(Write<F>),
-    /// What is known of a client, and of these addresses?
+    /// Lookup of a client, and of these addresses.
     Ask(F::Client, Vec<F::Address>),
 }
 
-/// A lease that is to be written.
+/// Request to write a lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Write<F: Shared> {
-    /// What is wanted.
+    /// Kind of the request.
     pub want: Want,
-    /// Who asks; `None` when it is not a client.
+    /// Client that sent the message; `None` if the request is not a client's.
     pub client: Option<F::Client>,
-    /// The lease as it is afterwards.
+    /// Lease after the change.
     pub lease: F::Lease,
 }
 
 impl<F: Shared> Write<F> {
-    /// Whether there is no lease afterwards.
+    /// Returns true if no lease remains afterwards.
     pub fn is_deletion(&self) -> bool {
         let times = F::times(&self.lease);
         match self.want {
             Want::Remove => true,
-            // Given back, and remembered for its client.
+            // A released lease stays for its client.
             Want::Release => times.state != LeaseState::Released,
             _ => times.valid_lifetime_s == 0,
         }
     }
 }
 
-/// Appends the line of a lease that is `row` because of `cause`.
+/// Appends the line for `row`, the lease after the change that `cause` makes.
 pub fn write<F: Shared>(cause: &Cause<'_, '_, F>, row: &F::Row<'_>, out: &mut Vec<u8>) {
     let identity = match cause {
         Cause::Change(change) => Some(&change.identity),
@@ -113,7 +113,7 @@ pub fn write<F: Shared>(cause: &Cause<'_, '_, F>, row: &F::Row<'_>, out: &mut Ve
     });
 }
 
-/// Appends the line that asks for what `keys` look for.
+/// Appends the line that looks up the client and addresses of `keys`.
 pub fn ask<F: Shared>(keys: &FetchKeys<'_, F>, out: &mut Vec<u8>) {
     let most = 4 + F::most_of_client(&keys.identity) + ASKED_MAX * ADDRESS_MAX;
     append_line(out, most, |line| {
@@ -125,11 +125,11 @@ pub fn ask<F: Shared>(keys: &FetchKeys<'_, F>, out: &mut Vec<u8>) {
     });
 }
 
-/// Reads a line, given without its end.
+/// Parses a line, passed without its line end.
 ///
 /// # Errors
 ///
-/// The first fault met.
+/// Returns the first fault.
 pub fn read<F: Shared>(line: &[u8]) -> Result<Operation<F>, RowFault> {
     let mut values = Values::new(line);
     let letter = values.next("operation").octet()?;
@@ -148,9 +148,10 @@ pub fn read<F: Shared>(line: &[u8]) -> Result<Operation<F>, RowFault> {
     Ok(Operation::Write(Write { want, client, lease }))
 }
 
-/// Returns the address of a line of a lease that [`read`] refuses, as far as that can be read.
+/// Returns the address in a line that [`read`] refuses to parse, if the address itself can be
+/// parsed.
 pub fn address_of(line: &[u8]) -> Option<KeyOctets> {
-    /// Values that a client has in a line.
+    /// Number of values of a client in a line.
     const CLIENT_VALUES: usize = 3;
     let mut values = Values::new(line);
     Want::of_letter(values.next("operation").octet().ok()?)?;
@@ -270,7 +271,7 @@ mod tests {
         let action = Action::Lease(F::terms(60, 1, ""));
         let change =
             Change { identity, address: F::address_of(&lease), expected_version: 0, action };
-        // Letter, client and address, and nothing behind them.
+        // Letter, client and address, and no value after them.
         for (cause, values) in [(Cause::Change(&change), 6), (Cause::Put, 3)] {
             let mut text = Vec::new();
             write::<F>(&cause, &F::row_of(&lease), &mut text);

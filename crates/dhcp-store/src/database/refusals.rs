@@ -1,4 +1,4 @@
-//! What the database did not allow, for those who wait to say that it was done.
+//! Addresses that the database refused, for the replies that wait to acknowledge them.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,15 +6,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::family::KeyOctets;
 
-/// Refused addresses that are remembered. A reply that rests on an older epoch than all of these
-/// leaves no more.
+/// Number of refused addresses that are remembered. A reply that depends on an older epoch than all
+/// of these does not leave.
 const KEPT_MAX: usize = 16_384;
 
-/// The addresses that were refused, by epoch. Replies are looked at only in epochs with refusals,
-/// of which there are few.
+/// Refused addresses, by epoch. Replies are checked only in epochs with refusals, and there are few
+/// of those.
 #[derive(Debug, Default)]
 pub struct Refusals {
-    /// The newest epoch with one.
+    /// Newest epoch with a refusal.
     newest: AtomicU64,
     kept: Mutex<Kept>,
 }
@@ -22,15 +22,15 @@ pub struct Refusals {
 #[derive(Debug, Default)]
 struct Kept {
     refused: VecDeque<Refused>,
-    /// The newest epoch of which something was forgotten.
+    /// Newest epoch with a refusal that was forgotten.
     forgotten: u64,
 }
 
-/// An address that was refused.
+/// Refused address.
 #[derive(Clone, Copy, Debug)]
 struct Refused {
     epoch: u64,
-    /// Octets as they stand in a reply; none: every reply is refused.
+    /// Bytes of the address as in a reply; none: every reply of the epoch is refused.
     octets: KeyOctets,
     reason: Reason,
 }
@@ -38,7 +38,7 @@ struct Refused {
 /// Reason why an address was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Another server has given it to somebody else.
+    /// Another server has given the address to another client.
     GivenElsewhere,
     /// The row has no room in the database.
     Data,
@@ -56,13 +56,13 @@ impl Refusals {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes an address that was refused in `epoch`, which is not published yet.
+    /// Records an address that was refused in `epoch`, which is not published yet.
     pub fn add(&self, epoch: u64, octets: KeyOctets) {
         self.note(Refused { epoch, octets, reason: Reason::GivenElsewhere });
     }
 
-    /// Notes an address whose row the database refused in `epoch`, which is not published yet; `None`
-    /// when it is not known which address that is: then every reply of the epoch is refused.
+    /// Records an address whose row the database refused in `epoch`, which is not published yet;
+    /// `None` if the address is unknown: then every reply of the epoch is refused.
     pub fn add_data(&self, epoch: u64, octets: Option<KeyOctets>) {
         let octets = octets.unwrap_or(([0; 16], 0));
         self.note(Refused { epoch, octets, reason: Reason::Data });
@@ -79,14 +79,14 @@ impl Refusals {
         self.newest.store(refused.epoch, Ordering::SeqCst);
     }
 
-    /// Whether `reply` names an address that was refused in `epoch`. That an address stands in it by
-    /// chance drops a reply too many, never one too few.
+    /// Returns true if `reply` contains an address that was refused in `epoch`. A reply that
+    /// contains these bytes by chance is dropped needlessly; a refused one is always dropped.
     #[must_use]
     pub fn names_one(&self, epoch: u64, reply: &[u8]) -> bool {
         self.reason(epoch, reply).is_some()
     }
 
-    /// Returns why an address that `reply` names was refused in `epoch`.
+    /// Returns the reason why an address in `reply` was refused in `epoch`.
     #[must_use]
     pub fn reason(&self, epoch: u64, reply: &[u8]) -> Option<Reason> {
         if epoch == 0 || self.newest.load(Ordering::SeqCst) < epoch {

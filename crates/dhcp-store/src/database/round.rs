@@ -1,4 +1,4 @@
-//! One round: what all shards want, in one transaction.
+//! One round: the requests of all shards, in one transaction.
 
 use dhcp_lease::Family;
 use foldhash::fast::FixedState;
@@ -10,29 +10,29 @@ use super::operation::{self, Operation, Want, Write};
 use super::rule::{Verdict, judge};
 use crate::memfile::RowFault;
 
-/// What is wanted in one round.
+/// Requests of one round.
 #[derive(Debug)]
 pub(super) struct Round<F: Shared> {
     writes: Vec<Write<F>>,
     clients: Vec<F::Client>,
     asked: Vec<F::Address>,
-    /// Lines that cannot be read, with their addresses as far as these can.
+    /// Faults of unreadable lines, with their addresses if these are readable.
     unreadable: Vec<(RowFault, Option<KeyOctets>)>,
 }
 
-/// Addresses, and the leases that the database has of them.
+/// Addresses, each with the lease that the database has of it.
 type Rows<F> = Vec<(<F as Family>::Address, Option<<F as Family>::Lease>)>;
 
-/// What a round found out.
+/// Results of a round.
 #[derive(Debug)]
 pub(super) struct Outcome<F: Shared> {
-    /// Addresses that were not to be written as it was wanted, and what they have.
+    /// Addresses whose requests were refused, with the leases in the database.
     pub(super) refused: Rows<F>,
-    /// Addresses that were written later by others, and what they have.
+    /// Addresses that other servers wrote later, with the leases in the database.
     pub(super) kept: Rows<F>,
-    /// What was asked for.
+    /// Results of the lookups.
     pub(super) answers: Rows<F>,
-    /// Addresses whose rows have no room in the database, and what they have.
+    /// Addresses whose rows have no room in the database, with the leases in the database.
     pub(super) rejected: Rows<F>,
 }
 
@@ -43,7 +43,7 @@ impl<F: Shared> Default for Outcome<F> {
 }
 
 impl<F: Shared> Outcome<F> {
-    /// Adds what another part of the round found out.
+    /// Adds the results of another part of the round.
     pub(super) fn add(&mut self, other: Self) {
         self.refused.extend(other.refused);
         self.kept.extend(other.kept);
@@ -58,8 +58,8 @@ impl<F: Shared> Round<F> {
         Self { writes, clients, asked, unreadable: Vec::new() }
     }
 
-    /// Reads the lines that the shards wrote. A line that cannot be read, which none should be, is
-    /// nothing but [`Round::unreadable`].
+    /// Parses the lines that the shards wrote. An unreadable line, which should never occur, counts
+    /// in [`Round::unreadable`] only.
     pub(super) fn read(batch: &[u8]) -> Self {
         let mut round = Self::new();
         for line in batch.split(|&octet| octet == b'\n').filter(|line| !line.is_empty()) {
@@ -77,27 +77,27 @@ impl<F: Shared> Round<F> {
         round
     }
 
-    /// The lines that could not be read, with their addresses as far as these could.
+    /// Returns the faults of unreadable lines, with their addresses if these are readable.
     pub(super) fn unreadable(&self) -> &[(RowFault, Option<KeyOctets>)] {
         &self.unreadable
     }
 
-    /// Returns the questions alone, as a round of its own.
+    /// Returns the lookups alone, as a round of its own.
     pub(super) fn questions(&self) -> Self {
         Self { clients: self.clients.clone(), asked: self.asked.clone(), ..Self::new() }
     }
 
-    /// The leases that it writes.
+    /// Returns the requests to write leases.
     pub(super) fn leases(&self) -> &[Write<F>] {
         &self.writes
     }
 
-    /// A round that only writes `writes`.
+    /// Creates a round that only writes `writes`.
     pub(super) fn of(writes: &[Write<F>]) -> Self {
         Self { writes: writes.to_vec(), ..Self::new() }
     }
 
-    /// Leases that it writes.
+    /// Returns the number of leases that the round writes.
     pub(super) const fn writes(&self) -> usize {
         self.writes.len()
     }
@@ -106,11 +106,12 @@ impl<F: Shared> Round<F> {
         self.writes.is_empty() && self.clients.is_empty()
     }
 
-    /// Does the round in one transaction.
+    /// Runs the round in one transaction.
     ///
     /// # Errors
     ///
-    /// What the database said; then the transaction was taken back, or nobody knows.
+    /// Returns the database's error; then the transaction was rolled back, or its outcome is
+    /// unknown.
     pub(super) fn run(
         &self,
         database: &mut impl LeaseDatabase<F>,
@@ -128,7 +129,7 @@ impl<F: Shared> Round<F> {
         database: &mut impl LeaseDatabase<F>,
         now_s: u64,
     ) -> Result<Outcome<F>, DatabaseError> {
-        // Everybody locks in the same order.
+        // All servers lock in the same order.
         let written = self.writes.iter().map(|write| F::address(&write.lease));
         let mut addresses: Vec<F::Address> = written.chain(self.asked.iter().copied()).collect();
         addresses.sort();
@@ -141,7 +142,7 @@ impl<F: Shared> Round<F> {
         }
         let mut unreadable = database.take_unreadable();
         unreadable.sort_unstable();
-        // By the number alone: a database need not tell an address from a prefix.
+        // The number is the only key: a database need not distinguish an address from a prefix.
         found.sort_by_key(|lease| F::octets_of(F::address(lease)));
         let find = |address| {
             let key = F::octets_of(address);
@@ -162,8 +163,9 @@ impl<F: Shared> Round<F> {
         Ok(outcome)
     }
 
-    /// What may be written; what may not, and what others wrote later. A row that cannot be read, whose
-    /// number is in `unreadable`, is an operator's to replace.
+    /// Decides which requests are written, which are refused, and which yield to later rows of
+    /// other servers. An unreadable row, whose number is in `unreadable`, can only be replaced by
+    /// an operator.
     fn judge<'f>(
         &self,
         find: &impl Fn(F::Address) -> Option<&'f F::Lease>,
@@ -178,7 +180,7 @@ impl<F: Shared> Round<F> {
         let mut taken = HashMap::with_capacity_and_hasher(self.writes.len(), FixedState::default());
         for write in &self.writes {
             let address = F::address(&write.lease);
-            // The same number, wanted as an address and as a prefix: the first one has it.
+            // If one number is wanted as an address and as a prefix, the first request has it.
             if *taken.entry(F::octets_of(address)).or_insert(address) != address {
                 outcome.refused.push((address, None));
                 continue;
@@ -218,7 +220,8 @@ pub(crate) fn left_alone(address: &impl std::fmt::Display) -> String {
     )
 }
 
-/// What the table has to know of `address` when the database has `found` under its number.
+/// Returns the lease that the table must have of `address` when the database has `found` under its
+/// number.
 fn told<F: Shared>(
     address: F::Address,
     found: Option<&F::Lease>,

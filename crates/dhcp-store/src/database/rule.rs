@@ -1,29 +1,30 @@
-//! Who may write what: an address is given only when nobody else has it in the database.
+//! Rule for writing: an address is given only if no other client has it in the database.
 
 use dhcp_lease::LeaseState;
 
 use super::family::Shared;
 use super::operation::{Want, Write};
 
-/// What is to be done with what is wanted.
+/// Decision on a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// There is no lease: add this one.
+    /// Insert: the database has no lease of the address.
     Insert,
-    /// Replace the one that is there.
+    /// Replace the lease in the database.
     Update,
-    /// Delete the one that is there.
+    /// Delete the lease in the database.
     Delete,
-    /// It is so already.
+    /// Write nothing: the database already agrees.
     Nothing,
-    /// The client has been heard later than that by another server: what that one wrote stays, and
-    /// the table has to learn it. The client may be told what it was about to be told.
+    /// Keep the lease in the database: another server has heard the client later, and the table has
+    /// to learn its lease. The reply to the client may leave as it is.
     Keep,
-    /// Others have the address, or know better: the table has to learn what is there.
+    /// Refuse: another client has the address, or another server knows better; the table has to
+    /// learn the lease in the database.
     Refuse,
 }
 
-/// What becomes of `write` when the database has `found`, at this second of the wall clock.
+/// Decides on `write` when the database has `found`, at wall-clock second `now_s`.
 pub fn judge<F: Shared>(write: &Write<F>, found: Option<&F::Lease>, now_s: u64) -> Verdict {
     let Some(found) = found else {
         return match write.want {
@@ -33,13 +34,13 @@ pub fn judge<F: Shared>(write: &Write<F>, found: Option<&F::Lease>, now_s: u64) 
         };
     };
     let now_s = match write.want {
-        // The client may have been heard after the round took the time.
+        // The server may have heard the client after the round read the clock.
         Want::Give | Want::Decline => now_s.max(F::times(&write.lease).cltt_s),
         Want::Release | Want::End | Want::Put | Want::Remove => now_s,
     };
     let is_other = F::address(&write.lease) != F::address(found);
     let is_allowed = match write.want {
-        // A prefix where an address is to be, or the other way round.
+        // One is a prefix and the other an address.
         _ if is_other => is_over::<F>(found, now_s) && !write.is_deletion(),
         Want::Put | Want::Remove => true,
         Want::Give => is_mine(write, found) || is_over::<F>(found, now_s),
@@ -59,19 +60,19 @@ pub fn judge<F: Shared>(write: &Write<F>, found: Option<&F::Lease>, now_s: u64) 
 fn is_mine<F: Shared>(write: &Write<F>, found: &F::Lease) -> bool {
     let is_registered = |lease| F::times(lease).state == LeaseState::Registered;
     if is_registered(&write.lease) && is_registered(found) {
-        // The last one who registers an address is the one who uses it (RFC 9686).
+        // The client that registers an address last is the one that uses it (RFC 9686).
         return true;
     }
     write.client.as_ref().is_some_and(|client| F::owns(client, found))
 }
 
-/// Whether `found` is the lease that the client had when it spoke: a round that is done again must
-/// not undo what the client has got since.
+/// Returns true if `found` is the lease that the client had when it sent its message: a round that
+/// is done again must not undo what the client has got since.
 fn is_current<F: Shared>(write: &Write<F>, found: &F::Lease) -> bool {
     is_mine(write, found) && F::times(found).cltt_s <= F::times(&write.lease).cltt_s
 }
 
-/// Whether the client has been heard again since, and still has the lease.
+/// Returns true if the client has been heard again since and still has the lease.
 fn is_older<F: Shared>(write: &Write<F>, found: &F::Lease, now_s: u64) -> bool {
     F::times(&write.lease).cltt_s < F::times(found).cltt_s && !is_over::<F>(found, now_s)
 }
@@ -88,7 +89,8 @@ mod tests {
 
     use super::*;
 
-    /// The lease of one address: whose, since when, in what state. It is valid for 100 seconds.
+    /// Returns a lease of one address, with its client, time and state. It is valid for 100
+    /// seconds.
     fn lease(client: u32, cltt_s: u64, state: LeaseState) -> dhcp_lease::v4::Lease {
         V4::lease(&SampleLease {
             address: 0x0a00_0001,
@@ -128,7 +130,7 @@ mod tests {
         assert_eq!(judged(Want::Give, (1, 1000), Some((1, 950)), 1000), Verdict::Update);
         assert_eq!(judged(Want::Give, (1, 1000), Some((2, 950)), 1000), Verdict::Refuse);
         assert_eq!(judged(Want::Give, (1, 1000), Some((2, 900)), 1000), Verdict::Update);
-        // The other's lease is over when this client is heard, after the round has begun.
+        // The other client's lease ends before the server hears this client, after the round began.
         assert_eq!(judged(Want::Give, (1, 1000), Some((2, 900)), 999), Verdict::Update);
         for (state, verdict) in [
             (Released, Verdict::Update),

@@ -1,4 +1,4 @@
-//! A database in memory for tests: with several connections, and with faults on demand.
+//! Database in memory for tests, with several connections and with faults on demand.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ pub struct FakeDatabase<F: Shared> {
     leases: Mutex<BTreeMap<F::Address, F::Lease>>,
     /// Addresses whose leases have no room.
     without_room: Mutex<BTreeSet<F::Address>>,
-    /// Addresses whose rows no one sees, though they are there.
+    /// Addresses whose rows exist but are not found.
     hidden: Mutex<BTreeSet<F::Address>>,
     /// Addresses whose rows cannot be read.
     unreadable: Mutex<BTreeSet<F::Address>>,
@@ -33,22 +33,22 @@ impl<F: Shared> Default for FakeDatabase<F> {
 }
 
 impl<F: Shared> FakeDatabase<F> {
-    /// The leases; while they are held, nobody commits.
+    /// Returns the leases; while the caller holds them, no connection commits.
     pub fn leases(&self) -> MutexGuard<'_, BTreeMap<F::Address, F::Lease>> {
         self.leases.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The addresses whose leases the database refuses, as if they held what has no room.
+    /// Returns the addresses whose leases the database refuses, as if their contents had no room.
     pub fn without_room(&self) -> MutexGuard<'_, BTreeSet<F::Address>> {
         self.without_room.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The addresses whose rows keep others from being added, and are not found.
+    /// Returns the addresses whose rows prevent an insert, and are not found.
     pub fn hidden(&self) -> MutexGuard<'_, BTreeSet<F::Address>> {
         self.hidden.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The addresses whose rows the database fails to read when it is asked for them.
+    /// Returns the addresses whose rows the database cannot read.
     pub fn unreadable(&self) -> MutexGuard<'_, BTreeSet<F::Address>> {
         self.unreadable.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -66,20 +66,20 @@ impl<F: Shared> FakeDatabase<F> {
     }
 }
 
-/// How often what goes wrong, of 1000 transactions.
+/// Frequencies of faults, per 1000 transactions.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FakeFaults {
-    /// The connection is lost before the commit.
+    /// Connection losses before the commit.
     pub lost_before: u32,
-    /// The connection is lost after the commit, which nobody hears of.
+    /// Connection losses after the commit, so that the caller does not learn of the commit.
     pub lost_after: u32,
-    /// Others are in the way.
+    /// Conflicts with other writers.
     pub conflicts: u32,
-    /// Connecting again does not work.
+    /// Failed attempts to connect again.
     pub refused_connections: u32,
 }
 
-/// One connection. Its transactions are not kept from those of others: tests run them in turn.
+/// Connection to a [`FakeDatabase`]. Its transactions are not isolated: tests run them in turn.
 #[derive(Debug)]
 pub struct FakeConnection<F: Shared> {
     database: Arc<FakeDatabase<F>>,
@@ -91,7 +91,7 @@ pub struct FakeConnection<F: Shared> {
     flush: Option<Arc<dyn Flush>>,
 }
 
-/// A flush that does nothing, or fails.
+/// Flush that does nothing, or fails.
 #[derive(Debug)]
 pub struct FakeFlush {
     failing: u32,
@@ -99,7 +99,7 @@ pub struct FakeFlush {
 }
 
 impl FakeFlush {
-    /// One that fails so many times of 1000, as `seed` has it.
+    /// Creates a flush that fails `failing` times of 1000, at random from `seed`.
     #[must_use]
     pub fn new(failing: u32, seed: u64) -> Self {
         Self { failing, random: Mutex::new(Random::from_seed(seed)) }
@@ -118,7 +118,7 @@ impl Flush for FakeFlush {
 }
 
 impl<F: Shared> FakeConnection<F> {
-    /// A connection to `database` whose faults come from `seed`.
+    /// Creates a connection to `database` whose faults come from `seed`.
     #[must_use]
     pub fn new(database: Arc<FakeDatabase<F>>, faults: FakeFaults, seed: u64) -> Self {
         let random = Random::from_seed(seed);
@@ -127,12 +127,12 @@ impl<F: Shared> FakeConnection<F> {
         Self { database, faults, random, changes, is_connected, has_ended, flush: None }
     }
 
-    /// Ends the session, as a database does that has waited for long: the next transaction is lost.
+    /// Ends the session, as a database does after a long idle time: the next transaction is lost.
     pub const fn end(&mut self) {
         self.has_ended = true;
     }
 
-    /// The same, with commits that are flushed by `flush`.
+    /// Returns the connection with commits that are flushed by `flush`.
     #[must_use]
     pub fn flushed_by(self, flush: Arc<dyn Flush>) -> Self {
         Self { flush: Some(flush), ..self }

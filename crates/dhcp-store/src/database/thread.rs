@@ -1,5 +1,5 @@
-//! The thread that does rounds when shards ask for them, and connects again when a connection was
-//! lost; with a database that can be flushed beside them, a second thread that does that.
+//! Thread that runs rounds when shards request them, and connects again after a lost connection.
+//! With a database that can be flushed next to the rounds, a second thread flushes.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,26 +19,25 @@ use super::refusals::Refusals;
 use crate::log::{Bell, Clock, ShardLog, Shards};
 use crate::store::DatabaseStore;
 
-/// What becomes of the store when its connection is lost (Kea's `max-reconnect-tries`,
-/// `reconnect-wait-time`).
+/// Reaction of the store to a lost connection (Kea's `max-reconnect-tries`, `reconnect-wait-time`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OnLoss {
-    /// Attempts to connect again before the store gives up; `u32::MAX` for no end.
+    /// Attempts to connect again before the store gives up; `u32::MAX` for no limit.
     pub tries_max: u32,
-    /// Time between them, milliseconds.
+    /// Time between attempts, milliseconds.
     pub wait_ms: u32,
 }
 
-/// How the thread works.
+/// Options of the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadOptions {
-    /// When the connection is lost.
+    /// Reaction to a lost connection.
     pub on_loss: OnLoss,
-    /// Others write to the database too.
+    /// True if other servers write to the database too.
     pub is_shared: bool,
 }
 
-/// The running thread. Stops when dropped.
+/// Running thread. It stops when the value is dropped.
 #[derive(Debug)]
 pub struct DatabaseThread<F: Shared> {
     state: Arc<State>,
@@ -62,14 +61,14 @@ struct State {
     flusher: Flusher,
 }
 
-/// What the operator should hear of.
+/// Messages for the operator.
 #[derive(Debug, Default)]
 struct Told {
     problems: Vec<String>,
     failure: Option<DatabaseError>,
 }
 
-/// Problems that are kept until someone takes them.
+/// Problems that are kept until they are taken.
 const PROBLEMS_MAX: usize = 64;
 
 impl<F: Shared> DatabaseThread<F> {
@@ -77,7 +76,7 @@ impl<F: Shared> DatabaseThread<F> {
     ///
     /// # Errors
     ///
-    /// When the operating system gives no thread.
+    /// Returns the operating system's error if it cannot create a thread.
     pub fn start(
         shards: Arc<Shards>,
         table: Arc<LeaseTable<F>>,
@@ -127,7 +126,7 @@ impl<F: Shared> DatabaseThread<F> {
         Ok(started)
     }
 
-    /// The store of shard number `shard`.
+    /// Returns the store of shard number `shard`.
     #[must_use]
     pub fn store(&self, shard: usize) -> DatabaseStore<F> {
         assert!(shard < self.state.shards.count(), "shards are numbered from 0");
@@ -137,49 +136,49 @@ impl<F: Shared> DatabaseThread<F> {
         DatabaseStore::with_journal(self.table.clone(), log, journal)
     }
 
-    /// How often a round was done again at once since others were in the way (dead locks, writes at
-    /// another node of a cluster).
+    /// Returns the number of rounds that were done again at once after a conflict with other
+    /// writers (deadlocks, writes at another node of a cluster).
     #[must_use]
     pub fn conflicts(&self) -> u64 {
         self.conflicts.load(Ordering::Relaxed)
     }
 
-    /// How many transactions wrote something.
+    /// Returns the number of transactions that wrote something.
     #[must_use]
     pub fn transactions(&self) -> u64 {
         self.transactions.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of leases that were not written since the database has no room for what
-    /// they hold.
+    /// Returns the number of leases that were not written because the database has no room for
+    /// their contents.
     #[must_use]
     pub fn rejections(&self) -> u64 {
         self.rejections.load(Ordering::Relaxed)
     }
 
-    /// What made the store give up.
+    /// Returns the error after which the store gave up.
     #[must_use]
     pub fn failure(&self) -> Option<DatabaseError> {
         self.state.told().failure.clone()
     }
 
-    /// Whether there is no connection at present.
+    /// Returns true if there is no connection at present.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.state.is_lost.load(Ordering::Relaxed)
     }
 
-    /// What the operator should hear of since this was last called.
+    /// Takes the messages for the operator since the last call.
     #[must_use]
     pub fn take_problems(&self) -> Vec<String> {
         std::mem::take(&mut self.state.told().problems)
     }
 
-    /// Writes all that was submitted and ends the thread. Shards must have ended.
+    /// Writes all submitted rows and ends the thread. Shards must have ended.
     ///
     /// # Errors
     ///
-    /// What could not be written.
+    /// Returns the error of the rows that could not be written.
     pub fn stop(mut self) -> Result<(), DatabaseError> {
         self.join();
         self.failure().map_or(Ok(()), Err)
@@ -189,7 +188,7 @@ impl<F: Shared> DatabaseThread<F> {
         if let Some(thread) = self.thread.take() {
             self.state.stops.store(true, Ordering::SeqCst);
             thread.thread().unpark();
-            // A panic there was reported where it happened; here it must not become a second one.
+            // The panic was reported where it happened; it must not become a second one here.
             let _ = thread.join();
         }
         if let Some(flushing) = self.flushing.take() {
@@ -267,7 +266,7 @@ impl State {
         }
     }
 
-    /// A round whose parts are flushed beside each other.
+    /// Runs a round in parts, each of which is flushed while the next one runs.
     fn parts<F: Shared, D: LeaseDatabase<F>>(
         &self,
         core: &mut DatabaseCore<F, D>,
@@ -290,7 +289,7 @@ impl State {
         }
     }
 
-    /// One attempt; false when it did not work.
+    /// Tries once to connect; returns false if that failed.
     fn reconnect<F: Shared, D: LeaseDatabase<F>>(
         &self,
         core: &mut DatabaseCore<F, D>,
@@ -319,7 +318,7 @@ impl State {
         }
     }
 
-    /// Parks until someone rings or it is time to connect again.
+    /// Parks until the bell rings or it is time to connect again.
     fn sleep(&self, until_ns: Option<u64>, clock: &Clock) {
         if self.stops.load(Ordering::SeqCst) || (until_ns.is_none() && self.bell.is_rung()) {
             return;
@@ -334,7 +333,7 @@ impl State {
     }
 }
 
-/// A connection that is lost.
+/// Lost connection, with its attempts to connect again.
 struct Retry {
     left: u32,
     at_ns: u64,

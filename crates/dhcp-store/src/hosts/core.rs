@@ -1,4 +1,4 @@
-//! Questions of shards, put together, asked at once and answered to each.
+//! Lookups of all shards, combined into one query, with the results for each shard.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -9,14 +9,14 @@ use base::Now;
 use crate::database::DatabaseError;
 use crate::log::{Bell, Doorbell, Wake};
 
-/// What keys lead to something.
+/// Directory that returns values for keys.
 pub trait Directory<K, V>: Send {
-    /// Gives `found` all that `keys` lead to: the position of a key, and what it leads to, in the
-    /// order of importance.
+    /// Calls `found` for each value of `keys`, with the position of the key and the value, most
+    /// important first.
     ///
     /// # Errors
     ///
-    /// What went wrong; then nothing that was found counts.
+    /// Returns the error of the lookup; then no value that was found counts.
     fn find(
         &mut self,
         now: Now,
@@ -25,28 +25,28 @@ pub trait Directory<K, V>: Send {
     ) -> Result<(), DatabaseError>;
 }
 
-/// The answer to one batch of a shard's.
+/// Answer to one batch of a shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer<K, V> {
-    /// The batch.
+    /// Number of the batch.
     pub batch: u64,
-    /// All keys of the batch with what they lead to, in no order that means anything; `None` when the
+    /// All keys of the batch with their values, the keys in no particular order; `None` if the
     /// directory failed.
     pub found: Option<Vec<(K, Vec<V>)>>,
 }
 
-/// How a turn ended.
+/// Result of a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// Nobody wanted to know anything.
+    /// No shard had a request.
     Idle,
-    /// So many keys were looked up.
+    /// The turn looked up this many keys.
     Answered(usize),
     /// The directory failed.
     Failed(DatabaseError),
 }
 
-/// What one shard has asked and been answered.
+/// Requests of one shard, and the answers to it.
 struct Post<K, V> {
     asked: Vec<(u64, Vec<K>)>,
     answers: VecDeque<Answer<K, V>>,
@@ -59,7 +59,7 @@ impl<K, V> Default for Post<K, V> {
     }
 }
 
-/// What shards and the thread that looks up share. See the module.
+/// Lookups that shards and the looking-up thread share. See the module.
 pub struct Lookups<K, V> {
     boxes: Vec<Mutex<Post<K, V>>>,
     wake: Wake,
@@ -73,13 +73,14 @@ impl<K, V> fmt::Debug for Lookups<K, V> {
 }
 
 impl<K: Ord + Clone, V: Clone> Lookups<K, V> {
-    /// For so many shards; `wake` is called with the number of a shard that has been answered.
+    /// Creates the lookups for `shards` shards; `wake` is called with the number of a shard that
+    /// has an answer.
     pub fn new(shards: usize, wake: impl Fn(usize) + Send + Sync + 'static) -> Arc<Self> {
         let boxes = (0..shards).map(|_| Mutex::default()).collect();
         Arc::new(Self { boxes, wake: Box::new(wake), bell: Bell::default() })
     }
 
-    /// Asks `directory` for all that shards want to know, once for each key, and answers them.
+    /// Looks up the keys of all shards in `directory`, each key once, and answers the shards.
     pub fn turn(&self, now: Now, directory: &mut dyn Directory<K, V>) -> Turn {
         let asked: Vec<_> =
             self.boxes.iter().map(|one| std::mem::take(&mut lock(one).asked)).collect();
@@ -112,7 +113,7 @@ impl<K: Ord + Clone, V: Clone> Lookups<K, V> {
     }
 }
 
-/// A shard's end.
+/// Shard's end of the lookups.
 #[derive(Debug)]
 pub struct LookupDesk<K, V> {
     lookups: Arc<Lookups<K, V>>,
@@ -120,18 +121,19 @@ pub struct LookupDesk<K, V> {
 }
 
 impl<K, V> LookupDesk<K, V> {
-    /// That of shard number `shard`.
+    /// Creates the end of shard number `shard`.
     ///
     /// # Panics
     ///
-    /// When there is no such shard.
+    /// Panics if no shard has that number.
     #[must_use]
     pub fn new(lookups: Arc<Lookups<K, V>>, shard: usize) -> Self {
         assert!(shard < lookups.boxes.len(), "shards are numbered from 0");
         Self { lookups, shard }
     }
 
-    /// Asks for `keys`; the number of the batch, one more than that of the one before.
+    /// Requests `keys`, and returns the number of the batch, one more than that of the previous
+    /// one.
     pub fn ask(&mut self, keys: Vec<K>) -> u64 {
         let mut own = lock(&self.lookups.boxes[self.shard]);
         own.last_batch += 1;

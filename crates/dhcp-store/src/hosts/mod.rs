@@ -1,13 +1,13 @@
-//! Looking something up elsewhere without waiting for it: shards ask for keys and go on; a thread
-//! asks a directory for all that shards want to know at that moment, in one question, and brings
-//! each shard its answers. Reservations in databases are looked up like this.
+//! Lookups in a directory without waiting for them: shards request keys and continue; a thread
+//! looks up the keys of all shards in one query of a directory, and passes each shard its answers.
+//! The server finds reservations in databases like this.
 //!
-//! A shard's questions are batches with rising numbers, answered in their order, so that one
-//! comparison tells whether a message that waits may go on. When a directory fails, all that was
-//! asked of it is answered as failed at once: nobody waits for a database that is gone, and the next
-//! question tries again.
+//! A shard's requests are batches with rising numbers, answered in order, so that one comparison
+//! shows if a waiting message may continue. When a directory fails, all its requests are answered
+//! as failed at once: no message waits for a database that is gone, and the next request tries
+//! again.
 //!
-//! - [`Lookups`]: what shards and thread share; a turn of it without a thread is what tests run.
+//! - [`Lookups`]: state that shards and thread share; tests run a turn of it without a thread.
 //! - [`SqlHosts`]: reservations in several databases, one after the other.
 
 mod core;

@@ -1,5 +1,5 @@
-//! Reservations in databases: each is asked in turn, and connected to again when a connection was
-//! lost.
+//! Reservations in databases: each database is queried in turn, and connected to again after a lost
+//! connection.
 
 use base::Now;
 use base::time::NS_PER_MS;
@@ -9,7 +9,7 @@ use crate::memfile::RowFault;
 use crate::sql::row::Layout;
 use crate::sql::{Database, Host, HostFamily, HostQuery, Settings, SharedLeases};
 
-/// How one of the databases is used.
+/// Policy for one of the databases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostsPolicy {
     /// Time between attempts to connect again, milliseconds (`reconnect-wait-time`).
@@ -52,7 +52,7 @@ impl One {
         Ok(self.open.as_mut().expect("opened above"))
     }
 
-    /// Does `body` on the connection, which is dropped when it turns out to be lost.
+    /// Runs `body` on the connection, and drops the connection if it is lost.
     fn with<T>(
         &mut self,
         now: Now,
@@ -69,29 +69,29 @@ impl One {
 }
 
 impl SqlHosts {
-    /// The hosts of `family` in these databases; nobody is connected yet.
+    /// Creates the directory of the hosts of `family` in these databases, without a connection.
     #[must_use]
     pub fn new(family: HostFamily, databases: Vec<(Settings, HostsPolicy)>) -> Self {
         let one = |(settings, policy)| One { settings, policy, open: None, retry_at_ns: 0 };
         Self { family, databases: databases.into_iter().map(one).collect() }
     }
 
-    /// Connects to all of them.
+    /// Connects to all databases.
     ///
     /// # Errors
     ///
-    /// The first that cannot be used.
+    /// Returns the error of the first database that is unusable.
     pub fn connect(&mut self, now: Now) -> Result<(), DatabaseError> {
         self.databases.iter_mut().try_for_each(|one| one.open(now).map(drop))
     }
 
-    /// Appends the hosts to `found` that one of `queries` is for, those of the first database first;
-    /// others may be among them. What is wrong with rows that are left out is appended to `faults`.
-    /// A connection that turns out to be lost is opened again once.
+    /// Appends the hosts that match one of `queries` to `found`, those of the first database first;
+    /// other hosts may be among them. Appends the faults of rows that are left out to `faults`.
+    /// Reopens a lost connection once.
     ///
     /// # Errors
     ///
-    /// One of the databases fails: then no answer is complete.
+    /// Returns the error of a database that fails: then no answer is complete.
     pub fn find(
         &mut self,
         now: Now,

@@ -1,4 +1,4 @@
-//! The thread that looks up.
+//! Thread that looks keys up.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use super::core::{Directory, Lookups, Turn};
 use crate::log::Clock;
 
-/// The running thread. Stops when dropped.
+/// Running thread. It stops when the value is dropped.
 #[derive(Debug)]
 pub struct LookupThread {
     state: Arc<State>,
@@ -18,7 +18,7 @@ pub struct LookupThread {
 #[derive(Debug, Default)]
 struct State {
     stops: AtomicBool,
-    /// What went wrong last, until the operator has heard of it.
+    /// Last problem, until the operator has read it.
     problem: Mutex<Told>,
 }
 
@@ -29,11 +29,11 @@ struct Told {
 }
 
 impl LookupThread {
-    /// Starts a thread that asks `directory` for what `lookups` want to know.
+    /// Starts a thread that looks up the keys of `lookups` in `directory`.
     ///
     /// # Errors
     ///
-    /// When the operating system gives no thread.
+    /// Returns the operating system's error if it cannot create a thread.
     pub fn start<K, V>(
         lookups: Arc<Lookups<K, V>>,
         mut directory: impl Directory<K, V> + 'static,
@@ -60,8 +60,8 @@ impl LookupThread {
         Ok(Self { state, thread: Some(thread) })
     }
 
-    /// What the operator should hear of since this was last called: that looking up has begun to
-    /// fail, or works again.
+    /// Takes the message for the operator since the last call: lookups have begun to fail, or work
+    /// again.
     #[must_use]
     pub fn take_problem(&self) -> Option<String> {
         self.state.told().problem.take()
@@ -73,7 +73,7 @@ impl Drop for LookupThread {
         let Some(thread) = self.thread.take() else { return };
         self.state.stops.store(true, Ordering::SeqCst);
         thread.thread().unpark();
-        // A panic there was reported where it happened; here it must not become a second one.
+        // The panic was reported where it happened; it must not become a second one here.
         let _ = thread.join();
     }
 }

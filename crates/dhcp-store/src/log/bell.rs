@@ -1,4 +1,4 @@
-//! How a writer that sleeps is woken.
+//! Bell that wakes a sleeping writer.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,7 +6,7 @@ use std::thread::Thread;
 
 use super::shard::Doorbell;
 
-/// Wakes the thread, at most once for each time it looks.
+/// Bell that wakes the thread, at most once for each time that the thread checks it.
 #[derive(Debug, Default)]
 pub(crate) struct Bell {
     is_rung: AtomicBool,
@@ -14,18 +14,18 @@ pub(crate) struct Bell {
 }
 
 impl Bell {
-    /// Wakes the calling thread from now on. Who rang before this is heard by its first look.
+    /// Wakes the calling thread from now on. Its first check also sees earlier rings.
     pub(crate) fn listen(&self) {
         self.thread.get_or_init(std::thread::current);
     }
 
-    /// Says that a look begins, which sees all that was rung for so far, and whether there was anything:
-    /// a thread may wake for nothing, and what shards have not handed over yet is not for it to take.
+    /// Begins a check, and returns true if the bell has rung since the last one: a thread may wake
+    /// without a ring, and it must not take rows that shards have not handed over yet.
     pub(crate) fn answer(&self) -> bool {
         self.is_rung.swap(false, Ordering::SeqCst)
     }
 
-    /// Whether it was rung since.
+    /// Returns true if the bell has rung since the last check.
     pub(crate) fn is_rung(&self) -> bool {
         self.is_rung.load(Ordering::SeqCst)
     }

@@ -1,4 +1,4 @@
-//! Rounds, without a thread and without a clock.
+//! Rounds of the lease file, without a thread and without a clock.
 
 use std::fmt;
 use std::path::Path;
@@ -12,16 +12,16 @@ use super::{Durability, Shards};
 use crate::memfile::{Cleanup, Disturbance, Failed, Look, Memfile, Rotation, Snapshot};
 use crate::storage::LogFile;
 
-/// How rounds are done.
+/// Options of rounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CoreOptions {
-    /// What settles a row.
+    /// Durability at which a row is settled.
     pub durability: Durability,
-    /// Seconds between rotations, each followed by a clean-up; 0 = never (Kea's `lfc-interval`).
+    /// Seconds between rotations, each followed by a cleanup; 0 = never (Kea's `lfc-interval`).
     pub lfc_interval_s: u32,
 }
 
-/// What ended the writing.
+/// Failure that ended the writing.
 #[derive(Debug)]
 pub struct LogFailure(Arc<str>);
 
@@ -31,52 +31,53 @@ impl fmt::Display for LogFailure {
     }
 }
 
-/// The sole owner of the lease file.
+/// Sole owner of the lease file.
 #[derive(Debug)]
 pub struct LogCore {
     shards: Arc<Shards>,
     memfile: Memfile,
     options: CoreOptions,
-    /// The rows of the round being done; kept for its room.
+    /// Rows of the current round; the buffer is kept to reuse its memory.
     batch: Vec<u8>,
-    /// The round to be done next.
+    /// Number of the next round.
     round: u64,
-    /// Where the file ended when it was last flushed, or written when that is enough.
+    /// Length of the file when it was last flushed, or last written if that is enough, bytes.
     settled_end: u64,
-    /// When the first octet was written that is not flushed.
+    /// Time at which the first unflushed byte was written, monotonic nanoseconds.
     unflushed_since_ns: Option<u64>,
     rotate_at_ns: Option<u64>,
     is_cleaning: bool,
     failure: Option<Arc<str>>,
     skipped_rotation: Option<Failed>,
-    /// Time of the next look at the files, monotonic nanoseconds.
+    /// Time of the next check of the files, monotonic nanoseconds.
     watch_at_ns: u64,
     disturbance: Option<Disturbance>,
-    /// From when on the size of the live file may ask for a rotation, monotonic nanoseconds.
+    /// Time from which the size of the live file may cause a rotation, monotonic nanoseconds.
     size_from_ns: u64,
-    /// Octets in the live file, for those who report them.
+    /// Bytes in the live file, for reports.
     size: Arc<AtomicU64>,
 }
 
-/// A live file of fewer octets is not rotated because of its size.
+/// Least size of a live file that is rotated because of its size, bytes.
 const GROWN_MIN: u64 = 4 << 20;
-/// Size of the live file at which it is rotated, in sizes of what the last clean-up has left.
+/// Size of the live file at which it is rotated, as a multiple of the size of the last cleanup's
+/// result.
 const GROWN_TIMES: u64 = 4;
-/// Least time between two rotations because of the size.
+/// Least time between two rotations because of the size, nanoseconds.
 const SIZE_INTERVAL_NS: u64 = 10 * NS_PER_S;
 
-/// Time between two looks at the lease files.
+/// Time between two checks of the lease files.
 const WATCH_INTERVAL_NS: u64 = NS_PER_S;
 
-/// Buffers for rows that grew beyond this are given back to the system, octets.
+/// Capacity up to which buffers for rows are kept; larger ones are freed, bytes.
 const BATCH_KEPT: usize = 4 << 20;
 
 impl LogCore {
-    /// Rounds over `memfile` for `shards`.
+    /// Creates the core for rounds over `memfile` for `shards`.
     #[must_use]
     pub fn new(shards: Arc<Shards>, memfile: Memfile, options: CoreOptions, now: Now) -> Self {
         let mut batch = Vec::new();
-        // Nobody logs yet: this opens the buffers with the columns of the file.
+        // No shard logs yet: this opens the buffers with the columns of the file.
         shards.take(&mut batch, 1, memfile.columns());
         let mut core = Self {
             settled_end: memfile.end(),
@@ -105,14 +106,14 @@ impl LogCore {
         self.rotate_at_ns = (interval > 0).then(|| now.mono_ns + interval);
     }
 
-    /// Writes what the shards have logged, flushes it if that is promised, and publishes it. Does
-    /// nothing after a failure.
+    /// Writes the rows that the shards have logged, flushes them if the durability requires it, and
+    /// publishes them. Does nothing after a failure.
     pub fn round(&mut self, now: Now) {
         self.round_by(now, None);
     }
 
-    /// A round done by a shard; says whether the thread must hear of it: of a failure, or of rows
-    /// that are to be flushed in time.
+    /// Runs a round on a shard's thread; returns true if the log thread must be woken: for a
+    /// failure, or for rows that have to be flushed in time.
     pub(super) fn round_by(&mut self, now: Now, shard: Option<usize>) -> bool {
         if self.failure.is_some() {
             return false;
@@ -129,7 +130,7 @@ impl LogCore {
     fn write_and_publish(&mut self, now: Now, epoch: u64, shard: Option<usize>) -> bool {
         let was_flushed = self.unflushed_since_ns.is_none();
         if !self.batch.is_empty() {
-            // A row written behind a cut fills the length up again, with a hole before it.
+            // A row written after a truncation restores the length, with a hole before it.
             if self.disturbance.is_none() {
                 self.disturbance = self.memfile.length_disturbance();
             }
@@ -153,28 +154,28 @@ impl LogCore {
         self.disturbance.is_some() || (by_time && was_flushed && self.unflushed_since_ns.is_some())
     }
 
-    /// Poisons the file.
+    /// Marks the log as failed.
     fn fail(&mut self, failed: &Failed) {
-        // What was not promised need not be found by who loads the file next.
+        // A loader of the file need not find rows that were never acknowledged.
         self.memfile.cut_back(self.settled_end);
         self.failure = Some(failed.to_string().into());
         self.shards.fail();
     }
 
-    /// What ended the writing.
+    /// Returns the failure that ended the writing.
     #[must_use]
     pub fn failure(&self) -> Option<LogFailure> {
         self.failure.clone().map(LogFailure)
     }
 
-    /// Why the last rotation that was due did not happen, told once.
+    /// Takes the reason why the last due rotation did not happen.
     pub const fn take_skipped_rotation(&mut self) -> Option<Failed> {
         self.skipped_rotation.take()
     }
 
-    /// Looks at the lease files when that is due, and returns what another program has done to
-    /// them since, or what a rotation has met. Only [`LogCore::restart`] makes the files whole
-    /// again. When the files cannot be looked at, the log fails.
+    /// Checks the lease files when that is due, and returns the change that another program has
+    /// made to them since, or that a rotation has met. Only [`LogCore::restart`] makes the files
+    /// whole again. If the check fails, the log fails.
     pub fn watch_due(&mut self, now: Now) -> Option<Disturbance> {
         if self.failure.is_some() {
             return None;
@@ -182,7 +183,7 @@ impl LogCore {
         if self.disturbance.is_none() && now.mono_ns >= self.watch_at_ns {
             self.watch_at_ns = now.mono_ns + WATCH_INTERVAL_NS;
             let found = match self.is_cleaning {
-                // The clean-up changes the files beside the live one.
+                // The cleanup changes the files next to the live one.
                 true => self.memfile.live_disturbance(),
                 false => self.memfile.disturbance(),
             };
@@ -194,7 +195,7 @@ impl LogCore {
         self.disturbance.take()
     }
 
-    /// Returns the time of the next look at the lease files, monotonic nanoseconds.
+    /// Returns the time of the next check of the lease files, monotonic nanoseconds.
     #[must_use]
     pub const fn next_watch_ns(&self) -> Option<u64> {
         match (&self.failure, &self.disturbance) {
@@ -204,42 +205,42 @@ impl LogCore {
         }
     }
 
-    /// The look at the files that is due, to be taken without the core; when it finds nothing, tell
-    /// [`LogCore::looked`], otherwise [`LogCore::watch_due`] says what it is.
+    /// Returns the check of the files that is due, to be done without the core; if it finds
+    /// nothing, call [`LogCore::looked`], otherwise [`LogCore::watch_due`] returns the disturbance.
     pub(super) fn look_due(&self, now: Now) -> Option<Look> {
         let is_due = self.failure.is_none() && self.disturbance.is_none();
         (is_due && now.mono_ns >= self.watch_at_ns).then(|| self.memfile.look(self.is_cleaning))
     }
 
-    /// Tells that a look has found nothing.
+    /// Records that a check has found nothing.
     pub(super) const fn looked(&mut self, now: Now) {
         self.watch_at_ns = now.mono_ns + WATCH_INTERVAL_NS;
     }
 
-    /// Takes the disturbance that a rotation or a write has met, without a look.
+    /// Takes the disturbance that a rotation or a write has met, without a check.
     pub(super) const fn take_disturbance(&mut self) -> Option<Disturbance> {
         self.disturbance.take()
     }
 
-    /// Has the next look at the files find that they must be written anew, because times in the
-    /// table were moved.
+    /// Has the next check of the files report that they must be written anew, because times in the
+    /// table have changed.
     pub fn request_rewrite(&mut self) {
         self.disturbance.get_or_insert(Disturbance::Moved);
     }
 
-    /// Gives up writing for `reason`, as after a write that failed.
+    /// Stops writing for `reason`, as after a failed write.
     pub fn give_up(&mut self, reason: &str) {
         self.failure.get_or_insert_with(|| reason.into());
         self.shards.fail();
     }
 
-    /// Path of the live file.
+    /// Returns the path of the live file.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.memfile.path()
     }
 
-    /// When a flush or a rotation is due, monotonic nanoseconds.
+    /// Returns the time at which a flush or a rotation is due, monotonic nanoseconds.
     #[must_use]
     pub fn next_deadline_ns(&self) -> Option<u64> {
         if self.failure.is_some() {
@@ -255,20 +256,20 @@ impl LogCore {
         flush.into_iter().chain(rotate).min()
     }
 
-    /// The file, when a flush by time is due. Flush it, the core need not be locked meanwhile, and
-    /// tell [`LogCore::flushed`].
+    /// Returns the file if a flush by time is due. The caller flushes it, without a lock on the
+    /// core if it likes, and then calls [`LogCore::flushed`].
     pub fn flush_due(&mut self, now: Now) -> Option<Arc<dyn LogFile>> {
         let Durability::Interval(ms) = self.options.durability else { return None };
         let since = self.unflushed_since_ns?;
         if self.failure.is_some() || now.mono_ns < since + u64::from(ms) * NS_PER_MS {
             return None;
         }
-        // What is written from now on waits for the next flush.
+        // Rows written from now on wait for the next flush.
         self.unflushed_since_ns = None;
         Some(self.memfile.file())
     }
 
-    /// Tells how a flush by time went.
+    /// Records the result of a flush by time.
     pub fn flushed(&mut self, result: std::io::Result<()>) {
         if let Err(error) = result
             && self.failure.is_none()
@@ -277,7 +278,7 @@ impl LogCore {
         }
     }
 
-    /// Flushes what is written, whatever was promised: before a clean end.
+    /// Flushes all written rows at any durability: before a clean end.
     pub fn flush(&mut self) {
         if self.failure.is_some() || self.unflushed_since_ns.take().is_none() {
             return;
@@ -287,8 +288,8 @@ impl LogCore {
         }
     }
 
-    /// Rotates when it is due and gives the clean-up to run, without the core, and to tell
-    /// [`LogCore::cleaned`] of.
+    /// Rotates the file if that is due, and returns the cleanup; the caller runs it without the
+    /// core and then calls [`LogCore::cleaned`].
     pub fn rotate_due(&mut self, now: Now) -> Option<Cleanup> {
         let is_due = self.rotate_at_ns.is_some_and(|at| now.mono_ns >= at);
         let is_grown = now.mono_ns >= self.size_from_ns && self.is_grown();
@@ -299,8 +300,8 @@ impl LogCore {
         self.rotate(now)
     }
 
-    /// Returns whether the live file has grown so far beyond the table that it is cleaned up before
-    /// its time. Not when clean-ups are switched off, nor after one that was not done.
+    /// Returns true if the live file has grown so far beyond the table that it is cleaned up early.
+    /// Returns false if cleanups are off, or after a cleanup that was not done.
     fn is_grown(&self) -> bool {
         let cleaned_len = self.memfile.previous_len();
         self.options.lfc_interval_s > 0
@@ -308,13 +309,13 @@ impl LogCore {
             && self.memfile.end() >= GROWN_MIN.max(cleaned_len.saturating_mul(GROWN_TIMES))
     }
 
-    /// Octets in the live file, as far as written; goes on counting.
+    /// Returns the counter of bytes written to the live file.
     #[must_use]
     pub fn size(&self) -> Arc<AtomicU64> {
         self.size.clone()
     }
 
-    /// Has the next look at [`LogCore::rotate_due`] find that it is due.
+    /// Has the next call of [`LogCore::rotate_due`] rotate the file.
     pub const fn request_rotation(&mut self) {
         self.rotate_at_ns = Some(0);
     }
@@ -327,8 +328,8 @@ impl LogCore {
         self.schedule_rotation(now);
         if self.memfile.columns() != self.memfile.newest_columns() && !self.memfile.needs_cleanup()
         {
-            // Rows for the old file have its columns: write them there, and give later ones those
-            // of the new file.
+            // Rows for the old file have its columns: this round writes them there, and later rows
+            // get the columns of the new file.
             self.round_with_newest_columns(now);
         }
         let rotation = if self.failure.is_none() { self.memfile.rotate() } else { return None };
@@ -361,11 +362,11 @@ impl LogCore {
         self.write_and_publish(now, epoch, None);
     }
 
-    /// Tells that the clean-up has ended, and whether it was done. One that was not is tried again
-    /// when the next rotation is due.
+    /// Records that the cleanup has ended, and if it was done. One that was not done runs again
+    /// with the next rotation.
     pub fn cleaned(&mut self, is_done: bool) {
         self.is_cleaning = false;
-        // Files that a clean-up has changed and not finished with are written anew.
+        // Files that a cleanup has changed without finishing are written anew.
         if is_done
             && let Err(failed) = self.memfile.cleaned()
             && self.failure.is_none()
@@ -374,24 +375,24 @@ impl LogCore {
         }
     }
 
-    /// Whether a clean-up runs.
+    /// Returns true if a cleanup runs.
     #[must_use]
     pub const fn is_cleaning(&self) -> bool {
         self.is_cleaning
     }
 
-    /// Goes on after a failure: puts a snapshot of the whole table into new files, and settles all
-    /// that was logged before. No clean-up may run. The snapshot must see every change whose row
-    /// was logged.
+    /// Continues after a failure: writes a snapshot of the whole table into new files, and settles
+    /// all rows that were logged before. No cleanup may run. The snapshot must contain every change
+    /// whose row was logged.
     ///
     /// # Errors
     ///
-    /// The log stays failed; it may be tried again.
+    /// Returns the error of writing; the log stays failed, and the caller may try again.
     pub fn restart(&mut self, now: Now, snapshot: &mut Snapshot<'_>) -> Result<(), Failed> {
         assert!(!self.is_cleaning, "a clean-up and a restart exclude each other");
         let epoch = self.round;
         self.round += 1;
-        // Rows that come from now on are in no snapshot, or in it too, which does no harm.
+        // Rows that come from now on are in no snapshot; a row that is in it too does no harm.
         self.batch.clear();
         self.shards.take(&mut self.batch, self.round, self.memfile.newest_columns());
         self.batch.clear();

@@ -1,21 +1,20 @@
-//! Group commit: the rows of all shards, written at once, flushed at once, then published.
+//! Group commit: the rows of all shards are written at once, flushed at once, then published.
 //!
-//! Each shard appends rows to a buffer of its own ([`ShardLog`]) that knows the round it is open
-//! for; that round is the *epoch* of the rows. A round ([`LogCore::round`]) takes all buffers,
-//! writes what they hold with one write, flushes as [`Durability`] demands, and publishes its
-//! number: so one comparison tells whether a reply may leave. [`LogThread`] is the thread around
-//! it. A write or flush that fails ends it all: nothing is published any more, until
-//! [`LogCore::restart`] has put a snapshot of the whole table into new files.
+//! Each shard appends rows to a buffer of its own ([`ShardLog`]) that has the number of the round
+//! it is open for; that number is the *epoch* of the rows. A round ([`LogCore::round`]) takes all
+//! buffers, writes their rows with one write, flushes as [`Durability`] demands, and publishes its
+//! number: so one comparison shows if a reply may leave. [`LogThread`] is the thread around it. A
+//! write or flush that fails ends publication, until [`LogCore::restart`] has written a snapshot of
+//! the whole table into new files.
 //!
-//! Who writes: with [`Durability::Always`] the thread alone, so that shards receive while the disk
-//! flushes and the next round gathers what they log meanwhile. Otherwise a round is one write into
-//! the page cache. On one processor shared with the thread, 64 rows from first to settled took
-//! 12 µs of processor time (6 of them encoding) when the shard wrote them itself, and 22 to 36 µs
-//! when it woke the thread and slept until it was woken (`examples/log_cost.rs`). So
-//! [`ShardLog::submit`] then tries the lock of the core and does the round itself; only when
-//! another shard has the core is the round left to the thread. The file has one writer at a time
-//! in either case. Flushes by time are the thread's and run without the core, so that no shard
-//! waits for one.
+//! With [`Durability::Always`] the log thread alone writes, so that shards receive while the disk
+//! flushes, and the next round gathers the rows that they log meanwhile. Otherwise a round is one
+//! write into the page cache. On one processor shared with the thread, 64 rows from first to
+//! settled took 12 µs of processor time (6 of them encoding) when the shard wrote them itself, and
+//! 22 to 36 µs when it woke the thread and slept until it was woken (`examples/log_cost.rs`). So
+//! [`ShardLog::submit`] then tries the lock of the core and does the round itself; only if another
+//! shard has the core, the thread does the round. The file has one writer at a time in either case.
+//! The thread does flushes by time, without the core, so that no shard waits for one.
 
 mod bell;
 mod core;
@@ -29,15 +28,16 @@ pub(crate) use shard::{Doorbell, PARTS_MAX, UNPARTED};
 pub use shard::{RowBuffer, ShardLog, Shards, Wake};
 pub use thread::{Clock, LogThread, OnFail, SnapshotSource, ThreadOptions};
 
-/// When rows are as safe as promised.
+/// Condition under which a row is settled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// When written to the operating system: they survive a crash of the process, as with Kea.
+    /// Settled when written to the operating system: rows survive a crash of the process, as with
+    /// Kea.
     None,
-    /// When written; flushed at least this often, in milliseconds: a crash of the machine loses
-    /// that much at most.
+    /// Settled when written; flushed at least this often, in milliseconds: a crash of the machine
+    /// loses that much at most.
     Interval(u32),
-    /// When flushed: they survive a crash of the machine.
+    /// Settled when flushed: rows survive a crash of the machine.
     #[default]
     Always,
 }

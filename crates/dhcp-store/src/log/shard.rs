@@ -1,4 +1,4 @@
-//! What the shards and the writer share: row buffers, and how far their rows are settled.
+//! State that the shards and the writer share: row buffers, and the epochs that are settled.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -7,40 +7,40 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::core::LogCore;
 use crate::memfile::Columns;
 
-/// Parts that the rows of one round are in at most; each has an epoch of its own.
+/// Most parts that the rows of one round have; each part has an epoch of its own.
 pub(crate) const PARTS_MAX: usize = 8;
-/// More changes than a part ever has.
+/// Number of changes that no part ever reaches.
 pub(crate) const UNPARTED: u32 = u32::MAX;
 
-/// The rows that one shard has logged since they were taken last.
+/// Rows that one shard has logged since the writer last took them.
 #[derive(Debug)]
 pub struct RowBuffer {
-    /// The rows, as text.
+    /// Rows, as text.
     pub rows: Vec<u8>,
     epoch: u64,
     columns: Columns,
-    /// Where the rows of each part end that is full.
+    /// End of the rows of each full part, as an offset in `rows`.
     ends: Vec<usize>,
-    /// Changes of the part that is open, and how many it may have.
+    /// Number of changes in the open part.
     changes: u32,
     changes_max: u32,
 }
 
 impl RowBuffer {
-    /// The epoch of rows that are appended now.
+    /// Returns the epoch of rows that are appended now.
     #[must_use]
     pub const fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// The columns that they must have.
+    /// Returns the columns that rows must have.
     #[must_use]
     pub const fn columns(&self) -> Columns {
         self.columns
     }
 
-    /// A change is logged whole: the next one may belong to the next part. Each part has room for twice
-    /// the changes of the one before, so that many waiting ones are not many parts.
+    /// Ends a change, so that the next one may belong to the next part. Each part has room for
+    /// twice the changes of the one before, so that many waiting changes do not make many parts.
     pub(crate) fn end_change(&mut self) {
         self.changes += 1;
         if self.changes >= self.changes_max && self.ends.len() + 1 < PARTS_MAX {
@@ -58,19 +58,20 @@ impl RowBuffer {
     }
 }
 
-/// One shard's place, on cache lines of its own.
+/// Buffer and awaited epoch of one shard, on cache lines of their own.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Place {
     buffer: Mutex<RowBuffer>,
-    /// The highest epoch that the shard has seen unsettled; above what is published, it waits.
+    /// Highest epoch that the shard has seen unsettled; if it is above the published one, the shard
+    /// waits.
     awaited: AtomicU64,
 }
 
-/// Called with the number of a shard when something that it awaits has settled, or never will.
+/// Callback with the number of a shard when an epoch that it awaits has settled, or never will.
 pub type Wake = Box<dyn Fn(usize) + Send + Sync>;
 
-/// What all shards and the writer share.
+/// State that all shards and the writer share.
 pub struct Shards {
     places: Box<[Place]>,
     settled: AtomicU64,
@@ -89,7 +90,7 @@ impl fmt::Debug for Shards {
 }
 
 impl Shards {
-    /// Places for `count` shards. `wake` must not block and must not call back.
+    /// Creates the state of `count` shards. `wake` must not block and must not call back.
     #[must_use]
     pub fn new(count: usize, wake: impl Fn(usize) + Send + Sync + 'static) -> Arc<Self> {
         let place = || Place {
@@ -111,19 +112,19 @@ impl Shards {
         })
     }
 
-    /// How many.
+    /// Returns the number of shards.
     #[must_use]
     pub fn count(&self) -> usize {
         self.places.len()
     }
 
-    /// The highest epoch whose rows are all as safe as promised.
+    /// Returns the highest epoch whose rows are all as safe as configured.
     #[must_use]
     pub fn settled(&self) -> u64 {
         self.settled.load(Ordering::SeqCst)
     }
 
-    /// Whether rows can no longer be written.
+    /// Returns true if rows can no longer be written.
     #[must_use]
     pub fn has_failed(&self) -> bool {
         self.has_failed.load(Ordering::SeqCst)
@@ -133,7 +134,7 @@ impl Shards {
         self.places[shard].buffer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Moves all rows, which are in no parts, to `batch`, which is empty, and opens the buffers for
+    /// Moves all rows, which have no parts, to `batch`, which is empty, and opens the buffers for
     /// `next_epoch`.
     pub(crate) fn take(&self, batch: &mut Vec<u8>, next_epoch: u64, columns: Columns) {
         for shard in 0..self.places.len() {
@@ -148,8 +149,8 @@ impl Shards {
         }
     }
 
-    /// Moves all rows to `parts`, which are empty, and opens the buffers for `next_epoch`, the first part
-    /// with room for `changes_max` changes of each shard.
+    /// Moves all rows to `parts`, which are empty, and opens the buffers for `next_epoch`, the
+    /// first part with room for `changes_max` changes of each shard.
     pub(crate) fn take_parts(
         &self,
         parts: &mut [Vec<u8>; PARTS_MAX],
@@ -170,8 +171,8 @@ impl Shards {
         }
     }
 
-    /// Publishes that all through `epoch` is settled, and wakes who waited for some of it, but for
-    /// the shard that does it itself.
+    /// Publishes that all epochs through `epoch` are settled, and wakes the shards that waited for
+    /// one of them, except the shard `myself`, which does the round.
     pub(crate) fn publish(&self, epoch: u64, myself: Option<usize>) {
         let before = self.settled.swap(epoch, Ordering::SeqCst);
         debug_assert!(before <= epoch, "settled epochs never go down");
@@ -182,13 +183,13 @@ impl Shards {
         }
     }
 
-    /// Publishes that nothing will settle any more, and wakes everyone.
+    /// Publishes that no further epoch will settle, and wakes all shards.
     pub(crate) fn fail(&self) {
         self.has_failed.store(true, Ordering::SeqCst);
         (0..self.places.len()).for_each(|shard| (self.wake)(shard));
     }
 
-    /// Takes the failure back: `epoch` is settled by other means.
+    /// Withdraws the failure: `epoch` is settled by other means.
     pub(crate) fn recover(&self, epoch: u64) {
         self.settled.store(epoch, Ordering::SeqCst);
         self.has_failed.store(false, Ordering::SeqCst);
@@ -196,31 +197,32 @@ impl Shards {
     }
 }
 
-/// Gets the writer's attention.
+/// Doorbell that wakes the writer.
 pub(crate) trait Doorbell: Send + Sync + fmt::Debug {
     /// Has the writer do a round soon.
     fn ring(&self);
 }
 
-/// One shard's part of the log.
+/// Part of the log of one shard.
 #[derive(Debug)]
 pub struct ShardLog {
     pub(super) shards: Arc<Shards>,
     pub(super) shard: usize,
-    /// Whom to leave rounds to; `None` when whoever made this does them.
+    /// Doorbell of the thread that does the rounds; `None` if the owner of this value does them.
     pub(super) doorbell: Option<Arc<dyn Doorbell>>,
-    /// The core, when this shard may do rounds itself.
+    /// Core, if this shard may do rounds itself.
     pub(super) core: Option<Arc<Mutex<LogCore>>>,
 }
 
 impl ShardLog {
-    /// The part of shard number `shard`, whose rounds someone else does.
+    /// Creates the part of shard number `shard`, whose caller does the rounds elsewhere.
     #[must_use]
     pub const fn new(shards: Arc<Shards>, shard: usize) -> Self {
         Self { shards, shard, doorbell: None, core: None }
     }
 
-    /// The same, with someone to leave the rounds to.
+    /// Creates the part of shard number `shard`, with the doorbell of the thread that does the
+    /// rounds.
     pub(crate) const fn with_doorbell(
         shards: Arc<Shards>,
         shard: usize,
@@ -229,13 +231,14 @@ impl ShardLog {
         Self { shards, shard, doorbell: Some(doorbell), core: None }
     }
 
-    /// The buffer to append rows to. While it is held, no round takes it: hold it for one commit.
+    /// Returns the buffer to append rows to. No round takes it while the caller holds it: hold it
+    /// for one commit.
     pub fn buffer(&self) -> MutexGuard<'_, RowBuffer> {
         self.shards.buffer(self.shard)
     }
 
-    /// Remembers that something waits for `epoch`: when it settles, the shard is woken. Afterwards
-    /// look at [`Shards::settled`] once more before sleeping.
+    /// Records that a reply waits for `epoch`: when it settles, the shard is woken. Afterwards
+    /// check [`Shards::settled`] once more before sleeping.
     pub fn await_epoch(&self, epoch: u64) {
         let awaited = &self.shards.places[self.shard].awaited;
         if awaited.load(Ordering::Relaxed) < epoch {
@@ -243,8 +246,8 @@ impl ShardLog {
         }
     }
 
-    /// Hands the rows logged so far to the writer. What that settles at once is published when
-    /// this returns, and the shard is not woken for it.
+    /// Hands the rows logged so far to the writer. Rows that this settles at once are published on
+    /// return, and the shard is not woken for them.
     pub fn submit(&self, now: base::Now) {
         if self.buffer().rows.is_empty() {
             return;
@@ -263,13 +266,13 @@ impl ShardLog {
         }
     }
 
-    /// The highest epoch whose rows are all as safe as promised.
+    /// Returns the highest epoch whose rows are all as safe as configured.
     #[must_use]
     pub fn settled(&self) -> u64 {
         self.shards.settled()
     }
 
-    /// Whether rows can no longer be written.
+    /// Returns true if rows can no longer be written.
     #[must_use]
     pub fn has_failed(&self) -> bool {
         self.shards.has_failed()
@@ -288,7 +291,7 @@ mod tests {
         std::str::from_utf8(part).unwrap()
     }
 
-    /// Logs changes of one letter each; the epochs that they belong to.
+    /// Logs changes of one letter each, and returns their epochs.
     fn log(shards: &Shards, shard: usize, letters: &str) -> Vec<u64> {
         let change = |letter| {
             let mut buffer = shards.buffer(shard);

@@ -1,5 +1,5 @@
-//! The thread that does rounds when shards ask for them, flushes and rotates by time, and has the
-//! clean-up done by another thread.
+//! Thread that does rounds when shards request them, flushes and rotates by time, and starts
+//! another thread for the cleanup.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -15,17 +15,17 @@ use super::shard::Doorbell;
 use super::{CoreOptions, Durability, LogCore, LogFailure, ShardLog, Shards};
 use crate::memfile::{Cleaned, Cleanup, CleanupError, Disturbance, Memfile};
 
-/// Gives the rows of the whole table, as text with the newest columns, one by one.
+/// Source of the rows of the whole table, as text with the newest columns, one by one.
 pub type SnapshotSource = Box<dyn Fn(&mut dyn FnMut(&[u8])) + Send>;
 
-/// What becomes of the log after a failure.
+/// Reaction of the log to a failure.
 #[derive(Default)]
 pub enum OnFail {
-    /// It stays failed: there is no table to write a file from.
+    /// The log stays failed: there is no table to write a file from.
     #[default]
     Stop,
-    /// A snapshot goes into new files and writing goes on. The same repairs files that another
-    /// program has changed.
+    /// The log writes a snapshot into new files and continues. The snapshot also repairs files that
+    /// another program has changed.
     Restart {
         /// Source of the snapshot.
         snapshot: SnapshotSource,
@@ -47,19 +47,19 @@ impl fmt::Debug for OnFail {
     }
 }
 
-/// Reads the clocks: the same ones that the shards' times come from.
+/// Reads the clocks that the shards' times come from, too.
 pub type Clock = Box<dyn Fn() -> Now + Send + Sync>;
 
-/// How the thread works.
+/// Options of the thread.
 #[derive(Debug, Default)]
 pub struct ThreadOptions {
-    /// How rounds are done.
+    /// Options of rounds.
     pub core: CoreOptions,
-    /// What becomes of the log after a failure.
+    /// Reaction to a failure.
     pub on_fail: OnFail,
 }
 
-/// The running log thread. Stops when dropped.
+/// Running log thread. It stops when the value is dropped.
 #[derive(Debug)]
 pub struct LogThread {
     state: Arc<State>,
@@ -75,11 +75,11 @@ struct State {
     stops: AtomicBool,
     /// True if the log has failed and no attempt is left.
     has_given_up: AtomicBool,
-    /// What an operator should hear of; the server takes it from here.
+    /// Messages for the operator; the server takes them from here.
     problems: Mutex<Vec<String>>,
 }
 
-/// Problems that are kept until someone takes them.
+/// Problems that are kept until they are taken.
 const PROBLEMS_MAX: usize = 64;
 
 impl LogThread {
@@ -87,7 +87,7 @@ impl LogThread {
     ///
     /// # Errors
     ///
-    /// When the operating system gives no thread.
+    /// Returns the operating system's error if it cannot create a thread.
     pub fn start(
         shards: Arc<Shards>,
         memfile: Memfile,
@@ -111,7 +111,7 @@ impl LogThread {
         Ok(Self { state, thread: Some(thread) })
     }
 
-    /// The part of shard number `shard`.
+    /// Returns the part of shard number `shard`.
     #[must_use]
     pub fn shard(&self, shard: usize) -> ShardLog {
         assert!(shard < self.state.shards.count(), "shards are numbered from 0");
@@ -123,7 +123,7 @@ impl LogThread {
         }
     }
 
-    /// What ended the writing.
+    /// Returns the failure that ended the writing.
     #[must_use]
     pub fn failure(&self) -> Option<LogFailure> {
         self.state.core().failure()
@@ -135,13 +135,14 @@ impl LogThread {
         self.state.has_given_up.load(Ordering::SeqCst)
     }
 
-    /// What the operator should hear of since this was last called: failures, clean-ups not done.
+    /// Takes the messages for the operator since the last call: failures, cleanups that were not
+    /// done.
     #[must_use]
     pub fn take_problems(&self) -> Vec<String> {
         std::mem::take(&mut *self.state.problems.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns whether a clean-up of the lease file runs or has not been noted as ended.
+    /// Returns true if a cleanup of the lease file runs or has not been noted as ended.
     #[must_use]
     pub fn is_cleaning(&self) -> bool {
         self.state.core().is_cleaning()
@@ -152,13 +153,13 @@ impl LogThread {
         self.state.bell.ring();
     }
 
-    /// Has the lease files written anew from memory soon, because times in the table were moved.
+    /// Has the lease files written anew from memory soon, because times in the table have changed.
     pub fn request_rewrite(&self) {
         self.state.core().request_rewrite();
         self.state.bell.ring();
     }
 
-    /// Octets in the live file; goes on counting.
+    /// Returns the counter of bytes in the live file.
     #[must_use]
     pub fn size(&self) -> Arc<AtomicU64> {
         self.state.core().size()
@@ -170,11 +171,11 @@ impl LogThread {
         self.state.bell.ring();
     }
 
-    /// Writes and flushes all that was submitted and ends the thread. Shards must have ended.
+    /// Writes and flushes all submitted rows, and ends the thread. Shards must have ended.
     ///
     /// # Errors
     ///
-    /// What could not be written or flushed.
+    /// Returns the failure if rows could not be written or flushed.
     pub fn stop(mut self) -> Result<(), LogFailure> {
         self.join();
         self.failure().map_or(Ok(()), Err)
@@ -184,7 +185,7 @@ impl LogThread {
         if let Some(thread) = self.thread.take() {
             self.state.stops.store(true, Ordering::SeqCst);
             thread.thread().unpark();
-            // A panic there was reported where it happened; here it must not become a second one.
+            // The panic was reported where it happened; it must not become a second one here.
             let _ = thread.join();
         }
     }
@@ -232,7 +233,7 @@ impl State {
         self.finish_cleaner(cleaner);
     }
 
-    /// Parks until someone rings or something is due.
+    /// Parks until the bell rings or a task is due.
     fn sleep(&self, clock: &Clock, restart: &Restart) {
         let core = self.core();
         let watch_ns = core.next_watch_ns().filter(|_| restart.repairs());
@@ -259,7 +260,7 @@ impl State {
         }
     }
 
-    /// Rotates when it is due, and looks after the clean-up.
+    /// Rotates the file when that is due, and finishes the cleanup.
     fn clean_by_time(&self, now: Now, cleaner: &mut Option<Cleaner>) {
         if cleaner.as_ref().is_some_and(Cleaner::has_ended) {
             self.finish_cleaner(cleaner.take());
@@ -290,7 +291,7 @@ impl State {
         }
     }
 
-    /// Returns the change that another program has made to the files, from a look if one is wanted.
+    /// Returns the change that another program has made to the files; checks them if `is_looking`.
     fn disturbance(&self, now: Now, is_looking: bool) -> Option<Disturbance> {
         if !is_looking {
             return self.core().take_disturbance();
@@ -307,8 +308,8 @@ impl State {
         core.watch_due(now)
     }
 
-    /// Writes whole files from memory when another program has changed them, whatever `on-fail`
-    /// says: nothing that was acknowledged is lost, so the log has not failed.
+    /// Writes whole files from memory when another program has changed them, at any `on-fail`: no
+    /// acknowledged row is lost, so the log has not failed.
     fn repair_if_disturbed(&self, now: Now, restart: &mut Restart, cleaner: &mut Option<Cleaner>) {
         let Some(disturbance) = self.disturbance(now, restart.repairs()) else { return };
         let core = self.core();
@@ -334,7 +335,7 @@ impl State {
         }
     }
 
-    /// After a failure, tries to go on as long as there are attempts left.
+    /// Tries to continue after a failure, as long as attempts are left.
     fn restart_if_failed(&self, now: Now, restart: &mut Restart) {
         let mut core = self.core();
         let Some(failure) = core.failure() else { return };
@@ -375,16 +376,16 @@ const WRITTEN_ANEW: &str = "lease file written anew from memory";
 struct Restart {
     on_fail: OnFail,
     is_reported: bool,
-    /// True if a failure must not be answered by writing files.
+    /// True if the log must not write new files after a failure.
     is_final: bool,
-    /// Attempts since the failure.
+    /// Number of attempts since the failure.
     tries: u32,
-    /// Set from the first attempt until one succeeds.
+    /// Time of the next attempt; set from the first attempt until one succeeds.
     retry_at_ns: Option<u64>,
 }
 
 impl Restart {
-    /// Returns whether there is a table to repair files from; otherwise nobody looks at them.
+    /// Returns true if there is a table to repair files from; otherwise the files are not checked.
     const fn repairs(&self) -> bool {
         matches!(self.on_fail, OnFail::Restart { .. })
     }
@@ -392,7 +393,7 @@ impl Restart {
 
 type CleanupResult = Result<Cleaned, CleanupError>;
 
-/// The thread that a clean-up runs in.
+/// Thread that runs a cleanup.
 struct Cleaner {
     thread: JoinHandle<()>,
     result: Arc<OnceLock<CleanupResult>>,

@@ -1,4 +1,4 @@
-//! Operations on lease files with errors that say what was tried on what.
+//! Operations on lease files whose errors name the operation and the file.
 
 use std::fmt;
 use std::io;
@@ -8,14 +8,14 @@ use std::sync::Arc;
 use super::LeaseFiles;
 use crate::storage::{LogFile, Storage, write_all_at};
 
-/// An operation on a file that the operating system did not do.
+/// Failed file operation of the operating system.
 #[derive(Debug)]
 pub struct Failed {
-    /// What was tried: "write", "rename".
+    /// Operation that failed: "write", "rename".
     pub tried: &'static str,
-    /// On what.
+    /// File of the operation.
     pub path: PathBuf,
-    /// What the operating system said.
+    /// Error of the operating system.
     pub error: io::Error,
 }
 
@@ -38,10 +38,10 @@ impl<T> Tried<T> for io::Result<T> {
     }
 }
 
-/// Octets collected before they are written.
+/// Number of bytes collected before they are written.
 const BLOCK: usize = 1 << 20;
 
-/// A file under its scratch name, flushed, that is to become another one.
+/// File under its scratch name, flushed, that will be renamed to another lease file.
 pub(crate) struct Prepared {
     pub(crate) file: Arc<dyn LogFile>,
     pub(crate) len: u64,
@@ -64,7 +64,7 @@ pub(crate) struct BlockWriter<'f> {
 }
 
 impl BlockWriter<'_> {
-    /// Lets `encode` append to the file.
+    /// Appends the bytes of `encode` to the file.
     pub(crate) fn append(&mut self, encode: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         encode(&mut self.block);
         if self.block.len() >= BLOCK { self.write_block() } else { Ok(()) }
@@ -78,15 +78,15 @@ impl BlockWriter<'_> {
     }
 }
 
-/// Makes the scratch file with what `fill` appends, and flushes it. Nothing is left when that fails:
-/// what is missing may be room.
+/// Creates the scratch file with the rows that `fill` appends, and flushes it. If that fails, no
+/// file remains: the disk may be full.
 pub(crate) fn prepare(
     storage: &dyn Storage,
     files: &LeaseFiles,
     fill: impl FnOnce(&mut BlockWriter<'_>) -> io::Result<()>,
 ) -> Result<Prepared, Failed> {
     prepare_at(storage, &files.scratch, fill).inspect_err(|_| {
-        // If this fails too, the next start or attempt does it.
+        // If this fails too, the next start or attempt removes the file.
         let _ = storage.remove(&files.scratch);
     })
 }
@@ -104,7 +104,7 @@ fn prepare_at(
     Ok(Prepared { file, len })
 }
 
-/// Renames and flushes the folder: afterwards the new name is safe.
+/// Renames a file and flushes the folder: afterwards the new name is safe.
 pub(crate) fn rename(
     storage: &dyn Storage,
     files: &LeaseFiles,

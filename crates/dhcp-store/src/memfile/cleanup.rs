@@ -1,4 +1,4 @@
-//! The clean-up: rotated files become one with a row for each lease.
+//! Cleanup: turns rotated files into one with a row for each lease.
 
 use std::fmt;
 use std::io;
@@ -13,34 +13,34 @@ use crate::memfile::attempt::{Tried, prepare, rename};
 use crate::memfile::{Failed, LeaseFiles};
 use crate::storage::Storage;
 
-/// A clean-up that may run beside the server: it touches rotated files only.
+/// Cleanup that may run next to the server: it touches rotated files only.
 #[derive(Clone, Debug)]
 pub struct Cleanup {
     pub(crate) storage: Arc<dyn Storage>,
     pub(crate) files: LeaseFiles,
     pub(crate) format: Format,
     pub(crate) max_row_errors: u32,
-    /// Files that it reads, as this program left them.
+    /// State of the files that it reads, as this program left them.
     pub(super) companions: Vec<Companion>,
 }
 
-/// What a clean-up did.
+/// Result of a cleanup.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cleaned {
-    /// What it read.
+    /// Report of the files that it read.
     pub report: LoadReport,
-    /// Leases that it wrote.
+    /// Number of leases that it wrote.
     pub leases: u64,
 }
 
-/// Why a clean-up gave up. The files load as before, and it may be tried again.
+/// Reason why a cleanup gave up. The files load as before, and it may be tried again.
 #[derive(Debug)]
 pub enum CleanupError {
-    /// The operating system did not do something.
+    /// Failed operation of the operating system.
     Storage(Failed),
-    /// A file has more bad rows than allowed.
+    /// File with more bad rows than allowed.
     TooManyBadRows(LoadReport),
-    /// A file does not begin like a lease file.
+    /// File that does not begin like a lease file.
     NotALeaseFile(std::path::PathBuf),
 }
 
@@ -74,14 +74,14 @@ impl From<LoadError> for CleanupError {
 }
 
 impl Cleanup {
-    /// Returns the clean-up of `files` in a program of its own, as Kea's is.
+    /// Returns the cleanup of `files` in a program of its own, like Kea's.
     #[must_use]
     pub fn alone<F: Rows>(storage: Arc<dyn Storage>, files: LeaseFiles) -> Self {
         let format = Format::of::<F>();
         Self { storage, files, format, max_row_errors: 0, companions: Vec::new() }
     }
 
-    /// Does it. Whenever the power fails in between, the files that remain load the same.
+    /// Runs the cleanup. If the power fails at any point, the remaining files load the same leases.
     ///
     /// # Errors
     ///
@@ -95,7 +95,7 @@ impl Cleanup {
         let mut cleaned = Cleaned::default();
         let completed = &self.files.completed;
         match self.storage.open(completed).tried("open", completed)? {
-            // Whoever wrote it may have flushed neither it nor its name.
+            // The process that wrote it may have flushed neither the file nor its name.
             Some(file) => {
                 file.sync_data().tried("flush", completed)?;
                 let folder = &self.files.folder;
@@ -125,8 +125,8 @@ impl Cleanup {
         Ok(Cleaned { report, leases: leases.count() })
     }
 
-    /// Removes what the completed file stands for, and gives it its lasting name; in this order
-    /// even after a power failure, since older rows loaded after it would undo it.
+    /// Removes the files that the completed file replaces, and gives it its final name; the order
+    /// holds even after a power failure, since older rows loaded after it would undo it.
     pub(crate) fn finish(&self) -> Result<(), Failed> {
         let Self { storage, files, .. } = self;
         if storage.remove(&files.rotated).tried("remove", &files.rotated)? {
@@ -136,11 +136,11 @@ impl Cleanup {
     }
 }
 
-/// A lease file that was looked at.
+/// Lease file after its inspection.
 pub(crate) struct Found {
-    /// Its rows; `None` when it has not even a whole header.
+    /// Rows of the file; `None` if even its header is incomplete.
     pub(crate) source: Option<Source>,
-    /// Octets after the last complete row.
+    /// Number of bytes after the last complete row.
     pub(crate) torn_octets: u64,
 }
 

@@ -1,34 +1,34 @@
-//! The columns of a lease file, which grew over the years.
+//! Columns of a lease file; newer versions of Kea have more of them.
 
 use super::format::Format;
 
-/// How many of the known columns the rows of a file have.
+/// Number of known columns in the rows of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Columns(u8);
 
-/// A header that was read.
+/// Parsed header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Known columns.
+    /// Known columns of the file.
     pub columns: Columns,
-    /// Further columns, of a Kea newer than this program.
+    /// Number of further columns, of a Kea newer than this program.
     pub unknown: usize,
 }
 
 impl Columns {
-    /// What new files of this format get.
+    /// Returns the columns of new files of this format.
     #[must_use]
     pub const fn newest(format: &Format) -> Self {
         Self(format.names.len() as u8)
     }
 
-    /// What Kea 2.2 gives new files: all but the pool's number.
+    /// Returns the columns of new files in Kea 2.2: all except the pool number.
     #[must_use]
     pub const fn without_newest(format: &Format) -> Self {
         Self(format.names.len() as u8 - 1)
     }
 
-    /// How many.
+    /// Returns the number of columns.
     #[must_use]
     pub const fn count(self) -> usize {
         self.0 as usize
@@ -42,7 +42,7 @@ impl Columns {
 }
 
 impl Header {
-    /// Reads a header line, given without its line end; `None` when it is not one.
+    /// Parses a header line, passed without its line end; returns `None` if it is not a header.
     #[must_use]
     pub fn parse(format: &Format, line: &[u8]) -> Option<Self> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -58,15 +58,15 @@ impl Header {
         (columns >= format.fewest).then_some(Self { columns: Columns(columns as u8), unknown })
     }
 
-    /// Whether `octets`, without a line end, may be what is left of a header that was being written
-    /// when the power failed: its beginning, or nothing but zeros.
+    /// Returns true if `octets`, without a line end, may be the rest of a header that was being
+    /// written when the power failed: its beginning, or only zeros.
     #[must_use]
     pub fn is_torn(format: &Format, octets: &[u8]) -> bool {
         let whole = format.names.join(",");
         whole.as_bytes().starts_with(octets) || octets.iter().all(|&octet| octet == 0)
     }
 
-    /// Most values that a row may have.
+    /// Returns the most values that a row may have.
     #[must_use]
     pub fn most_values(self, format: &Format) -> usize {
         (self.columns.count() + self.unknown).max(format.names.len())

@@ -1,4 +1,4 @@
-//! What a family's lease files look like, and how its leases become rows and the other way round.
+//! Format of a family's lease files, and conversion between leases and rows.
 
 use std::fmt::Debug;
 use std::io;
@@ -12,14 +12,14 @@ use super::load::{LoadError, LoadReport, Source, load};
 use super::plain::Plain;
 use super::value::{RowFault, Values};
 
-/// A family whose leases Kea keeps in files of rows.
+/// Family whose leases Kea keeps in files of rows.
 pub trait Rows: Leased {
-    /// The columns of the newest files, in order.
+    /// Columns of the newest files, in order.
     const NAMES: &'static [&'static str];
-    /// How many of them every file has.
+    /// Number of columns that every file has.
     const FEWEST: usize;
 
-    /// Most octets of a row, its line end included.
+    /// Returns the most bytes of a row, its line end included.
     fn most(row: &Self::Row<'_>) -> usize;
 
     /// Writes the values of `row` for a file with `columns`.
@@ -29,38 +29,38 @@ pub trait Rows: Leased {
     ///
     /// # Errors
     ///
-    /// The first fault met.
+    /// Returns the first fault.
     fn parse(values: &mut Values<'_>) -> Result<Self::Lease, RowFault>;
 
-    /// Reads a lease from a plain row: the same as [`Rows::parse`] makes of it, or `None` for a row
-    /// that is not plain.
+    /// Reads a lease from a plain row; returns the same lease as [`Rows::parse`], or `None` for a
+    /// row that is not plain.
     fn parse_plain(row: &mut Plain<'_>) -> Option<Self::Lease>;
 
-    /// A whole lease as a row.
+    /// Returns a whole lease as a row.
     fn row_of(lease: &Self::Lease) -> Self::Row<'_>;
 
-    /// What is leased.
+    /// Returns the address or prefix of a lease.
     fn address(lease: &Self::Lease) -> Self::Address;
 
-    /// The lowest octet of the address or of the number of the prefix.
+    /// Returns the lowest byte of the address or of the number of the prefix.
     fn low_octet(address: Self::Address) -> u8;
 
-    /// Whether the row says that there is no lease any more.
+    /// Returns true if the row deletes its lease.
     fn is_deleted(lease: &Self::Lease) -> bool;
 }
 
-/// Appends `row` as a line with `columns` columns; nothing is allocated once `out` has room.
+/// Appends `row` as a line with `columns` columns; does not allocate if `out` has capacity.
 pub fn encode_row<F: Rows>(row: &F::Row<'_>, columns: Columns, out: &mut Vec<u8>) {
     line::append(out, F::most(row), |line| F::fill(row, columns, line));
 }
 
-/// The columns of a new file.
+/// Returns the columns of a new file.
 #[must_use]
 pub const fn newest<F: Rows>() -> Columns {
     Columns::newest(&Format::of::<F>())
 }
 
-/// Gives every lease of `table` to `visit`, as a row of a new file.
+/// Passes every lease of `table` to `visit`, as a row of a new file.
 pub fn rows_of_table<F: Rows>(table: &LeaseTable<F>, visit: &mut dyn FnMut(&[u8])) {
     let mut row = Vec::new();
     table.for_each_lease(|lease| {
@@ -70,12 +70,12 @@ pub fn rows_of_table<F: Rows>(table: &LeaseTable<F>, visit: &mut dyn FnMut(&[u8]
     });
 }
 
-/// A family's format, for those who handle files without knowing what is in them.
+/// Format of a family, for code that handles files without knowledge of their contents.
 #[derive(Clone, Copy)]
 pub struct Format {
     pub(crate) names: &'static [&'static str],
     pub(crate) fewest: usize,
-    /// Loads files, later ones overriding earlier ones, with that many bad rows in each at most.
+    /// Loads files, later ones overriding earlier ones, with at most that many bad rows in each.
     pub(crate) load_sorted: fn(&[Source], u32) -> Result<Sorting, LoadError>,
 }
 
@@ -86,22 +86,22 @@ impl Debug for Format {
 }
 
 impl Format {
-    /// The format of `F`'s lease files.
+    /// Returns the format of `F`'s lease files.
     #[must_use]
     pub const fn of<F: Rows>() -> Self {
         Self { names: F::NAMES, fewest: F::FEWEST, load_sorted: load_sorted::<F> }
     }
 }
 
-/// Leases in the order of their addresses, and how their files were.
+/// Leases in the order of their addresses, and the report about their files.
 type Sorting = (Box<dyn Leases>, LoadReport);
 
-/// Leases that only have to be written again.
+/// Leases to be written again.
 pub(crate) trait Leases {
-    /// How many.
+    /// Returns the number of leases.
     fn count(&self) -> u64;
 
-    /// Appends them all.
+    /// Appends all leases to the file.
     fn write(&self, writer: &mut BlockWriter<'_>) -> io::Result<()>;
 }
 

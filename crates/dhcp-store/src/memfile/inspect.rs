@@ -1,4 +1,4 @@
-//! Lease files looked at before they are loaded: header, last complete row, and what is not flushed.
+//! Inspection of lease files before they are loaded: header, last complete row, unflushed rows.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(super) fn find_in(
     Ok((file, found))
 }
 
-/// Finds header and last complete row; `None` when it is not a lease file.
+/// Finds header and last complete row; returns `None` if the file is not a lease file.
 pub(super) fn inspect(
     format: &Format,
     path: &Path,
@@ -61,12 +61,13 @@ fn last_row_end(file: &dyn LogFile, len: u64) -> std::io::Result<u64> {
     Ok(0)
 }
 
-/// Octets at the end of the live file that are written once more when it is opened.
+/// Number of bytes at the end of the live file that are written again when it is opened.
 const REWRITTEN_MAX: u64 = 64 << 20;
 
-/// Writes the last of `rows` over themselves, and flushes them all. What a process wrote that died since
-/// is in the page cache, and if a flush of it has failed, nowhere else, though later flushes succeed.
-/// Written again it is flushed again; longer than this no server goes on without a flush that succeeds.
+/// Writes the last of `rows` over themselves, and flushes them all. Rows of a dead process are in
+/// the page cache, and if a flush of them has failed, nowhere else, although later flushes succeed.
+/// Writing them again makes the next flush include them; no server continues for more than
+/// [`REWRITTEN_MAX`] bytes without a successful flush.
 pub(super) fn flush_again(rows: &Source) -> Result<(), Failed> {
     rewrite_tail(&*rows.file, rows.start, rows.end).tried("write", &rows.path)?;
     rows.file.sync_data().tried("flush", &rows.path)

@@ -1,4 +1,4 @@
-//! Where loaded leases go.
+//! Destination of loaded leases.
 
 use std::sync::{Mutex, PoisonError};
 use std::vec::Drain;
@@ -9,40 +9,40 @@ use hashbrown::HashMap;
 use super::format::Rows;
 use super::load::{LANES, lane_of};
 
-/// How far a load has come.
+/// Progress of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Octets of rows in all files.
+    /// Bytes of rows in all files.
     pub octets: u64,
-    /// How many of them were loaded.
+    /// Bytes of rows that were loaded.
     pub octets_done: u64,
-    /// Rows that were loaded.
+    /// Number of rows that were loaded.
     pub rows: u64,
 }
 
-/// What a row says of its address.
+/// Content of a row: its lease, or the deletion of one.
 #[derive(Debug)]
 pub enum FileRow<F: Rows> {
-    /// It has this lease.
+    /// Lease of an address.
     Lease(F::Lease),
-    /// It has none any more.
+    /// Address whose lease was deleted.
     Deleted(F::Address),
 }
 
-/// Takes leases as they are read. Several threads give at once, but the rows of one address come
-/// one after the other, each newer than those before.
+/// Receiver of leases as they are read. Several threads call it at once, but the rows of one
+/// address come one after the other, each newer than those before.
 pub trait Intake<F: Rows>: Sync {
     /// Takes the next rows of some addresses.
     fn take(&self, rows: Drain<'_, FileRow<F>>);
 
-    /// Called now and then, for each few thousand rows.
+    /// Reports the progress, once for each few thousand rows.
     fn progress(&self, _progress: Progress) {}
 }
 
-/// Rows that are expected before the one that is being taken.
+/// Number of rows between the call of `expect` for a row and that of `take`.
 const AHEAD: usize = 12;
 
-/// Gives each of `rows` to `take`, and to `expect` some rows before.
+/// Passes each of `rows` to `take`, and some rows before that to `expect`.
 pub fn take_foreseen<F: Rows>(
     mut rows: Drain<'_, FileRow<F>>,
     expect: impl Fn(&F::Lease),
@@ -60,7 +60,7 @@ pub fn take_foreseen<F: Rows>(
     }
 }
 
-/// What is in the rows and nothing else.
+/// Loads exactly the leases of the rows, without any change.
 impl<F: Rows> Intake<F> for LeaseTable<F> {
     fn take(&self, rows: Drain<'_, FileRow<F>>) {
         for row in rows {
@@ -74,7 +74,7 @@ impl<F: Rows> Intake<F> for LeaseTable<F> {
 
 type Newest<F> = HashMap<<F as Family>::Address, <F as Family>::Lease, foldhash::fast::FixedState>;
 
-/// Keeps the newest row of each address.
+/// Intake that keeps the newest row of each address.
 pub(super) struct Collected<F: Rows> {
     lanes: Vec<Mutex<Newest<F>>>,
 }
@@ -86,7 +86,7 @@ impl<F: Rows> Default for Collected<F> {
 }
 
 impl<F: Rows> Collected<F> {
-    /// All leases, in no order.
+    /// Returns all leases, in no particular order.
     pub(super) fn into_leases(self) -> Vec<F::Lease> {
         let mut leases = Vec::new();
         for lane in self.lanes {
@@ -104,7 +104,7 @@ impl<F: Rows> Intake<F> for Collected<F> {
                 FileRow::Lease(lease) => F::address(lease),
                 FileRow::Deleted(address) => *address,
             };
-            // Rows that come together are of one lane: its lock is free.
+            // Rows of one call belong to one lane, so its lock is free.
             let lane = self.lanes[lane_of::<F>(address)].lock();
             let mut newest = lane.unwrap_or_else(PoisonError::into_inner);
             match row {

@@ -1,8 +1,8 @@
-//! A row on its way out: values as Kea writes them, into room that was made before.
+//! Writer of rows: values as Kea writes them, into memory that was reserved before.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Appends a row of at most `most` octets, its line end included, to `out`.
+/// Appends a row of at most `most` bytes, its line end included, to `out`.
 pub(crate) fn append(out: &mut Vec<u8>, most: usize, fill: impl FnOnce(&mut Line<'_>)) {
     let start = out.len();
     out.resize(start + most, 0);
@@ -14,7 +14,7 @@ pub(crate) fn append(out: &mut Vec<u8>, most: usize, fill: impl FnOnce(&mut Line
     out.truncate(start + len);
 }
 
-/// A line that is being filled; every value is followed by a separator.
+/// Line that is being filled; a separator follows every value.
 pub struct Line<'b> {
     octets: &'b mut [u8],
     len: usize,
@@ -41,7 +41,8 @@ const PAIRS: [[u8; 2]; 100] = {
     table
 };
 
-/// Where the longest run of zero groups is, the first of equal ones, and how long (RFC 5952 §4.2).
+/// Returns start and length of the longest run of zero groups, the first of equal ones (RFC 5952
+/// §4.2).
 fn longest_zeros(groups: &[u16; 8]) -> (usize, usize) {
     let (mut longest, mut run) = ((0, 0), 0);
     for (at, &group) in groups.iter().enumerate() {
@@ -53,7 +54,7 @@ fn longest_zeros(groups: &[u16; 8]) -> (usize, usize) {
     longest
 }
 
-/// Whether Kea writes this octet as `&#x` and two digits.
+/// Returns true if Kea writes this byte as `&#x` and two digits.
 const fn is_escaped(octet: u8) -> bool {
     octet < 0x20 || octet > 0x7e || octet == b',' || octet == b'&'
 }
@@ -69,7 +70,7 @@ impl Line<'_> {
         self.len += 1;
     }
 
-    /// An IPv4 address.
+    /// Writes an IPv4 address.
     pub(crate) fn address4(&mut self, address: Ipv4Addr) {
         for octet in address.octets() {
             self.digits(u64::from(octet));
@@ -78,7 +79,7 @@ impl Line<'_> {
         self.octets[self.len - 1] = b',';
     }
 
-    /// An IPv6 address as RFC 5952 writes it.
+    /// Writes an IPv6 address in the form of RFC 5952.
     pub(crate) fn address6(&mut self, address: Ipv6Addr) {
         let groups = address.segments();
         if groups[..5] == [0; 5] && (groups[5] == 0xffff || groups[5] == 0) {
@@ -103,7 +104,7 @@ impl Line<'_> {
         self.octet(b',');
     }
 
-    /// Sixteen bits in hexadecimal digits without leading zeros.
+    /// Writes sixteen bits as hexadecimal digits without leading zeros.
     fn group(&mut self, value: u16) {
         let [high, low] = value.to_be_bytes().map(|octet| HEX[usize::from(octet)]);
         let digits = [high[0], high[1], low[0], low[1]];
@@ -126,7 +127,7 @@ impl Line<'_> {
             at -= 1;
             digits[at] = b'0' + value as u8;
         }
-        // A leading pair below 10 cannot be: then the loop would have ended before it.
+        // The leading pair is never below 10: then the loop would have ended before it.
         self.put(&digits[at..]);
     }
 

@@ -1,8 +1,9 @@
-//! Loading: files cut into chunks, parsed on several threads, the last row of an address wins.
+//! Loader: cuts files into chunks and parses them on several threads; the last row of an address
+//! wins.
 //!
-//! Leases go to an [`Intake`] as soon as a chunk of them is read, so that no more of them are held
-//! than a few chunks have. Addresses are spread over lanes; a lane takes the chunks in their order,
-//! one thread at a time, hence the rows of an address arrive as they stand in the files.
+//! Leases go to an [`Intake`] as soon as a chunk of them is read, so that memory holds only the
+//! leases of a few chunks. Addresses are spread over lanes; a lane takes the chunks in their order,
+//! one thread at a time, so the rows of an address arrive in the order of the files.
 
 use std::fmt;
 use std::io;
@@ -17,36 +18,36 @@ use super::plain::Plain;
 use super::value::{RowFault, parse_row};
 use crate::storage::{LogFile, read_full_at};
 
-/// Octets that one thread takes at a time.
+/// Number of bytes that one thread takes at a time.
 const CHUNK: u64 = 1 << 20;
-/// Octets read at a time beyond a chunk, for the row that crosses its end.
+/// Number of bytes read at a time beyond a chunk, for the row that crosses its end.
 const BEYOND: usize = 4096;
-/// Lanes that leases go through to where they are kept: as many as the lease table has stripes, so that
-/// what comes together lies together.
+/// Number of lanes through which leases go to the intake: as many as the lease table has stripes,
+/// so that leases that arrive together lie together.
 pub(super) const LANES: usize = 256;
-/// Bad rows that are described; the others are counted.
+/// Number of bad rows that are described; further ones are only counted.
 const DESCRIBED_MAX: usize = 100;
 
-/// A file to load from: later ones in a list override earlier ones.
+/// File to load from: later ones in a list override earlier ones.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     pub(crate) path: PathBuf,
     pub(crate) file: Arc<dyn LogFile>,
     pub(crate) header: Header,
-    /// Where the rows begin.
+    /// Offset of the first row.
     pub(crate) start: u64,
-    /// Where the last complete row ends.
+    /// Offset after the last complete row.
     pub(crate) end: u64,
 }
 
-/// A row that is no lease.
+/// Row that is not a lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowError {
-    /// The file.
+    /// File of the row.
     pub file: PathBuf,
     /// Line in the file, from 1.
     pub line: u64,
-    /// Why.
+    /// Fault of the row.
     pub fault: RowFault,
 }
 
@@ -56,55 +57,55 @@ impl fmt::Display for RowError {
     }
 }
 
-/// What was read from lease files.
+/// Report about the rows of lease files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoadReport {
     /// Files read, in the order in which they override each other.
     pub files: Vec<PathBuf>,
     /// Rows read, bad ones included.
     pub rows: u64,
-    /// Rows that are no leases; rubbish does not count.
+    /// Number of rows that are not leases, without rubbish.
     pub bad_rows: u64,
-    /// Rows of octets that a crash of the machine left in what had never been flushed, with the
-    /// torn rows around them.
+    /// Number of rubbish rows: bytes that a crash of the machine left where nothing had ever been
+    /// flushed, with the torn rows around them.
     pub rubbish_rows: u64,
-    /// The first bad and rubbish rows of each file, at most 100 together.
+    /// Errors of the first bad and rubbish rows of each file, at most 100 together.
     pub errors: Vec<RowError>,
-    /// Octets cut off the end of the live file: a row that was being written.
+    /// Bytes cut off the end of the live file: an incomplete row.
     pub torn_octets: u64,
-    /// Copies of files that were damaged, and of which the sound rows were loaded.
+    /// Copies of damaged files whose sound rows were loaded.
     pub set_aside: Vec<PathBuf>,
 }
 
-/// Why files could not be loaded.
+/// Reason why files could not be loaded.
 #[derive(Debug)]
 pub(crate) enum LoadError {
     Read { path: PathBuf, error: io::Error },
     TooManyBadRows(LoadReport),
 }
 
-/// One thread's share of the work.
+/// Part of a file that one thread parses at a time.
 struct Chunk {
     source: usize,
     start: u64,
     end: u64,
 }
 
-/// What parsing a chunk tells, beside its leases.
+/// Results of parsing a chunk, without its leases.
 #[derive(Default)]
 struct Parsed {
     lines: u64,
-    /// Number of the line within the chunk, from 0.
+    /// Faults, each with the number of its line within the chunk, from 0.
     faults: Vec<(u64, RowFault)>,
     rows: u64,
     bad: u64,
     rubbish: u64,
-    /// What was wrong with the row before.
+    /// Fault of the previous row.
     before: Option<RowFault>,
 }
 
 impl Parsed {
-    /// Counts a faulty row. Rows around rubbish are the torn ends of what stood there.
+    /// Counts a faulty row. Rows around rubbish are the torn ends of the rows that were there.
     fn count(&mut self, fault: RowFault) {
         self.rows += 1;
         let before = self.before.replace(fault);
@@ -123,7 +124,7 @@ impl Parsed {
     }
 }
 
-/// One after the other, the chunks whose rows of some addresses may be taken.
+/// Lane: it lets the chunks pass one after the other, for the rows of some addresses.
 #[derive(Default)]
 struct Lane {
     turn: Mutex<Turn>,
@@ -132,9 +133,9 @@ struct Lane {
 
 #[derive(Default)]
 struct Turn {
-    /// The chunk that comes next.
+    /// Index of the next chunk.
     next: usize,
-    /// Threads that wait for their chunk's turn.
+    /// Number of threads that wait for their chunk's turn.
     waiting: usize,
 }
 
@@ -144,7 +145,7 @@ impl Lane {
     }
 }
 
-/// The rows of a chunk by lane.
+/// Rows of a chunk by lane.
 type Batches<F> = Vec<Vec<FileRow<F>>>;
 
 struct Loading<'s, I> {
@@ -171,7 +172,8 @@ pub(crate) fn load<F: Rows>(
     Ok((collected.into_leases(), report))
 }
 
-/// The same, into `intake`. What it was given when the load fails is of no use.
+/// Loads `sources` into `intake`, as [`load`] does. If the load fails, the rows passed so far are
+/// useless.
 pub(crate) fn load_into<F: Rows>(
     sources: &[Source],
     threads: usize,
@@ -201,14 +203,15 @@ pub(crate) fn load_into<F: Rows>(
     loading.report(&parsed, max_row_errors)
 }
 
-/// Ends the load when its thread ends before its work, also by a panic: others wait for their turn.
+/// Guard that aborts the load when its thread ends before its work, also by a panic: other threads
+/// wait for their turn.
 struct Abort<'l, I>(&'l Loading<'l, I>);
 
 impl<I> Drop for Abort<'_, I> {
     fn drop(&mut self) {
         self.0.is_aborted.store(true, Ordering::Relaxed);
         for lane in &self.0.lanes {
-            // Whoever has seen no abort yet waits before the lock is given.
+            // A thread that has seen no abort yet waits before the lock is released.
             drop(lane.lock());
             lane.turned.notify_all();
         }
@@ -266,8 +269,8 @@ impl<'s, I> Loading<'s, I> {
         Ok(done)
     }
 
-    /// Gives the leases of chunk `index` to the intake, in each lane after those of all chunks
-    /// before.
+    /// Passes the leases of chunk `index` to the intake, in each lane after those of all earlier
+    /// chunks.
     fn hand_over<F: Rows>(&self, index: usize, batches: &mut Batches<F>)
     where
         I: Intake<F>,
@@ -292,7 +295,7 @@ impl<'s, I> Loading<'s, I> {
         }
     }
 
-    /// Adds up what the chunks told; `parsed` is in the order of the chunks.
+    /// Adds up the results of the chunks; `parsed` is in the order of the chunks.
     fn report(
         &self,
         parsed: &[(usize, Parsed)],
@@ -327,10 +330,10 @@ impl<'s, I> Loading<'s, I> {
     }
 }
 
-/// Reads the rows that begin in `chunk`, the last one to its end, and says how many octets at the
-/// front belong to a row that began before.
+/// Reads the rows that begin in `chunk`, the last one to its end, and returns the number of bytes
+/// at the front that belong to a row that began before.
 fn read_chunk(source: &Source, chunk: &Chunk, octets: &mut Vec<u8>) -> io::Result<usize> {
-    // The octet before tells whether a row begins right here. There is one: the header's end.
+    // The previous byte shows if a row begins right here. There is one: the header's end.
     let from = chunk.start - 1;
     octets.resize((chunk.end - from) as usize, 0);
     let mut filled = read_full_at(&*source.file, from, octets)?;
@@ -406,7 +409,7 @@ fn parse_chunk<F: Rows>(source: &Source, mut rows: &[u8], batches: &mut Batches<
     parsed
 }
 
-/// The lane of `address`. Neighbors go through different ones.
+/// Returns the lane of `address`. Neighboring addresses are in different lanes.
 pub(super) fn lane_of<F: Rows>(address: F::Address) -> usize {
     usize::from(F::low_octet(address)) % LANES
 }

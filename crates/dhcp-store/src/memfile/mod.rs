@@ -1,13 +1,14 @@
-//! Kea's lease files of both families: their names and what each is for.
+//! Kea's lease files of both families: their names and purposes.
 //!
 //! `X` is the file that rows are appended to. A rotation renames it to `X.1` and begins a new one.
-//! The clean-up reads `X.2` (what the last clean-up left) and then `X.1`, writes what remains to
-//! `X.completed`, deletes what it read, and renames the result to `X.2`. A server that starts loads
-//! `X.completed` when there is one, else `X.2` and then `X.1`; and then `X`.
+//! The cleanup reads `X.2` (the result of the last cleanup) and then `X.1`, writes the remaining
+//! leases to `X.completed`, deletes the files that it read, and renames the result to `X.2`. A
+//! server that starts loads `X.completed` if there is one, else `X.2` and then `X.1`; and then `X`.
 //!
-//! Kea writes its result to `X.output` first and appends to one that a dead clean-up has left
-//! behind. So what is unfinished here is called `X.tmp`, which Kea never looks at. A live file that is
-//! damaged from its start on is copied to `X.broken-TIME` before its sound rows are put into a new one.
+//! Kea writes its result to `X.output` first, and appends to an `X.output` that a dead cleanup has
+//! left. So an unfinished file here is called `X.tmp`, which Kea never reads. A live file that is
+//! damaged from its start on is copied to `X.broken-TIME` before its sound rows are put into a new
+//! one.
 
 mod attempt;
 mod cleanup;
@@ -42,31 +43,31 @@ pub use value::{RowFault, Values};
 pub use watch::Disturbance;
 pub(crate) use watch::Look;
 
-/// The files that belong to one lease file.
+/// Files that belong to one lease file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaseFiles {
-    /// The file that rows are appended to.
+    /// File that rows are appended to.
     pub live: PathBuf,
-    /// What the live file was before the last rotation.
+    /// Live file of the time before the last rotation.
     pub rotated: PathBuf,
-    /// The result of the last clean-up.
+    /// Result of the last cleanup.
     pub previous: PathBuf,
-    /// A finished clean-up whose inputs may still be there.
+    /// Finished cleanup whose inputs may still exist.
     pub completed: PathBuf,
-    /// Kea's unfinished clean-up; only ever removed here.
+    /// Unfinished cleanup of Kea; Godwit only removes it.
     pub output: PathBuf,
-    /// A file that is being made.
+    /// Scratch file: a file that is being made.
     pub scratch: PathBuf,
-    /// Stands for the exclusive lock.
+    /// Lock file, which represents the exclusive lock.
     pub lock: PathBuf,
-    /// Names the process of a Kea clean-up that runs.
+    /// PID file of a running Kea cleanup.
     pub pid: PathBuf,
-    /// Where they all lie.
+    /// Folder of all the files.
     pub folder: PathBuf,
 }
 
 impl LeaseFiles {
-    /// The files around the lease file `live`.
+    /// Returns the files around the lease file `live`.
     #[must_use]
     pub fn new(live: &Path) -> Self {
         let with = |suffix: &str| {

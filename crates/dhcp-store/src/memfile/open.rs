@@ -1,4 +1,5 @@
-//! A set of lease files, opened for good: locked, leftovers tidied, loaded, and then appended to.
+//! Set of lease files, opened for the server's lifetime: locked, cleared of leftovers, loaded, and
+//! then appended to.
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -17,32 +18,32 @@ use super::watch::{Companion, Disturbance};
 use super::{Failed, LeaseFiles};
 use crate::storage::{Lock, LogFile, Storage, read_full_at, write_all_at};
 
-/// How to open.
+/// Options of opening.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpenOptions {
     /// Bad rows that one file may have; 0 = any number (Kea's `max-row-errors`).
     pub max_row_errors: u32,
     /// Threads that load; 0 = one for each processor.
     pub threads: usize,
-    /// What is in the live file counts as it is, flushed or not: for those who promise no more than
-    /// that a lease was written.
+    /// True if the rows of the live file count even if they are not flushed: for durability
+    /// settings that promise no more than that a lease was written.
     pub skips_flush: bool,
-    /// Wall-clock second, for the name of a file that is set aside.
+    /// Wall-clock second, for the name of a damaged file's copy.
     pub wall_s: u64,
 }
 
-/// Why lease files could not be opened.
+/// Reason why lease files could not be opened.
 #[derive(Debug)]
 pub enum OpenError {
-    /// The operating system did not do something.
+    /// Failed operation of the operating system.
     Storage(Failed),
-    /// Another server has the lease file.
+    /// Lease file in use by another server.
     InUse(PathBuf),
-    /// Kea's clean-up of this lease file runs, as the process of this number.
+    /// Running Kea cleanup of this lease file, with its process number.
     CleanupRuns(PathBuf, u32),
-    /// The first line is not a lease file's.
+    /// File whose first line is not a lease file's.
     NotALeaseFile(PathBuf),
-    /// A file has more bad rows than allowed.
+    /// File with more bad rows than allowed.
     TooManyBadRows(LoadReport),
 }
 
@@ -94,24 +95,25 @@ impl From<LoadError> for OpenError {
     }
 }
 
-/// How a rotation went.
+/// Result of a rotation.
 #[derive(Debug)]
 pub enum Rotation {
-    /// Rows go to a new file.
+    /// Done: rows go to a new file.
     Done,
-    /// Nothing was done: earlier rotated files wait for a clean-up.
+    /// Nothing done: earlier rotated files wait for a cleanup.
     CleanupFirst,
-    /// Nothing was done: a new file could not be made. The present one is as good as before.
+    /// Nothing done: a new file could not be made. The present one is as good as before.
     NoNewFile(Failed),
-    /// Another program has changed the files: only [`Memfile::replace`] makes them whole.
+    /// Nothing done: another program has changed the files, and only [`Memfile::replace`] makes
+    /// them whole.
     Disturbed(Disturbance),
 }
 
-/// Gives the rows of a whole table, as text with the newest columns, one by one to what it is
-/// given.
+/// Source of the rows of a whole table, as text with the newest columns; it passes them one by one
+/// to its argument.
 pub type Snapshot<'s> = dyn FnMut(&mut dyn FnMut(&[u8])) + 's;
 
-/// An open set of lease files. Whoever has it is the only one that writes.
+/// Open set of lease files. Its owner is the only writer.
 #[derive(Debug)]
 pub struct Memfile {
     pub(super) storage: Arc<dyn Storage>,
@@ -122,15 +124,15 @@ pub struct Memfile {
     pub(super) columns: Columns,
     pub(super) max_row_errors: u32,
     pub(super) needs_cleanup: bool,
-    /// State of the files beside the live one, as this program left them.
+    /// State of the files next to the live one, as this program left them.
     pub(super) companions: Vec<Companion>,
     _locks: Vec<Lock>,
 }
 
 impl Memfile {
-    /// Opens the lease file `live` and those around it, making it when there is none. All that was
-    /// loaded, and the names of the files, is flushed when this returns, unless
-    /// [`OpenOptions::skips_flush`] says otherwise.
+    /// Opens the lease file `live` and those around it, and creates it if there is none. All loaded
+    /// rows, and the names of the files, are flushed on return, unless [`OpenOptions::skips_flush`]
+    /// is set.
     ///
     /// # Errors
     ///
@@ -145,8 +147,8 @@ impl Memfile {
         Ok((memfile, collected.into_leases(), report))
     }
 
-    /// The same, with the leases into `intake` as they are read: what it has been given when this
-    /// fails is of no use.
+    /// Opens the lease file `live` as [`Memfile::open`] does, and passes the leases to `intake` as
+    /// they are read: if opening fails, the leases passed so far are useless.
     ///
     /// # Errors
     ///
@@ -175,7 +177,8 @@ impl Memfile {
                 storage.remove(leftover).tried("remove", leftover)?;
             }
         }
-        // What a process renamed that died since: no name given here may overtake it.
+        // A process that has died since may have renamed files: no later name may become safe
+        // before theirs.
         storage.sync_folder(&files.folder).tried("flush the folder", &files.folder)?;
 
         let has_completed = is_there(&files.completed);
@@ -220,8 +223,8 @@ impl Memfile {
         Ok((memfile, report))
     }
 
-    /// Finishes a clean-up that was interrupted, and puts away a file of a newer Kea: rows with
-    /// fewer columns than its header would be lost to that.
+    /// Finishes an interrupted cleanup, and rotates a file of a newer Kea: that Kea would lose rows
+    /// with fewer columns than its header.
     fn tidy(&mut self, has_completed: bool, is_newer: bool) -> Result<(), OpenError> {
         if has_completed || (is_newer && self.needs_cleanup) {
             self.cleanup().run()?;
@@ -233,47 +236,48 @@ impl Memfile {
         Ok(())
     }
 
-    /// The columns that rows appended next must have.
+    /// Returns the columns that rows appended next must have.
     #[must_use]
     pub const fn columns(&self) -> Columns {
         self.columns
     }
 
-    /// The columns of the files that are made from now on.
+    /// Returns the columns of files that are made from now on.
     #[must_use]
     pub const fn newest_columns(&self) -> Columns {
         Columns::newest(&self.format)
     }
 
-    /// The live file's path.
+    /// Returns the path of the live file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.files.live
     }
 
-    /// The live file, to be flushed.
+    /// Returns the live file, for flushing.
     #[must_use]
     pub fn file(&self) -> Arc<dyn LogFile> {
         self.file.clone()
     }
 
-    /// Where the next row will stand.
+    /// Returns the offset of the next row.
     #[must_use]
     pub const fn end(&self) -> u64 {
         self.end
     }
 
-    /// Whether rotated files wait for a clean-up; until then there is no further rotation.
+    /// Returns true if rotated files wait for a cleanup; until then there is no further rotation.
     #[must_use]
     pub const fn needs_cleanup(&self) -> bool {
         self.needs_cleanup
     }
 
-    /// Writes `rows` behind the others.
+    /// Writes `rows` after the existing ones.
     ///
     /// # Errors
     ///
-    /// A part may have been written; the file must not be written again.
+    /// Returns the error of the write. A part may have been written; the caller must not write the
+    /// file again.
     pub fn append(&mut self, rows: &[u8]) -> Result<(), Failed> {
         write_all_at(&*self.file, self.end, rows).tried("write", &self.files.live)?;
         self.end += rows.len() as u64;
@@ -284,24 +288,26 @@ impl Memfile {
     ///
     /// # Errors
     ///
-    /// Nothing written since the last flush may be believed again, nor may the file be written.
+    /// Returns the error of the flush. Then no row since the last flush counts as safe, and the
+    /// caller must not write the file again.
     pub fn sync(&self) -> Result<(), Failed> {
         self.file.sync_data().tried("flush", &self.files.live)
     }
 
-    /// After a failure: leaves off what was written beyond `end`, if that still works, so that who
-    /// loads the file from the page cache does not take for safe what is not.
+    /// Truncates the file to `end` after a failure, if that still works, so that a loader that
+    /// reads the page cache does not take unsafe rows for safe ones.
     pub fn cut_back(&mut self, end: u64) {
         if self.file.truncate(end).is_ok() {
             self.end = end;
         }
     }
 
-    /// Puts the live file away for the next clean-up and begins a new one with the newest columns.
+    /// Renames the live file for the next cleanup and begins a new one with the newest columns.
     ///
     /// # Errors
     ///
-    /// What is in the files is safe, but the live one must not be written again.
+    /// Returns the error of the operation. The contents of the files are safe, but the caller must
+    /// not write the live one again.
     pub fn rotate(&mut self) -> Result<Rotation, Failed> {
         if self.needs_cleanup {
             return Ok(Rotation::CleanupFirst);
@@ -337,8 +343,8 @@ impl Memfile {
         Ok(Rotation::Done)
     }
 
-    /// Goes on with the live file after its rename `failed`, as that of a file that is a mount of its
-    /// own does. That the name still leads to it shows that nothing has changed.
+    /// Continues with the live file after its rename `failed`, as it does for a file that is a
+    /// mount point. The name still leading to it shows that nothing has changed.
     fn keep_unrotated(&self, failed: Failed) -> Result<Rotation, Failed> {
         let _ = self.storage.remove(&self.files.scratch);
         if failed.error.kind() == ErrorKind::NotFound {
@@ -351,7 +357,7 @@ impl Memfile {
         }
     }
 
-    /// The clean-up of the rotated files, to be run beside.
+    /// Returns the cleanup of the rotated files, to run next to the server.
     #[must_use]
     pub fn cleanup(&self) -> Cleanup {
         Cleanup {
@@ -363,25 +369,26 @@ impl Memfile {
         }
     }
 
-    /// Notes that the clean-up was done.
+    /// Records that the cleanup was done.
     ///
     /// # Errors
     ///
-    /// The folder cannot be read.
+    /// Returns an error if the folder cannot be read.
     pub fn cleaned(&mut self) -> Result<(), Failed> {
         self.needs_cleanup = false;
         self.note_companions()
     }
 
-    /// Replaces all files by a snapshot of the whole table, after a failure. No clean-up may run.
+    /// Replaces all files by a snapshot of the whole table, after a failure. No cleanup may run.
     ///
-    /// The snapshot becomes the completed file first. Loaded before what the live file had, it
-    /// yields for every address what was promised last or something later; then the live file is
-    /// replaced by an empty one.
+    /// The snapshot becomes the completed file first. Loaded before the rows of the live file, it
+    /// yields for every address the lease that was last acknowledged, or a later one; then the live
+    /// file is replaced by an empty one.
     ///
     /// # Errors
     ///
-    /// The files load no worse than before; it may be tried again.
+    /// Returns the error of the operation. The files load no worse than before; the caller may try
+    /// again.
     pub fn replace(&mut self, snapshot: &mut Snapshot<'_>) -> Result<(), Failed> {
         prepare(&*self.storage, &self.files, |writer| {
             header_only(&self.format, writer)?;
@@ -411,8 +418,8 @@ fn header_only(format: &Format, writer: &mut BlockWriter<'_>) -> std::io::Result
     writer.append(|block| Columns::newest(format).encode_header(format, block))
 }
 
-/// Takes the lock files of the lease file: that beside the name it was given by and, when this name
-/// is a symbolic link, that beside the file it leads to.
+/// Takes the lock files of the lease file: the one next to its configured name and, if this name is
+/// a symbolic link, the one next to the file that it leads to.
 fn take_locks(storage: &dyn Storage, files: &LeaseFiles) -> Result<Vec<Lock>, OpenError> {
     let mut paths = vec![files.lock.clone()];
     let target = storage.canonical(&files.live).tried("follow", &files.live)?;
@@ -429,15 +436,16 @@ fn take_locks(storage: &dyn Storage, files: &LeaseFiles) -> Result<Vec<Lock>, Op
     paths.into_iter().map(lock).collect()
 }
 
-/// Takes the lock of the live file itself, which a server that came to it by another name or after
-/// the lock file was removed meets.
+/// Takes the lock of the live file itself. A server that opened it by another name, or after the
+/// lock file was removed, finds it locked.
 fn lock_live(file: &dyn LogFile, live: &Path) -> Result<(), OpenError> {
     let is_ours = file.lock().tried("lock", live)?;
     is_ours.then_some(()).ok_or_else(|| OpenError::InUse(live.to_owned()))
 }
 
-/// Kea's clean-up may go on when its server has stopped; it deletes what we would load. What cannot
-/// be read as its PID file is none.
+/// Refuses to open while Kea's cleanup runs: it may continue after its server has stopped, and it
+/// deletes files that this server would load. A file that is not readable as its PID file is
+/// ignored.
 fn refuse_while_kea_cleans(storage: &dyn Storage, files: &LeaseFiles) -> Result<(), OpenError> {
     let Ok(Some(file)) = storage.open(&files.pid) else { return Ok(()) };
     let mut text = [0; 20];
@@ -451,7 +459,7 @@ fn refuse_while_kea_cleans(storage: &dyn Storage, files: &LeaseFiles) -> Result<
     }
 }
 
-/// Gives other names to folders in the place of the files next to the live one.
+/// Renames folders that have the names of files next to the live one, by [`Storage::remove`].
 fn set_folders_aside(storage: &dyn Storage, files: &LeaseFiles) -> Result<(), Failed> {
     for path in [&files.rotated, &files.previous, &files.completed] {
         if storage.open(path).is_err_and(|error| error.kind() == ErrorKind::IsADirectory) {
@@ -469,7 +477,7 @@ fn load_and_flush<F: Rows>(
     intake: &impl Intake<F>,
 ) -> Result<LoadReport, OpenError> {
     let (loaded, flushed) = std::thread::scope(|scope| {
-        // The disk is as long at it as the processor is at loading.
+        // The disk takes as long to flush as the processor to load.
         let flushing = rows.map(|rows| scope.spawn(|| flush_again(rows)));
         let threads = thread_count(options.threads);
         let loaded = load_into(sources, threads, options.max_row_errors, intake);
@@ -481,7 +489,7 @@ fn load_and_flush<F: Rows>(
     Ok(report)
 }
 
-/// The files next to the live one, in the order in which they override each other.
+/// Returns the files next to the live one, in the order in which they override each other.
 fn earlier_files(files: &LeaseFiles, has_completed: bool) -> Vec<&Path> {
     match has_completed {
         true => vec![&files.completed],
@@ -489,8 +497,8 @@ fn earlier_files(files: &LeaseFiles, has_completed: bool) -> Vec<&Path> {
     }
 }
 
-/// The lease file `path` and what is in it; or, when it is damaged, a sound file with the rows that
-/// it has, under its name. The path that the damaged one was copied to goes to `set_aside`.
+/// Returns the lease file `path` with its inspection; or, if it is damaged, a sound file under its
+/// name with its rows. Appends the path of the damaged file's copy to `set_aside`.
 fn find_or_salvage<F: Rows>(
     storage: &dyn Storage,
     files: &LeaseFiles,
@@ -510,8 +518,8 @@ fn find_or_salvage<F: Rows>(
     }
 }
 
-/// Makes the live file, whose rows are flushed, one that can be appended to, whatever was found: cuts
-/// a torn row off, makes a new file when there was none.
+/// Makes the live file, whose rows are flushed, ready for appending in any state: cuts off a torn
+/// row, and creates a new file if there was none.
 fn mend(
     format: &Format,
     storage: &dyn Storage,
@@ -537,7 +545,7 @@ fn mend(
             Ok((next.file, next.len))
         }
         (Err(_), Some((file, _))) => {
-            // A mount of its own keeps its name: what is in it without a header is no row.
+            // A mount point keeps its name: its content without a header has no row.
             let _ = storage.remove(&files.scratch);
             let mut header = Vec::new();
             Columns::newest(format).encode_header(format, &mut header);
@@ -550,7 +558,7 @@ fn mend(
     }
 }
 
-/// Threads that load: as many as wished, or by the number of processors for 0.
+/// Returns the number of loading threads: `wished`, or the number of processors for 0.
 fn thread_count(wished: usize) -> usize {
     match wished {
         0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
@@ -558,12 +566,12 @@ fn thread_count(wished: usize) -> usize {
     }
 }
 
-/// Loads one lease file as it is, without a lock, its neighbors, or a change to it. Bad rows are in the
-/// report.
+/// Loads one lease file as it is, without a lock, without its neighbors, and without changing it.
+/// The report has the bad rows.
 ///
 /// # Errors
 ///
-/// It cannot be read, or is no lease file of this family.
+/// Returns an error if the file cannot be read, or is no lease file of this family.
 pub fn load_file<F: Rows>(
     storage: &dyn Storage,
     path: &Path,

@@ -1,6 +1,6 @@
-//! Rows in, as servers write nearly all of them: read octet by octet in one pass, with nothing
-//! kept on the way. Whatever is not plain (escapes, odd digits, a carriage return, any fault) is
-//! left to `value`, which decides what such a row means: here it is never more than "not plain".
+//! Parser for rows as servers write nearly all of them: it reads them byte by byte in one pass and
+//! keeps nothing on the way. A row that is not plain (escapes, odd digits, a carriage return, any
+//! fault) is left to `value`, which decides its meaning: here it is only "not plain".
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -9,23 +9,23 @@ use dhcp_lease::{ClientId, HardwareAddress, HostName, LeaseState};
 
 use super::value::DIGITS;
 
-/// Most octets of an identity that is plain.
+/// Most bytes of a plain identity.
 const IDENTITY_MAX: usize = CLIENT_ID_INLINE_MAX;
-/// Octets of the text of an Ethernet address, its separator included.
+/// Number of bytes of an Ethernet address as text, its separator included.
 const ETHERNET_TEXT: usize = 18;
 
-/// A row that is being read. Every value takes its separator with it, or the line end.
+/// Row that is being read. Reading a value also takes its separator or the line end.
 pub struct Plain<'a> {
-    /// The row and what follows it.
+    /// Bytes of the row and of the rows after it.
     rows: &'a [u8],
     at: usize,
     has_ended: bool,
 }
 
-/// An identity of few octets.
+/// Identity of few bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Identity {
-    /// Zero after `len`.
+    /// Bytes of the identity; zero after `len`.
     octets: [u8; IDENTITY_MAX],
     len: u8,
 }
@@ -41,29 +41,29 @@ impl Identity {
         self.len == 0
     }
 
-    /// As a client identifier or DUID.
+    /// Returns the identity as a client identifier or DUID.
     pub(super) const fn client_id(self) -> ClientId {
         ClientId::Inline { len: self.len, octets: self.octets }
     }
 
-    /// As a hardware address; `None` when it is too long for one.
+    /// Returns the identity as a hardware address; `None` if it is too long for one.
     pub(super) fn hardware(self, htype: u8) -> Option<HardwareAddress> {
         HardwareAddress::padded(htype, self.len, *self.octets.first_chunk()?)
     }
 }
 
 impl<'a> Plain<'a> {
-    /// The row at the front of `rows`, which ends with a line end.
+    /// Returns the row at the front of `rows`, which ends with a line end.
     pub(super) const fn new(rows: &'a [u8]) -> Self {
         Self { rows, at: 0, has_ended: false }
     }
 
-    /// Octets that were read.
+    /// Returns the number of bytes that were read.
     pub(super) const fn len(&self) -> usize {
         self.at
     }
 
-    /// Whether the line has ended.
+    /// Returns true if the line has ended.
     pub(super) const fn has_ended(&self) -> bool {
         self.has_ended
     }
@@ -74,7 +74,8 @@ impl<'a> Plain<'a> {
         Some(octet)
     }
 
-    /// Takes note of `octet`, which stands behind a value of this line.
+    /// Records the byte `octet`, which follows a value of this line; returns `None` if it is no
+    /// separator.
     fn end_value(&mut self, octet: u8) -> Option<()> {
         if self.has_ended {
             return None;
@@ -83,7 +84,7 @@ impl<'a> Plain<'a> {
         matches!(octet, b',' | b'\n').then_some(())
     }
 
-    /// What `read` makes of the next value; `default` when the line has ended before.
+    /// Returns the next value, read by `read`; `default` if the line has ended before.
     pub(super) fn or<T>(
         &mut self,
         default: T,
@@ -92,7 +93,7 @@ impl<'a> Plain<'a> {
         if self.has_ended { Some(default) } else { read(self) }
     }
 
-    /// [`Plain::or`] with the default of its type.
+    /// Reads a value as [`Plain::or`] does, with the default of its type.
     pub(super) fn or_default<T: Default>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Option<T>,
@@ -100,7 +101,7 @@ impl<'a> Plain<'a> {
         self.or(T::default(), read)
     }
 
-    /// A number of up to 19 digits, which 64 bits always hold.
+    /// Reads a number of up to 19 digits, which always fits in 64 bits.
     pub(super) fn number<T: TryFrom<u64>>(&mut self) -> Option<T> {
         let start = self.at;
         let mut value: u64 = 0;
@@ -119,7 +120,7 @@ impl<'a> Plain<'a> {
         }
     }
 
-    /// A number, or `default` where there is none.
+    /// Reads a number; returns `default` for an empty value.
     pub(super) fn number_or<T: TryFrom<u64>>(&mut self, default: T) -> Option<T> {
         match self.rows.get(self.at)? {
             b',' | b'\n' => {
@@ -171,7 +172,7 @@ impl<'a> Plain<'a> {
         Some(octets.into())
     }
 
-    /// Groups of hexadecimal digits, with `::` or without.
+    /// Reads an IPv6 address: groups of hexadecimal digits, with `::` or without.
     pub(super) fn address6(&mut self) -> Option<Ipv6Addr> {
         let mut groups = [0_u16; 8];
         let (mut count, mut gap) = (0, None);
@@ -192,7 +193,7 @@ impl<'a> Plain<'a> {
             };
             let digits = self.at - 1 - start;
             if digits == 0 && gap == Some(count) && end != b':' {
-                // Nothing behind the gap.
+                // No group follows the gap.
                 self.end_value(end)?;
                 break;
             }
@@ -226,7 +227,7 @@ impl<'a> Plain<'a> {
         Some(groups.into())
     }
 
-    /// Octets of two digits each, parted by colons; none for an empty value.
+    /// Reads bytes of two digits each, separated by colons; returns no bytes for an empty value.
     pub(super) fn identity(&mut self) -> Option<Identity> {
         let mut identity = Identity::NONE;
         if let b',' | b'\n' = self.rows.get(self.at)? {
@@ -251,7 +252,7 @@ impl<'a> Plain<'a> {
         None
     }
 
-    /// [`Plain::identity`], most often an Ethernet address.
+    /// Reads an identity as [`Plain::identity`] does, fastest if it is an Ethernet address.
     pub(super) fn hardware(&mut self) -> Option<Identity> {
         let Some(text) = self.rows.get(self.at..)?.first_chunk::<ETHERNET_TEXT>() else {
             return self.identity();
@@ -271,7 +272,7 @@ impl<'a> Plain<'a> {
         Some(identity)
     }
 
-    /// Text of printable characters without escapes.
+    /// Reads text of printable characters without escapes.
     pub(super) fn text(&mut self) -> Option<&'a str> {
         let start = self.at;
         loop {
@@ -287,12 +288,12 @@ impl<'a> Plain<'a> {
         }
     }
 
-    /// A host name as it is kept, unless it is too long.
+    /// Reads a host name, in lower case; returns `None` if it is too long.
     pub(super) fn hostname(&mut self) -> Option<HostName> {
         HostName::new(self.text()?).ok().map(HostName::into_lower_case)
     }
 
-    /// A JSON object, or nothing.
+    /// Reads a JSON object, or nothing.
     pub(super) fn json(&mut self) -> Option<Box<str>> {
         let text = self.text()?;
         (text.is_empty() || text.starts_with('{')).then(|| text.into())
@@ -312,7 +313,7 @@ mod tests {
     use super::super::value::parse_row;
     use super::*;
 
-    /// Octets that mean something in a row, and some that never do.
+    /// Bytes that have a meaning in a row, and some that never do.
     const TELLING: &[u8] = b",,:&\r\n\t{09afAZ.\0\x7f\xc3";
     const NUMBERS: &[&str] = &[
         "0",
@@ -343,7 +344,7 @@ mod tests {
     const LONG: &str = "01:02:03:04:05:06:07:08:09:0a:0b:0c:0d:0e:0f:10:11:12:13:14:15:16:17";
     const SHORTER: &str = "01:02:03:04:05:06:07:08:09:0a:0b:0c:0d:0e:0f:10:11:12:13:14:15:16";
 
-    /// Values for each column, many of them sound.
+    /// Values for each column, many of them valid.
     const V4_VALUES: [&[&str]; 13] = [
         &[
             "10.0.0.1",
@@ -407,7 +408,7 @@ mod tests {
         &["red"],
     ];
 
-    /// A line of values, most of them sound, and sometimes with damage.
+    /// Returns a line of values, most of them valid, and sometimes with damage.
     fn any_line(values: &[&[&'static str]], fewest: usize, random: &mut Random) -> Vec<u8> {
         let count = fewest - 1 + random.below((values.len() - fewest + 2) as u64) as usize;
         let value = |of: &&[&'static str]| match random.chance(3, 4) {
@@ -428,7 +429,8 @@ mod tests {
         line
     }
 
-    /// Whatever is read here is what the values of the row say, and the next row is not touched.
+    /// Checks that a plain row has the same meaning as its values, and that the next row is not
+    /// touched.
     fn plain_rows_are_read_as_their_values_are<F: Rows>(values: &'static [&'static [&'static str]])
     where
         F::Lease: Debug,

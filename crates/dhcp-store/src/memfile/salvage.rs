@@ -1,6 +1,6 @@
-//! Lease files that are damaged from their start on: a server wrote on at its offset after another
-//! program had cut the file, so that a hole of zeros stands where header and earlier rows were; the
-//! header is gone; or the file was overwritten.
+//! Lease files that are damaged from their start on. Either a server continued to write at its
+//! offset after another program had truncated the file, so that a hole of zeros replaces the header
+//! and earlier rows; or the header is missing; or the file was overwritten.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,24 +13,24 @@ use super::value::parse_row;
 use super::{Failed, LeaseFiles};
 use crate::storage::{LogFile, Storage, read_full_at, write_all_at};
 
-/// Octets read and written at a time.
+/// Number of bytes read and written at a time.
 const BLOCK: usize = 1 << 16;
-/// Octets that a disk writes together: zeros that end at a multiple of it may be what a power failure
-/// left, and what follows them the rest of a row.
+/// Number of bytes that a disk writes together: zeros that end at a multiple of it may be the
+/// result of a power failure, and the bytes after them the rest of a row.
 const SECTOR: u64 = 512;
 
-/// The sound file, and the path that the damaged one was copied to.
+/// Sound file, and the path that the damaged one was copied to.
 pub(super) type Salvaged = (Arc<dyn LogFile>, PathBuf);
 
-/// Replaces the lease file `path` by one with a header and the octets from its first row on, after
-/// copying it to `X.broken-TIME`. Returns the new file and the path of the copy. A file without a
-/// row of this family is taken for another program's when it is the live one, whose name was
-/// configured; then nothing is done and the result is `None`. The server itself names the files
-/// next to it, so those are replaced whatever they hold.
+/// Replaces the lease file `path` by one with a header and the bytes from its first row on, after
+/// copying it to `X.broken-TIME`. Returns the new file and the path of the copy. A live file
+/// without a row of this family is taken for another program's, because its name was configured;
+/// then nothing is done and the result is `None`. The server itself names the files next to it, so
+/// those are replaced regardless of their contents.
 ///
 /// # Errors
 ///
-/// The operating system failed; the file is as it was.
+/// Returns the error of the operating system; the file is as it was.
 pub(super) fn salvage<F: Rows>(
     storage: &dyn Storage,
     files: &LeaseFiles,
@@ -62,7 +62,7 @@ pub(super) fn salvage<F: Rows>(
     Ok(Some((next.file, copy)))
 }
 
-/// Copies the damaged file to `path` and flushes it. Zeros are left out: the copy has holes there.
+/// Copies the damaged file to `path` and flushes it. The copy has holes instead of zeros.
 fn set_aside(
     storage: &dyn Storage,
     damaged: &dyn LogFile,
@@ -79,8 +79,8 @@ fn set_aside(
     .tried("write", path)
 }
 
-/// Where the rows begin; `None` when there is no row of this family near the beginning, unless there
-/// is nothing but zeros.
+/// Returns the offset of the first row; `None` if there is no row of this family near the
+/// beginning, unless the file has only zeros.
 fn first_row<F: Rows>(file: &dyn LogFile, len: u64) -> io::Result<Option<u64>> {
     let mut start = len;
     blocks(file, 0, len, |offset, octets| {
@@ -102,12 +102,12 @@ fn first_row<F: Rows>(file: &dyn LogFile, len: u64) -> io::Result<Option<u64>> {
         .split(|&octet| octet == b'\n')
         .any(|line| parse_row::<F>(line, &format, header).is_ok());
     let first_line = head.iter().position(|&octet| octet == b'\n').map_or(0, |end| end + 1);
-    // A row that a server has written behind a hole begins anywhere.
+    // A row that a server has written after a hole begins anywhere.
     let is_cut = start > 0 && start.is_multiple_of(SECTOR);
     Ok(has_row.then_some(if is_cut { start + first_line as u64 } else { start }))
 }
 
-/// Gives the octets from `start` to `end` to `visit` in order, with the offset of each block.
+/// Passes the bytes from `start` to `end` to `visit` in order, with the offset of each block.
 fn blocks(
     file: &dyn LogFile,
     start: u64,

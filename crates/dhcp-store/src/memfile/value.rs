@@ -1,4 +1,4 @@
-//! Rows in: one line of text as a lease, or the reason why it is none.
+//! Parser of rows: one line of text as a lease, or the reason why it is none.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,16 +9,17 @@ use dhcp_lease::{HostName, LeaseState};
 use super::columns::Header;
 use super::format::{Format, Rows};
 
-/// Why a row is no lease.
+/// Reason why a row is no lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowFault {
-    /// Octets that no lease file has: left by a crash of the machine in what was never flushed.
+    /// Bytes that no lease file has: a crash of the machine left them where nothing had ever been
+    /// flushed.
     Rubbish,
     /// Too few or too many values.
     ValueCount,
-    /// The value of this column cannot be read.
+    /// Unreadable value of this column.
     Value(&'static str),
-    /// No identity of a client, and not declined.
+    /// No identity of a client, and the lease is not declined.
     NoClient,
 }
 
@@ -33,20 +34,20 @@ impl fmt::Display for RowFault {
     }
 }
 
-/// Reads the line of a file with this `header`, given without its line end. Rows may have fewer
-/// values than the header names columns where a default is known, or more as far as they are known:
-/// two versions of Kea may have taken turns on the file.
+/// Parses a line of a file with this `header`, passed without its line end. Rows may have fewer
+/// values than the header names columns if the missing ones have defaults, or more as far as they
+/// are known: two versions of Kea may have taken turns on the file.
 ///
 /// # Errors
 ///
-/// The first fault met.
+/// Returns the first fault.
 pub(crate) fn parse_row<F: Rows>(
     line: &[u8],
     format: &Format,
     header: Header,
 ) -> Result<F::Lease, RowFault> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
-    // Kea 2.2 writes control characters of a host name as they are, but never a zero.
+    // Kea 2.2 writes control characters of a host name unescaped, but never a zero.
     if line.contains(&0) {
         return Err(RowFault::Rubbish);
     }
@@ -64,23 +65,23 @@ pub(crate) fn parse_row<F: Rows>(
     })
 }
 
-/// The values of a row, one after the other.
+/// Values of a row, in order.
 pub struct Values<'a> {
     line: Option<&'a [u8]>,
 }
 
 impl<'a> Values<'a> {
-    /// The values of `line`, given without its end.
+    /// Returns the values of `line`, passed without its end.
     pub(crate) const fn new(line: &'a [u8]) -> Self {
         Self { line: Some(line) }
     }
 
-    /// Whether all were taken.
+    /// Returns true if all values were taken.
     pub(crate) const fn has_ended(&self) -> bool {
         self.line.is_none()
     }
 
-    /// The next value, that of `column`.
+    /// Returns the next value, which is that of `column`.
     pub(crate) fn next(&mut self, column: &'static str) -> Value<'a> {
         let Some(line) = self.line else { return Value { text: None, column } };
         let (text, rest) = match line.iter().position(|&octet| octet == b',') {
@@ -91,13 +92,13 @@ impl<'a> Values<'a> {
         Value { text: Some(text), column }
     }
 
-    /// How many there are behind those taken.
+    /// Returns the number of values after those taken.
     fn left(&self) -> usize {
         self.line.map_or(0, |line| 1 + line.iter().filter(|&&octet| octet == b',').count())
     }
 }
 
-/// Octets of an identity: at most [`CLIENT_ID_MAX`].
+/// Bytes of an identity: at most [`CLIENT_ID_MAX`].
 pub(crate) struct Octets {
     octets: [u8; CLIENT_ID_MAX],
     len: usize,
@@ -112,8 +113,8 @@ impl Octets {
         self.len == 0
     }
 
-    /// Reads two digits for each octet, as all servers write them; false for any other text. Most of
-    /// the time that a row takes was spent on digits.
+    /// Reads two digits for each byte, as all servers write them; returns false for any other text.
+    /// Digits took most of the time of a row before this function existed.
     fn fill_from_pairs(&mut self, text: &[u8]) -> bool {
         let len = text.len() / 3 + 1;
         if text.len() % 3 != 2 || len > self.octets.len() {
@@ -131,7 +132,7 @@ impl Octets {
     }
 }
 
-/// Values of digits, [`u8::MAX`] for what is none.
+/// Values of digits, [`u8::MAX`] for other characters.
 pub(super) const DIGITS: [u8; 256] = {
     let mut digits = [u8::MAX; 256];
     let mut digit = 0_u8;
@@ -144,7 +145,7 @@ pub(super) const DIGITS: [u8; 256] = {
     digits
 };
 
-/// One value of a row; `None` when the row has ended before.
+/// Value of a row; its text is `None` if the row has ended before.
 #[derive(Clone, Copy)]
 pub(crate) struct Value<'a> {
     text: Option<&'a [u8]>,
@@ -187,12 +188,12 @@ impl<'a> Value<'a> {
         T::try_from(value).map_err(|_| self.fault())
     }
 
-    /// A number, or `default` where there is none.
+    /// Returns a number, or `default` for an empty value.
     pub(crate) fn number_or<T: TryFrom<u64>>(self, default: T) -> Result<T, RowFault> {
         if self.octets()?.is_empty() { Ok(default) } else { self.number() }
     }
 
-    /// A single octet.
+    /// Returns a single byte.
     pub(crate) fn octet(self) -> Result<u8, RowFault> {
         match self.octets()? {
             [octet] => Ok(*octet),
@@ -212,7 +213,7 @@ impl<'a> Value<'a> {
         LeaseState::from_number(self.number()?).ok_or_else(|| self.fault())
     }
 
-    /// Octets of one or two digits, parted by colons.
+    /// Returns bytes of one or two digits each, separated by colons.
     pub(crate) fn colon_hex(self) -> Result<Octets, RowFault> {
         let text = self.octets()?;
         let mut octets = Octets { octets: [0; CLIENT_ID_MAX], len: 0 };
@@ -252,7 +253,8 @@ impl<'a> Value<'a> {
         Ok(String::from_utf8_lossy(&octets).into_owned())
     }
 
-    /// A host name in lower case. Of one that is too long, as earlier versions wrote them, what fits.
+    /// Returns a host name in lower case, truncated if it is too long, as earlier versions wrote
+    /// some.
     pub(crate) fn hostname(self) -> Result<HostName, RowFault> {
         Ok(HostName::from(self.unescaped()?).into_lower_case())
     }
@@ -290,7 +292,7 @@ mod tests {
         assert_eq!(read(""), Some(vec![]));
         assert_eq!(read("02:67:Aa:fF"), Some(vec![2, 0x67, 0xaa, 0xff]));
         assert_eq!(read("7f"), Some(vec![0x7f]));
-        // As long as pairs would be, and one digit each.
+        // This text is as long as pairs would be, and has one digit each.
         assert_eq!(read("a:b:c"), Some(vec![10, 11, 12]));
         assert_eq!(read("2:67:a"), Some(vec![2, 0x67, 10]));
         for wrong in ["02-67", "02:6g", "02::67", "02:67:", "026:7", ":02:6", "02:67:1:111"] {

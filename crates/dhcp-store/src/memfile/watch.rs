@@ -1,9 +1,10 @@
-//! Lease files that other programs change while the server has them open.
+//! Detection of lease files that other programs change while the server has them open.
 //!
-//! The live file is written at a remembered offset of an open descriptor, so nothing else shows that
-//! its name is gone or leads to another file. [`Memfile::disturbance`] compares names and lengths with
-//! what this program left; two `stat` calls for the live file and one for each file beside it. The
-//! table in memory is whole, so the answer to each disturbance but one is [`Memfile::replace`].
+//! The server writes the live file at a remembered offset of an open descriptor, so nothing else
+//! shows that its name is gone or leads to another file. [`Memfile::disturbance`] compares names
+//! and lengths with the state that this program left; two `stat` calls for the live file and one
+//! for each file next to it. The table in memory is whole, so the remedy for each disturbance but
+//! one is [`Memfile::replace`].
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -19,22 +20,22 @@ use crate::storage::{FileState, LogFile, Storage};
 pub enum Disturbance {
     /// No file has the name of the live file: it was removed or renamed.
     Missing,
-    /// Another file has the name of the live file.
+    /// Another file now has the name of the live file.
     Replaced,
-    /// Another server has the file that has the name of the live file now.
+    /// Another server has locked the file that now has the name of the live file.
     Taken,
-    /// Length of the live file, in octets.
+    /// Length of the live file, in bytes, differs from the expected one.
     Length {
         /// Length after the last row.
         expected: u64,
         /// Length found.
         found: u64,
     },
-    /// The mode of the live file keeps its owner from reading or writing it.
+    /// Mode of the live file that keeps its owner from reading or writing it.
     Closed,
-    /// A file with earlier rows was removed, replaced or cut.
+    /// File with earlier rows that was removed, replaced or truncated.
     Companion(PathBuf),
-    /// The wall clock was set, and the times of leases in memory were moved with it.
+    /// Step of the wall clock, with which the times of leases in memory were moved.
     Moved,
 }
 
@@ -57,7 +58,7 @@ impl fmt::Display for Disturbance {
     }
 }
 
-/// A file beside the live one, with the state that it must have; `None`: it must not exist.
+/// File next to the live one, with the state that it must have; `None`: it must not exist.
 #[derive(Clone, Debug)]
 pub(crate) struct Companion {
     pub(super) path: PathBuf,
@@ -65,7 +66,7 @@ pub(crate) struct Companion {
 }
 
 impl Companion {
-    /// Returns whether the file is as it was; false when it cannot be looked at.
+    /// Returns true if the file is as it was; false if its state cannot be read.
     pub(super) fn is_same(&self, storage: &dyn Storage) -> bool {
         match (self.state, storage.state(&self.path)) {
             (Some(state), Ok(Some(found))) => {
@@ -77,7 +78,7 @@ impl Companion {
     }
 }
 
-/// A look at the lease files that needs no hold on them: shards write meanwhile.
+/// Check of the lease files that needs no lock on them: shards write meanwhile.
 #[derive(Debug)]
 pub(crate) struct Look {
     storage: Arc<dyn Storage>,
@@ -88,11 +89,12 @@ pub(crate) struct Look {
 }
 
 impl Look {
-    /// Returns whether [`Memfile::disturbance`] may find something.
+    /// Returns true if [`Memfile::disturbance`] may find something.
     pub(crate) fn is_suspicious(&self) -> bool {
         let (own, named) = (self.file.state(), self.storage.state(&self.live));
         let (Ok(own), Ok(Some(named))) = (own, named) else { return true };
-        // Rows written since make it longer, too: then the files are looked at once more, with the hold.
+        // Rows written since make the file longer, too: then the files are checked once more, under
+        // the lock.
         own.id != named.id
             || own.len != self.end
             || !own.is_usable
@@ -101,7 +103,8 @@ impl Look {
 }
 
 impl Memfile {
-    /// A look at the files as they must be now; at the live one alone while a clean-up runs.
+    /// Returns a check of the files against their present state; of the live one alone while a
+    /// cleanup runs.
     pub(crate) fn look(&self, is_cleaning: bool) -> Look {
         Look {
             storage: self.storage.clone(),
@@ -112,12 +115,12 @@ impl Memfile {
         }
     }
 
-    /// Returns what another program has changed in the lease files; `None` when they are as this
-    /// program left them. No clean-up may run.
+    /// Returns the change that another program has made to the lease files; `None` if they are as
+    /// this program left them. No cleanup may run.
     ///
     /// # Errors
     ///
-    /// The folder cannot be read.
+    /// Returns an error if the folder cannot be read.
     pub fn disturbance(&self) -> Result<Option<Disturbance>, Failed> {
         if let Some(disturbance) = self.live_disturbance()? {
             return Ok(Some(disturbance));
@@ -129,11 +132,11 @@ impl Memfile {
         Ok(None)
     }
 
-    /// Returns the disturbance of the live file alone; a clean-up may run.
+    /// Returns the disturbance of the live file alone; a cleanup may run.
     ///
     /// # Errors
     ///
-    /// The folder cannot be read.
+    /// Returns an error if the folder cannot be read.
     pub fn live_disturbance(&self) -> Result<Option<Disturbance>, Failed> {
         let own = self.own_state()?;
         let Some(named) = self.state_of(&self.files.live)? else {
@@ -149,14 +152,14 @@ impl Memfile {
         Ok((!own.is_usable).then_some(Disturbance::Closed))
     }
 
-    /// Returns the change of length of the live file; `None` when it ends after the last row, or
-    /// cannot be looked at.
+    /// Returns the change of length of the live file; `None` if it ends after the last row, or its
+    /// length cannot be read.
     pub(crate) fn length_disturbance(&self) -> Option<Disturbance> {
         let found = self.file.len().ok()?;
         (found != self.end).then_some(Disturbance::Length { expected: self.end, found })
     }
 
-    /// Returns whether another server holds the lock of the file that has the live file's name.
+    /// Returns true if another server holds the lock of the file that has the live file's name.
     fn is_live_taken(&self) -> Result<bool, Failed> {
         let live = &self.files.live;
         match self.storage.open(live).tried("open", live)? {
@@ -165,7 +168,7 @@ impl Memfile {
         }
     }
 
-    /// Notes the files beside the live one as they are now, after this program has changed them.
+    /// Records the state of the files next to the live one, after this program has changed them.
     pub(super) fn note_companions(&mut self) -> Result<(), Failed> {
         self.companions.clear();
         let files = &self.files;
@@ -176,7 +179,7 @@ impl Memfile {
         Ok(())
     }
 
-    /// Octets that the last clean-up has left.
+    /// Returns the number of bytes that the last cleanup has left.
     pub(crate) fn previous_len(&self) -> u64 {
         let previous = self.companions.iter().find(|one| one.path == self.files.previous);
         previous.and_then(|one| one.state).map_or(0, |state| state.len)

@@ -1,9 +1,9 @@
-//! Counts of leases that were added together: one statement for each table that has such counts.
+//! Counts of leases that were added together: one statement for each table of such counts.
 //!
-//! Kea's tables count leases by subnet and state, in triggers. MariaDB's are carried out row by row,
-//! and cost nearly as much as the rows. The triggers that this crate's own tables have leave new
-//! leases to a session that says that it counts them ([`SAYS_SO`]); the counts are then changed in the
-//! same transaction as the rows.
+//! Kea's tables count leases by subnet and state, in triggers. MariaDB runs triggers row by row,
+//! and they cost nearly as much as the rows. The triggers of this crate's own tables skip new
+//! leases in a session that declares that it counts them ([`SAYS_SO`]); the session then changes
+//! the counts in the same transaction as the rows.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,12 +11,13 @@ use std::fmt::Write;
 use super::driver::{Table, Value};
 use super::schema::Schema;
 
-/// Begins what the session counts itself.
+/// Statement that declares that the session counts new leases itself.
 pub(super) const SAYS_SO: &str = "SET @godwit_counts_leases=1";
-/// Ends it.
+/// Statement that ends this declaration.
 pub(super) const SAYS_NO_LONGER: &str = "SET @godwit_counts_leases=NULL";
 
-/// Whether the trigger of new leases of `table` leaves them to who counts them.
+/// Returns the query that finds out if the insert trigger of `table` skips leases that the session
+/// counts.
 pub(super) fn asks_trigger(table: &Table) -> String {
     format!(
         "SELECT COUNT(*) FROM information_schema.triggers WHERE trigger_schema=DATABASE() \
@@ -26,12 +27,12 @@ pub(super) fn asks_trigger(table: &Table) -> String {
     )
 }
 
-/// A table of counts.
+/// Table of counts.
 struct Counter {
     name: &'static str,
-    /// The columns that it has in common with leases.
+    /// Columns that it has in common with leases.
     by: &'static [&'static str],
-    /// The states that it counts.
+    /// States of leases that it counts.
     states: &'static [i64],
 }
 
@@ -40,7 +41,7 @@ const V4_POOL: Counter =
     Counter { name: "lease4_pool_stat", by: &["subnet_id", "pool_id", "state"], states: &[0, 1] };
 const V6_KEA22: Counter =
     Counter { name: "lease6_stat", by: &["subnet_id", "lease_type", "state"], states: &[0, 1] };
-/// Registered addresses (RFC 9686) count too.
+/// Counter of DHCPv6 leases that includes registered addresses (RFC 9686).
 const V6: Counter = Counter { states: &[0, 1, 4], ..V6_KEA22 };
 const V6_POOL: Counter = Counter {
     name: "lease6_pool_stat",
@@ -48,7 +49,8 @@ const V6_POOL: Counter = Counter {
     states: &[0, 1],
 };
 
-/// Statements that count all leases of tables of `schema` anew, as Kea's `kea-admin stats-recount` does.
+/// Returns the statements that count all leases in the tables of `schema` anew, as Kea's
+/// `kea-admin stats-recount` does.
 pub(super) fn recount(schema: Schema) -> Vec<String> {
     let of_tables: [(&str, &[Counter]); 2] = match schema {
         Schema::Kea22 => [("lease4", &[V4]), ("lease6", &[V6_KEA22])],
@@ -81,14 +83,14 @@ fn counters(table: &Table) -> &'static [Counter] {
     }
 }
 
-/// The statements that count `rows` of `table`, one after the other, as added. Places are in the order
-/// of their columns, for everybody.
+/// Returns the statements that add `rows` of `table` to the counts, to run in order. Every session
+/// changes the counts in the order of their columns.
 pub(super) fn counting(table: &Table, rows: &[Value]) -> Vec<String> {
     counters(table).iter().filter_map(|counter| counter.statement(table, rows)).collect()
 }
 
 impl Counter {
-    /// `None` when none of the rows counts.
+    /// Returns the statement of this counter; `None` if none of the rows counts.
     fn statement(&self, table: &Table, rows: &[Value]) -> Option<String> {
         let position = |name: &&str| table.columns.iter().position(|column| column.name == *name);
         let by: Vec<usize> = self.by.iter().filter_map(position).collect();
@@ -154,7 +156,7 @@ mod tests {
                  ON DUPLICATE KEY UPDATE leases=leases+VALUES(leases)",
             ]
         );
-        // As in Kea 2.2, whose tables know neither pools nor registered addresses.
+        // These are tables as in Kea 2.2, which has neither pools nor registered addresses.
         let table = Table { name: "lease6", columns: &COLUMNS[..4] };
         let rows = [[7, 0, 0, 2], [7, 4, 0, 2]].map(|numbers| row(numbers)[..4].to_vec());
         assert_eq!(

@@ -1,5 +1,5 @@
-//! Rows of tables that others have changed: whatever a column holds, a row is a lease, a host or a
-//! fault, and a lease that was read can be written and read again.
+//! Tests of rows in tables that other programs have changed: with any column values, a row is a
+//! lease, a host or a fault, and a lease that was read can be written and read again.
 
 use base::Random;
 use dhcp_lease::sample::{Sample, SampleLease};
@@ -11,10 +11,10 @@ use super::row::{Layout, Stored};
 use super::schema::Schema;
 use super::settings::Backend;
 
-/// Rows that are tried of each family in each layout.
+/// Number of rows that are tried for each family in each layout.
 pub(super) const ROWS: u32 = 500;
 
-/// Numbers at the edges of what columns and fields hold.
+/// Numbers at the limits of columns and fields.
 const NUMBERS: [i64; 14] = [
     i64::MIN,
     -(1 << 32),
@@ -37,7 +37,7 @@ pub(super) fn layouts() -> impl Iterator<Item = Layout> {
     Backend::ALL.into_iter().flat_map(schemas)
 }
 
-/// A value that a column of any kind may hold where its table was made by somebody else.
+/// Returns a value that a column of any kind may hold if another program made its table.
 pub(super) fn value(random: &mut Random) -> Value {
     let length = [0, 1, 3, 16, 20, 128, 130, 255, 256, 1_000][random.below(10) as usize];
     match random.below(5) {
@@ -53,7 +53,7 @@ pub(super) fn value(random: &mut Random) -> Value {
     }
 }
 
-/// Replaces some of the values, and now and then takes or adds one at the end.
+/// Replaces some of the values, and sometimes removes or adds one at the end.
 pub(super) fn damage(random: &mut Random, values: &mut Vec<Value>) {
     for _ in 0..=random.below(3) {
         let at = random.below(values.len() as u64) as usize;
@@ -93,7 +93,8 @@ fn reads_and_writes<F: Stored + Sample>(random: &mut Random, layout: Layout) {
             F::encode(lease, layout, &mut values);
             F::decode(&values, layout)
         };
-        // A column may hold less than another one that the row came from; what it holds is kept.
+        // A column may hold less than the one that the value came from; the part that it holds must
+        // survive.
         let kept = written(&read);
         assert!(kept.is_ok(), "{layout:?}: {values:?} is a lease: {read:?}, then {kept:?}");
         let kept = kept.expect("it was just looked at");

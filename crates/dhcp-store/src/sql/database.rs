@@ -1,4 +1,4 @@
-//! A connection to a database, and what is done over it.
+//! Connection to a database, and the operations over it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,38 +17,39 @@ use crate::database::{Changes, Flush, KeyOctets, Shared};
 use crate::memfile::RowFault;
 use crate::storage::Storage;
 
-/// Rows read at a time.
+/// Number of rows read at a time.
 const PAGE_ROWS: u32 = 5000;
-/// Points in time to which leases are renewed at once, each by a statement; others by their rows.
+/// Most end times to which leases are renewed together, by one statement each; other renewals are
+/// written as rows.
 const RENEWALS_MAX: usize = 8;
-/// Bad rows that are described; the others are counted.
+/// Number of bad rows that are described; further ones are only counted.
 const DESCRIBED_MAX: usize = 100;
 
-/// An open database.
+/// Open database.
 pub struct Database {
     driver: Box<dyn Driver>,
     backend: Backend,
     place: String,
 }
 
-/// What reading all leases came to.
+/// Result of reading all leases.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Loaded {
-    /// Rows that are leases.
+    /// Number of rows that are leases.
     pub leases: u64,
-    /// Rows that are none.
+    /// Number of rows that are not leases.
     pub bad_rows: u64,
-    /// The first hundred of those: which row, from 0 in the order of keys, and why.
+    /// First hundred bad rows: number of the row, from 0 in the order of keys, and its fault.
     pub faults: Vec<(u64, RowFault)>,
 }
 
 impl Database {
-    /// Connects to the first host that answers, or opens SQLite's file. Nothing is asked about the
-    /// tables yet, nor whether they can be written to.
+    /// Connects to the first host that answers, or opens SQLite's file. Does not yet query the
+    /// tables, nor if they are writable.
     ///
     /// # Errors
     ///
-    /// The database cannot be reached, or does not let this user in.
+    /// Returns an error if the database is unreachable, or does not accept this user.
     pub fn open(settings: &Settings) -> Result<Self, SqlError> {
         let mut errors = Vec::new();
         for number in 0..settings.host_count() {
@@ -60,7 +61,7 @@ impl Database {
         Err(connect::all_of(settings, errors))
     }
 
-    /// The same for the first host alone.
+    /// Connects to the first host alone, or opens SQLite's file.
     pub(super) fn open_host(settings: &Settings) -> Result<Self, SqlError> {
         let driver: Box<dyn Driver> = match settings.backend {
             Backend::Mysql => Box::new(Mysql::connect(settings)?),
@@ -70,11 +71,11 @@ impl Database {
         Ok(Self { driver, backend: settings.backend, place: settings.to_string() })
     }
 
-    /// The version of its tables; `None` without any.
+    /// Returns the version of its tables; `None` if it has none.
     ///
     /// # Errors
     ///
-    /// The database fails.
+    /// Returns the error of the database.
     pub fn version(&mut self) -> Result<Option<Version>, SqlError> {
         if self.count_tables(Some("schema_version"))? == 0 {
             return Ok(None);
@@ -89,11 +90,11 @@ impl Database {
         })
     }
 
-    /// How its leases are laid out.
+    /// Returns the layout of its leases.
     ///
     /// # Errors
     ///
-    /// It has no tables of a version that is known, or fails.
+    /// Returns an error if it has no tables of a known version, or if the database fails.
     pub fn layout(&mut self) -> Result<Layout, SqlError> {
         let found = self.version()?;
         let refused = |why: String| SqlError::new(format!("use {}", self.place), why);
@@ -106,12 +107,13 @@ impl Database {
         Ok(Layout { backend: self.backend, schema })
     }
 
-    /// Makes the tables of `schema` in an empty database.
+    /// Creates the tables of `schema` in an empty database.
     ///
     /// # Errors
     ///
-    /// There are tables already, `schema` is none for this kind of database, or it fails: what MySQL
-    /// has made until then stays, the others undo it.
+    /// Returns an error if there are tables already, if `schema` does not exist for this kind of
+    /// database, or if the database fails: then MySQL keeps the tables created so far, the others
+    /// undo them.
     pub fn install(&mut self, schema: Schema) -> Result<(), SqlError> {
         let refused = |why| SqlError::new(format!("make tables in {}", self.place), why);
         let statements = schema
@@ -123,13 +125,14 @@ impl Database {
         self.run_all(&statements)
     }
 
-    /// Brings the tables of Kea 2.2 to the current version; `false` when they are that already.
+    /// Upgrades the tables of Kea 2.2 to the current version; returns `false` if they are current
+    /// already.
     ///
     /// # Errors
     ///
-    /// The tables are of another version, there are tables of Kea's configuration backend, which
-    /// only Kea's own `kea-admin` can upgrade, or the database fails: what MySQL has changed until
-    /// then stays, the others undo it.
+    /// Returns an error if the tables are of another version, if there are tables of Kea's
+    /// configuration backend, which only Kea's own `kea-admin` can upgrade, or if the database
+    /// fails: then MySQL keeps the changes made so far, the others undo them.
     pub fn upgrade(&mut self) -> Result<bool, SqlError> {
         let refused = |place: &str, why| SqlError::new(format!("upgrade {place}"), why);
         let version = self.version()?;
@@ -149,12 +152,13 @@ impl Database {
         Ok(true)
     }
 
-    /// Counts all leases anew: the tables of counts lose what they have and get what there is. All in
-    /// one transaction.
+    /// Counts all leases anew, in one transaction: the tables of counts lose their contents and get
+    /// the present numbers.
     ///
     /// # Errors
     ///
-    /// It has no tables of a version that is known, or fails; then the counts are as before.
+    /// Returns an error if it has no tables of a known version, or if the database fails; then the
+    /// counts are as before.
     pub fn recount(&mut self) -> Result<(), SqlError> {
         let layout = self.layout()?;
         self.begin()?;
@@ -164,7 +168,7 @@ impl Database {
         match done {
             Ok(()) => self.commit(),
             Err(error) => {
-                // A connection that is lost has undone it already.
+                // A lost connection has undone it already.
                 self.roll_back().ok();
                 Err(error)
             }
@@ -175,7 +179,7 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// The database fails; so for all functions below.
+    /// Returns the error of the database; so do all functions below.
     pub fn begin(&mut self) -> Result<(), SqlError> {
         self.driver.run(match self.backend {
             Backend::Sqlite => "BEGIN IMMEDIATE",
@@ -183,16 +187,16 @@ impl Database {
         })
     }
 
-    /// Ends a transaction; what was done in it is as safe as the database promises.
+    /// Commits a transaction; its changes are then as safe as the database promises.
     ///
     /// # Errors
     ///
-    /// See [`Self::begin`]. Whether it was done is not known when the connection is lost.
+    /// See [`Self::begin`]. If the connection is lost, it is unknown whether the commit happened.
     pub fn commit(&mut self) -> Result<(), SqlError> {
         self.driver.run("COMMIT")
     }
 
-    /// Undoes a transaction.
+    /// Rolls a transaction back.
     ///
     /// # Errors
     ///
@@ -201,9 +205,9 @@ impl Database {
         self.driver.run("ROLLBACK")
     }
 
-    /// Writes leases, replacing those of the same addresses, whoever has them: of several leases of
-    /// one address the last one counts. Rows are locked in the order of their addresses, so that two
-    /// writers do not wait for each other in a circle.
+    /// Writes leases, and replaces those of the same addresses, whichever client has them: the last
+    /// of several leases of one address counts. Rows are locked in the order of their addresses, so
+    /// that two writers do not wait for each other in a circle.
     ///
     /// # Errors
     ///
@@ -226,7 +230,8 @@ impl Database {
         self.driver.upsert(&table, values)
     }
 
-    /// Adds leases of addresses that have none, in the order of their addresses; how many these were.
+    /// Adds leases to addresses that have none, in the order of their addresses, and returns their
+    /// number.
     ///
     /// # Errors
     ///
@@ -246,8 +251,8 @@ impl Database {
         self.driver.insert(&table, values)
     }
 
-    /// Appends the leases of `addresses` to `found`, which nobody else changes until the end of the
-    /// transaction. Rows that are no leases are left out.
+    /// Locks the leases of `addresses` and appends them to `found`; no other connection changes
+    /// them until the end of the transaction. Rows that are not leases are left out.
     ///
     /// # Errors
     ///
@@ -262,7 +267,7 @@ impl Database {
         self.find_all::<F>(layout, false, sought, &mut |_, lease| found.push(lease)).map(drop)
     }
 
-    /// The rows of `addresses`, to be locked.
+    /// Returns the search for the rows of `addresses`, with a lock.
     pub(super) fn locked<F: Stored>(layout: Layout, addresses: &[F::Address]) -> Sought {
         Sought {
             column: F::table(layout).key(),
@@ -271,7 +276,7 @@ impl Database {
         }
     }
 
-    /// The rows that have one of `values` in the column called `name`.
+    /// Returns the search for rows that have one of `values` in the column called `name`.
     pub(super) fn with<F: Stored>(layout: Layout, name: &str, values: Vec<Value>) -> Sought {
         let mut columns = F::table(layout).columns.iter();
         let column: Option<&Column> = columns.find(|column| column.name == name);
@@ -279,8 +284,9 @@ impl Database {
         Sought { column, values, is_locked: false }
     }
 
-    /// Shows the leases that are `sought` to `visit`, with the position of what they were found by;
-    /// first it `begins` a transaction, if that is wanted. Returns the keys of rows that are no leases.
+    /// Passes the leases of `sought` to `visit`, with the position of the search that found them;
+    /// begins a transaction first if `begins` is true. Returns the keys of rows that are not
+    /// leases.
     pub(super) fn find_all<F: Stored>(
         &mut self,
         layout: Layout,
@@ -302,11 +308,11 @@ impl Database {
         Ok(unreadable)
     }
 
-    /// Adds leases of addresses that have none, replaces others, deletes others yet, and commits.
+    /// Inserts, replaces and deletes leases, and commits.
     ///
     /// # Errors
     ///
-    /// See [`Self::begin`]; a conflict when there is a lease where none was to be.
+    /// See [`Self::begin`]; a conflict if an inserted lease exists already.
     pub(super) fn commit_changes<F: Stored + Shared>(
         &mut self,
         layout: Layout,
@@ -332,7 +338,7 @@ impl Database {
         self.driver.commit(&table, changes)
     }
 
-    /// Shows the rows of `table` to `visit` that have one of `values` in `column`.
+    /// Passes the rows of `table` that have one of `values` in `column` to `visit`.
     pub(super) fn find_rows(
         &mut self,
         table: &Table,
@@ -347,7 +353,7 @@ impl Database {
         self.driver.find(false, table, sought, &mut |_, values| visit(values))
     }
 
-    /// Adds rows to `table` as far as they are not there; how many these were.
+    /// Adds those rows to `table` that do not exist, and returns their number.
     pub(super) fn insert_rows(
         &mut self,
         table: &Table,
@@ -361,17 +367,17 @@ impl Database {
         self.driver.delete(table, keys)
     }
 
-    /// The rows that `query` finds, of two texts each.
+    /// Returns the rows that `query` finds, of two texts each.
     pub(super) fn pairs(&mut self, query: &str) -> Result<Vec<(String, String)>, SqlError> {
         self.driver.pairs(query)
     }
 
-    /// See [`Driver::prepare_commits`].
+    /// Prepares commits; see [`Driver::prepare_commits`].
     pub(super) fn prepare_commits<F: Stored>(&mut self, layout: Layout) -> Result<(), SqlError> {
         self.driver.prepare_commits(&F::table(layout))
     }
 
-    /// See [`Driver::flush_beside`].
+    /// Returns the flush of commits; see [`Driver::flush_beside`].
     pub(super) fn flush_beside(
         &mut self,
         storage: &dyn Storage,
@@ -379,17 +385,17 @@ impl Database {
         self.driver.flush_beside(storage)
     }
 
-    /// See [`Driver::part_writes`].
+    /// Has statements after a lock sent alone; see [`Driver::part_writes`].
     pub(super) fn part_writes(&mut self) {
         self.driver.part_writes();
     }
 
-    /// Carries out a statement.
+    /// Executes a statement.
     pub(super) fn run(&mut self, statement: &str) -> Result<(), SqlError> {
         self.driver.run(statement)
     }
 
-    /// Deletes the leases of `addresses`, as far as they are there.
+    /// Deletes the leases of `addresses` that exist.
     ///
     /// # Errors
     ///
@@ -405,12 +411,12 @@ impl Database {
         self.driver.delete(&F::table(layout), keys::<F>(layout, addresses))
     }
 
-    /// Gives all leases to `visit`, in the order of their keys, some thousands at a time. What is
-    /// changed meanwhile is seen or not; no lease is seen twice.
+    /// Passes all leases to `visit`, in the order of their keys, some thousands at a time. A
+    /// concurrent change may be seen or not; no lease is seen twice.
     ///
     /// # Errors
     ///
-    /// See [`Self::begin`]; what `visit` fails with comes back too.
+    /// See [`Self::begin`]; returns errors of `visit` too.
     pub fn load_all<F: Stored>(
         &mut self,
         layout: Layout,
@@ -433,8 +439,8 @@ impl Database {
         Ok(loaded)
     }
 
-    /// Gives all rows to `visit` as [`Self::load_all`] does, those that are no leases with their keys
-    /// as far as these can be read.
+    /// Passes all rows to `visit` as [`Self::load_all`] does; for rows that are not leases, with
+    /// their keys if these are readable.
     pub(super) fn load_rows<F: Stored>(
         &mut self,
         layout: Layout,
@@ -458,10 +464,11 @@ impl Database {
         }
     }
 
-    /// Carries out statements: all or, but for MySQL, which commits after each of them, none.
+    /// Executes all statements or none; MySQL, which commits after each statement, may execute
+    /// some.
     fn run_all(&mut self, statements: &[&str]) -> Result<(), SqlError> {
         if self.backend == Backend::Mysql {
-            // The texts inside of functions are ours and have a character set.
+            // The texts inside functions are ours and have a character set.
             self.driver.run("SET NAMES utf8mb4")?;
             let done = statements.iter().try_for_each(|statement| self.driver.run(statement));
             let reset = self.driver.run("SET NAMES binary");
@@ -472,14 +479,14 @@ impl Database {
         match done {
             Ok(()) => self.commit(),
             Err(error) => {
-                // The first error is the one to tell.
+                // The first error is the one to return.
                 let _ = self.roll_back();
                 Err(error)
             }
         }
     }
 
-    /// How many tables are called `name`, or how many there are.
+    /// Returns the number of tables called `name`, or of all tables.
     fn count_tables(&mut self, name: Option<&str>) -> Result<i64, SqlError> {
         let mut query = match self.backend {
             Backend::Mysql => {
@@ -502,8 +509,8 @@ impl Database {
     }
 }
 
-/// Points in time with the keys of the leases that end then, one statement each; when there are too
-/// many of them, the other leases.
+/// Returns end times with the keys of the leases that end then, one statement each; and, if there
+/// are too many end times, the other leases.
 fn renewals<F: Stored>(layout: Layout, leases: &[F::Lease]) -> (Renewals, Vec<F::Lease>) {
     let table = F::table(layout);
     let time = table.time();
@@ -526,7 +533,7 @@ fn renewals<F: Stored>(layout: Layout, leases: &[F::Lease]) -> (Renewals, Vec<F:
     (groups, others)
 }
 
-/// The keys of `addresses`, in their order.
+/// Returns the keys of `addresses`, in their order.
 fn keys<F: Stored>(layout: Layout, addresses: &[F::Address]) -> Vec<Value> {
     let mut sorted = addresses.to_vec();
     sorted.sort_unstable();

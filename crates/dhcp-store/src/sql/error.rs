@@ -1,10 +1,10 @@
-//! The error of a database: what was tried and what came of it.
+//! Error of a database: the operation and its result.
 
 use std::fmt;
 
 use crate::database::Fault;
 
-/// What a database did not do.
+/// Failed operation of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SqlError {
     tried: String,
@@ -13,46 +13,47 @@ pub struct SqlError {
 }
 
 impl SqlError {
-    /// "cannot `tried`: `came_of_it`"; permanent until something else is said.
+    /// Creates the error "cannot `tried`: `came_of_it`", permanent unless a later call changes
+    /// that.
     pub(super) fn new(tried: impl Into<String>, came_of_it: impl fmt::Display) -> Self {
         let came_of_it = came_of_it.to_string();
         Self { tried: tried.into(), came_of_it, fault: Fault::Permanent }
     }
 
-    /// The same, with what can be done about it.
+    /// Returns the error with the kind `fault`.
     pub(super) const fn with(mut self, fault: Fault) -> Self {
         self.fault = fault;
         self
     }
 
-    /// The connection is gone, whatever was said.
+    /// Marks the error as a lost connection if `is_lost`, and otherwise leaves its kind.
     pub(super) const fn lost(self, is_lost: bool) -> Self {
         if is_lost { self.with(Fault::Lost) } else { self }
     }
 
-    /// Another transaction was in the way.
+    /// Marks the error as a conflict with another transaction if `is_conflict`.
     pub(super) const fn conflict(self, is_conflict: bool) -> Self {
         if is_conflict { self.with(Fault::Conflict) } else { self }
     }
 
-    /// What can be done about it.
+    /// Returns the kind of the failure, by what the caller can do about it.
     #[must_use]
     pub const fn fault(&self) -> Fault {
         self.fault
     }
 
-    /// What came of it, without what was tried.
+    /// Returns the result, without the operation.
     pub(super) fn cause(&self) -> &str {
         &self.came_of_it
     }
 
-    /// Whether a new connection may help, be it to another host.
+    /// Returns true if a new connection may help, possibly to another host.
     #[must_use]
     pub const fn is_lost(&self) -> bool {
         matches!(self.fault, Fault::Lost)
     }
 
-    /// Whether the whole transaction may be tried again at once: a dead lock, a failed
+    /// Returns true if the whole transaction may be tried again at once: a deadlock, a failed
     /// certification (Galera), a serialization failure, a busy SQLite file.
     #[must_use]
     pub const fn is_conflict(&self) -> bool {

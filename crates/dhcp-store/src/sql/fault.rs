@@ -1,41 +1,41 @@
-//! Error codes of servers by what they mean for a round: connect again, do it again at once, do it without the
-//! row that has no room, or give up.
+//! Error codes of servers by their meaning for a round: connect again, do the round again at once,
+//! do it without the row that has no room, or give up.
 //!
-//! Codes that are in no table are permanent: a round that meets one is done again after connecting
-//! too, since nothing is lost by that, but nobody is told that it will help.
+//! Codes in no table are permanent: a round that meets one is done again after connecting too,
+//! since that loses nothing, but the caller cannot expect that it will help.
 
 use crate::database::Fault;
 
-/// MariaDB's and MySQL's errors after which this connection, or this node, is of no use.
+/// MariaDB's and MySQL's errors after which this connection, or this node, is useless.
 const MYSQL_LOST: [u16; 22] = [
     // Too many connections, of all and of this user; this host is blocked.
     1040, 1203, 1226, 1129,
     // A node of a cluster that is not ready, or not with the others.
-    1047, // The server ends; the connection was cut, or ended by somebody.
+    1047, // The server ends; the connection was cut, or a user ended it.
     1053, 1079, 1152, 1927, 3169, 4031, // The network.
     1158, 1159, 1160, 1161, 1184,
-    // Galera: the commit did not come about since the node lost the others.
+    // Galera: the commit failed because the node lost the others.
     1180, // Read-only: `read_only`, a transaction, a server, and MySQL's groups.
     1290, 1792, 1836, 3100, 3796,
 ];
 
-/// MariaDB's and MySQL's errors after which the round may be done again at once: lock wait time-out,
-/// dead lock (also what Galera calls so, at a statement or at the commit), a row changed since it was
-/// read, a statement that was interrupted, a transaction that its group rolled back, a row where none
-/// was a moment ago.
+/// MariaDB's and MySQL's errors after which the round may be done again at once: lock wait timeout,
+/// deadlock (also Galera's, at a statement or at the commit), a row changed since it was read, an
+/// interrupted statement, a transaction that its group rolled back, a row where a moment ago there
+/// was none.
 const MYSQL_CONFLICTS: [u16; 6] = [1205, 1213, 1020, 1317, 3101, 1062];
 
-/// MariaDB's and MySQL's errors that a value is to blame for and whose states do not say so: data
-/// truncated, no such character, wrong value, check failed, expression out of range, JSON nested too
-/// deep for a stack.
+/// MariaDB's and MySQL's errors that a value causes and whose states do not show it: data
+/// truncated, no such character, wrong value, check failed, expression out of range, JSON nested
+/// too deep for a stack.
 const MYSQL_DATA: [u16; 7] = [1265, 1300, 1366, 1411, 3819, 4025, 1436];
-/// The classes of states that a value is to blame for: data exceptions, violated constraints and
-/// checks of views, and what a trigger of the operator's raises.
+/// Classes of states that a value causes: data exceptions, violated constraints and checks of
+/// views, and errors that an operator's trigger raises.
 const DATA_CLASSES: [&str; 4] = ["22", "23", "44", "45"];
-/// PostgreSQL's state of what a trigger of the operator's raises.
+/// PostgreSQL's state for an error that an operator's trigger raises.
 const POSTGRESQL_RAISED: &str = "P0001";
 
-/// PostgreSQL's states after which this connection, or this server, is of no use.
+/// PostgreSQL's states after which this connection, or this server, is useless.
 const POSTGRESQL_LOST: [&str; 9] = [
     // Read-only: a standby, or a server that has become one.
     "25006", // A session that was idle for too long, in a transaction and outside.
@@ -45,15 +45,15 @@ const POSTGRESQL_LOST: [&str; 9] = [
     // Ended by an administrator, by a crash; starting or ending; the database was dropped.
     "57P01", "57P02", "57P03", "57P04",
 ];
-/// The class of connection exceptions.
+/// Class of connection exceptions.
 const POSTGRESQL_LOST_CLASS: &str = "08";
 
-/// PostgreSQL's states after which the round may be done again at once: serialization failure, dead
-/// lock, integrity at the end of a transaction, a lock that was not free, a statement that was
-/// interrupted, a row where none was a moment ago.
+/// PostgreSQL's states after which the round may be done again at once: serialization failure,
+/// deadlock, integrity at the end of a transaction, a lock that was not free, an interrupted
+/// statement, a row where a moment ago there was none.
 const POSTGRESQL_CONFLICTS: [&str; 6] = ["40001", "40P01", "40002", "55P03", "57014", "23505"];
 
-/// PostgreSQL's class of limits that a value crosses: an entry of an index, a nesting.
+/// PostgreSQL's class of limits that a value exceeds: an entry of an index, a nesting.
 const POSTGRESQL_LIMITS_CLASS: &str = "54";
 
 fn is_of_data(state: &str) -> bool {
@@ -70,7 +70,7 @@ pub(super) fn of_mysql(code: u16, state: &str) -> Fault {
     }
 }
 
-/// What PostgreSQL means by `state`.
+/// Returns the kind of fault that PostgreSQL means by `state`.
 pub(super) fn of_postgresql(state: &str) -> Fault {
     match state {
         _ if state.starts_with(POSTGRESQL_LOST_CLASS) => Fault::Lost,
@@ -126,13 +126,14 @@ mod tests {
             ("40001", Fault::Conflict),
             ("40P01", Fault::Conflict),
             ("23505", Fault::Conflict),
-            // Too long, a zero in a text or in JSON, no such state of leases, too long for an index.
+            // Too long, a zero in a text or in JSON, no such state of leases, too long for an
+            // index.
             ("22001", Fault::Data),
             ("22021", Fault::Data),
             ("22P05", Fault::Data),
             ("23503", Fault::Data),
             ("54000", Fault::Data),
-            // A trigger of the operator's.
+            // A trigger of the operator.
             ("P0001", Fault::Data),
             // No password, no such table, no more space.
             ("28P01", Fault::Permanent),

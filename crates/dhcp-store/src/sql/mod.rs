@@ -1,19 +1,20 @@
 //! Leases in SQL databases, in Kea's tables: MariaDB and MySQL, PostgreSQL, and SQLite.
 //!
-//! - [`settings`]: how a database is reached.
-//! - `connect`: which of several hosts, and whether leases can be written there; `tls`: who is believed.
-//! - [`database`]: a connection with what is done over it: schema, transactions, leases in bulk.
-//! - `counts`: new leases counted many at once, where the tables leave that to us.
-//! - [`schema`]: the tables, as statements, in the two versions that are known.
+//! - [`settings`]: settings to reach a database.
+//! - `connect`: choice of one of several hosts, by the possibility to write leases there; `tls`:
+//!   trust in a server's certificate.
+//! - [`database`]: a connection with its operations: schema, transactions, leases in bulk.
+//! - `counts`: counts of new leases, many at once, where the tables' triggers leave them to us.
+//! - [`schema`]: the tables, as statements, in the two known versions.
 //! - [`row`]: leases as values of their columns and back, without a database.
 //! - [`hosts`]: reservations, looked up in bulk and written one at a time.
 //! - [`transfer`]: leases from tables to Kea's lease files and back.
 //!
-//! What a server does with them (rounds, who may write what, what happens when the database is
-//! gone) is decided in [`database`](crate::database), for which [`SharedLeases`] is one. Nothing here
-//! is on the path of a packet: it blocks.
+//! The module [`database`](crate::database), for which [`SharedLeases`] is a database, decides how
+//! a server uses the leases (rounds, rules for writing, a lost database). Functions here block, so
+//! the packet path must not call them.
 //!
-//! Kea's manual to have read: "Supported Lease Databases", "The kea-admin Tool".
+//! Sections of Kea's manual to read first: "Supported Lease Databases", "The kea-admin Tool".
 
 mod connect;
 mod counts;

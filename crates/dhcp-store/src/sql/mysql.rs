@@ -1,15 +1,16 @@
-//! MariaDB and MySQL: many rows in one statement, and many statements in one round trip.
+//! Driver for MariaDB and MySQL: many rows in one statement, and many statements in one round trip.
 //!
-//! Statements are text, with octets and texts in hexadecimal: what is prepared would have to be
-//! prepared for every number of rows, and would go one by one.
+//! Statements are text, with bytes and texts in hexadecimal: prepared statements would have to be
+//! prepared for every number of rows, and would be sent one by one.
 //!
-//! But in a Galera cluster: there a transaction that another node overtakes between two statements of
-//! one question is undone, the statements after that are carried out by themselves, and the question
-//! ends well (MariaDB 10.11). So whatever follows a lock goes alone.
+//! A Galera cluster is an exception. If another node overtakes a transaction there between two
+//! statements of one query, the cluster undoes the transaction, executes the later statements by
+//! themselves, and the query succeeds (MariaDB 10.11). So every statement that follows a lock is
+//! sent alone.
 //!
-//! Texts travel as octets (`SET NAMES binary`): tables made by Kea have whatever character set their
-//! server had, and a host name that it lacks must not spoil the leases around it. Times travel in
-//! UTC.
+//! Texts travel as bytes (`SET NAMES binary`): tables made by Kea have the character set that their
+//! server had, and a host name that does not fit it must not spoil the leases around it. Times
+//! travel in UTC.
 
 use std::fmt::Write;
 
@@ -23,32 +24,32 @@ use super::driver::{Column, Driver, Kind, RowChanges, Sought, Table, Value, Visi
 use super::error::SqlError;
 use super::settings::Settings;
 
-/// Rows in one statement. A thousand values after `IN` are made a table of by MariaDB, which then
+/// Number of rows in one statement. MariaDB makes a table of a thousand values after `IN`, and then
 /// may read all rows to join them.
 const ROWS_MAX: usize = 500;
-/// Octets of statements in one question, after which no further one is added: servers take at least
-/// a megabyte.
+/// Bytes of statements in one query, after which no further one is added: servers accept at least a
+/// megabyte.
 const TEXT_MAX: usize = 256 << 10;
 
-/// A connection.
+/// Connection to a server.
 pub(super) struct Mysql {
     connection: Conn,
     place: String,
-    /// See [`Driver::part_writes`].
+    /// True if statements after a lock are sent alone; see [`Driver::part_writes`].
     parts_writes: bool,
-    /// The table whose new leases are counted here: its trigger leaves them to us.
+    /// Table whose new leases this connection counts: its trigger skips them.
     counted: Option<&'static str>,
 }
 
 impl Mysql {
-    /// Connects.
+    /// Connects to a server.
     pub(super) fn connect(settings: &Settings) -> Result<Self, SqlError> {
         let connection = connect::mysql::connect(settings)?;
         Ok(Self { connection, place: settings.to_string(), parts_writes: false, counted: None })
     }
 
-    /// Carries out `statements`; how many rows they changed. What fails keeps those after it from
-    /// being carried out.
+    /// Executes `statements` and returns the number of rows that they changed. After a failed
+    /// statement the server does not execute the later ones.
     fn carry_out(&mut self, statements: &str, tried: &str) -> Result<u64, SqlError> {
         let place = &self.place;
         let failed = |error: mysql::Error| failed(format!("{tried} {place}"), &error);
@@ -61,7 +62,7 @@ impl Mysql {
         Ok(count)
     }
 
-    /// Inserts rows, and makes `changes` to those that are there. How many that changed.
+    /// Inserts rows, applies `changes` to existing ones, and returns the number of changed rows.
     fn write(&mut self, table: &Table, values: &[Value], changes: &str) -> Result<u64, SqlError> {
         let mut statements = Statements::default();
         statements.insert(table, values, changes);
@@ -69,7 +70,7 @@ impl Mysql {
         texts.map(|text| self.carry_out(text, "write leases to")).sum()
     }
 
-    /// Shows the rows to `visit` that `statements` find, with the position of the statement.
+    /// Passes the rows that `statements` find to `visit`, with the position of the statement.
     fn select(
         &mut self,
         table: &Table,
@@ -120,7 +121,7 @@ impl Driver for Mysql {
     }
 
     fn insert(&mut self, table: &Table, values: Vec<Value>) -> Result<u64, SqlError> {
-        // Counts no row: it is as it was.
+        // This assignment changes no row, so the server does not count it.
         let no_change = format!(
             " ON DUPLICATE KEY UPDATE {key} = {name}.{key}",
             key = table.key().name,
@@ -140,7 +141,8 @@ impl Driver for Mysql {
         if begins {
             statements.add("BEGIN");
         }
-        // Of each statement, what it seeks; the first one seeks nothing, if it begins.
+        // Position of the search of each statement; the first statement is no search if it begins a
+        // transaction.
         let mut origins = vec![0; usize::from(begins)];
         let select = selecting(table);
         for (at, sought) in sought.iter().enumerate() {
@@ -162,7 +164,8 @@ impl Driver for Mysql {
 
     fn commit(&mut self, table: &Table, changes: RowChanges) -> Result<(), SqlError> {
         let mut statements = Statements { are_parted: self.parts_writes, ..Statements::default() };
-        // Where each statement goes alone, one for each table of counts is more than it saves.
+        // If each statement is sent alone, the statements for the tables of counts cost more than
+        // they save.
         let counts = self.counted == Some(table.name) && !self.parts_writes;
         if counts && !changes.inserts.is_empty() {
             statements.add(counts::SAYS_SO);
@@ -182,7 +185,7 @@ impl Driver for Mysql {
         let mut texts = statements.texts.iter();
         let done = texts.try_for_each(|text| self.carry_out(text, "write leases to").map(drop));
         if done.is_err() && counts {
-            // A connection that does not take this either is no session any more.
+            // A connection on which this fails, too, is no longer a session.
             let _ = self.run(counts::SAYS_NO_LONGER);
         }
         done
@@ -223,20 +226,20 @@ impl Driver for Mysql {
     }
 }
 
-/// Statements, as few texts of them as may be, each carried out in one round trip.
+/// Statements, combined into as few texts as possible; each text takes one round trip.
 #[derive(Debug, Default)]
 struct Statements {
     texts: Vec<String>,
-    /// Statements in each of them.
+    /// Number of statements in each text.
     counts: Vec<usize>,
-    /// One in each.
+    /// True if each text has one statement only.
     are_parted: bool,
-    /// The next one begins a text.
+    /// True if the next statement begins a text.
     ends_text: bool,
 }
 
 impl Statements {
-    /// Where the next statement is to be appended.
+    /// Returns the text to which the next statement is appended.
     fn next(&mut self) -> &mut String {
         match self.texts.last() {
             Some(text) if text.len() < TEXT_MAX && !self.are_parted && !self.ends_text => {}
@@ -260,7 +263,7 @@ impl Statements {
         self.next().push_str(statement);
     }
 
-    /// `first`, the values in parentheses, and `last`.
+    /// Adds a statement of `first`, the values in parentheses, and `last`.
     fn list(&mut self, first: &str, values: &[Value], last: &str) {
         let text = self.next();
         text.push_str(first);
@@ -274,7 +277,7 @@ impl Statements {
         text.push_str(last);
     }
 
-    /// Inserts rows, with `end` after the last one.
+    /// Adds statements that insert rows, with `end` after the last row.
     fn insert(&mut self, table: &Table, values: &[Value], end: &str) {
         let width = table.columns.len();
         let mut rows = values.chunks_exact(width).peekable();
@@ -319,14 +322,14 @@ impl Statements {
     }
 }
 
-/// What becomes of a row that is there when it is inserted: the new one.
+/// Returns the clause that replaces an existing row by the inserted one.
 fn replacing(table: &Table) -> String {
     let changes =
         table.join_others(",", |column| format!("{name}=VALUES({name})", name = column.name));
     format!(" ON DUPLICATE KEY UPDATE {changes}")
 }
 
-/// The columns of a table, without a condition.
+/// Returns the statement that selects the columns of a table, without a condition.
 fn selecting(table: &Table) -> String {
     let columns = table.join(",", |column| match column.kind {
         Kind::Time => format!("UNIX_TIMESTAMP({})", column.name),
@@ -335,7 +338,7 @@ fn selecting(table: &Table) -> String {
     format!("SELECT {columns} FROM {}", table.name)
 }
 
-/// Appends a value as a statement says it. Nothing in it can end it before its end.
+/// Appends a value as an SQL literal. Its contents cannot end the literal early.
 fn literal(text: &mut String, value: &Value) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let octets = match value {
@@ -355,7 +358,7 @@ fn literal(text: &mut String, value: &Value) {
     text.push('\'');
 }
 
-/// A value of a column, which comes as text.
+/// Converts a value of a column, which comes as text.
 fn read(value: mysql::Value, column: &Column) -> Value {
     match value {
         mysql::Value::Bytes(octets) => match column.kind {
@@ -366,13 +369,13 @@ fn read(value: mysql::Value, column: &Column) -> Value {
     }
 }
 
-/// A number.
+/// Converts a value to a number.
 fn number(value: mysql::Value) -> Option<i64> {
     match value {
         mysql::Value::Int(number) => Some(number),
         mysql::Value::UInt(number) => i64::try_from(number).ok(),
         mysql::Value::Bytes(octets) => parsed(&octets),
-        // No column of ours is any other.
+        // None of our columns has another type.
         _ => None,
     }
 }

@@ -1,8 +1,8 @@
-//! PostgreSQL: the values of a column travel as one array, and one statement takes them apart, so
-//! that a few prepared statements serve any number of rows. What is asked together is sent together.
+//! Driver for PostgreSQL: the values of a column travel as one array that one statement takes
+//! apart, so that a few prepared statements serve any number of rows. Queries of one operation are
+//! sent together.
 //!
-//! The driver's runtime is a single thread, the caller's own, which it has only while a function
-//! here runs.
+//! The driver's runtime is the calling thread alone, and runs only while a function here runs.
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -20,10 +20,10 @@ use super::driver::{Column, Driver, Kind, RowChanges, Sought, Table, Value, Visi
 use super::error::SqlError;
 use super::settings::Settings;
 
-/// Rows in one statement.
+/// Number of rows in one statement.
 const ROWS_MAX: usize = 4000;
 
-/// A connection.
+/// Connection to a server.
 pub(super) struct Postgresql {
     runtime: Runtime,
     client: Client,
@@ -32,7 +32,7 @@ pub(super) struct Postgresql {
 }
 
 impl Postgresql {
-    /// Connects.
+    /// Connects to a server.
     pub(super) fn connect(settings: &Settings) -> Result<Self, SqlError> {
         let place = settings.to_string();
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -47,7 +47,7 @@ impl Postgresql {
         failed(format!("{tried} {}", self.place), error).lost(self.client.is_closed())
     }
 
-    /// Carries out a statement with one array for each of `columns`.
+    /// Executes a statement with one array for each of `columns`.
     fn write(
         &mut self,
         statement: &str,
@@ -62,7 +62,7 @@ impl Postgresql {
         result.map_err(|error| self.failed(tried, &error))
     }
 
-    /// Inserts rows; of those that are there becomes what `conflict` says. How many were written.
+    /// Inserts rows, applies `conflict` to existing ones, and returns the number of written rows.
     fn insert_or(
         &mut self,
         table: &Table,
@@ -80,7 +80,8 @@ impl Postgresql {
         Ok(count)
     }
 
-    /// A statement, prepared when it is needed first. There are few, since rows travel as arrays.
+    /// Returns a statement, which it prepares on first use. There are few, since rows travel as
+    /// arrays.
     fn prepared(&mut self, text: &str, tried: &str) -> Result<Statement, SqlError> {
         if let Some(statement) = self.statements.get(text) {
             return Ok(statement.clone());
@@ -91,7 +92,7 @@ impl Postgresql {
         Ok(statement)
     }
 
-    /// Shows what `statement` finds.
+    /// Passes the rows that `statement` finds to `visit`.
     fn select(
         &mut self,
         statement: &str,
@@ -177,7 +178,7 @@ impl Driver for Postgresql {
         let answers = self.runtime.block_on(together(begin.into_iter().chain(queries).collect()));
         for (at, rows) in answers.into_iter().enumerate() {
             let rows = rows.map_err(|error| self.failed(tried, &error))?;
-            // The first answer is the beginning's.
+            // The first answer is that of BEGIN.
             let at = at.saturating_sub(usize::from(begins));
             self.show(&rows, table, &mut |values| visit(at, values))?;
         }
@@ -204,7 +205,7 @@ impl Driver for Postgresql {
             values.extend(arrays(&[table.time()], vec![time]));
             writes.push((statement, values));
         }
-        // After a statement that fails it takes the transaction back.
+        // After a failed statement, COMMIT rolls the transaction back.
         let commit = say(&self.client, "COMMIT");
         let writes = writes.iter().map(|write| ask(&self.client, write));
         let answers = self.runtime.block_on(together(writes.chain([commit]).collect()));
@@ -240,7 +241,7 @@ impl Driver for Postgresql {
     }
 }
 
-/// The values of one column.
+/// Values of one column.
 enum Array {
     Number(Vec<Option<i64>>),
     Octets(Vec<Option<Vec<u8>>>),
@@ -276,7 +277,7 @@ impl Array {
     }
 }
 
-/// Rows one after the other as one array for each of their columns.
+/// Converts rows in sequence to one array for each of their columns.
 fn arrays(columns: &[Column], values: Vec<Value>) -> Vec<Array> {
     let mut arrays: Vec<Array> = columns.iter().map(Array::new).collect();
     for (at, value) in values.into_iter().enumerate() {
@@ -285,7 +286,7 @@ fn arrays(columns: &[Column], values: Vec<Value>) -> Vec<Array> {
     arrays
 }
 
-/// The type of the elements that a column's array has.
+/// Returns the element type of a column's array.
 const fn array_type(column: &Column) -> &'static str {
     match column.kind {
         Kind::Octets => "bytea",
@@ -294,7 +295,7 @@ const fn array_type(column: &Column) -> &'static str {
     }
 }
 
-/// An element of a column's array as a value of the column.
+/// Returns the expression that converts an array element to a value of the column.
 fn from_array(element: &str, column: &Column, address_type: &str) -> String {
     match column.kind {
         Kind::Number | Kind::Octets | Kind::Text => element.to_owned(),
@@ -306,15 +307,15 @@ fn from_array(element: &str, column: &Column, address_type: &str) -> String {
     }
 }
 
-/// The type of addresses: leases that have a pool's number have a type made for them, as reserved
-/// addresses that are not plain text have.
+/// Returns the type of addresses: tables of leases with a pool number use a type for addresses, as
+/// do tables of reserved addresses that are not plain text.
 fn address_type(table: &Table) -> &'static str {
     let tells = ["pool_id", "excluded_prefix"];
     let is_current = table.columns.iter().any(|column| tells.contains(&column.name));
     if is_current { "inet" } else { "varchar" }
 }
 
-/// Inserts rows that are not there.
+/// Returns the statement that inserts rows.
 fn insert_statement(table: &Table) -> String {
     let parameters: Vec<String> = (1..)
         .zip(table.columns)
@@ -331,14 +332,15 @@ fn insert_statement(table: &Table) -> String {
     )
 }
 
-/// What becomes of a row that is there when it is inserted: the new one.
+/// Returns the clause that replaces an existing row by the inserted one.
 fn replacing(table: &Table) -> String {
     let changes =
         table.join_others(", ", |column| format!("{name} = excluded.{name}", name = column.name));
     format!("ON CONFLICT ({}) DO UPDATE SET {changes}", table.key().name)
 }
 
-/// Gives all rows of the first array the point in time that the second one holds.
+/// Returns the statement that sets the time of all rows of the first array to the one in the second
+/// array.
 fn renew_statement(table: &Table) -> String {
     format!(
         "UPDATE {} SET {} = to_timestamp(($2::bigint[])[1]) WHERE {}",
@@ -353,10 +355,10 @@ fn delete_statement(table: &Table) -> String {
     format!("DELETE FROM {} WHERE {condition}", table.name)
 }
 
-/// A question on its way; what changes rows finds none.
+/// Query on its way; a statement that changes rows yields none.
 type Question<'q> = Pin<Box<dyn Future<Output = Result<Vec<Row>, tokio_postgres::Error>> + 'q>>;
 
-/// A question with arrays.
+/// Returns a query with arrays as parameters.
 fn ask<'q>(client: &'q Client, (statement, arrays): &'q (Statement, Vec<Array>)) -> Question<'q> {
     Box::pin(async move {
         let parameters: Vec<_> = arrays.iter().map(Array::parameter).collect();
@@ -364,12 +366,12 @@ fn ask<'q>(client: &'q Client, (statement, arrays): &'q (Statement, Vec<Array>))
     })
 }
 
-/// A statement without values.
+/// Returns a query of a statement without values.
 fn say<'q>(client: &'q Client, statement: &'q str) -> Question<'q> {
     Box::pin(async move { client.batch_execute(statement).await.map(|()| Vec::new()) })
 }
 
-/// Sends all questions, in their order, before it waits for the answers.
+/// Sends all queries, in order, before it waits for the answers.
 async fn together(
     mut questions: Vec<Question<'_>>,
 ) -> Vec<Result<Vec<Row>, tokio_postgres::Error>> {
@@ -390,7 +392,7 @@ async fn together(
     answers.into_iter().flatten().collect()
 }
 
-/// The columns of a table, as [`read`] reads them.
+/// Returns the columns of a table, in the form that [`read`] reads.
 fn selected(table: &Table) -> String {
     table.join(", ", |column| match column.kind {
         Kind::Octets | Kind::Text => column.name.to_owned(),
@@ -402,7 +404,7 @@ fn selected(table: &Table) -> String {
     })
 }
 
-/// Whether a column has one of the values of the first array.
+/// Returns the condition that a column has one of the values of the first array.
 fn is_any(column: &Column, address_type: &str) -> String {
     let cast = match column.kind {
         Kind::Address if address_type == "inet" => "::inet[]",

@@ -1,7 +1,7 @@
-//! Leases as values of Kea's columns, and back.
+//! Conversion of leases to values of Kea's columns, and back.
 //!
 //! Kea's rules: `expire` is the last transaction plus the lifetime, but the last transaction alone
-//! for an infinite lifetime; what is unknown is NULL, but PostgreSQL gets an empty text for a
+//! for an infinite lifetime; an unknown value is NULL, but PostgreSQL gets an empty text for a
 //! missing context.
 
 use dhcp_lease::user_context::push_without_zeros;
@@ -13,18 +13,18 @@ use super::settings::Backend;
 use crate::database::KeyOctets;
 use crate::memfile::{RowFault, Rows};
 
-/// Where rows go, as far as it changes them.
+/// Database kind and table version, as far as they change the form of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// The database.
+    /// Kind of the database.
     pub backend: Backend,
-    /// The version of its tables.
+    /// Version of its tables.
     pub schema: Schema,
 }
 
-/// A family whose leases Kea keeps in a table.
+/// Family whose leases Kea keeps in a table.
 pub trait Stored: Rows {
-    /// The table in this layout.
+    /// Returns the table in this layout.
     fn table(layout: Layout) -> Table;
 
     /// Appends the values of `lease`, one for each column of the table.
@@ -33,32 +33,33 @@ pub trait Stored: Rows {
     /// Appends the key of `address`.
     fn encode_key(address: Self::Address, layout: Layout, values: &mut Vec<Value>);
 
-    /// Reads the key that [`Stored::encode_key`] wrote; `None` when it is none.
+    /// Reads the key that [`Stored::encode_key`] wrote; returns `None` if `key` is invalid.
     fn decode_key(key: &Value, layout: Layout) -> Option<KeyOctets>;
 
     /// Reads a lease from the values of its row.
     ///
     /// # Errors
     ///
-    /// The first column that cannot be read.
+    /// Returns the first column that cannot be read.
     fn decode(values: &[Value], layout: Layout) -> Result<Self::Lease, RowFault>;
 }
 
-/// The last second that a TIMESTAMP of MariaDB 10 and MySQL can hold, and the first.
+/// First and last second that a TIMESTAMP of MariaDB 10 and MySQL can hold.
 const MYSQL_TIMES_S: (u64, u64) = (1, i32::MAX as u64);
 
-/// When a lease ends, as a column says it. Later than MySQL can say is the latest that it can.
+/// Returns the end of a lease as a value of its column. A time beyond MySQL's range becomes the
+/// latest in it.
 pub(super) fn expire(cltt_s: u64, valid_lifetime_s: u32, layout: Layout) -> Value {
     let lifetime_s = if valid_lifetime_s == INFINITE_LIFETIME_S { 0 } else { valid_lifetime_s };
     let mut end_s = cltt_s.saturating_add(u64::from(lifetime_s));
     if layout.backend == Backend::Mysql {
         end_s = end_s.clamp(MYSQL_TIMES_S.0, MYSQL_TIMES_S.1);
     }
-    // PostgreSQL's years end long before this does.
+    // The range of PostgreSQL's years ends long before this limit.
     Value::Integer(end_s.min(u64::from(u32::MAX) * 64) as i64)
 }
 
-/// The last transaction of a lease that ends at `expire_s`.
+/// Returns the last transaction time of a lease that ends at `expire_s`.
 pub(super) const fn cltt_s(expire_s: u64, valid_lifetime_s: u32) -> u64 {
     if valid_lifetime_s == INFINITE_LIFETIME_S {
         expire_s
@@ -67,8 +68,8 @@ pub(super) const fn cltt_s(expire_s: u64, valid_lifetime_s: u32) -> u64 {
     }
 }
 
-/// Returns the lifetime of a row in `state` that ends at `expire_s`. A row with a lifetime of 0 that
-/// does not say that it is past is in use until it ends: it has lasted since the epoch then.
+/// Returns the lifetime of a row in `state` that ends at `expire_s`. A row with a lifetime of 0
+/// whose state is not a past one is in use until it ends: then it counts as valid since the epoch.
 pub(super) fn lifetime_s(lifetime_s: u32, expire_s: u64, state: LeaseState) -> u32 {
     if lifetime_s > 0 || state.is_past() {
         return lifetime_s;
@@ -76,8 +77,8 @@ pub(super) fn lifetime_s(lifetime_s: u32, expire_s: u64, state: LeaseState) -> u
     u32::try_from(expire_s).unwrap_or(INFINITE_LIFETIME_S).min(INFINITE_LIFETIME_S - 1)
 }
 
-/// The number of a state. Kea 2.2 has no released leases, which are past as reclaimed ones are, and
-/// no registered ones.
+/// Returns the number of a state. Kea 2.2 has neither released leases, which become reclaimed ones
+/// here (both are past), nor registered ones.
 pub(super) fn state(state: LeaseState, layout: Layout) -> Value {
     let known = match (layout.schema, state) {
         (Schema::Kea22, LeaseState::Released) => LeaseState::ExpiredReclaimed,
@@ -87,12 +88,13 @@ pub(super) fn state(state: LeaseState, layout: Layout) -> Value {
     Value::Integer(known as i64)
 }
 
-/// Text without zeros, which PostgreSQL has no room for.
+/// Returns the text without zeros, which PostgreSQL cannot store.
 pub(super) fn text(text: &str) -> Value {
     Value::Text(if text.contains('\0') { text.replace('\0', "") } else { text.to_owned() })
 }
 
-/// A context: missing is nothing, or an empty text for PostgreSQL, which keeps no zeros in JSON.
+/// Returns a context: a missing one is NULL, or an empty text for PostgreSQL, which stores no zeros
+/// in JSON.
 pub(super) fn context(context: &str, layout: Layout) -> Value {
     match layout.backend {
         Backend::Postgresql => {
@@ -105,7 +107,7 @@ pub(super) fn context(context: &str, layout: Layout) -> Value {
     }
 }
 
-/// Octets, cut where the column of Kea 2.2 in MySQL ends; none are nothing.
+/// Returns bytes, truncated to the width of Kea 2.2's column in MySQL; NULL if there are none.
 pub(super) fn identity(octets: &[u8], layout: Layout) -> Value {
     const KEA22_MAX: usize = 128;
     let cuts = layout.schema == Schema::Kea22 && layout.backend == Backend::Mysql;
@@ -113,7 +115,7 @@ pub(super) fn identity(octets: &[u8], layout: Layout) -> Value {
     if octets.is_empty() { Value::Null } else { Value::Octets(octets[..len].to_owned()) }
 }
 
-/// The values of one row, read one after the other.
+/// Reader of the values of one row, in order.
 pub(super) struct Reader<'v> {
     values: &'v [Value],
     table: Table,
@@ -130,7 +132,7 @@ impl<'v> Reader<'v> {
         self.values.get(self.next - 1)
     }
 
-    /// What is said of the value that was read last.
+    /// Returns the fault to report about the value that was read last.
     pub(super) fn fault(&self) -> RowFault {
         match self.table.columns.get(self.next - 1) {
             Some(column) if self.next <= self.values.len() => RowFault::Value(column.name),
@@ -145,7 +147,7 @@ impl<'v> Reader<'v> {
         }
     }
 
-    /// A number, or `default` for nothing.
+    /// Reads a number; returns `default` for NULL.
     pub(super) fn number_or<T: TryFrom<i64>>(&mut self, default: T) -> Result<T, RowFault> {
         if self.values.get(self.next) == Some(&Value::Null) {
             self.next += 1;
@@ -163,7 +165,7 @@ impl<'v> Reader<'v> {
         LeaseState::from_number(number).ok_or_else(|| self.fault())
     }
 
-    /// Octets; none for nothing.
+    /// Reads bytes; returns none for NULL.
     pub(super) fn octets(&mut self) -> Result<&'v [u8], RowFault> {
         match self.next() {
             Some(Value::Octets(octets)) => Ok(octets),
@@ -173,7 +175,7 @@ impl<'v> Reader<'v> {
         }
     }
 
-    /// Text; empty for nothing. Octets that are no text are replaced.
+    /// Reads text; returns an empty one for NULL. Bytes that are not UTF-8 are replaced.
     pub(super) fn text(&mut self) -> Result<String, RowFault> {
         Ok(String::from_utf8_lossy(self.octets()?).into_owned())
     }
@@ -218,7 +220,7 @@ mod tests {
                 let mut key = Vec::new();
                 F::encode_key(<F as Rows>::address(&lease), layout, &mut key);
                 assert_eq!(key, values[..1]);
-                // A row that was cut short is told from one that has a wrong value.
+                // A truncated row has a different fault than one with a wrong value.
                 assert_eq!(F::decode(&values[..3], layout), Err(RowFault::ValueCount));
             }
         }

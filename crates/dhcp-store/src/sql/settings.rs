@@ -1,4 +1,4 @@
-//! How a database is reached.
+//! Settings to reach a database.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,22 +6,22 @@ use std::time::Duration;
 
 use crate::log::Durability;
 
-/// The kind of a database.
+/// Kind of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Backend {
     /// MariaDB or MySQL.
     Mysql,
     /// PostgreSQL.
     Postgresql,
-    /// A file of SQLite's.
+    /// SQLite file.
     Sqlite,
 }
 
 impl Backend {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 3] = [Self::Mysql, Self::Postgresql, Self::Sqlite];
 
-    /// As `kea-admin` calls it.
+    /// Returns the name that `kea-admin` uses.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -31,7 +31,7 @@ impl Backend {
         }
     }
 
-    /// The port that servers of this kind listen on when nothing else is said.
+    /// Returns the default port of servers of this kind.
     #[must_use]
     pub const fn port(self) -> u16 {
         match self {
@@ -52,27 +52,28 @@ impl fmt::Display for Backend {
     }
 }
 
-/// How much TLS there has to be (Kea's `ssl-mode`, with the meanings of PostgreSQL's `sslmode`).
+/// Required level of TLS (Kea's `ssl-mode`, with the meanings of PostgreSQL's `sslmode`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SslMode {
-    /// None.
+    /// No TLS.
     Disable,
-    /// When the server offers it and it works; else none.
+    /// TLS if the server offers it and it works; else none.
     Prefer,
-    /// Encrypted. With a trust anchor the certificate has to come from it.
+    /// TLS is required. With a trust anchor the certificate has to come from it.
     Require,
-    /// Encrypted, with a certificate that comes from the trust anchor.
+    /// TLS is required, with a certificate that comes from the trust anchor.
     VerifyCa,
-    /// The same, and the certificate is for the host that was asked for.
+    /// TLS is required, with a certificate that comes from the trust anchor and names the requested
+    /// host.
     VerifyFull,
 }
 
 impl SslMode {
-    /// All of them, from the weakest to the strongest.
+    /// All levels, from the weakest to the strongest.
     pub const ALL: [Self; 5] =
         [Self::Disable, Self::Prefer, Self::Require, Self::VerifyCa, Self::VerifyFull];
 
-    /// As Kea and PostgreSQL call it.
+    /// Returns the name that Kea and PostgreSQL use.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -84,66 +85,67 @@ impl SslMode {
         }
     }
 
-    /// The one that is called so.
+    /// Returns the level of this name.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|mode| mode.name() == name)
     }
 }
 
-/// Where a database is and how to get in, as in Kea's `lease-database`.
+/// Address and credentials of a database, as in Kea's `lease-database`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Its kind.
+    /// Kind of the database.
     pub backend: Backend,
     /// Name of the database; the path of the file for SQLite.
     pub name: String,
     /// Name or address of the host; for PostgreSQL also the folder of its socket.
     pub host: String,
-    /// Port of the server; the usual one when `None`.
+    /// Port of the server; the default one if `None`.
     pub port: Option<u16>,
-    /// Further hosts of the same database, with their ports: the nodes of a cluster, or the servers of
-    /// which one takes over from the other. The first one is `host`.
+    /// Further hosts of the same database, with their ports: the nodes of a cluster, or the servers
+    /// of which one takes over from the other. `host` is the first host.
     pub hosts: Vec<(String, Option<u16>)>,
-    /// The socket of a MariaDB or MySQL server on this machine, instead of host and port.
+    /// Socket of a MariaDB or MySQL server on this machine, instead of host and port.
     pub socket: Option<PathBuf>,
-    /// Who.
+    /// User name.
     pub user: String,
-    /// Empty for none.
+    /// Password; empty for none.
     pub password: String,
-    /// How long connecting may take.
+    /// Time limit of connecting.
     pub connect_timeout: Duration,
-    /// How long MariaDB or MySQL may leave a statement without an answer; `None` for ever.
+    /// Time that MariaDB or MySQL may leave a statement without an answer; `None` for no limit.
     pub read_timeout: Option<Duration>,
-    /// How long a statement may take to be sent to MariaDB or MySQL; `None` for ever.
+    /// Time that sending a statement to MariaDB or MySQL may take; `None` for no limit.
     pub write_timeout: Option<Duration>,
-    /// How long what was sent to PostgreSQL may stay unconfirmed; the system's time when `None`.
+    /// Time that data sent to PostgreSQL may stay unacknowledged; the system's default if `None`.
     pub tcp_user_timeout: Option<Duration>,
-    /// How much TLS there has to be; what [`Settings::tls`] makes of the others when `None`.
+    /// Required level of TLS; if `None`, [`Settings::tls`] derives it from the other settings.
     pub ssl_mode: Option<SslMode>,
-    /// The certificates by which a server is believed.
+    /// File or folder of the certificates that a server's certificate has to come from.
     pub trust_anchor: Option<PathBuf>,
-    /// The certificate that the server is shown, with those that lead to its authority.
+    /// File of the client's certificate, with the chain up to its authority.
     pub cert_file: Option<PathBuf>,
-    /// Its key.
+    /// File of the client certificate's key.
     pub key_file: Option<PathBuf>,
-    /// The ciphers that may be used, by OpenSSL's names, parted by colons.
+    /// Ciphers that may be used, by OpenSSL's names, separated by colons.
     pub cipher_list: Option<String>,
-    /// What SQLite flushes: [`Durability::Always`] is its FULL, or NORMAL with flushes of the log by
-    /// whom [`LeaseDatabase::flush`](crate::database::LeaseDatabase::flush) leaves them to;
-    /// [`Durability::Interval`] its NORMAL, [`Durability::None`] its OFF. Servers have settings of their
-    /// own.
+    /// SQLite's flushes: [`Durability::Always`] is its FULL, or NORMAL if
+    /// [`LeaseDatabase::flush`](crate::database::LeaseDatabase::flush) leaves flushes of the log to
+    /// the caller; [`Durability::Interval`] its NORMAL, [`Durability::None`] its OFF. Database
+    /// servers have settings of their own.
     pub durability: Durability,
-    /// Pages that SQLite's log collects before they go to the file; 0: they go there when it is opened
-    /// and closed.
+    /// Number of pages that SQLite's log collects before they go to the file; 0: they go there when
+    /// the file is opened and closed.
     pub log_pages: u32,
 }
 
-/// A page that many rounds have changed goes to SQLite's file once, which is flushed then: 32 MiB.
+/// Number of pages in SQLite's log, 32 MiB: a page that many rounds have changed goes to the file
+/// once, and the file is flushed then.
 const LOG_PAGES: u32 = 8192;
 
 impl Settings {
-    /// A database called `name` on this machine, with Kea's time-outs.
+    /// Creates settings for a database called `name` on this machine, with Kea's timeouts.
     #[must_use]
     pub fn new(backend: Backend, name: impl Into<String>) -> Self {
         Self {
@@ -169,19 +171,20 @@ impl Settings {
         }
     }
 
-    /// The port, or the usual one.
+    /// Returns the port, or the default one.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port.unwrap_or_else(|| self.backend.port())
     }
 
-    /// How many hosts there are.
+    /// Returns the number of hosts.
     #[must_use]
     pub const fn host_count(&self) -> usize {
         1 + self.hosts.len()
     }
 
-    /// The same database at host number `number`, counted from 0 and round again.
+    /// Returns the settings for host number `number`, counted from 0; numbers beyond the last host
+    /// start again.
     #[must_use]
     pub fn at_host(&self, number: usize) -> Self {
         let mut settings = Self { hosts: Vec::new(), ..self.clone() };
@@ -192,8 +195,8 @@ impl Settings {
         settings
     }
 
-    /// How much TLS there has to be: what was said, or what Kea makes of the files. Over a socket of
-    /// this machine there is none.
+    /// Returns the required level of TLS: the configured one, or the one that Kea derives from the
+    /// files. A connection over a socket of this machine has none.
     #[must_use]
     pub fn tls(&self) -> SslMode {
         let is_local = self.socket.is_some() || self.host.starts_with('/');
@@ -205,14 +208,14 @@ impl Settings {
         self.ssl_mode.unwrap_or_else(|| match self.backend {
             _ if self.trust_anchor.is_some() => SslMode::VerifyCa,
             _ if is_wanted => SslMode::Require,
-            // What PostgreSQL's own library does.
+            // PostgreSQL's own library does the same.
             Backend::Postgresql => SslMode::Prefer,
             _ => SslMode::Disable,
         })
     }
 }
 
-/// The place without the password.
+/// Prints the address without the password.
 impl fmt::Display for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.backend, &self.socket) {
@@ -227,7 +230,7 @@ impl fmt::Display for Settings {
     }
 }
 
-/// The same: passwords stay out of logs.
+/// Prints the same as `Display`: passwords must not get into logs.
 impl fmt::Debug for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

@@ -1,4 +1,4 @@
-//! A database that several servers share, behind what rounds ask of it.
+//! Database that several servers share, behind the contract of rounds.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -17,15 +17,15 @@ use crate::database::{
 };
 use crate::storage::{DiskStorage, Storage};
 
-/// Rows that are named when leases are loaded; more are counted.
+/// Number of rows that are named when leases are loaded; further ones are only counted.
 const NAMED_MAX: usize = 100;
 
-/// A family whose leases can be shared through tables.
+/// Family whose leases can be shared through tables.
 pub trait SharedRows: Stored + Shared {
-    /// The columns by which a client's leases are found, with what they have then.
+    /// Returns the columns by which a client's leases are found, with their values.
     fn keys(client: &Self::Client, layout: Layout) -> Vec<(&'static str, Value)>;
 
-    /// Those columns.
+    /// Columns by which leases are found.
     const KEYS: &'static [&'static str];
 }
 
@@ -48,27 +48,27 @@ impl SharedRows for V6 {
     }
 }
 
-/// The leases of one family in a database.
+/// Leases of one family in a database.
 #[derive(Debug)]
 pub struct SharedLeases {
     settings: Settings,
     storage: Arc<dyn Storage>,
     open: Option<(Database, Layout)>,
     flush: Option<Arc<dyn Flush>>,
-    /// The host to begin with when connecting.
+    /// Number of the host to begin with when connecting.
     next_host: usize,
-    /// Rows that were read last and are no leases.
+    /// Keys of rows that were read last and are no leases.
     unreadable: Vec<KeyOctets>,
 }
 
 impl SharedLeases {
-    /// The leases in the database that `settings` name; nobody is connected yet.
+    /// Creates the leases in the database of `settings`, without a connection.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         Self::with_storage(settings, Arc::new(DiskStorage))
     }
 
-    /// The same, for a database whose files are found in `storage` too.
+    /// Creates the leases in the database of `settings`, whose files are in `storage`, too.
     #[must_use]
     pub fn with_storage(settings: Settings, storage: Arc<dyn Storage>) -> Self {
         Self { settings, storage, open: None, flush: None, next_host: 0, unreadable: Vec::new() }
@@ -85,7 +85,8 @@ impl SharedLeases {
         }
     }
 
-    /// Finds `clients`, and reads `addresses`; when it `locks` them, in a transaction that it begins.
+    /// Finds the leases of `clients`, and reads `addresses`; if it `locks` them, it begins a
+    /// transaction first.
     fn read<F: SharedRows>(
         &mut self,
         clients: &[F::Client],
@@ -109,7 +110,7 @@ impl SharedLeases {
         Ok(())
     }
 
-    /// Tells what came of `tried`.
+    /// Converts the result of the operation `tried`.
     pub(crate) fn told<T>(
         tried: &'static str,
         result: Result<T, SqlError>,
@@ -133,7 +134,7 @@ impl<F: SharedRows> LeaseDatabase<F> for SharedLeases {
             Ok((reached, layout, flush))
         };
         let (reached, layout, flush) = Self::told("connect to the lease database", connect())?;
-        // Who comes again had no luck with this one.
+        // The next connection attempt begins with another host, since this one has failed then.
         self.next_host = reached.number + 1;
         self.open = Some((reached.database, layout));
         self.flush = flush;
@@ -229,7 +230,7 @@ impl<F: SharedRows> LeaseDatabase<F> for SharedLeases {
 
     fn roll_back(&mut self) {
         if let Some((database, _)) = &mut self.open {
-            // When that does not work either there is nothing to take back.
+            // If the rollback fails too, there is nothing to undo.
             let _ = database.roll_back();
         }
     }
@@ -267,13 +268,13 @@ impl<F: SharedRows> LeaseDatabase<F> for SharedLeases {
     }
 }
 
-/// Returns whether `lease` is of a row with a lifetime of 0 that has not ended.
+/// Returns true if `lease` is of a row with a lifetime of 0 that has not ended.
 fn is_without_lifetime<F: Shared>(lease: &F::Lease, now_s: u64) -> bool {
     let times = F::times(lease);
     times.cltt_s == 0 && !times.state.is_past() && times.expires_s > now_s
 }
 
-/// What leases of `clients` are found by, a column each.
+/// Returns the searches for leases of `clients`, one for each column.
 fn sought<F: SharedRows>(clients: &[F::Client], layout: Layout) -> Vec<Sought> {
     let mut columns: Vec<Vec<Value>> = F::KEYS.iter().map(|_| Vec::new()).collect();
     for (name, value) in clients.iter().flat_map(|client| F::keys(client, layout)) {

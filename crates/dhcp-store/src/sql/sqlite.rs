@@ -1,7 +1,7 @@
-//! SQLite: a statement per row, prepared once, in the transaction of the caller.
+//! Driver for SQLite: a statement per row, prepared once, in the transaction of the caller.
 //!
-//! Its log is flushed by whoever calls [`Flush`], not by commits, so that the next transaction need not
-//! wait for it; a commit is an append to the log, which a flush from any thread makes safe.
+//! The caller of [`Flush`] flushes its log, not the commits, so that the next transaction need not
+//! wait for the flush; a commit is an append to the log, which a flush from any thread makes safe.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use crate::database::{DatabaseError, Fault, Flush};
 use crate::log::Durability;
 use crate::storage::{LogFile, Storage};
 
-/// Pages of the file in memory, KiB: the inner ones and the newest ones of some million leases.
+/// Size of the page cache, KiB: the inner pages and the newest ones of some million leases.
 const CACHE_KIB: i64 = 64 << 10;
-/// Pages in memory while the log is lengthened: so few that the others go to it.
+/// Number of cached pages while the log is lengthened: so few that the others go to the log.
 const LENGTHENING_CACHE_PAGES: i64 = 64;
 
-/// An open file.
+/// Open SQLite file.
 pub(super) struct Sqlite {
     connection: Connection,
     place: String,
@@ -30,7 +30,7 @@ pub(super) struct Sqlite {
 }
 
 impl Sqlite {
-    /// Opens a file, an empty one when there is none.
+    /// Opens a file, and creates an empty one if there is none.
     pub(super) fn open(settings: &Settings) -> Result<Self, SqlError> {
         let place = settings.to_string();
         let flushing = match settings.durability {
@@ -44,11 +44,11 @@ impl Sqlite {
             connection.pragma_update(None, "journal_mode", "WAL")?;
             connection.pragma_update(None, "synchronous", flushing)?;
             connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
-            // A server may not write to the system's folder of temporary files.
+            // The server may lack permission to write to the system's folder of temporary files.
             connection.pragma_update(None, "temp_store", "MEMORY")?;
             connection.pragma_update(None, "wal_autocheckpoint", settings.log_pages)?;
-            // The log may have what a process wrote that died before it flushed. Who reads it now
-            // takes it for safe, so it is made safe first.
+            // The log may contain commits of a process that died before it flushed them. A reader
+            // takes them for safe now, so they are made safe first.
             connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
             Ok(connection)
         };
@@ -61,9 +61,9 @@ impl Sqlite {
         })
     }
 
-    /// Makes the log as long as it gets, with pages of a transaction that is taken back, so that commits
-    /// write over what is there: to flush a file that has grown, file systems write down its length
-    /// and where its blocks are too, which takes longer than the rest of it.
+    /// Writes the log to its full length, with pages of a transaction that is rolled back, so that
+    /// commits overwrite existing bytes: to flush a file that has grown, file systems also write
+    /// its length and the positions of its blocks, which takes longer than the rest of the flush.
     fn lengthen_log(&self) -> rusqlite::Result<()> {
         let connection = &self.connection;
         let page_octets: i64 =
@@ -76,15 +76,15 @@ impl Sqlite {
              INSERT INTO log_length VALUES (zeroblob({octets}));"
         ))?;
         whole.rollback()?;
-        // A commit that changes nothing: what is above is flushed with it, not with the first lease.
+        // This commit changes nothing: it flushes the rows above now, not with the first lease.
         let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
         connection.pragma_update(None, "user_version", version)
     }
 
-    /// Carries out a statement for every `width` of the values, all or none of them; how many rows
-    /// that changed.
+    /// Executes a statement for every `width` of the values, all or none of them, and returns the
+    /// number of changed rows.
     fn write(&self, statement: &str, width: usize, values: &[Value]) -> rusqlite::Result<usize> {
-        // Nothing but a transaction makes one flush of many statements.
+        // Without a transaction SQLite would flush once per statement.
         let whole = match self.connection.is_autocommit() {
             true => Some(self.connection.unchecked_transaction()?),
             false => None,
@@ -98,7 +98,7 @@ impl Sqlite {
         Ok(count)
     }
 
-    /// Shows what `statement` finds.
+    /// Passes the rows that `statement` finds to `visit`.
     fn select(
         &self,
         statement: &str,
@@ -125,7 +125,7 @@ impl Sqlite {
     }
 }
 
-/// Makes a log safe that a connection writes.
+/// Flush of the log that a connection writes.
 #[derive(Debug)]
 struct LogFlush {
     file: Arc<dyn LogFile>,
@@ -185,7 +185,7 @@ impl Driver for Sqlite {
         visit: VisitFound<'_>,
     ) -> Result<(), SqlError> {
         if begins {
-            // The whole file is locked, and so is every row.
+            // This locks the whole file, and so every row.
             self.run("BEGIN IMMEDIATE")?;
         }
         for (at, Sought { column, values, .. }) in sought.into_iter().enumerate() {
@@ -230,14 +230,15 @@ impl Driver for Sqlite {
     fn prepare_commits(&mut self, _table: &Table) -> Result<(), SqlError> {
         let empty = "PRAGMA wal_checkpoint(TRUNCATE)";
         if self.flushes_commits {
-            // Of a log whose flush has failed a part may be on the disk, whatever is read of it now:
-            // after a power cut that part would be taken for newer than the database.
+            // After a failed flush, a part of the log may be on the disk, whatever a reader sees
+            // now: after a power cut SQLite would take that part for newer than the database.
             self.connection
                 .query_row(empty, [], |_| Ok(()))
                 .map_err(|error| self.failed("empty the log of", &error))?;
         }
         if self.flushes_commits && self.log_pages > 0 && self.lengthen_log().is_err() {
-            // Commits are slower then, no more; there is no room perhaps, so none is kept from others.
+            // Then commits are slower, but they work; the disk may be full, so the log takes no
+            // space from others.
             let _ = self.connection.query_row(empty, [], |_| Ok(()));
         }
         self.connection
@@ -249,13 +250,13 @@ impl Driver for Sqlite {
         let path = self.connection.path().filter(|path| self.flushes_commits && !path.is_empty());
         let Some(path) = path else { return Ok(None) };
         let path = PathBuf::from(format!("{path}-wal"));
-        // Who cannot open it flushes with each commit.
+        // If the log cannot be opened, each commit flushes.
         let Ok(Some(file)) = storage.open(&path) else { return Ok(None) };
-        // That it was emptied.
+        // This makes it safe that the log was emptied.
         file.sync_data()
             .map_err(|error| SqlError::new(format!("flush {}", path.display()), error))?;
-        // Still flushes the head of a log that begins again, and a log before it is taken into the
-        // database (`sqlite3WalFrames`, `walCheckpoint`).
+        // With this setting SQLite still flushes the head of a log that begins again, and a log
+        // before it is copied into the database (`sqlite3WalFrames`, `walCheckpoint`).
         self.connection
             .pragma_update(None, "synchronous", "NORMAL")
             .map_err(|error| self.failed("open", &error))?;
@@ -330,7 +331,7 @@ fn failed(tried: String, error: &rusqlite::Error) -> SqlError {
     SqlError::new(tried, error).with(fault)
 }
 
-/// Returns whether there is a row with the key already.
+/// Returns true if the error says that a row with the key exists already.
 fn is_key_taken(error: &rusqlite::Error) -> bool {
     let codes = [ffi::SQLITE_CONSTRAINT_PRIMARYKEY, ffi::SQLITE_CONSTRAINT_UNIQUE];
     let rowid = ffi::SQLITE_CONSTRAINT_ROWID;

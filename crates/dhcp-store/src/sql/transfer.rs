@@ -1,4 +1,4 @@
-//! Leases from a table to a lease file of Kea's and back, as `kea-admin` does it.
+//! Transfer of leases from a table to a lease file of Kea and back, as `kea-admin` does it.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -12,19 +12,19 @@ use crate::database::Fault;
 use crate::memfile::{Columns, Format, LoadReport, OpenError, encode_row, load_file, newest};
 use crate::storage::DiskStorage;
 
-/// Leases written in one transaction.
+/// Number of leases written in one transaction.
 const UPLOADED_AT_ONCE: usize = 10_000;
-/// Refused leases that are named.
+/// Number of refused leases that are named.
 const REFUSALS_MAX: usize = 100;
 
-/// Why leases could not be moved.
+/// Reason why leases could not be transferred.
 #[derive(Debug)]
 pub enum TransferError {
-    /// The database failed.
+    /// Error of the database.
     Sql(SqlError),
-    /// The file cannot be written.
+    /// Error of writing the file.
     Write(std::io::Error),
-    /// The file cannot be read.
+    /// Error of reading the file.
     Read(OpenError),
 }
 
@@ -46,7 +46,7 @@ impl From<SqlError> for TransferError {
     }
 }
 
-/// The columns that `kea-admin lease-dump` gives a file: those of a table of this version.
+/// Returns the columns that `kea-admin lease-dump` writes: those of a table of this version.
 fn columns<F: Stored>(layout: Layout) -> Columns {
     match layout.schema {
         Schema::Current => newest::<F>(),
@@ -54,11 +54,12 @@ fn columns<F: Stored>(layout: Layout) -> Columns {
     }
 }
 
-/// Writes all leases of a family to a new file, sorted as the database sorts their addresses.
+/// Writes all leases of a family to a new file, in the order in which the database sorts their
+/// addresses.
 ///
 /// # Errors
 ///
-/// The database fails, or the file cannot be written; it is left as it is then.
+/// Returns an error if the database fails or the file cannot be written; the incomplete file stays.
 pub fn dump<F: Stored>(database: &mut Database, path: &Path) -> Result<Loaded, TransferError> {
     let layout = database.layout()?;
     let columns = columns::<F>(layout);
@@ -80,25 +81,25 @@ pub fn dump<F: Stored>(database: &mut Database, path: &Path) -> Result<Loaded, T
     Ok(loaded)
 }
 
-/// Leases of a lease file that a table took, and those that it did not.
+/// Result of an upload: leases of a lease file that the table accepted, and those that it refused.
 #[derive(Debug)]
 pub struct Uploaded {
-    /// Leases that were written.
+    /// Number of leases that were written.
     pub leases: u64,
-    /// Leases that the table has no room for or whose values it does not allow.
+    /// Number of leases that the table has no room for or whose values it does not allow.
     pub refused: u64,
     /// Errors for the first hundred of those, each with the address of the lease.
     pub refusals: Vec<String>,
-    /// Rows of the file that were read, and those that are no leases.
+    /// Report about the rows of the file, including those that are not leases.
     pub file: LoadReport,
 }
 
-/// Writes all leases of a lease file to the table, replacing those of the same addresses. A lease
-/// that the table refuses is left out; those beside it are written.
+/// Writes all leases of a lease file to the table, and replaces those of the same addresses. It
+/// leaves out a lease that the table refuses, and writes the others of its transaction.
 ///
 /// # Errors
 ///
-/// The file cannot be read, or the database fails; what was committed until then stays.
+/// Returns an error if the file cannot be read or the database fails; earlier commits stay.
 pub fn upload<F: Stored>(database: &mut Database, path: &Path) -> Result<Uploaded, TransferError> {
     let layout = database.layout()?;
     let (mut leases, file) = load_file::<F>(&DiskStorage, path).map_err(TransferError::Read)?;
@@ -116,7 +117,7 @@ pub fn upload<F: Stored>(database: &mut Database, path: &Path) -> Result<Uploade
                     uploaded.refusals.push(format!("the lease of {address} is refused: {error}"));
                 }
             }
-            // Halves are halved again until the lease that is refused is alone.
+            // Halves are halved again until the refused lease is alone.
             (Err(error), _) if error.fault() == Fault::Data => {
                 let (first, second) = part.split_at(part.len() / 2);
                 waiting.extend([second, first]);

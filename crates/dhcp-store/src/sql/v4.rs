@@ -18,13 +18,13 @@ const fn column(name: &'static str, kind: Kind) -> Column {
     Column { name, kind }
 }
 
-/// Columns that Kea 2.2 is without.
+/// Number of the last columns that Kea 2.2 lacks.
 const NEW_COLUMNS: usize = 3;
 
-/// Octets of an identifier of a relay agent, at most.
+/// Most bytes of an identifier of a relay agent.
 const RELAY_ID_MAX: usize = 255;
 
-/// The newest columns last.
+/// Columns of the table, the newest last.
 const COLUMNS: [Column; 14] = [
     column("address", Kind::Number),
     column("hwaddr", Kind::Octets),
@@ -42,8 +42,8 @@ const COLUMNS: [Column; 14] = [
     column("pool_id", Kind::Number),
 ];
 
-/// Returns the relay agent's identifier and its remote identifier, which `context` has of option
-/// 82, as Kea's bulk leasequery looks for them.
+/// Returns the relay agent's identifier and its remote identifier, which `context` has from option
+/// 82, in the form that Kea's bulk leasequery looks for.
 fn relay_identifiers(context: &str) -> [Value; 2] {
     const KEYS: [&str; 2] = ["relay-id", "remote-id"];
     if !KEYS.iter().any(|key| context.contains(key)) {
@@ -58,7 +58,7 @@ fn relay_identifiers(context: &str) -> [Value; 2] {
     })
 }
 
-/// Returns the octets of hexadecimal `digits`; `None` where these are no pairs of digits.
+/// Returns the bytes of hexadecimal `digits`; `None` if these are not pairs of digits.
 fn octets_of(digits: &str) -> Option<Vec<u8>> {
     let digits: Option<Vec<u32>> = digits.chars().map(|digit| digit.to_digit(16)).collect();
     let (pairs, rest) = digits.as_deref()?.as_chunks::<2>();
@@ -124,7 +124,7 @@ impl Stored for V4 {
         let user_context = reader.text()?;
         let mut pool_id = 0;
         if layout.schema == Schema::Current {
-            // The context has both identifiers of the relay agent, too.
+            // The context also has both identifiers of the relay agent.
             reader.octets()?;
             reader.octets()?;
             pool_id = reader.number_or(0)?;
@@ -134,7 +134,7 @@ impl Stored for V4 {
         }
         Ok(Lease {
             address,
-            // The table does not say which kind; Kea takes Ethernet too.
+            // The table does not have the hardware type; Kea assumes Ethernet too.
             hardware: match hardware {
                 [] => HardwareAddress::default(),
                 octets => HardwareAddress::new(1, octets),

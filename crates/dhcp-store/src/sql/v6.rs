@@ -19,7 +19,7 @@ const fn column(name: &'static str, kind: Kind) -> Column {
     Column { name, kind }
 }
 
-/// The newest column last: Kea 2.2 is without it.
+/// Columns of the table; Kea 2.2 lacks the last one.
 const COLUMNS: [Column; 18] = [
     column("address", Kind::Address),
     column("duid", Kind::Octets),
@@ -41,7 +41,7 @@ const COLUMNS: [Column; 18] = [
     column("pool_id", Kind::Number),
 ];
 
-/// Only MySQL's and SQLite's newest tables hold addresses as octets.
+/// Returns true if the table holds addresses as bytes: only MySQL's and SQLite's newest ones do.
 const fn has_octets(layout: Layout) -> bool {
     matches!(layout.schema, Schema::Current) && !matches!(layout.backend, Backend::Postgresql)
 }
@@ -56,15 +56,16 @@ impl Stored for V6 {
     }
 
     fn encode(lease: &Lease, layout: Layout, values: &mut Vec<Value>) {
-        // As in a lease file: what is nobody's is declined.
+        // As in a lease file, a lease without a client is declined.
         let is_nobodys = lease.duid.octets().is_empty();
         let duid = if is_nobodys { &NOBODY } else { lease.duid.octets() };
         let iaid = match layout.backend {
-            // The same 32 bits, with a sign.
+            // PostgreSQL's column has the same 32 bits, with a sign.
             Backend::Postgresql => i64::from(lease.iaid as i32),
             Backend::Mysql | Backend::Sqlite => i64::from(lease.iaid),
         };
-        // For a lease without hardware address Kea's PostgreSQL wants what it writes itself, numbers.
+        // For a lease without hardware address, Kea with PostgreSQL requires the numbers that it
+        // writes itself.
         let is_without = lease.hardware.is_empty();
         let of_hardware = |value: i64| match layout.backend {
             Backend::Postgresql if is_without => Value::Integer(0),
@@ -130,7 +131,7 @@ impl Stored for V6 {
                 Resource::prefix(address, len_bits)
             }
             kind if kind == IaKind::Prefix as u8 => return Err(reader.fault()),
-            // Temporary addresses are nobody's any more.
+            // Temporary addresses are obsolete.
             _ => return Err(kind_fault),
         };
         let (fqdn_fwd, fqdn_rev) = (reader.truth()?, reader.truth()?);

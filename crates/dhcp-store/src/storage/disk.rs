@@ -1,4 +1,4 @@
-//! The real thing.
+//! Storage in the operating system's files.
 
 use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io;
@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{FileId, FileState, Lock, LogFile, Storage};
 
-/// Files of the operating system. Nothing is allocated ahead: a file never has an octet that no
-/// write put there, so that Kea can read it at any moment.
+/// Files of the operating system. This storage allocates nothing ahead: a file never has a byte
+/// that no write put there, so that Kea can read it at any moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DiskStorage;
 
-/// Command name of Kea's clean-up of lease files.
+/// Command name of Kea's cleanup of lease files.
 const KEA_LFC: &str = "kea-lfc";
 /// Mode bits that the owner needs to read and write a file.
 const OWNER_ACCESS: u32 = 0o600;
@@ -35,19 +35,19 @@ impl Drop for DiskFile {
     fn drop(&mut self) {
         if self.is_locked.load(Ordering::Relaxed) {
             // A child process that is just being started may still have a copy of the descriptor.
-            // When this fails, closing the last copy ends the lock all the same.
+            // If unlocking fails, closing the last copy releases the lock too.
             let _ = self.file.unlock();
         }
     }
 }
 
-/// A lock that ends when it is dropped, though a child process that is just being started may
-/// still have a copy of the descriptor.
+/// Lock that ends when it is dropped, although a child process that is just being started may still
+/// have a copy of the descriptor.
 struct HeldLock(File);
 
 impl Drop for HeldLock {
     fn drop(&mut self) {
-        // When this fails, closing the file ends the lock all the same.
+        // If unlocking fails, closing the file releases the lock too.
         let _ = self.0.unlock();
     }
 }
@@ -62,7 +62,7 @@ fn found<T>(result: io::Result<T>) -> io::Result<Option<T>> {
 
 impl Storage for DiskStorage {
     fn create(&self, path: &Path) -> io::Result<Arc<dyn LogFile>> {
-        // A link under this name would have another file emptied and written.
+        // A link of this name would lead to another file, which would be emptied and written.
         self.remove(path)?;
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
         Ok(DiskFile::open(file))
@@ -133,13 +133,14 @@ impl Storage for DiskStorage {
             |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
         let own_pid = std::process::id();
         let name = command(pid);
-        // Another program may have the number by now, in a container this process itself.
+        // Another program may have the process number by now; in a container, this process itself
+        // may have it.
         pid != own_pid && !name.is_empty() && (name.trim() == KEA_LFC || name == command(own_pid))
     }
 }
 
-/// Gives the folder `path`, which stands where a file has to be, another name: what is in it is not
-/// ours to delete.
+/// Renames the folder `path`, which has the name of a file: the server must not delete its
+/// contents.
 fn set_folder_aside(path: &Path) -> io::Result<()> {
     let named = |number: u32| {
         let mut name = path.as_os_str().to_owned();

@@ -1,10 +1,10 @@
-//! Files and folders as a lease store sees them: little enough that a machine losing its power
-//! can be simulated behind the same trait.
+//! Files and folders as a lease store sees them: an interface so small that a power cut of the
+//! machine can be simulated behind the same trait.
 //!
-//! The rules are those of POSIX, taken pessimistically: written octets are safe after
-//! [`LogFile::sync_data`] has returned well, names are safe after [`Storage::sync_folder`] has, and
-//! after a flush that failed nothing that it covered may be believed again, however well later
-//! flushes go (Rebello and others, "Can Applications Recover from fsync Failures?", 2020).
+//! The rules are those of POSIX, read pessimistically: written bytes are safe after
+//! [`LogFile::sync_data`] has succeeded, and names are safe after [`Storage::sync_folder`] has.
+//! After a failed flush nothing that it covered counts as safe, even if later flushes succeed
+//! (Rebello and others, "Can Applications Recover from fsync Failures?", 2020).
 
 mod disk;
 mod power_cut;
@@ -20,21 +20,22 @@ pub use power_cut::{Faults, PowerCutStorage, Survival};
 
 /// Folders with files in them.
 pub trait Storage: Send + Sync + fmt::Debug {
-    /// Makes an empty file in place of one that is there, which an open descriptor keeps as it is.
+    /// Creates an empty file and replaces an existing one, which an open descriptor keeps as it is.
     ///
     /// # Errors
     ///
-    /// Whatever the operating system says; so for all functions here.
+    /// Returns the error of the operating system; so do all functions here.
     fn create(&self, path: &Path) -> io::Result<Arc<dyn LogFile>>;
 
-    /// Opens a file for reading and writing; `None` when there is none.
+    /// Opens a file for reading and writing; returns `None` if there is none.
     ///
     /// # Errors
     ///
     /// See [`Storage::create`].
     fn open(&self, path: &Path) -> io::Result<Option<Arc<dyn LogFile>>>;
 
-    /// Opens a file for reading alone, which takes no permission to write; `None` when there is none.
+    /// Opens a file for reading only, which needs no permission to write; returns `None` if there
+    /// is none.
     ///
     /// # Errors
     ///
@@ -43,21 +44,22 @@ pub trait Storage: Send + Sync + fmt::Debug {
         self.open(path)
     }
 
-    /// Gives a file another name, replacing what had that name. A folder is set aside.
+    /// Renames a file and replaces the one that had the new name. A folder of that name gets
+    /// another name.
     ///
     /// # Errors
     ///
     /// See [`Storage::create`].
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
-    /// Removes a name; `false` when there was none. A folder is set aside.
+    /// Removes a name; returns `false` if there was none. A folder gets another name instead.
     ///
     /// # Errors
     ///
     /// See [`Storage::create`].
     fn remove(&self, path: &Path) -> io::Result<bool>;
 
-    /// The names of the files in `folder`, sorted.
+    /// Returns the names of the files in `folder`, sorted.
     ///
     /// # Errors
     ///
@@ -71,30 +73,30 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// See [`Storage::create`].
     fn sync_folder(&self, folder: &Path) -> io::Result<()>;
 
-    /// Takes the exclusive lock that the file `path` (made when missing) stands for; `None` when
-    /// someone else has it.
+    /// Takes the exclusive lock that the file `path` represents, and creates the file if it is
+    /// missing; returns `None` if another process has the lock.
     ///
     /// # Errors
     ///
     /// See [`Storage::create`].
     fn lock(&self, path: &Path) -> io::Result<Option<Lock>>;
 
-    /// Returns the state of the file `path`, links followed; `None` when there is none.
+    /// Returns the state of the file `path`, links followed; `None` if there is none.
     ///
     /// # Errors
     ///
     /// See [`Storage::create`].
     fn state(&self, path: &Path) -> io::Result<Option<FileState>>;
 
-    /// Returns the path of the file `path` with every symbolic link followed; `None` when there is
-    /// no such file.
+    /// Returns the path of the file `path` with every symbolic link followed; `None` if there is no
+    /// such file.
     ///
     /// # Errors
     ///
     /// See [`Storage::create`].
     fn canonical(&self, path: &Path) -> io::Result<Option<PathBuf>>;
 
-    /// Returns whether the process `pid` is a clean-up of lease files: a `kea-lfc`, or another
+    /// Returns true if the process `pid` is a cleanup of lease files: a `kea-lfc`, or another
     /// process of this program.
     fn is_cleanup_running(&self, pid: u32) -> bool;
 }
@@ -104,9 +106,9 @@ pub trait Storage: Send + Sync + fmt::Debug {
 pub struct FileState {
     /// Identity of the file: two names with the same one are the same file.
     pub id: FileId,
-    /// Octets in the file.
+    /// Number of bytes in the file.
     pub len: u64,
-    /// False when the mode keeps the owner from reading or writing the file.
+    /// False if the mode keeps the owner from reading or writing the file.
     pub is_usable: bool,
 }
 
@@ -119,30 +121,30 @@ pub struct FileId {
     pub inode: u64,
 }
 
-/// An open file. Shared by the one that writes and whoever flushes or reads.
+/// Open file, shared by its writer and the threads that flush or read it.
 pub trait LogFile: Send + Sync + fmt::Debug {
-    /// Writes at `offset` and says how many octets were taken, which may be fewer.
+    /// Writes at `offset` and returns the number of written bytes, which may be fewer.
     ///
     /// # Errors
     ///
     /// See [`Storage::create`].
     fn write_at(&self, offset: u64, octets: &[u8]) -> io::Result<usize>;
 
-    /// Reads at `offset` and says how many octets were read; 0 at the end.
+    /// Reads at `offset` and returns the number of bytes that were read; 0 at the end.
     ///
     /// # Errors
     ///
     /// See [`Storage::create`].
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
 
-    /// Octets in the file.
+    /// Returns the number of bytes in the file.
     ///
     /// # Errors
     ///
     /// See [`Storage::create`].
     fn len(&self) -> io::Result<u64>;
 
-    /// True when there are none.
+    /// Returns true if the file is empty.
     ///
     /// # Errors
     ///
@@ -151,18 +153,18 @@ pub trait LogFile: Send + Sync + fmt::Debug {
         Ok(self.len()? == 0)
     }
 
-    /// Cuts the file to `len` octets.
+    /// Truncates the file to `len` bytes.
     ///
     /// # Errors
     ///
     /// See [`Storage::create`].
     fn truncate(&self, len: u64) -> io::Result<()>;
 
-    /// Makes the octets of the file and its length safe.
+    /// Makes the bytes of the file and its length safe.
     ///
     /// # Errors
     ///
-    /// See [`Storage::create`]. Afterwards the file must not be written again.
+    /// See [`Storage::create`]. After an error the caller must not write the file again.
     fn sync_data(&self) -> io::Result<()>;
 
     /// Returns the state of the open file, which may have no name any more.
@@ -172,8 +174,8 @@ pub trait LogFile: Send + Sync + fmt::Debug {
     /// See [`Storage::create`].
     fn state(&self) -> io::Result<FileState>;
 
-    /// Takes the exclusive lock of the file itself, whatever its name, until this value is dropped;
-    /// false when another open file of the same inode has it.
+    /// Takes the exclusive lock of the file itself, under any name, until this value is dropped;
+    /// returns false if another open file of the same inode has it.
     ///
     /// # Errors
     ///
@@ -181,7 +183,7 @@ pub trait LogFile: Send + Sync + fmt::Debug {
     fn lock(&self) -> io::Result<bool>;
 }
 
-/// An exclusive lock, given back when dropped.
+/// Exclusive lock, released when it is dropped.
 pub struct Lock {
     _held: Box<dyn Any + Send + Sync>,
 }
@@ -198,11 +200,11 @@ impl fmt::Debug for Lock {
     }
 }
 
-/// Writes all of `octets` at `offset`, in as many writes as it takes.
+/// Writes all of `octets` at `offset`, in as many writes as necessary.
 ///
 /// # Errors
 ///
-/// The first error; a part may have been written.
+/// Returns the first error; a part may have been written.
 pub fn write_all_at(file: &dyn LogFile, mut offset: u64, mut octets: &[u8]) -> io::Result<()> {
     while !octets.is_empty() {
         match file.write_at(offset, octets) {
@@ -218,11 +220,12 @@ pub fn write_all_at(file: &dyn LogFile, mut offset: u64, mut octets: &[u8]) -> i
     Ok(())
 }
 
-/// Reads at `offset` until `buffer` is full or the file ends; says how many octets were read.
+/// Reads at `offset` until `buffer` is full or the file ends; returns the number of bytes that were
+/// read.
 ///
 /// # Errors
 ///
-/// The first error.
+/// Returns the first error.
 pub fn read_full_at(file: &dyn LogFile, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {

@@ -1,11 +1,11 @@
-//! A disk in memory that forgets what was not flushed.
+//! Disk in memory that forgets unflushed data.
 //!
-//! Everything that changes something is one numbered step. The power goes off at a step chosen
-//! beforehand; from then on everything fails, and [`PowerCutStorage::after`] gives the disk that
-//! the machine finds when it starts again. What survives of unflushed octets is drawn by the seed:
-//! all, none, any prefix, or any choice of sectors with zeros or rubbish in between. Unflushed
-//! names survive as any choice of the changes in any order. A flush that fails forgets a choice of
-//! the sectors that it covered for good, though reading still shows them.
+//! Every change is one numbered step. The power goes off at a step chosen beforehand; from then on
+//! every operation fails, and [`PowerCutStorage::after`] returns the disk that the machine finds
+//! when it starts again. The seed decides which unflushed bytes survive: all, none, any prefix, or
+//! any choice of sectors with zeros or rubbish in between. Unflushed names survive as any choice of
+//! the changes in any order. A failed flush forgets a choice of the sectors that it covered for
+//! good, although reading still shows them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -17,39 +17,40 @@ use base::Random;
 
 use super::{FileId, FileState, Lock, LogFile, Storage};
 
-/// Octets that a disk writes together: the fewest that disks do, so that rows are torn often. No
-/// column of a lease row but the user context is as long, so rubbish never hides within a row.
+/// Number of bytes that a disk writes together: the fewest that disks do, so that rows are torn
+/// often. No column of a lease row except the user context is as long, so rubbish never hides
+/// within a row.
 const SECTOR: usize = 512;
 
-/// What goes wrong, by plan. Steps and calls are counted from 0.
+/// Planned faults. Steps and calls are counted from 0.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
-    /// The step at which the power goes off.
+    /// Step at which the power goes off.
     pub cut_at_step: Option<u64>,
-    /// Calls of `write_at` that fail.
+    /// Numbers of the calls of `write_at` that fail.
     pub failing_writes: Vec<u64>,
-    /// Calls of `sync_data` that fail.
+    /// Numbers of the calls of `sync_data` that fail.
     pub failing_syncs: Vec<u64>,
-    /// Calls of `sync_folder` that fail.
+    /// Numbers of the calls of `sync_folder` that fail.
     pub failing_folder_syncs: Vec<u64>,
-    /// Octets that fit on the disk.
+    /// Number of bytes that fit on the disk.
     pub capacity_bytes: Option<u64>,
-    /// Whether a write may take fewer octets than it was given.
+    /// True if a write may write fewer bytes than it was given.
     pub short_writes: bool,
-    /// Whether flushes say yes and do nothing; what a test plants to see itself fail.
+    /// True if flushes succeed and do nothing; a test sets this to see itself fail.
     pub lying_syncs: bool,
 }
 
-/// What the next start finds.
+/// State of the disk that the next start finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Survival {
-    /// The process died and the machine went on: all that was written is there.
+    /// The process died and the machine continued: all written data exists.
     ProcessDied,
-    /// The power failed: what was flushed is there, and some of the rest.
+    /// The power failed: all flushed data exists, and some of the rest.
     PowerFailed,
 }
 
-/// The simulated disk. Clones are the same disk.
+/// Simulated disk. Clones are the same disk.
 #[derive(Clone, Debug)]
 pub struct PowerCutStorage {
     disk: Arc<Mutex<Disk>>,
@@ -70,9 +71,9 @@ struct Disk {
     unsafe_changes: Vec<NameChange>,
     locked: BTreeSet<PathBuf>,
     locked_files: BTreeSet<usize>,
-    /// Files whose mode keeps their owner out.
+    /// Files whose mode denies their owner access.
     closed_files: BTreeSet<usize>,
-    /// Names that are mounts of their own.
+    /// Names that are mount points.
     mounts: BTreeSet<PathBuf>,
 }
 
@@ -95,7 +96,8 @@ enum NameChange {
 struct SimulatedFile {
     disk: Arc<Mutex<Disk>>,
     file: usize,
-    /// Failed flushes that it was told of, or that were before it was opened.
+    /// Number of failed flushes that this descriptor has reported, or that were before it was
+    /// opened.
     told_of: AtomicU64,
     has_lock: AtomicBool,
 }
@@ -125,7 +127,7 @@ fn locked(disk: &Mutex<Disk>) -> MutexGuard<'_, Disk> {
 }
 
 impl PowerCutStorage {
-    /// An empty disk whose whims follow `seed`.
+    /// Creates an empty disk whose random decisions follow `seed`.
     #[must_use]
     pub fn new(seed: u64, faults: Faults) -> Self {
         Self::from_disk(Disk {
@@ -151,13 +153,13 @@ impl PowerCutStorage {
         Self { disk: Arc::new(Mutex::new(disk)) }
     }
 
-    /// Steps taken so far.
+    /// Returns the number of steps so far.
     #[must_use]
     pub fn steps(&self) -> u64 {
         locked(&self.disk).steps
     }
 
-    /// Whether the power is still on.
+    /// Returns true if the power is still on.
     #[must_use]
     pub fn is_on(&self) -> bool {
         locked(&self.disk).is_on
@@ -169,12 +171,12 @@ impl PowerCutStorage {
         disk.faults.cut_at_step = Some(disk.steps + steps);
     }
 
-    /// Has `capacity_bytes` octets fit on the disk from now on.
+    /// Has only `capacity_bytes` bytes fit on the disk from now on.
     pub fn set_capacity(&self, capacity_bytes: Option<u64>) {
         locked(&self.disk).faults.capacity_bytes = capacity_bytes;
     }
 
-    /// Turns the power off (a second time does nothing) and gives the disk that the next start
+    /// Turns the power off (a second call does nothing) and returns the disk that the next start
     /// finds, with new `faults`.
     #[must_use]
     pub fn after(&self, survival: Survival, faults: Faults) -> Self {
@@ -194,8 +196,8 @@ impl PowerCutStorage {
         Self::from_disk(next)
     }
 
-    /// Takes the owner's right to read and write the file `path`, as `chmod 0` does. Open files
-    /// work on.
+    /// Removes the owner's permission to read and write the file `path`, as `chmod 0` does. Open
+    /// files continue to work.
     pub fn close_to_owner(&self, path: &Path) {
         let mut disk = locked(&self.disk);
         if let Some(&file) = disk.names.get(path) {
@@ -203,7 +205,7 @@ impl PowerCutStorage {
         }
     }
 
-    /// Makes a mount of `path`, which keeps its name from now on.
+    /// Makes `path` a mount point, which keeps its name from now on.
     pub fn mount(&self, path: &Path) {
         locked(&self.disk).mounts.insert(path.to_owned());
     }
@@ -213,7 +215,8 @@ impl PowerCutStorage {
         Arc::new(SimulatedFile { disk, file, told_of, has_lock: AtomicBool::new(false) })
     }
 
-    /// What reading `path` gives; `None` when it does not exist. Works with the power off.
+    /// Returns the bytes that reading `path` yields; `None` if it does not exist. Works with the
+    /// power off.
     #[must_use]
     pub fn contents(&self, path: &Path) -> Option<Vec<u8>> {
         let disk = locked(&self.disk);
@@ -230,7 +233,7 @@ fn planned_failure() -> io::Error {
 }
 
 impl Disk {
-    /// Counts a step; `Ok(false)` when the power goes off after it, an error when it is off.
+    /// Counts a step; returns `Ok(false)` if the power goes off after it, an error if it is off.
     fn step(&mut self) -> io::Result<bool> {
         if !self.is_on {
             return Err(power_is_off());
@@ -246,7 +249,7 @@ impl Disk {
         Ok(!goes_off)
     }
 
-    /// Counts a step and does it; when the power goes off then, it may have been done or not.
+    /// Counts a step and does it; if the power goes off then, the step may have been done or not.
     fn step_with<T>(&mut self, act: impl FnOnce(&mut Self) -> io::Result<T>) -> io::Result<T> {
         let stays_on = self.step()?;
         let result = act(self)?;
@@ -289,7 +292,8 @@ impl Disk {
         Ok(taken)
     }
 
-    /// A flush that fails is told to everybody who has the file open, each once (`fsync(2)` of Linux).
+    /// Flushes a file. Every open descriptor of the file reports a failed flush once (`fsync(2)` of
+    /// Linux).
     fn sync(&mut self, file: usize, told_of: &AtomicU64) -> io::Result<()> {
         let call = self.syncs;
         self.syncs += 1;
@@ -323,7 +327,7 @@ impl Disk {
         Ok(())
     }
 
-    /// The power has failed: only what is safe remains, and whatever else luck has kept.
+    /// Forgets unsafe data after a power failure, except for a random part of it.
     fn forget(&mut self) {
         let mut changes = std::mem::take(&mut self.unsafe_changes);
         match self.random.below(3) {
@@ -365,7 +369,7 @@ impl Contents {
                 dirty.iter().for_each(|&sector| self.keep(sector));
             }
             2 if !was_cut => {
-                // Cut anywhere, in the middle of a sector too: the length was flushed early.
+                // The file is cut anywhere, also within a sector: its length was flushed early.
                 self.safe.resize(has, 0);
                 dirty.iter().for_each(|&sector| self.keep(sector));
                 self.safe.truncate(had + random.below((has - had) as u64 + 1) as usize);
@@ -376,8 +380,8 @@ impl Contents {
                 }
                 if has > had && random.chance(1, 2) {
                     random.fill(&mut self.safe[had..]);
-                    // No more digits than chance would have in years: a row that begins in
-                    // rubbish cannot be told from a good one without checksums.
+                    // Rubbish has no more digits than chance would produce in years: without
+                    // checksums, a row that begins in rubbish looks like a good one.
                     for last in (had | (SECTOR - 1)..has).step_by(SECTOR) {
                         self.safe[last] |= 0x80;
                     }

@@ -1,5 +1,5 @@
-//! Stores over a database: the contract of all lease stores, and several servers that share one
-//! database whose connections break.
+//! Tests of stores over a database: the contract of all lease stores, and several servers that
+//! share one database whose connections break.
 
 mod sharing;
 mod taken;
@@ -59,7 +59,7 @@ impl<F: Shared + Sample> Backend for DatabaseBackend<F> {
     }
 
     fn settle(&mut self) {
-        // Later than all that the suite does: whether a lease has ended is for the world to test.
+        // This time is later than all times of the suite: the world tests if a lease has ended.
         let now = Now { mono_ns: 0, wall_us: 2_000_000_000_000_000 };
         assert_eq!(self.core.round(now), RoundEnd::Done);
     }

@@ -1,5 +1,5 @@
-//! Servers that give the addresses of one pool out of one database, in order: one that is alone keeps to
-//! the order, several do not stay in each other's way.
+//! Servers that give the addresses of one pool from one database, in order: a server that is alone
+//! keeps to the order, several servers avoid each other's ranges.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,10 +18,10 @@ use dhcp_store::log::{ShardLog, Shards};
 const NOW: Now = Now { mono_ns: 5_000_000_000, wall_us: 1_000_000_000_000_000 };
 const FIRST: u32 = 0x0a00_0001;
 const ADDRESSES: u32 = 60_000;
-/// Clients that a server has asked at once.
+/// Number of clients whose requests a server serves in one round.
 const BATCH: u32 = 32;
 
-/// A server of so many shards, which its clients come to in turn.
+/// Server with several shards, which its clients use in turn.
 struct Server<F: Shared> {
     table: Arc<LeaseTable<F>>,
     stores: Vec<DatabaseStore<F>>,
@@ -47,7 +47,8 @@ impl<F: Shared + Sample> Server<F> {
         Self { table, stores, core, pools, facts: Facts::default() }
     }
 
-    /// Leases an address to each of a batch of clients; the numbers of those that the database allowed.
+    /// Leases an address to each of a batch of clients, and returns the numbers of the clients that
+    /// the database allowed.
     fn give(&mut self, first_client: u32) -> Vec<u32> {
         let clients = first_client..first_client + BATCH;
         let asked: Vec<_> = clients.map(|client| self.take(client)).collect();
@@ -83,7 +84,7 @@ impl<F: Shared + Sample> Server<F> {
     }
 }
 
-/// How many of all clients were refused by `count` servers that take turns.
+/// Returns the number of clients that `count` servers, which take turns, refused in total.
 fn refused<F: Shared + Sample>(count: u32, batches: u32) -> u32 {
     let database = Arc::<FakeDatabase<F>>::default();
     let mut servers: Vec<Server<F>> =
@@ -98,7 +99,8 @@ fn refused<F: Shared + Sample>(count: u32, batches: u32) -> u32 {
 
 #[test]
 fn servers_that_share_a_pool_part_ways() {
-    // A third of the pool is given; a server that comes to what another gave is refused a batch.
+    // A third of the pool is given; a server that reaches another server's addresses is refused a
+    // batch.
     for refused in [refused::<V4>(3, 600), refused::<V6>(3, 600)] {
         assert!((BATCH..20 * BATCH).contains(&refused), "{refused} of {}", 600 * BATCH);
     }
@@ -112,7 +114,8 @@ fn a_server_that_is_alone_keeps_to_the_order() {
     assert!(given.eq(FIRST..FIRST + 100 * BATCH));
 }
 
-/// Some leases of a round have no room in the database: they alone are refused, and nothing is lost.
+/// Checks leases of a round that have no room in the database: only they are refused, and nothing
+/// is lost.
 fn leases_without_room_are_refused_alone<F: Shared + Sample>(without_room: &[u32]) {
     let database = Arc::<FakeDatabase<F>>::default();
     let mut server = Server::start(&database, 1, 4);
@@ -132,7 +135,7 @@ fn leases_without_room_are_refused_alone<F: Shared + Sample>(without_room: &[u32
         let is_told = |problem: &String| problem.contains(&format!("the lease of {address} "));
         assert!(without_room.len() > 16 || problems.iter().any(is_told), "{problems:?}");
     }
-    // The next round is served as if nothing had been.
+    // The database serves the next round as usual.
     let next: Vec<u32> = (FIRST + BATCH..FIRST + 2 * BATCH).collect();
     assert_eq!(server.give(BATCH), next);
 }
@@ -145,7 +148,8 @@ fn a_lease_without_room_is_refused_alone() {
     }
 }
 
-/// A row that no one can read is in the way of a lease that is to be added: that lease alone is refused.
+/// Checks a row that no server can read, at the address of a lease to be added: only that lease is
+/// refused.
 fn a_row_that_is_in_the_way_is_no_loss<F: Shared + Sample>() {
     let database = Arc::<FakeDatabase<F>>::default();
     let mut server = Server::start(&database, 1, 4);
@@ -166,7 +170,7 @@ fn a_row_in_the_way_of_a_lease_is_no_lost_store() {
     a_row_that_is_in_the_way_is_no_loss::<V6>();
 }
 
-/// The database fails to read what it has of some addresses: they are leased to no one.
+/// Checks addresses whose rows the database fails to read: the server leases them to no client.
 fn a_row_that_is_not_read_is_no_free_address<F: Shared + Sample>() {
     let database = Arc::<FakeDatabase<F>>::default();
     let mut server = Server::start(&database, 1, 4);

@@ -1,5 +1,5 @@
-//! A client that asks for what another server has given to somebody else: it is answered with
-//! something else after a few rounds, each question being asked once for its message.
+//! Client that requests a lease which another server has given to another client: the server
+//! replies with another lease after a few rounds, and does each lookup once for its message.
 
 use std::net::{Ipv6Addr, SocketAddrV6};
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use dhcp_store::database::{DatabaseCore, Refusals, RoundEnd, SharedJournal};
 use dhcp_store::log::{ShardLog, Shards};
 
 const SERVER_DUID: [u8; 10] = [0, 3, 0, 1, 2, 0, 0, 0, 0, 99];
-/// Rounds of the database that an answer takes at most: a question for each of two associations,
-/// the write, and one to spare.
+/// Most rounds of the database that a reply takes: a lookup for each of two associations, the
+/// write, and one spare.
 const ROUNDS_MAX: usize = 4;
 const CONFIGURATION: &str = r#"{ "Dhcp6": { "interfaces-config": { "interfaces": [ "*" ] },
     "subnet6": [ { "id": 1, "subnet": "2001:db8::/32",
         "pools": [ { "pool": "2001:db8:1::/64" } ],
         "pd-pools": [ { "prefix": "2001:db8:8000::", "prefix-len": 40, "delegated-len": 56 } ] } ] } }"#;
 
-/// An association that a client asks for, as options say it.
+/// Kind of association in a client's request.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Address,
@@ -54,7 +54,7 @@ impl Transmit<V6> for Replies {
     }
 }
 
-/// A server beside others over one database.
+/// Server that shares a database with others.
 struct Server {
     now: Now,
     shard: Shard<V6, DatabaseStore<V6>>,
@@ -80,7 +80,7 @@ impl Server {
         Self { now, shard, core }
     }
 
-    /// The reply to a message.
+    /// Returns the reply to a message.
     fn answer(&mut self, message: &[u8]) -> Vec<u8> {
         let mut replies = Replies::default();
         let source = SocketAddrV6::new("2001:db8::77".parse().unwrap(), 546, 0, 0);
@@ -105,7 +105,7 @@ fn option(code: u16, value: &[u8]) -> Vec<u8> {
     [&code.to_be_bytes()[..], &len.to_be_bytes(), value].concat()
 }
 
-/// A REQUEST of a client for `wanted`, one address or prefix for each association.
+/// Returns a REQUEST of a client for `wanted`, one address or prefix for each association.
 fn request(client: u8, wanted: &[(Kind, Option<Ipv6Addr>)]) -> Vec<u8> {
     let mut octets = vec![3, 0, 0, client];
     octets.extend(option(1, &[0, 3, 0, 1, 2, 0, 0, 0, 0, client]));
@@ -121,7 +121,7 @@ fn request(client: u8, wanted: &[(Kind, Option<Ipv6Addr>)]) -> Vec<u8> {
     octets
 }
 
-/// The address or prefix in each association of a REPLY, in their order.
+/// Returns the address or prefix in each association of a REPLY, in their order.
 fn given(reply: &[u8]) -> Vec<Ipv6Addr> {
     assert_eq!(reply[0], 7, "{reply:?}");
     let mut given = Vec::new();

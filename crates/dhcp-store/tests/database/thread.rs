@@ -1,4 +1,4 @@
-//! The thread around the rounds, with a connection that breaks on demand.
+//! Tests of the thread around the rounds, with a connection that breaks on demand.
 
 use std::net::Ipv4Addr;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -17,7 +17,7 @@ use dhcp_store::log::Shards;
 
 const NOW: Now = Now { mono_ns: 5_000_000_000, wall_us: 1_000_000_000_000_000 };
 const FIRST: u32 = 0x0a00_0001;
-/// Longer than anything here takes on any machine.
+/// Time limit, longer than any test here takes on any machine.
 const LIMIT: Duration = Duration::from_secs(300);
 
 struct Scene {
@@ -38,7 +38,7 @@ fn scene_of(faults: FakeFaults, tries_max: u32, addresses: u32, is_shared: bool)
     scene_with(database, connection, tries_max, addresses, is_shared)
 }
 
-/// A scene whose commits are flushed by `flush`.
+/// Returns a scene whose commits are flushed by `flush`.
 fn flushed_scene(flush: Arc<dyn Flush>, tries_max: u32) -> Scene {
     let database = Arc::<FakeDatabase<V4>>::default();
     let connection = FakeConnection::new(database.clone(), FakeFaults::default(), 3);
@@ -56,7 +56,7 @@ fn scene_with(
     let pools = table.configure(&[V4::pool(FIRST, FIRST + addresses - 1)], &[]);
     let (wake, woken) = channel();
     let shards = Shards::new(1, move |_| {
-        // Nobody listens once the test is over.
+        // After the test no thread receives.
         let _ = wake.send(());
     });
     let options = ThreadOptions { on_loss: OnLoss { tries_max, wait_ms: 0 }, is_shared };
@@ -82,7 +82,7 @@ impl Scene {
         facts
     }
 
-    /// The epoch of the lease's row, which is not handed over yet.
+    /// Returns the epoch of the lease's row, which is not handed over yet.
     fn take(&mut self, client: u32, slot: &SlotView<V4>) -> Option<u64> {
         let change = Change {
             identity: V4::borrow(V4::client(client)),
@@ -101,12 +101,12 @@ impl Scene {
         epoch
     }
 
-    /// Gives leases until fifty are acknowledged, over connections that are lost because of what begins
-    /// with `cause`.
+    /// Gives leases until fifty are acknowledged, over connections that are lost for a cause that
+    /// begins with `cause`.
     fn acknowledge_fifty(mut self, cause: &str) {
         let mut acknowledged = 0;
         while acknowledged < 50 {
-            // Between a loss and the next connection nothing can be promised.
+            // Between a loss and the next connection the store can acknowledge nothing.
             let Some(epoch) = self.lease(acknowledged) else {
                 let _ = self.woken.recv_timeout(LIMIT);
                 continue;
@@ -119,7 +119,7 @@ impl Scene {
         assert!(problems.contains("connected to the lease database again"), "{problems}");
     }
 
-    /// Waits until the epoch is settled, or the connection is lost.
+    /// Waits until the epoch is settled; returns false if the connection is lost first.
     fn wait(&self, epoch: u64) -> bool {
         while self.store.settled_epoch() < epoch {
             if self.store.has_failed() {
@@ -150,7 +150,7 @@ fn a_connection_that_breaks_is_made_again() {
     scene(faults, u32::MAX).acknowledge_fifty("cannot commit");
 }
 
-/// A flush that says when it begins and ends when it is told to.
+/// Flush that reports when it begins, and ends when the test lets it.
 #[derive(Debug)]
 struct GatedFlush {
     begins: Sender<()>,
@@ -212,8 +212,9 @@ fn a_connection_that_stays_away_ends_the_store() {
     assert_eq!(error.to_string(), "cannot connect: the connection is gone");
 }
 
-/// A client has an address from another server, which is free here. While the database is asked for it,
-/// somebody else takes the address here; the database has yet to say that he may not.
+/// Checks a client with an address from another server that is free in this server's table. While
+/// the database looks it up, another client takes the address here; the database has yet to refuse
+/// that client.
 #[test]
 fn a_client_is_not_refused_for_what_the_database_has_still_to_judge() {
     const HERE: u32 = 158;
@@ -238,7 +239,7 @@ fn a_client_is_not_refused_for_what_the_database_has_still_to_judge() {
     let database = scene.database.clone();
     let mut leases = database.leases();
     leases.insert(address, lease);
-    // The thread takes the question, and cannot go on.
+    // The thread takes the lookup, and cannot continue.
     let asked = scene.fetch(THERE, Some(address)).unread_epoch;
     scene.store.submit(NOW);
     let others = (1000..).map(|client| scene.fetch(client, None).unread_epoch);

@@ -1,6 +1,7 @@
-//! Several servers that share one database, on a virtual clock: connections break before and after
-//! commits, others are in the way, clients go from server to server. Whatever happens, an address
-//! that one server has acknowledged is nobody else's, and no acknowledged lease is missing.
+//! World of several servers that share one database, on a virtual clock: connections break before
+//! and after commits, other writers cause conflicts, clients go from server to server. In every
+//! case, an address that one server has acknowledged belongs to no other client, and no
+//! acknowledged lease is missing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,15 +24,15 @@ const ADDRESSES: u32 = 16;
 const FIRST: u32 = 0x0a00_0001;
 const STEPS: u32 = 400;
 const LIFETIME_S: u32 = 60;
-/// 2001-09-09T01:46:40Z.
+/// Start time, 2001-09-09T01:46:40Z.
 const START: Now = Now { mono_ns: 5_000_000_000, wall_us: 1_000_000_000_000_000 };
 
-/// What a reply says when it leaves.
+/// Reply of a server, with its contents when it leaves.
 struct Reply<F: Shared> {
     epoch: u64,
     address: F::Address,
     client: u32,
-    /// 0 for a release.
+    /// End of the lease, wall-clock seconds; 0 for a release.
     expires_s: u64,
 }
 
@@ -41,7 +42,7 @@ struct Server<F: Shared> {
     pools: Arc<PoolSet<F>>,
     waiting: Vec<Reply<F>>,
     is_lost: bool,
-    /// Commits are flushed by somebody else, who may be late.
+    /// True if a separate flush, which may come late, makes commits safe.
     is_flushed_beside: bool,
 }
 
@@ -66,7 +67,7 @@ impl<F: Shared + Sample> Server<F> {
     }
 }
 
-/// What all worlds of a test came to.
+/// Sums over all worlds of a test.
 #[derive(Debug, Default)]
 struct Tally {
     acknowledged: u64,
@@ -81,13 +82,12 @@ struct World<F: Shared> {
     servers: Vec<Server<F>>,
     random: Random,
     now: Now,
-    /// Whose an acknowledged address is, and until when.
+    /// Owner of each acknowledged address, and the end of its lease.
     owners: BTreeMap<F::Address, (u32, u64)>,
-    /// When a client gave an address back last: what it was told in answer to something older means
-    /// nothing to it.
+    /// Time when a client last gave an address back: it ignores replies to older requests.
     given_back: BTreeMap<(F::Address, u32), u64>,
     facts: Facts<F>,
-    /// Messages that have come in so far, at all servers.
+    /// Number of messages so far, at all servers.
     messages: u64,
     tally: Tally,
 }
@@ -146,7 +146,7 @@ impl<F: Shared + Sample> World<F> {
         self.now.wall_us += seconds * 1_000_000;
     }
 
-    /// The number of a message that comes in now.
+    /// Returns the number of a message that arrives now.
     fn next_message(&mut self) -> u64 {
         self.messages += 1;
         self.messages
@@ -174,14 +174,16 @@ impl<F: Shared + Sample> World<F> {
         self.facts.unread_epoch == 0
     }
 
-    /// The same, and has the database asked if need be; whether the facts are there.
+    /// Fetches facts, has the database look the client up if necessary, and returns true if the
+    /// facts are complete.
     fn fetch_through(&mut self, server: usize, client: u32, named: Option<F::Address>) -> bool {
         let message = self.next_message();
         if self.fetch(server, message, client, named) {
             return true;
         }
         self.tally.learned += 1;
-        // Others go on meanwhile: before the question is taken, and before its answer is looked at.
+        // Other clients continue meanwhile: before the round takes the lookup, and before its
+        // result is read.
         for _ in 0..3 {
             self.take_spare(server);
             self.round(server);
@@ -196,7 +198,7 @@ impl<F: Shared + Sample> World<F> {
         panic!("server {server} asks for {client} without an end");
     }
 
-    /// Often, a client whose lease the server knows of nothing takes an address at once.
+    /// Lets a client without a known lease take an address at once, in most calls.
     fn take_spare(&mut self, server: usize) {
         let client = self.random.below(CLIENTS) as u32;
         let message = self.next_message();
@@ -211,8 +213,8 @@ impl<F: Shared + Sample> World<F> {
         self.commit(server, client, &slot, Action::Lease(F::terms(LIFETIME_S, 1, "")), expires_s);
     }
 
-    /// A client names what it was acknowledged, perhaps by another server: it is not told that it has
-    /// no such lease.
+    /// Lets a client name its acknowledged lease, which may be from another server: the reply must
+    /// not say that it has no such lease.
     fn name(&mut self, server: usize) {
         let at = self.random.below(self.owners.len().max(1) as u64) as usize;
         let Some((&address, &(client, until_s))) = self.owners.iter().nth(at) else { return };
@@ -227,7 +229,7 @@ impl<F: Shared + Sample> World<F> {
         self.tally.named += 1;
     }
 
-    /// A client wants an address, or to keep the one that it has.
+    /// Lets a client request an address, or renew its lease.
     fn ask(&mut self, server: usize) {
         let client = self.random.below(CLIENTS) as u32;
         if !self.fetch_through(server, client, None) {
@@ -253,12 +255,13 @@ impl<F: Shared + Sample> World<F> {
         let is_leased = |slot: &&SlotView<F>| slot.occupancy == Occupancy::Leased;
         let Some(slot) = self.facts.mine().find(is_leased).copied() else { return };
         if self.commit(server, client, &slot, Action::Release, 0) {
-            // From now on the client does not use it, whether the server hears of that or not.
+            // From now on the client does not use the address, even if the server does not receive
+            // the release.
             if self.owners.get(&slot.address).is_some_and(|&(owner, _)| owner == client) {
                 self.owners.remove(&slot.address);
             }
             self.given_back.insert((slot.address, client), self.now.wall_s());
-            // Rows tell seconds apart, so what happens in the same one has no order among servers.
+            // Rows have whole seconds, so events within one second have no order among servers.
             self.tick(1);
         }
     }
@@ -286,7 +289,7 @@ impl<F: Shared + Sample> World<F> {
         true
     }
 
-    /// A round of one server, and the replies that may leave after it.
+    /// Runs a round of one server, and sends the replies that may leave after it.
     fn round(&mut self, number: usize) {
         let server = &mut self.servers[number];
         if server.is_lost {
@@ -297,7 +300,7 @@ impl<F: Shared + Sample> World<F> {
         self.end(number, end);
     }
 
-    /// Some of what one server wants, in small parts, some of which are not flushed yet.
+    /// Runs some of one server's requests in small parts, some of which are not flushed yet.
     fn parts(&mut self, number: usize) {
         let server = &mut self.servers[number];
         if !server.is_flushed_beside || server.is_lost {
@@ -310,14 +313,14 @@ impl<F: Shared + Sample> World<F> {
             let Some(next) = server.core.step(self.now) else { break };
             end = next;
             if self.random.chance(1, 2) {
-                // Who has it in hand hears of a failure with the next part.
+                // The server sees a failure with the next part.
                 let _ = server.core.flushes().flush();
             }
         }
         self.end(number, end);
     }
 
-    /// What may leave after a round leaves.
+    /// Sends the replies that may leave after a round.
     fn end(&mut self, number: usize, end: RoundEnd) {
         let server = &mut self.servers[number];
         if let RoundEnd::Lost(_) = end {
@@ -351,7 +354,7 @@ impl<F: Shared + Sample> World<F> {
             return;
         }
         let now_s = self.now.wall_s();
-        // Clients count from when they asked: such a reply gives them nothing.
+        // Clients count the lifetime from their request: such a reply gives them nothing.
         if reply.expires_s <= now_s {
             return;
         }
@@ -368,7 +371,7 @@ impl<F: Shared + Sample> World<F> {
         self.owners.insert(reply.address, (reply.client, reply.expires_s));
     }
 
-    /// Every acknowledged lease that runs is in the database, as its client's.
+    /// Checks that every acknowledged lease that has not ended is in the database, with its client.
     fn audit(&self) {
         let leases = self.database.leases();
         for (address, &(client, until_s)) in &self.owners {

@@ -1,4 +1,4 @@
-//! What clients were told, kept by themselves.
+//! Ledger of the clients: the replies that they got.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,27 +13,27 @@ use dhcp_store::database::Shared;
 
 use crate::galera::SERVERS;
 
-/// More than addresses: they come and go.
+/// Number of clients, more than addresses: they come and go.
 pub(crate) const CLIENTS: usize = 64;
-/// Seconds; longer than the clock goes in any run.
+/// Lifetime of leases, seconds; longer than the clock advances in any run.
 pub(crate) const LIFETIME_S: u32 = 100_000_000;
-/// 2001-09-09T01:46:40Z.
+/// Start time, 2001-09-09T01:46:40Z, in seconds since 1970.
 const START_S: u64 = 1_000_000_000;
-/// Nodes that start again may have to wait for a disk that others write to.
+/// Time limit. Nodes that start again may have to wait for a disk that other processes write to.
 const LIMIT: Duration = Duration::from_secs(600);
 
 #[derive(Debug, Default)]
 struct State {
-    /// Whose an address is, and since when.
+    /// Owner of each address, and the time since when.
     owners: BTreeMap<Ipv4Addr, (u32, u64)>,
-    /// Clients that wait for an answer: they ask one server at a time.
+    /// True for clients that wait for a reply: they use one server at a time.
     is_busy: Vec<bool>,
     acknowledged: [u64; SERVERS],
-    /// Everything, in order, to be told of an address that went wrong.
+    /// All events, in order, to print those of an address with an error.
     events: Vec<Event>,
 }
 
-/// The last events of an address that are told.
+/// Number of the last events of an address that are printed.
 const STORY_MAX: usize = 40;
 
 impl State {
@@ -44,7 +44,7 @@ impl State {
     }
 }
 
-/// What a client and a server had to do with an address.
+/// Event between a client and a server about an address.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Event {
     pub(crate) what: What,
@@ -72,12 +72,13 @@ pub(crate) enum What {
     Lost,
 }
 
-/// All clients.
+/// Ledger of all clients.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     state: Mutex<State>,
     has_changed: Condvar,
-    /// Rows tell seconds apart, so the clock goes on with whatever needs an order.
+    /// Wall-clock seconds. Rows have whole seconds, so the clock advances with every event that
+    /// needs an order.
     now_s: AtomicU64,
     has_ended: AtomicBool,
     is_slow: AtomicBool,
@@ -95,7 +96,8 @@ impl Ledger {
         }
     }
 
-    /// A test that failed elsewhere has said why.
+    /// Returns the state. If the lock is poisoned, a test that failed elsewhere has printed the
+    /// reason.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap()
     }
@@ -104,7 +106,7 @@ impl Ledger {
         self.now_s.load(Ordering::SeqCst)
     }
 
-    /// No server is asked any more.
+    /// Ends all requests to servers.
     pub(crate) fn end(&self) {
         self.has_ended.store(true, Ordering::SeqCst);
     }
@@ -113,7 +115,8 @@ impl Ledger {
         self.has_ended.load(Ordering::SeqCst)
     }
 
-    /// Clients ask so slowly that a node which was away can catch up with what is written.
+    /// Makes clients send requests so slowly that a node that was away can catch up with the
+    /// writes.
     pub(crate) fn set_slow(&self, is_slow: bool) {
         self.is_slow.store(is_slow, Ordering::SeqCst);
     }
@@ -122,17 +125,18 @@ impl Ledger {
         self.is_slow.load(Ordering::SeqCst)
     }
 
-    /// A client that waits for nothing begins to ask, if it is one.
+    /// Marks a client as busy; returns false if it waits for a reply already.
     pub(crate) fn begin(&self, client: u32) -> bool {
         !std::mem::replace(&mut self.state().is_busy[client as usize], true)
     }
 
-    /// A client has its answer, or waits for it no more.
+    /// Marks a client as idle: it has its reply, or no longer waits for it.
     pub(crate) fn finish(&self, client: u32) {
         self.state().is_busy[client as usize] = false;
     }
 
-    /// From now on the client does not use the address, whether anybody hears of that or not.
+    /// Records that the client does not use the address from now on, even if no server learns of
+    /// it.
     pub(crate) fn give_back(&self, client: u32, address: Ipv4Addr) {
         let mut state = self.state();
         if state.owners.get(&address).is_some_and(|&(owner, _)| owner == client) {
@@ -140,12 +144,12 @@ impl Ledger {
         }
     }
 
-    /// What happens from now on happens later.
+    /// Advances the clock, so that later events have a later time.
     pub(crate) fn tick(&self) {
         self.now_s.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Something has happened. A client that is told that it has an address has it from then on.
+    /// Records an event. A client whose lease is acknowledged has it from then on.
     pub(crate) fn note(&self, event: Event) {
         let mut state = self.state();
         state.events.push(event);
@@ -163,12 +167,12 @@ impl Ledger {
         self.has_changed.notify_all();
     }
 
-    /// Returns true once a server did not learn what became of a row.
+    /// Returns true if a server did not learn the outcome of a row.
     pub(crate) fn has_lost(&self) -> bool {
         self.state().events.iter().any(|event| event.what == What::Lost)
     }
 
-    /// Waits until every server has acknowledged so many leases more.
+    /// Waits until every server has acknowledged `count` more leases.
     pub(crate) fn await_acknowledged(&self, count: u64) {
         let state = self.state();
         let wanted = state.acknowledged.map(|acknowledged| acknowledged + count);
@@ -179,7 +183,7 @@ impl Ledger {
         assert!(!waited.timed_out(), "{:?} of {wanted:?} acknowledgments", state.acknowledged);
     }
 
-    /// Every address that a client has is in the `leases` of this node, as its own.
+    /// Checks that every address of a client is in the `leases` of this node, with that client.
     pub(crate) fn audit(&self, node: usize, leases: &[v4::Lease]) {
         let state = self.state();
         assert!(!state.owners.is_empty());

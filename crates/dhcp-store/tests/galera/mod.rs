@@ -1,10 +1,10 @@
-//! Two servers over a Galera cluster of three nodes, which are killed in turn under load and come back.
-//! Clients wander between the servers, each of which begins at a node of its own, so both write at
-//! different nodes at once. Whatever happens, an acknowledged lease is in the tables of all nodes
-//! afterwards unless it was given back, and no address has two owners at any time.
+//! Two servers over a Galera cluster of three nodes, which are killed in turn under load and start
+//! again. Clients move between the servers, each of which begins at a node of its own, so both
+//! write at different nodes at once. In every case, an acknowledged lease is in the tables of all
+//! nodes afterwards unless its client gave it back, and no address has two owners at any time.
 //!
-//! Each node is killed once, or as often as `GODWIT_GALERA_ROUNDS` says; who asks for what follows from
-//! `GODWIT_GALERA_SEED`, the interleaving is the machine's.
+//! Each node is killed once, or as often as `GODWIT_GALERA_ROUNDS` says; the requests follow from
+//! `GODWIT_GALERA_SEED`, their interleaving depends on the machine.
 
 mod ledger;
 mod server;
@@ -21,18 +21,18 @@ use testbed::database::{PASSWORD, USER};
 use ledger::Ledger;
 use server::Server;
 
-/// Servers that share the cluster.
+/// Number of servers that share the cluster.
 pub(crate) const SERVERS: usize = 2;
-/// Acknowledgments of each server that are awaited between two incidents.
+/// Acknowledgments of each server that the test awaits between two incidents.
 const QUIET: u64 = 60;
-/// Longer than anything here takes on any machine.
+/// Time limit, longer than any test here takes on any machine.
 pub(crate) const LIMIT: Duration = Duration::from_secs(1_800);
 
 fn number_of(variable: &str, otherwise: u64) -> u64 {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
 }
 
-/// The cluster's database, beginning with node number `first`.
+/// Returns the settings of the cluster's database, beginning with node number `first`.
 fn settings(cluster: &Cluster, first: usize) -> Settings {
     let port = |number: usize| cluster.node(number % NODES).port();
     let host = || "127.0.0.1".to_owned();
@@ -42,13 +42,13 @@ fn settings(cluster: &Cluster, first: usize) -> Settings {
         hosts: (1..NODES).map(|further| (host(), port(first + further))).collect(),
         user: USER.to_owned(),
         password: PASSWORD.to_owned(),
-        // A machine on which much else is tested may let a node wait.
+        // A machine with many other tests may let a node wait.
         connect_timeout: Duration::from_secs(60),
         ..Settings::new(Backend::Mysql, "leases")
     }
 }
 
-/// Kills every node in turn and brings it back, with load before, meanwhile and afterwards.
+/// Kills every node in turn and starts it again, with load before, during and after that.
 fn incidents(cluster: &mut Cluster, ledger: &Ledger, random: &mut Random, rounds: u64) {
     for _ in 0..rounds {
         let mut order: Vec<usize> = (0..NODES).collect();
@@ -65,7 +65,7 @@ fn incidents(cluster: &mut Cluster, ledger: &Ledger, random: &mut Random, rounds
     ledger.await_acknowledged(QUIET);
 }
 
-/// Waits until a node shows all that was committed at any of them.
+/// Waits until a node shows all commits of all nodes.
 fn await_all(cluster: &Cluster, node: usize) {
     let ask = "SET SESSION wsrep_sync_wait = 15; SELECT count(*) FROM leases.lease4";
     cluster.node(node).query("mysql", ask).unwrap();
@@ -96,13 +96,13 @@ fn nodes_that_are_killed_in_turn_lose_no_lease_and_give_no_address_twice() {
         })
         .collect();
     incidents(&mut cluster, &ledger, &mut random, rounds);
-    // Whether a row was on its way to a node when that was killed depends on the machine. Its server then
-    // replaces the connection and writes the row again, or tells the loss when it cannot.
+    // It depends on the machine if a row was on its way to a node that was killed. Then the server
+    // replaces the connection and writes the row again, or reports the loss if it cannot.
     while !ledger.has_lost() && !servers.iter().any(Server::has_replaced) {
         incidents(&mut cluster, &ledger, &mut random, 1);
         assert!(begun.elapsed() < LIMIT, "no row is ever on its way to a node that is killed");
     }
-    // When two nodes are in each other's way does, too.
+    // It also depends on the machine when two nodes conflict.
     while servers.iter().map(Server::conflicts).sum::<u64>() == 0 {
         ledger.await_acknowledged(QUIET);
         assert!(begun.elapsed() < LIMIT, "two nodes are never in each other's way");

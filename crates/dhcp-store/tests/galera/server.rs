@@ -1,4 +1,5 @@
-//! One server: a lease table, the thread that writes to the cluster, and a shard that is asked.
+//! One server: a lease table, the thread that writes to the cluster, and a shard that serves
+//! requests.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -19,34 +20,34 @@ use dhcp_store::sql::{Settings, SharedLeases};
 use crate::galera::ledger::{CLIENTS, Event, LIFETIME_S, Ledger, What};
 
 const FIRST: u32 = 0x0a00_0001;
-/// Fewer than clients, so that servers want the same ones.
+/// Number of addresses, fewer than clients, so that servers want the same ones.
 const ADDRESSES: u32 = 48;
-/// Clients that ask at once.
+/// Number of clients that send requests at once.
 const BATCH: u64 = 6;
-/// Time between two batches of clients that ask slowly.
+/// Time between two batches of slow clients.
 const SLOW: Duration = Duration::from_millis(20);
-/// A round may wait for a node that is missed; the thread wakes its shard in the end.
+/// Time limit. A round may wait for an unreachable node; the thread wakes its shard in the end.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// What a server came to.
+/// Counts of a server.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) acknowledged: u64,
     pub(crate) refused: u64,
     pub(crate) given_back: u64,
-    /// Batches that nobody heard the end of.
+    /// Batches whose outcome is unknown.
     pub(crate) lost: u64,
     pub(crate) conflicts: u64,
 }
 
-/// A running server.
+/// Running server.
 pub(crate) struct Server {
     writer: DatabaseThread<V4>,
     driver: JoinHandle<Tally>,
 }
 
 impl Server {
-    /// Connects, loads, and begins to be asked.
+    /// Connects, loads the leases, and begins to serve requests.
     pub(crate) fn start(
         number: usize,
         settings: Settings,
@@ -60,7 +61,7 @@ impl Server {
         LeaseDatabase::<V4>::load(&mut database, &mut |lease| table.load(lease)).unwrap();
         let (wake, woken) = channel();
         let shards = Shards::new(1, move |_| {
-            // Nobody listens once the driver has ended.
+            // After the end of the driver no thread receives.
             let _ = wake.send(());
         });
         let on_loss = OnLoss { tries_max: u32::MAX, wait_ms: 50 };
@@ -90,18 +91,18 @@ impl Server {
         Self { writer, driver }
     }
 
-    /// Times that this server's writes got in another one's way.
+    /// Returns the number of conflicts of this server's writes with other servers.
     pub(crate) fn conflicts(&self) -> u64 {
         self.writer.conflicts()
     }
 
-    /// Returns true when a connection ended under a round since this was asked last, and was replaced.
+    /// Returns true if a connection ended during a round since the last call, and was replaced.
     pub(crate) fn has_replaced(&self) -> bool {
         let problems = self.writer.take_problems();
         problems.iter().any(|problem| problem.contains("and there is another one"))
     }
 
-    /// Ends it; all must have worked out.
+    /// Ends the server; all writes must have succeeded.
     pub(crate) fn stop(self) -> Tally {
         let mut tally = self.driver.join().unwrap();
         tally.conflicts = self.writer.conflicts();
@@ -110,7 +111,7 @@ impl Server {
     }
 }
 
-/// What a client is told when its row is settled.
+/// Reply to a client, which it gets when its row is settled.
 struct Reply {
     client: u32,
     address: Ipv4Addr,
@@ -153,7 +154,8 @@ impl Driver {
         self.tally
     }
 
-    /// A client asks for an address or gives its own back; whether there will be an answer.
+    /// Lets a client request an address or give its own back; returns true if there will be a
+    /// reply.
     fn ask(&mut self, client: u32) -> bool {
         let mut facts = Facts::default();
         let unread = self.fetch(client, &mut facts);
@@ -216,7 +218,7 @@ impl Driver {
         self.ledger.note(Event { what, server: self.number, client, address, at_s, epoch });
     }
 
-    /// The answers of the batch, when it is settled.
+    /// Handles the replies of the batch when it is settled.
     fn hear(&mut self) {
         for reply in std::mem::take(&mut self.waiting) {
             let (what, count) = if !self.is_settled(reply.epoch) {
@@ -234,7 +236,7 @@ impl Driver {
         }
     }
 
-    /// Waits until `epoch` is settled; false when the connection was lost first.
+    /// Waits until `epoch` is settled; returns false if the connection was lost first.
     fn is_settled(&mut self, epoch: u64) -> bool {
         while self.store.settled_epoch() < epoch {
             if self.store.has_failed() {

@@ -1,7 +1,7 @@
-//! Damaged lease files and files of anything: nothing panics, what is sound in them loads, and what
-//! loads can be written.
+//! Tests of damaged lease files and of files with arbitrary contents: no panic occurs, the sound
+//! rows load, and the loaded leases can be written.
 //!
-//! `GODWIT_FUZZ_CASES=n` tries more, `GODWIT_SIM_SEED=s` starts elsewhere.
+//! `GODWIT_FUZZ_CASES=n` tries more, `GODWIT_SIM_SEED=s` starts with another seed.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -18,7 +18,7 @@ use super::rows_of;
 
 const LIVE: &str = "/leases/leases.csv";
 
-/// Seeds of the cases.
+/// Returns the seeds of the cases.
 fn seeds() -> Range<u64> {
     let number = |name: &str, default: u64| {
         std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
@@ -43,7 +43,7 @@ fn header<F: Kea>() -> Vec<u8> {
     header
 }
 
-/// Whether `leases` are the same after they were written and loaded again.
+/// Checks that `leases` are equal after they were written and loaded again.
 fn assert_writable<F: Kea>(leases: &[F::Lease], seed: u64) {
     let text = [header::<F>(), rows_of::<F>(leases, newest::<F>())].concat();
     let (again, report) = load::<F>(&text).expect("written here");
@@ -51,7 +51,7 @@ fn assert_writable<F: Kea>(leases: &[F::Lease], seed: u64) {
     assert_eq!(again, leases, "seed {seed}");
 }
 
-/// Octets that mean something in a row, and some that never do.
+/// Bytes that have a meaning in a row, and some that never do.
 const TELLING: &[u8] = b",:&#x\r\t\"{}-.09afZ\0\x1f\x7f\xc3\xff";
 
 /// Changes up to four places of `octets`.
@@ -78,12 +78,12 @@ fn damage(octets: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
-/// Rows with damage behind their addresses only: what the others say must be there, whole.
+/// Checks rows with damage only after their addresses: the other rows must load unchanged.
 pub(crate) fn rows_beside_damaged_ones_load<F: Kea>() {
     for seed in seeds() {
         let mut random = Random::from_seed(seed);
         let mut text = header::<F>();
-        // `None`: whatever is left of damaged rows.
+        // `None` means any remains of damaged rows.
         let mut expected = BTreeMap::new();
         let mut damaged = 0;
         let count = random.below(40);
@@ -97,7 +97,7 @@ pub(crate) fn rows_beside_damaged_ones_load<F: Kea>() {
                 let mut rest = row.split_off(start);
                 rest.pop();
                 damage(&mut rest, &mut random);
-                // A row's end would make two of them.
+                // A line end would make two rows of one.
                 row.extend(rest.into_iter().filter(|&octet| octet != b'\n'));
                 row.push(b'\n');
                 damaged += 1;
@@ -119,12 +119,12 @@ pub(crate) fn rows_beside_damaged_ones_load<F: Kea>() {
             let found = found.remove(&key);
             assert!(lease.is_none() || found == lease, "seed {seed}: {found:?} {lease:?}");
         }
-        // What is left over comes from a damaged row under a damaged prefix length.
+        // A remaining lease is from a damaged row with a damaged prefix length.
         assert!(found.len() as u64 <= damaged, "seed {seed}: {found:?}");
     }
 }
 
-/// Damage anywhere, the header included, or nothing that ever was a lease file.
+/// Checks files with damage anywhere, the header included, and files that never were lease files.
 pub(crate) fn any_file_loads_or_is_refused<F: Kea>() {
     let [mut refused, mut loaded] = [0; 2];
     for seed in seeds() {

@@ -1,4 +1,4 @@
-//! What the two families' lease files differ in.
+//! Differences between the two families' lease files.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
@@ -11,34 +11,34 @@ use dhcp_store::memfile::Rows;
 
 const DATA: &str = "../../conformance/data";
 
-/// A family of which Kea has a server.
+/// Family for which Kea has a server.
 pub(crate) trait Kea: Rows {
-    /// 4 or 6.
+    /// Number of the family, 4 or 6.
     const NUMBER: u32;
-    /// A row of a pool, with a column that nobody knows yet.
+    /// Row of a pool, with a column that no version has yet.
     const NEWER_ROW: &'static str;
-    /// Longest identifier of a client that Kea 2.2 takes.
+    /// Longest client identifier that Kea 2.2 accepts, bytes.
     const CLIENT_MAX: u64;
 
-    /// By what Kea tells leases apart and sorts them.
+    /// Returns the key by which Kea identifies and sorts leases.
     fn key(lease: &Self::Lease) -> IpAddr;
 
-    /// A lease number `number` with everything in it that Kea 2.2 keeps.
+    /// Returns a lease number `number` with all values that Kea 2.2 keeps.
     fn lease(random: &mut Random, number: u64) -> Self::Lease;
 
-    /// The file that Kea wrote.
+    /// Returns the file that Kea wrote.
     fn written() -> Vec<u8> {
         fs::read(format!("{DATA}/kea-2.2-leases{}.csv", Self::NUMBER)).unwrap()
     }
 
-    /// What kea-lfc made of it, in the spelling of Kea 2.4 and later.
+    /// Returns the file that kea-lfc made of it, in the form of Kea 2.4 and later.
     fn cleaned() -> String {
         let path = format!("{DATA}/kea-2.2-leases{}.cleaned.csv", Self::NUMBER);
         fs::read_to_string(path).unwrap()
     }
 }
 
-/// What leases of both families have.
+/// Values that leases of both families have.
 struct Common {
     octets: [u8; 200],
     client_len: usize,
@@ -115,7 +115,7 @@ impl Kea for V6 {
     const NUMBER: u32 = 6;
     const NEWER_ROW: &'static str =
         "2001:db8::1,00:01:02,60,1800000060,1,30,0,1,128,0,0,a,,0,,,,7,red\n";
-    // 130 since 2.4.
+    // The limit is 130 since 2.4.
     const CLIENT_MAX: u64 = 128;
 
     fn key(lease: &v6::Lease) -> IpAddr {
@@ -153,7 +153,7 @@ impl Kea for V6 {
     fn cleaned() -> String {
         let path = format!("{DATA}/kea-2.2-leases6.cleaned.csv");
         let text = fs::read_to_string(path).unwrap();
-        // A DUID of one zero is nobody's up to 2.2, and no DUID since.
+        // A DUID of one zero means no client up to 2.2, and is invalid since.
         text.replace(",00,86400,", ",00:00:00,86400,")
     }
 }

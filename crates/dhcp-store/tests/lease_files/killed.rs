@@ -1,5 +1,5 @@
-//! A clean-up is killed at each of its steps, ours and Kea's: every set of files that is left loads
-//! with nothing lost and nothing from before.
+//! Cleanups, ours and Kea's, that are killed at each of their steps: every remaining set of files
+//! loads with no lease lost and no earlier lease restored.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,10 +16,10 @@ use super::family::Kea;
 use super::{Folder, has_kea, history, rows_of};
 
 const LIVE: &str = "/leases/x";
-/// Whims of the disk that each step is tried with.
+/// Number of seeds of the disk that each step is tried with.
 const SEEDS: u64 = 3;
 
-/// Files by what their names have behind that of the lease file.
+/// Files with the suffix of their names after that of the lease file.
 type FileSet = Vec<(&'static str, Vec<u8>)>;
 
 fn header<F: Kea>() -> Vec<u8> {
@@ -28,7 +28,7 @@ fn header<F: Kea>() -> Vec<u8> {
     header
 }
 
-/// A history in three parts: what a clean-up left, what was rotated since, and the live file; with
+/// History in three parts: the result of a cleanup, the file rotated since, and the live file; with
 /// the leases of the first two and of all.
 struct Story<F: Kea> {
     parts: [Vec<u8>; 3],
@@ -47,13 +47,13 @@ impl<F: Kea> Story<F> {
         Self { parts, before, all }
     }
 
-    /// The file set that a server finds to clean up.
+    /// Returns the file set that a server finds to clean up.
     fn file_set(&self) -> FileSet {
         let [previous, rotated, live] = self.parts.clone();
         vec![(".2", previous), (".1", rotated), ("", live)]
     }
 
-    /// What a clean-up makes of the first two parts.
+    /// Returns the result of a cleanup of the first two parts.
     fn cleaned(&self) -> Vec<u8> {
         [header::<F>(), rows_of::<F>(&self.before, newest::<F>())].concat()
     }
@@ -63,7 +63,7 @@ fn path_of(suffix: &str) -> PathBuf {
     PathBuf::from(format!("{LIVE}{suffix}"))
 }
 
-/// A disk with these files, all safe.
+/// Returns a disk with these files, all safe.
 fn disk(seed: u64, files: &[(&str, Vec<u8>)]) -> PowerCutStorage {
     let storage = PowerCutStorage::new(seed, Faults::default());
     for (suffix, octets) in files {
@@ -75,7 +75,7 @@ fn disk(seed: u64, files: &[(&str, Vec<u8>)]) -> PowerCutStorage {
     storage
 }
 
-/// The leases in the files, sorted, or why they do not load.
+/// Returns the leases in the files, sorted, or the reason why they do not load.
 fn opened<F: Kea>(storage: &PowerCutStorage) -> Result<(Memfile, Vec<F::Lease>), String> {
     let options = OpenOptions { threads: 1, ..OpenOptions::default() };
     let opened = Memfile::open::<F>(Arc::new(storage.clone()), Path::new(LIVE), options);
@@ -87,8 +87,8 @@ fn opened<F: Kea>(storage: &PowerCutStorage) -> Result<(Memfile, Vec<F::Lease>),
     Ok((memfile, leases))
 }
 
-/// The next start finds `expected`, and so does every start after that one or its clean-up was killed
-/// at any step.
+/// Checks that the next start finds `expected`, and so does every start after that start or its
+/// cleanup was killed at any step.
 fn assert_loads<F: Kea>(storage: &PowerCutStorage, expected: &[F::Lease], what: &str) {
     for step in 0.. {
         let start = storage.after(ProcessDied, Faults::default());
@@ -111,8 +111,8 @@ fn assert_loads<F: Kea>(storage: &PowerCutStorage, expected: &[F::Lease], what: 
     }
 }
 
-/// What our clean-up leaves, with a rotation before it when there is nothing to clean up yet, when
-/// they are killed after `step` steps; `None` when they have ended by then.
+/// Returns the disk after our cleanup, with a rotation before it if there is nothing to clean up
+/// yet, was killed after `step` steps; `None` if it has ended by then.
 fn killed_at<F: Kea>(files: &[(&str, Vec<u8>)], seed: u64, step: u64) -> Option<PowerCutStorage> {
     let storage = disk(seed, files);
     let (mut memfile, _) = opened::<F>(&storage).expect("a sound file");
@@ -123,7 +123,7 @@ fn killed_at<F: Kea>(files: &[(&str, Vec<u8>)], seed: u64, step: u64) -> Option<
     (!storage.is_on()).then_some(storage)
 }
 
-/// The two states in which our clean-up begins.
+/// Returns the two states in which our cleanup begins.
 fn beginnings<F: Kea>(story: &Story<F>) -> [FileSet; 2] {
     let [previous, rotated, live] = story.parts.clone();
     let rows = live[header::<F>().len()..].to_vec();
@@ -148,8 +148,8 @@ pub(crate) fn our_clean_up_killed_at_any_step_loses_nothing<F: Kea>() {
     }
 }
 
-/// What Kea's server and its kea-lfc leave when they are killed, in the order in which they come to
-/// it (`Memfile_LeaseMgr::lfcExecute`, `LFCController::launch` and `fileRotate`).
+/// Returns the states that Kea's server and its kea-lfc leave when they are killed, in the order of
+/// their steps (`Memfile_LeaseMgr::lfcExecute`, `LFCController::launch` and `fileRotate`).
 fn states_of_kea<F: Kea>(story: &Story<F>) -> Vec<(String, FileSet)> {
     let [previous, rotated, live] = story.parts.clone();
     let cleaned = story.cleaned();
@@ -199,14 +199,15 @@ fn write_to(folder: &Folder, files: &[(&str, Vec<u8>)]) {
     }
 }
 
-/// kea-lfc over the lease file `x` in `folder`, behind the words of `wrapper`.
+/// Returns the command for kea-lfc over the lease file `x` in `folder`, after the words of
+/// `wrapper`.
 pub(crate) fn kea_lfc<F: Kea>(folder: &Folder, wrapper: &[&str]) -> Command {
     let words = [wrapper, &["kea-lfc"]].concat();
     let mut lfc = Command::new(words[0]);
     lfc.args(&words[1..]).arg(format!("-{}", F::NUMBER));
     lfc.env("KEA_PIDFILE_DIR", &folder.0).env("KEA_LOCKFILE_DIR", &folder.0);
-    // Cargo sets this for the tests that it runs: the loader would look for each of Kea's
-    // libraries in every one of these folders first, more calls than are counted here.
+    // Cargo sets this variable for the tests that it runs: the loader would look for each of Kea's
+    // libraries in every one of these folders first, with more calls than the test counts.
     lfc.env_remove("LD_LIBRARY_PATH");
     let names = ["config", "x.pid", "x.2", "x.1", "x.output", "x.completed"];
     for (flag, name) in ["-c", "-p", "-x", "-i", "-o", "-f"].iter().zip(names) {
@@ -215,16 +216,16 @@ pub(crate) fn kea_lfc<F: Kea>(folder: &Folder, wrapper: &[&str]) -> Command {
     lfc
 }
 
-/// The leases that this server finds in `folder`.
+/// Returns the leases that this server finds in `folder`.
 fn found_in<F: Kea>(folder: &Folder) -> Vec<F::Lease> {
     let (_, leases, report) = super::load::<F>(&folder.file("x"));
     assert_eq!((report.bad_rows, report.rubbish_rows), (0, 0), "{report:?}");
     leases
 }
 
-/// The system calls by which kea-lfc changes files.
+/// System calls by which kea-lfc changes files.
 const CHANGING: [&str; 4] = ["write", "rename", "unlink", "openat"];
-/// Calls of one kind that are tried at most.
+/// Most calls of one kind that the test tries.
 const CALLS_MAX: u32 = 400;
 
 pub(crate) fn keas_clean_up_killed_at_any_call_leaves_what_loads<F: Kea>() {
@@ -257,7 +258,7 @@ pub(crate) fn keas_clean_up_killed_at_any_call_leaves_what_loads<F: Kea>() {
     }
 }
 
-/// The names of the lease file and those around it.
+/// Returns the names of the existing files among the lease file and those around it.
 fn names_in(folder: &Folder) -> String {
     let files = LeaseFiles::new(&folder.file("x"));
     let all =
@@ -267,7 +268,7 @@ fn names_in(folder: &Folder) -> String {
     names.collect::<Vec<_>>().join(" ")
 }
 
-/// Kea takes over from ours, killed at any step: its clean-up ends what ours began.
+/// Checks that Kea can take over from our cleanup, killed at any step: its cleanup completes ours.
 pub(crate) fn keas_clean_up_ends_what_ours_left<F: Kea>() {
     if !has_kea("kea-lfc") {
         return;
@@ -282,7 +283,7 @@ pub(crate) fn keas_clean_up_ends_what_ours_left<F: Kea>() {
                     write_to(&folder, &[(suffix, octets)]);
                 }
             }
-            // Kea's server makes the new file that ours had not come to.
+            // Kea's server creates the new file that our rotation had not created yet.
             let output = kea_lfc::<F>(&folder, &[]).output().expect("kea-lfc runs");
             assert!(output.status.success(), "{output:?}");
             assert!(found_in::<F>(&folder) == story.all, "beginning {at}, step {steps}");

@@ -1,12 +1,13 @@
-//! Lease files that Kea wrote load here, and files written here are Kea's; for both families.
+//! Tests that lease files written by Kea load here, and that Kea can read files written here, for
+//! both families.
 //!
 //! The shipped files were written by kea-dhcp4 and kea-dhcp6 2.2.0 under perfdhcp (`-f`, `-F` and
 //! for DHCPv6 `-e address-and-prefix`: leases, renewals, releases, infinite lifetimes). The one of
 //! DHCPv6 has more: clients with a name (`-o 39,...`), with a DUID-EN, hence without a hardware
 //! address (`-b duid=...`), and behind a relay (`-A 1` under `store-extended-info`, hence with a
-//! user context), and by hand two declined addresses and a DUID of 128 octets. The cleaned ones are
-//! what kea-lfc 2.2.0 made of them. Tests that run Kea are skipped when it is not installed, unless
-//! `GODWIT_REQUIRE_TOOLS=1`.
+//! user context), and two declined addresses and a DUID of 128 bytes that were added by hand.
+//! kea-lfc 2.2.0 made the cleaned files from them. Tests that run Kea are skipped if it is not
+//! installed, unless `GODWIT_REQUIRE_TOOLS=1`.
 
 mod damaged;
 mod family;
@@ -57,7 +58,7 @@ for_both_families! {
     keas_clean_up_ends_what_ours_left,
 }
 
-/// A folder that is removed in the end.
+/// Folder that is removed in the end.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -126,11 +127,11 @@ fn a_second_server_is_told_which_file_is_taken<F: Kea>() {
 fn no_file_is_loaded_while_keas_clean_up_runs<F: Kea>() {
     let folder = Folder::new(&format!("pid{}", F::NUMBER));
     let live = folder.file("leases.csv");
-    // What counts is the name of the program, here that of another one.
+    // The name of the program counts, here that of another one.
     let program = folder.file("kea-lfc");
     std::os::unix::fs::symlink("/bin/sleep", &program).unwrap();
     let mut running = Command::new(&program).arg("60").spawn().unwrap();
-    // A program that has just been started has its starter's name for a moment.
+    // A program that has just been started has its parent's name for a moment.
     let comm = format!("/proc/{}/comm", running.id());
     assert!(wait_until(|| fs::read_to_string(&comm).unwrap() == "kea-lfc\n"));
     fs::write(folder.file("leases.csv.pid"), format!("{}\n", running.id())).unwrap();
@@ -149,7 +150,7 @@ fn a_pid_file_that_a_dead_clean_up_has_left_keeps_nobody_from_starting<F: Kea>()
         fs::write(folder.file("leases.csv.pid"), format!("{pid}\n")).unwrap();
         load::<F>(&folder.file("leases.csv"));
     }
-    // Neither is anything else under the name a clean-up that runs.
+    // Another kind of file under this name does not mean a running cleanup either.
     fs::remove_file(folder.file("leases.csv.pid")).unwrap();
     fs::create_dir(folder.file("leases.csv.pid")).unwrap();
     load::<F>(&folder.file("leases.csv"));
@@ -189,7 +190,7 @@ fn a_second_server_is_refused_the_file_under_any_name<F: Kea>() {
     refused("soft.csv");
     fs::remove_file(folder.file("leases.csv.lock")).unwrap();
     refused("leases.csv");
-    // The file that a rotation has made is locked, too.
+    // The file that a rotation has created is locked, too.
     first.rotate().unwrap();
     fs::remove_file(folder.file("leases.csv.lock")).unwrap();
     refused("leases.csv");
@@ -217,7 +218,7 @@ fn a_newer_file_is_put_away_and_its_known_columns_are_kept<F: Kea>() {
     assert_eq!(load::<F>(&live).1, leases);
 }
 
-/// Whether Kea is there; without it the test ends, or fails when tools are required.
+/// Returns true if Kea is installed; without it the test ends, or fails if tools are required.
 fn has_kea(tool: &str) -> bool {
     let found = Command::new(tool).arg("-v").output().is_ok();
     let required = std::env::var("GODWIT_REQUIRE_TOOLS").is_ok_and(|value| value == "1");
@@ -228,7 +229,7 @@ fn has_kea(tool: &str) -> bool {
     found
 }
 
-/// Leases and their history as `rows` rows of so many addresses.
+/// Returns `rows` rows about the leases of `addresses` addresses, and the leases that result.
 fn history<F: Kea>(rows: u32, addresses: u64) -> (Vec<u8>, Vec<F::Lease>) {
     let mut random = Random::from_seed(22);
     let mut text = Vec::new();
@@ -289,7 +290,7 @@ fn keas_server_loads_a_file_written_here<F: Kea>() {
         .args(["-p", if F::NUMBER == 6 { "10547" } else { "10067" }]);
     kea.env("KEA_PIDFILE_DIR", &folder.0).env("KEA_LOCKFILE_DIR", &folder.0);
     let mut kea = kea.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    // Kea 2.2 sees a newer header and has kea-lfc make a file of its own version.
+    // Kea 2.2 sees a newer header and has kea-lfc write a file of its own version.
     let has_converted = wait_until(|| {
         let is_there = |suffix: &str| folder.file(&format!("leases.csv{suffix}")).exists();
         is_there(".2") && ![".1", ".pid", ".completed"].into_iter().any(is_there)
@@ -303,7 +304,7 @@ fn keas_server_loads_a_file_written_here<F: Kea>() {
     assert_same(&leases, &expected);
 }
 
-/// Compares leases as rows, and shows the first that differ.
+/// Compares leases as rows, and prints the first ones that differ.
 fn assert_same<L: PartialEq + std::fmt::Debug>(found: &[L], expected: &[L]) {
     for (found, expected) in found.iter().zip(expected) {
         assert_eq!(found, expected);
@@ -311,7 +312,7 @@ fn assert_same<L: PartialEq + std::fmt::Debug>(found: &[L], expected: &[L]) {
     assert_eq!(found.len(), expected.len());
 }
 
-/// Looks every 50 ms, for minutes at most: what another program does makes no sound.
+/// Checks every 50 ms, for minutes at most: another program does not notify the test.
 fn wait_until(mut is_so: impl FnMut() -> bool) -> bool {
     (0..6_000).any(|_| {
         let done = is_so();

@@ -1,7 +1,7 @@
-//! What is written is read: leases that the engine makes of hostile messages, under configurations
-//! that shape them, come back from lease files and from each database as they were.
+//! Tests that stored leases are read back unchanged, from lease files and from each database:
+//! leases that the engine makes of hostile messages, under configurations that shape them.
 //!
-//! `GODWIT_FUZZ_CASES=n` makes so many leases, `GODWIT_SIM_SEED=s` starts elsewhere.
+//! `GODWIT_FUZZ_CASES=n` makes n leases, `GODWIT_SIM_SEED=s` starts with another seed.
 
 mod v4;
 mod v6;
@@ -28,32 +28,34 @@ use testbed::Progress;
 
 use crate::sql::{Place, open};
 
-/// Leases that are made before they go to a store, as many as a busy server writes at once.
+/// Number of leases that are made before they go to a store, as many as a busy server writes at
+/// once.
 const AT_ONCE: usize = 5_000;
-/// Rounds of leases that wait for a database at most.
+/// Most rounds of leases that wait for a database.
 const WAITING_MAX: usize = 2;
-/// Messages per lease after which a configuration is thought to make none.
+/// Number of messages per lease after which a configuration counts as making none.
 const MESSAGES_MAX: u64 = 40;
 
-/// A family whose clients are hostile.
+/// Family whose clients are hostile.
 trait Hostile: Protocol + SharedRows {
-    /// Configurations that shape leases, each with all that a lease may keep.
+    /// Returns configurations that shape leases, each with all values that a lease may keep.
     fn configurations() -> Vec<String>;
 
     fn compile(text: &str, table: &LeaseTable<Self>) -> Self::Snapshot;
 
-    /// The next message of a client, given the reply to the one before, and how it comes in.
+    /// Returns the next message of a client, given the reply to the previous one, and how it
+    /// arrives.
     fn message(random: &mut Random, reply: Option<&[u8]>) -> (Vec<u8>, Self::Ingress);
 
-    /// `lease` at an address that clients get only by this function, of which there is one for each
-    /// `number`.
+    /// Returns `lease` at an address that clients get only by this function, a different one for
+    /// each `number`.
     fn moved(lease: Self::Lease, number: u32) -> Self::Lease;
 
-    /// `lease` as far as lease files keep it: names in lower case, no type of a hardware address that
-    /// has no octets, in DHCPv4 no type at all.
+    /// Returns `lease` as far as lease files keep it: names in lower case, no type for a hardware
+    /// address without bytes, in DHCPv4 no type at all.
     fn as_filed(lease: &Self::Lease) -> Self::Lease;
 
-    /// `lease` as far as a table of this layout keeps it.
+    /// Returns `lease` as far as a table of this layout keeps it.
     fn as_tabled(lease: &Self::Lease, layout: Layout) -> Self::Lease;
 }
 
@@ -75,7 +77,7 @@ impl<P: Protocol> Transmit<P> for Replies {
     }
 }
 
-/// A server whose rows are safe as soon as they are logged.
+/// Server whose rows are safe as soon as they are logged.
 struct Engine<P: Hostile> {
     now: Now,
     shard: Shard<P, ManualStore<P>>,
@@ -106,7 +108,7 @@ impl<P: Hostile> Engine<P> {
         replies.0.pop()
     }
 
-    /// So many leases, all that were logged with them included.
+    /// Returns `count` leases, and all that were logged with them.
     fn leases(&mut self, count: usize, random: &mut Random) -> Vec<P::Lease> {
         let (mut leases, mut reply) = (Vec::new(), None);
         for _ in 0..count as u64 * MESSAGES_MAX {
@@ -122,7 +124,7 @@ impl<P: Hostile> Engine<P> {
     }
 }
 
-/// Gives leases of all configurations to `check` as they are made, some thousands at a time.
+/// Passes leases of all configurations to `check` as they are made, some thousands at a time.
 fn all_leases<P: Hostile>(mut check: impl FnMut(Vec<P::Lease>)) -> u64 {
     let cases = number("GODWIT_FUZZ_CASES", 2_400);
     let seed = number("GODWIT_SIM_SEED", 1);
@@ -150,8 +152,8 @@ fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().unwrap())
 }
 
-/// Gives every lease an address of its own: the clients are few and have theirs again and again, of
-/// which only the last one would be read back.
+/// Gives every lease an address of its own: there are few clients, which get the same addresses
+/// again and again, and only the last lease of an address would be read back.
 fn apart<P: Hostile>(leases: Vec<P::Lease>) -> Vec<P::Lease> {
     let mut taken = BTreeSet::new();
     let numbered = (0..).zip(leases);
@@ -173,7 +175,7 @@ fn newest_of<P: Hostile>(
     newest
 }
 
-/// Lease files, and the lines that go to the thread of a database.
+/// Checks lease files, and the lines that go to the thread of a database.
 fn come_back_from_files<P: Hostile>() {
     let name = format!("godwit-language-{}-{}", P::PACKETS, std::process::id());
     let path: PathBuf = std::env::temp_dir().join(name);
@@ -208,8 +210,8 @@ fn through_file<P: Hostile>(leases: &[P::Lease], path: &Path) {
     }
 }
 
-/// Tables of a database of each version, each written by a thread of its own: leases are made once
-/// for all of them.
+/// Checks tables of a database of each version, each written by a thread of its own: leases are
+/// made once for all of them.
 fn come_back_from_tables<P: Hostile>(backend: Backend) {
     let Some(place) = Place::new(backend, "language") else { return };
     let versions = Schema::ALL.into_iter().filter(|schema| schema.statements(backend).is_some());

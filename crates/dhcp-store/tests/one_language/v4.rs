@@ -69,7 +69,7 @@ impl Hostile for V4 {
     }
 
     fn moved(lease: Lease, number: u32) -> Lease {
-        // Beyond the pool.
+        // This address is beyond the pool.
         Lease { address: Ipv4Addr::from_bits(0x0ac9_0000 + number), ..lease }
     }
 

@@ -1,4 +1,4 @@
-//! The clients of each family.
+//! Clients of each family.
 
 use dhcp_lease::sample::Sample;
 use dhcp_lease::v4::{Lease, V4};
@@ -6,15 +6,15 @@ use dhcp_lease::v6::{self, IaIdentity, IaKind, V6};
 use dhcp_lease::{HardwareAddress, Identity, LeaseState};
 use dhcp_store::memfile::Rows;
 
-/// A family to simulate.
+/// Family to simulate.
 pub trait Case: Sample + Rows {
-    /// What tells client number `client` from others.
+    /// Returns the bytes that identify client number `client`.
     fn octets(client: u8) -> Vec<u8>;
 
-    /// The client that these octets tell.
+    /// Returns the client that these bytes identify.
     fn identity(octets: &[u8]) -> Self::Identity<'_>;
 
-    /// The octets of the client that has the lease; none for a declined one.
+    /// Returns the bytes that identify the client of the lease; none for a declined one.
     fn owner(lease: &Self::Lease) -> Vec<u8>;
 }
 
@@ -38,7 +38,7 @@ impl Case for V4 {
 
 impl Case for V6 {
     fn octets(client: u8) -> Vec<u8> {
-        // Clients in pairs with one DUID and two associations.
+        // Two clients each have one DUID and two associations.
         vec![0, 3, 0, 1, 2, 0, 0, 0, 0, client / 2, client % 2]
     }
 

@@ -1,4 +1,4 @@
-//! What clients of either family do to a store.
+//! Actions of clients of either family on a store.
 
 use base::{Now, Random};
 use dhcp_lease::contract::{ASKED_MAX, Action, Change, Facts, FetchKeys, SlotView};
@@ -9,16 +9,16 @@ use crate::power_cut::ledger::Ledger;
 
 const CLIENTS: u64 = 40;
 const ADDRESSES: u32 = 30;
-/// Number of the first.
+/// Number of the first address.
 const FIRST: u32 = 0x0a00_0001;
 
-/// Fewer addresses than clients.
+/// Returns a pool with fewer addresses than clients.
 pub fn pool<F: Case>() -> F::Spec {
     F::pool(FIRST, FIRST + ADDRESSES - 1)
 }
 
-/// Some client gets or keeps an address, gives it back or declines it; the ledger's error when it
-/// must not have been let.
+/// Lets a random client get, keep, give back or decline an address; returns the ledger's error if
+/// the store must not have allowed that.
 pub fn act<F: Case>(
     random: &mut Random,
     now: Now,

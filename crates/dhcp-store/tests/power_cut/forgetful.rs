@@ -1,9 +1,9 @@
-//! The file system that SQLite is given: files on simulated disks that lose their power.
+//! File system for SQLite: files on simulated disks that lose their power.
 //!
-//! It flushes names as SQLite's own does on Unix: with the first flush of a journal or a log that was
-//! opened to be made if need be, also when it was there (a process that died may have made it and
-//! flushed nothing), and never when one is removed (`os_unix.c` of SQLite: `UNIXFILE_DIRSYNC`,
-//! `unixDelete` without `dirSync`, which only `synchronous=EXTRA` asks for).
+//! It flushes names as SQLite's own file system does on Unix: with the first flush of a journal or
+//! a log that was opened to be created if necessary, also if the file existed (a process that died
+//! may have created it and flushed nothing), and never when one is removed (`os_unix.c` of SQLite:
+//! `UNIXFILE_DIRSYNC`, `unixDelete` without `dirSync`, which only `synchronous=EXTRA` requests).
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -16,8 +16,8 @@ use dhcp_store::storage::{LogFile, PowerCutStorage, Storage, read_full_at, write
 use sqlite_vfs::wip::{WalIndex, WalIndexLock};
 use sqlite_vfs::{DatabaseHandle, LockKind, OpenAccess, OpenKind, OpenOptions, Vfs};
 
-/// Simulated disks by the folders that they are mounted at, and what is done to them. Clones are the
-/// same.
+/// Simulated disks by the folders that they are mounted at, and counts of operations on them.
+/// Clones are the same disks.
 #[derive(Clone, Debug, Default)]
 pub struct Disks {
     mounted: Arc<Mutex<Mounted>>,
@@ -26,24 +26,24 @@ pub struct Disks {
 #[derive(Debug, Default)]
 struct Mounted {
     disks: BTreeMap<PathBuf, PowerCutStorage>,
-    /// Writes to databases themselves: there are none but when a log is taken into one.
+    /// Number of writes to databases themselves: they occur only when a log is copied into one.
     database_writes: u64,
-    /// How often random octets were asked for.
+    /// Number of requests for random bytes.
     draws: u64,
 }
 
 impl Disks {
-    /// Lets connections find the disks by the name `vfs`, for as long as the process lives.
+    /// Registers the disks by the name `vfs`, for the lifetime of the process.
     pub fn register(&self, vfs: &str) {
         sqlite_vfs::register(vfs, self.clone(), false).expect("SQLite takes one more file system");
     }
 
-    /// Mounts `disk`, instead of the one before.
+    /// Mounts `disk`, instead of the previous one.
     pub fn mount(&self, folder: &Path, disk: PowerCutStorage) {
         self.locked().disks.insert(folder.to_owned(), disk);
     }
 
-    /// Writes to databases, rather than to logs, so far.
+    /// Returns the number of writes to databases, not to logs, so far.
     pub fn database_writes(&self) -> u64 {
         self.locked().database_writes
     }
@@ -97,7 +97,7 @@ impl Vfs for Disks {
     }
 
     fn temporary_name(&self) -> String {
-        // On no disk: what fits into memory stays there.
+        // This name is on no disk: temporary data that fits into memory stays there.
         "/none/temporary".to_owned()
     }
 
@@ -113,7 +113,7 @@ impl Vfs for Disks {
     }
 }
 
-/// An open file of SQLite's.
+/// Open file of SQLite.
 #[derive(Debug)]
 pub struct OpenFile {
     disks: Disks,
@@ -137,7 +137,7 @@ impl DatabaseHandle for OpenFile {
         if len == buffer.len() {
             return Ok(());
         }
-        // SQLite relies on the zeros.
+        // SQLite requires the zeros.
         buffer[len..].fill(0);
         Err(ErrorKind::UnexpectedEof.into())
     }
@@ -162,7 +162,7 @@ impl DatabaseHandle for OpenFile {
         self.file.truncate(len)
     }
 
-    // One connection opens a disk, so nobody else has a lock.
+    // Only one connection opens a disk, so no other one has a lock.
     fn lock(&mut self, lock: LockKind) -> io::Result<bool> {
         self.lock = lock;
         Ok(true)
@@ -181,7 +181,7 @@ impl DatabaseHandle for OpenFile {
     }
 }
 
-/// The index of a log that only one connection uses: in its memory.
+/// Index of a log that only one connection uses: in its memory.
 #[derive(Debug)]
 pub struct OwnIndex;
 

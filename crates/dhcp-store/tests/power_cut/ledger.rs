@@ -1,5 +1,5 @@
-//! What was promised to whom: every change in the order in which it was made, and how far it was
-//! acknowledged.
+//! Ledger of promises to clients: every change in the order in which it was made, and the last one
+//! that was acknowledged.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use dhcp_lease::LeaseState;
 
 use crate::power_cut::case::Case;
 
-/// What a lease file says of an address; `None` = free.
+/// Contents of a lease file about an address; `None` = free.
 pub type Kept = Option<(LeaseState, Vec<u8>, u64, u32)>;
 
-/// The part of a lease that a client was told; nothing once it was reclaimed.
+/// Returns the part of a lease that its client knows; `None` if the lease is past.
 pub fn kept<F: Case>(lease: &F::Lease) -> Kept {
     let told = F::sample(lease);
     let kept = (told.state, F::owner(lease), told.cltt_s, told.valid_lifetime_s);
@@ -24,7 +24,7 @@ fn has_ended(kept: &Kept, now_s: u64) -> bool {
 #[derive(Debug)]
 struct History {
     states: Vec<Kept>,
-    /// The last state that someone was told of.
+    /// Index of the last acknowledged state.
     acknowledged: usize,
 }
 
@@ -35,12 +35,12 @@ struct Waiting<A> {
     state: usize,
 }
 
-/// The promises of one life of a server.
+/// Promises during one life of a server.
 #[derive(Debug)]
 pub struct Ledger<F: Case> {
     histories: BTreeMap<F::Address, History>,
     waiting: Vec<Waiting<F::Address>>,
-    /// Acknowledgements so far.
+    /// Number of acknowledgments so far.
     pub acknowledged: u64,
 }
 
@@ -51,7 +51,7 @@ impl<F: Case> Default for Ledger<F> {
 }
 
 impl<F: Case> Ledger<F> {
-    /// A life begins with what was loaded: all of it is promised.
+    /// Begins a life with the loaded leases, which all count as promised.
     pub fn begin(leases: &[F::Lease]) -> Self {
         let mut ledger = Self::default();
         for lease in leases {
@@ -69,7 +69,7 @@ impl<F: Case> Ledger<F> {
             .or_insert_with(|| History { states: vec![None], acknowledged: 0 })
     }
 
-    /// A change was committed; its reply waits for `epoch`.
+    /// Records a committed change; its reply waits for `epoch`.
     pub fn commit(
         &mut self,
         address: F::Address,
@@ -95,12 +95,13 @@ impl<F: Case> Ledger<F> {
         Ok(())
     }
 
-    /// Changes that are not settled.
+    /// Returns the number of changes that are not settled.
     pub fn waiting(&self) -> u64 {
         self.waiting.len() as u64
     }
 
-    /// All through `epoch` is settled: replies leave, but for those that `is_refused` holds back.
+    /// Settles all epochs through `epoch`: replies leave, except those that `is_refused` holds
+    /// back.
     pub fn settle_unless(&mut self, epoch: u64, is_refused: impl Fn(u64, F::Address) -> bool) {
         let (ready, waiting) =
             std::mem::take(&mut self.waiting).into_iter().partition(|one| one.epoch <= epoch);
@@ -115,8 +116,8 @@ impl<F: Case> Ledger<F> {
         }
     }
 
-    /// Whether what was loaded keeps all promises: each address as acknowledged, or later. A lease
-    /// that has run out may be gone.
+    /// Checks that the loaded leases keep all promises: each address has the acknowledged state or
+    /// a later one. An expired lease may be missing.
     pub fn check(&self, leases: &[F::Lease], now_s: u64) -> Result<(), String> {
         let mut found: BTreeMap<F::Address, Kept> = BTreeMap::new();
         for lease in leases {

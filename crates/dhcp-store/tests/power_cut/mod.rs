@@ -1,4 +1,4 @@
-//! The store loses its power at every kind of moment, and keeps what it has promised.
+//! Tests of a store that loses its power at every kind of moment, and must keep its promises.
 //!
 //! `GODWIT_CRASH_MOMENTS` sets how many seeds each simulation runs with, `GODWIT_CRASH_SEED` the
 //! first of them; `cargo xtask crash` sets both.
@@ -30,7 +30,7 @@ const DURABLE: Rules = Rules {
     lying_syncs: false,
 };
 
-/// What `cargo xtask crash` calls the simulations of lease files.
+/// Name of the simulations of lease files in `cargo xtask crash`.
 const MEMFILE: &str = "power-memfile";
 
 fn from_environment(name: &str, default: u64) -> u64 {
@@ -67,7 +67,7 @@ fn survives_cuts(test: &str, rules: Rules, cuts: u64) -> Tally {
     tally
 }
 
-/// In how many of the simulations of the family a promise is broken.
+/// Returns the number of simulations of the family that break a promise.
 fn broken<F: Case>(rules: Rules) -> u64 {
     let is_broken = |&seed: &u64| simulate::<F>(seed, rules, &mut Tally::default()).is_err();
     (1..=40).filter(is_broken).count() as u64

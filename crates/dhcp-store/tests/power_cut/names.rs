@@ -1,6 +1,7 @@
-//! Another program changes the lease files under the server: removes, cuts, renames, replaces and
-//! closes them, or fills the disk. The server sees it within a second, and every lease that it has
-//! acknowledged by then is in its files, also when the power fails afterwards.
+//! Changes of lease files by another program while the server runs: it removes, truncates, renames,
+//! replaces and closes them, or fills the disk. The server detects the change within a second, and
+//! every lease that it has acknowledged by then is in its files, also if the power fails
+//! afterwards.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -24,10 +25,10 @@ use crate::power_cut::{cuts, from_environment};
 const LEASE_FILE: &str = "/leases/leases.csv";
 /// Name of the suite of `cargo xtask crash`.
 const SUITE: &str = "lease-file-names";
-/// Lives of a server after one another on the same disk, each with one change.
+/// Number of successive lives of a server on the same disk, each with one change.
 const LIVES: u64 = 3;
 
-/// Changes that other programs make, and how often each was made.
+/// Changes that other programs make, each with its name.
 const KINDS: [(&str, Interfere); 9] = [
     ("removed", |storage, _| drop(storage.remove(live()))),
     ("cut", |storage, random| {
@@ -57,7 +58,7 @@ const KINDS: [(&str, Interfere); 9] = [
         match there.next() {
             Some(path) if random.chance(1, 2) => drop(storage.remove(path)),
             Some(path) => {
-                // An empty file is as short as it gets: nothing to cut.
+                // An empty file has nothing to truncate.
                 let file = storage.open(path).unwrap().unwrap();
                 file.truncate(file.len().unwrap() - 1).unwrap();
             }
@@ -171,7 +172,7 @@ impl<'r, F: Case> Life<'r, F> {
             |core: &mut LogCore, now| core.restart(now, &mut |sink| rows_of_table(&table, sink));
         let found = self.core.watch_due(self.now);
         if self.core.failure().is_none() && found.is_none() {
-            // With nothing to write a full disk does not show.
+            // Without anything to write, a full disk does not show.
             self.storage.set_capacity(None);
             return match kind {
                 "left without room" => Ok(()),

@@ -1,4 +1,4 @@
-//! A server that keeps its leases in SQLite, from one start to the moment when the power goes off.
+//! Server that keeps its leases in SQLite, from one start to the moment when the power goes off.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -23,46 +23,47 @@ use crate::power_cut::ledger::Ledger;
 
 const FOLDER: &str = "/leases";
 const SHARDS: usize = 2;
-/// Starts after one another on the same disk.
+/// Number of successive starts on the same disk.
 const LIVES: u64 = 5;
-/// Actions of one life, unless the power goes off before.
+/// Number of actions in one life, unless the power goes off before.
 const ACTIONS: u64 = 600;
-/// Pages of a log with a length: so few that it is taken into the database several times in a life.
+/// Number of pages of a log with a length: so few that it is copied into the database several times
+/// in a life.
 const LOG_PAGES: u32 = 40;
-/// Steps of the disk among which the power may go off.
+/// Number of steps of the disk among which the power may go off.
 const STEPS: u64 = 900;
-/// Steps that opening takes, more or less: when there is a log to be read, and with giving it its length.
+/// Approximate number of steps of opening: with a log to be read, and with lengthening the log.
 const OPENING_STEPS: [u64; 2] = [12, 100];
-/// Seeds in the test command.
+/// Number of seeds in the test command.
 const MOMENTS: u64 = 20;
-/// Seeds that are always tried: a process dies before it has flushed its log, the next one reads it,
-/// and the power goes off.
+/// Seeds that are always tried: a process dies before it has flushed its log, the next one reads
+/// it, and the power goes off.
 const UNFLUSHED_LOG: [u64; 2] = [95, 177];
 
-/// What a simulation is to be like.
+/// Rules of a simulation.
 #[derive(Clone, Copy, Debug)]
 struct Rules {
     durability: Durability,
-    /// The planted defect: flushes that do nothing.
+    /// Planted defect: flushes that do nothing.
     lying_syncs: bool,
-    /// Some flushes fail, and the process connects again; then the power stays on, since SQLite takes
-    /// what it reads of such a file for safe.
+    /// True if some flushes fail, after which the process connects again; then the power stays on,
+    /// since SQLite takes the contents that it reads from such a file for safe.
     failing_syncs: bool,
 }
 
 const DURABLE: Rules =
     Rules { durability: Durability::Always, lying_syncs: false, failing_syncs: false };
 
-/// What all lives came to.
+/// Sums over all lives.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     acknowledged: u64,
-    /// Changes that nobody was told of before the power went off.
+    /// Number of changes that were not acknowledged before the power went off.
     waiting: u64,
     cut_while_running: u64,
     cut_while_opening: u64,
     cut_while_closing: u64,
-    /// Connections that were lost and made again.
+    /// Number of connections that were lost and replaced.
     reconnected: u64,
 }
 
@@ -90,12 +91,12 @@ struct World<'r, F: Case + SharedRows> {
     stores: Vec<DatabaseStore<F>>,
     core: DatabaseCore<F, SharedLeases>,
     ledger: Ledger<F>,
-    /// Flushes fail now and then.
+    /// True if flushes fail sometimes.
     syncs_fail: bool,
     reconnected: u64,
 }
 
-/// Lives one life after the other on a disk; an error is a promise that was not kept.
+/// Simulates successive lives on a disk; an error is a broken promise.
 fn simulate<F: Case + SharedRows>(
     seed: u64,
     rules: Rules,
@@ -228,7 +229,7 @@ impl<'r, F: Case + SharedRows> World<'r, F> {
         Ok(())
     }
 
-    /// A round, of which some may not be done yet or not be flushed yet.
+    /// Runs a round, of which some parts may not be done or not be flushed yet.
     fn round(&mut self) -> Result<(), String> {
         let end = match self.random.below(3) {
             0 => self.core.round(self.now),
@@ -237,7 +238,7 @@ impl<'r, F: Case + SharedRows> World<'r, F> {
         match end {
             RoundEnd::Done => Ok(()),
             _ if self.syncs_fail => {
-                // It may take several times, and the power may go off.
+                // This may take several attempts, and the power may go off.
                 while self.disk.is_on() && self.core.reconnect(self.now).is_err() {}
                 self.reconnected += 1;
                 Ok(())
@@ -257,15 +258,14 @@ impl<'r, F: Case + SharedRows> World<'r, F> {
                 return end;
             }
             if self.random.chance(1, 2) {
-                // What fails is heard of with the next part.
+                // The next part reports the failure.
                 let _ = self.core.flushes().flush();
             }
         }
         RoundEnd::Done
     }
 
-    /// Ends the process: at once, or in order, in the midst of which the power may go off. Whether
-    /// it did.
+    /// Ends the process: at once, or in order, while the power may go off. Returns true if it did.
     fn is_cut_when_closing(&mut self) -> bool {
         if !self.disk.is_on() {
             return false;
@@ -275,14 +275,14 @@ impl<'r, F: Case + SharedRows> World<'r, F> {
             1 => self.disk.cut_after(self.random.below(12)),
             _ => {}
         }
-        // Takes the log into the database and removes it.
+        // This copies the log into the database and removes it.
         *self.core.database() = SharedLeases::new(Settings::new(Backend::Sqlite, ""));
         !self.disk.is_on()
     }
 }
 
-/// Runs a simulation of each family with every seed, `always` with those, and fails at the first broken
-/// promise.
+/// Runs a simulation of each family with every seed, including those of `always`, and fails at the
+/// first broken promise.
 fn survives(always: &[u64], rules: Rules, place: (&Disks, &str)) -> (u64, Tally) {
     let moments = from_environment("GODWIT_CRASH_MOMENTS", MOMENTS);
     let first = from_environment("GODWIT_CRASH_SEED", 1);
@@ -309,7 +309,7 @@ fn acknowledged_leases_in_sqlite_survive_power_cuts() {
     let writes = disks.database_writes();
     println!("{writes} pages written to databases");
     if moments >= MOMENTS {
-        // Opening writes next to nothing, so it is seldom met.
+        // Opening writes almost nothing, so a cut seldom occurs there.
         assert!(tally.cut_while_running > moments && tally.cut_while_closing > moments / 2);
         assert!(tally.acknowledged > 100 * moments && writes > 10 * moments, "{tally:?}");
     }
@@ -326,7 +326,7 @@ fn what_could_not_be_flushed_is_done_again_over_a_new_connection() {
     }
 }
 
-/// In how many of the simulations a promise is broken.
+/// Returns the number of simulations that break a promise.
 fn broken<F: Case + SharedRows>(rules: Rules, place: (&Disks, &str)) -> usize {
     let is_broken = |&seed: &u64| simulate::<F>(seed, rules, place, &mut Tally::default()).is_err();
     (1..=12).filter(is_broken).count()

@@ -1,8 +1,10 @@
-//! The wall clock is set while a server runs and while it does not: every acknowledged lease lasts for
-//! its lifetime by the monotonic clock, over the death of the process and of the machine's power.
+//! Steps of the wall clock while a server runs and while it does not: every acknowledged lease
+//! lasts for its lifetime by the monotonic clock, also after the death of the process and a power
+//! cut.
 //!
-//! What is not promised: leases of a server that ends within a second of a step forward, before its
-//! file has the new times, and of one that is started after its clock was set too far forward.
+//! The server does not promise this for leases of a server that ends within a second of a step
+//! forward, before its file has the new times, and of one that starts after its clock was set too
+//! far forward.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -31,7 +33,7 @@ const LEASE_FILE: &str = "/leases/leases.csv";
 const SUITE: &str = "clock-steps";
 const LIVES: u64 = 3;
 const CLIENTS: u64 = 40;
-/// Times are kept in whole seconds.
+/// Tolerance, because times are kept in whole seconds.
 const SLACK_NS: u64 = 2 * NS_PER_S;
 const YEAR_S: u64 = 31_536_000;
 
@@ -39,7 +41,7 @@ const YEAR_S: u64 = 31_536_000;
 #[derive(Clone, Copy)]
 struct Clocks {
     mono_ns: u64,
-    /// Wall clock less monotonic clock.
+    /// Wall clock minus monotonic clock, seconds.
     difference_s: i64,
 }
 
@@ -58,7 +60,7 @@ impl Clocks {
         };
         let is_forward = may_be_forward && random.chance(1, 2);
         let by_s = if is_forward { by_s.cast_signed() } else { -by_s.cast_signed() };
-        // It stays between 2000 and 2100.
+        // The clock stays between 2000 and 2100.
         let wall_s = self.now().wall_s().saturating_add_signed(by_s);
         if (30 * YEAR_S..130 * YEAR_S).contains(&wall_s) {
             self.difference_s += by_s;
@@ -84,7 +86,7 @@ impl fmt::Display for Tally {
     }
 }
 
-/// Acknowledged leases: the client, and the monotonic end.
+/// Acknowledged leases: the client, and the monotonic end, in nanoseconds.
 type Promised<F> = BTreeMap<<F as dhcp_lease::Family>::Address, (Vec<u8>, u64)>;
 
 struct Life<'r, F: Case> {
@@ -156,7 +158,7 @@ impl<'r, F: Case> Life<'r, F> {
             self.write_moved_times(steps.iter().any(|step| step.leases > 0))?;
             self.check()?;
         }
-        // A step that no packet has met is met by the next sweep.
+        // The next sweep handles a step that no packet has noticed.
         self.store.sweep(self.clocks.now(), 0);
         let steps = self.table.take_clock_steps();
         self.write_moved_times(steps.iter().any(|step| step.leases > 0))
@@ -207,7 +209,7 @@ impl<'r, F: Case> Life<'r, F> {
         }
     }
 
-    /// Returns whether every lease is there whose time has not passed.
+    /// Checks that every lease exists whose time has not passed.
     fn check(&self) -> Result<(), String> {
         let now = self.clocks.now();
         for (&address, (owner, end_ns)) in &self.promised {

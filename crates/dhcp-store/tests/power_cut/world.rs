@@ -1,4 +1,4 @@
-//! A server of two shards and its clients, from one start to the moment when the power goes off.
+//! Server of two shards with its clients, from one start to the moment when the power goes off.
 
 use std::fmt;
 use std::path::Path;
@@ -18,30 +18,30 @@ use crate::power_cut::ledger::Ledger;
 
 const LEASE_FILE: &str = "/leases/leases.csv";
 const SHARDS: usize = 2;
-/// Actions of one life, unless the power goes off before.
+/// Number of actions in one life, unless the power goes off before.
 const ACTIONS: u64 = 300;
-/// Steps of the storage among which the power may go off.
+/// Number of steps of the storage among which the power may go off.
 const STEPS: u64 = 260;
-/// Steps that opening takes, more or less.
+/// Approximate number of steps of opening.
 const OPENING_STEPS: u64 = 12;
 
-/// What a simulation is to be like.
+/// Rules of a simulation.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     pub durability: Durability,
-    /// Whether what is settled must survive; else what is settled and flushed.
+    /// True if all settled rows must survive; else only those that are also flushed.
     pub promises_settled: bool,
-    /// Starts after one another on the same disk.
+    /// Number of successive starts on the same disk.
     pub lives: u64,
-    /// Ends that may happen.
+    /// Possible ends.
     pub ends: &'static [Survival],
-    /// Whether writes and flushes fail, too.
+    /// True if writes and flushes fail, too.
     pub has_faults: bool,
-    /// The planted defect: flushes that do nothing.
+    /// Planted defect: flushes that do nothing.
     pub lying_syncs: bool,
 }
 
-/// What all lives of a simulation came to.
+/// Sums over all lives of a simulation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     pub acknowledged: u64,
@@ -78,7 +78,7 @@ struct World<'r, F: Case> {
     promised: u64,
 }
 
-/// Lives one life after the other on a disk; an error is a promise that was not kept.
+/// Simulates successive lives on a disk; an error is a broken promise.
 pub fn simulate<F: Case>(seed: u64, rules: Rules, tally: &mut Tally) -> Result<(), String> {
     let mut random = Random::from_seed(seed);
     let mut now = Now { mono_ns: 1, wall_us: 1_800_000_000_000_000 };
@@ -147,7 +147,7 @@ fn open<F: Case>(
     };
     let opened = Memfile::open::<F>(Arc::new(storage.clone()), Path::new(LEASE_FILE), options);
     let (memfile, leases, report) = opened.map_err(|error| error.to_string())?;
-    // Rubbish may happen to have a line end and nothing that tells it from a bad row.
+    // Rubbish may contain a line end and otherwise look like a bad row.
     if report.bad_rows > 0 && !rules.ends.contains(&Survival::PowerFailed) {
         return Err(format!("bad rows: {:?}", report.errors));
     }
@@ -164,7 +164,7 @@ impl<'r, F: Case> World<'r, F> {
         rules: Rules,
     ) -> Self {
         let table = Arc::new(LeaseTable::new(7));
-        // So soon that reclaimed leases are flushed within a life.
+        // This time is so short that reclaimed leases are flushed within a life.
         table.set_expiry(Expiry { hold_reclaimed_s: 4, ..Expiry::default() });
         let pools = table.configure(&[pool::<F>()], &[]);
         leases.iter().for_each(|lease| table.load(lease.clone()));
@@ -216,8 +216,8 @@ impl<'r, F: Case> World<'r, F> {
         Ok(())
     }
 
-    /// What must be found at the next start. With flushes by time, what was settled when nothing
-    /// waited for a flush.
+    /// Returns the epoch that the next start must find. With flushes by time, it is the epoch that
+    /// was settled when nothing waited for a flush.
     fn promised_epoch(&mut self) -> u64 {
         let is_all_flushed = self.core.next_deadline_ns().is_none() && !self.stores[0].has_failed();
         if self.rules.promises_settled || is_all_flushed {
@@ -226,7 +226,7 @@ impl<'r, F: Case> World<'r, F> {
         self.promised
     }
 
-    /// Sometimes the power goes off in the midst of what comes now.
+    /// Sometimes turns the power off during the next operation.
     fn may_be_cut_during(&mut self, steps: u64) {
         if self.random.chance(1, 10) {
             self.storage.cut_after(self.random.below(steps));

@@ -1,4 +1,4 @@
-//! Certificates as an operator makes them, by `openssl`.
+//! Certificates as an operator makes them, with `openssl`.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 use testbed::CommandLine;
 use testbed::nobody::give_away;
 
-/// Elliptic curves: their keys are made at once.
+/// Options for keys on elliptic curves, which `openssl` makes at once.
 const KEY: [&str; 5] = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
 
-/// An authority with its files in a folder.
+/// Certificate authority with its files in a folder.
 pub(crate) struct Authority {
     folder: PathBuf,
     name: String,
 }
 
 impl Authority {
-    /// Makes `NAME.pem` and its key.
+    /// Creates `NAME.pem` and its key.
     pub(crate) fn new(folder: &Path, name: &str) -> Self {
         let authority = Self { folder: folder.to_owned(), name: name.to_owned() };
         let subject = format!("/CN={name}");
@@ -33,13 +33,13 @@ impl Authority {
         self.folder.join(&self.name).with_extension(suffix).display().to_string()
     }
 
-    /// Its certificate.
+    /// Returns the path of its certificate.
     pub(crate) fn certificate(&self) -> PathBuf {
         self.path("pem").into()
     }
 
-    /// Makes the certificate `NAME.pem` of a host, with its key `NAME.key` for servers to read; it
-    /// runs out after so many days.
+    /// Creates the certificate `NAME.pem` of a host, with its key `NAME.key` readable by servers;
+    /// it expires after `days` days.
     pub(crate) fn issue(&self, name: &str, host: &str, days: i32) -> (PathBuf, PathBuf) {
         let path = |suffix: &str| self.folder.join(name).with_extension(suffix);
         let text = |suffix: &str| path(suffix).display().to_string();

@@ -1,4 +1,4 @@
-//! Many leases at once, in all databases alike.
+//! Tests of many leases at once, in all kinds of databases.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ fn all<F: Stored>(database: &mut Database, layout: Layout) -> Vec<F::Lease> {
     found
 }
 
-/// Writes, reads, replaces, deletes; more than one page and more than one statement hold.
+/// Writes, reads, replaces and deletes leases; there are more than one page and one statement hold.
 fn come_and_go<F: Stored + Sample>(database: &mut Database) {
     let layout = database.layout().unwrap();
     let mut random = Random::from_seed(8);
@@ -66,7 +66,7 @@ fn come_and_go<F: Stored + Sample>(database: &mut Database) {
     kept[1..5000].clone_from_slice(&changed[1..]);
     assert_eq!(all::<F>(database, layout), kept);
 
-    // What is undone was never there; what is not there is not deleted.
+    // Leases that were rolled back never existed; missing leases are not deleted.
     let gone: Vec<F::Address> =
         kept.drain(100..4200).map(|lease| <F as Rows>::address(&lease)).collect();
     database.begin().unwrap();
@@ -80,7 +80,7 @@ fn come_and_go<F: Stored + Sample>(database: &mut Database) {
     database.delete_many::<F>(layout, &[]).unwrap();
 }
 
-/// What a visitor fails with ends the reading.
+/// Checks that an error of the visitor ends the reading.
 fn a_failing_visitor_is_heard(database: &mut Database) {
     let layout = database.layout().unwrap();
     let mut heard = 0;
@@ -93,7 +93,7 @@ fn a_failing_visitor_is_heard(database: &mut Database) {
     assert_eq!(heard, 1);
 }
 
-/// Leases go to a file and come back from it.
+/// Writes leases to a file and reads them back.
 fn travel<F: Stored + Sample>(place: &Place, database: &mut Database, other: &mut Database) {
     let layout = database.layout().unwrap();
     let before = all::<F>(database, layout);
@@ -106,13 +106,14 @@ fn travel<F: Stored + Sample>(place: &Place, database: &mut Database, other: &mu
     assert_eq!(all::<F>(other, layout), before);
 }
 
-/// Lets the database `name` take no lease of the subnet 77 any more.
+/// Makes the database `name` refuse leases of the subnet 77.
 fn refuse_subnet_77(place: &Place, name: &str) {
     let statement = "ALTER TABLE lease6 ADD CONSTRAINT allowed CHECK (subnet_id <> 77)";
     place.server().query(name, statement).unwrap();
 }
 
-/// A lease that the table refuses is left out and named, and all others are written.
+/// Checks that a lease that the table refuses is left out and named, and that all others are
+/// written.
 fn a_refused_lease_is_left_out(place: &Place, name: &str, one: &mut Database, two: &mut Database) {
     let (from, to) = (one.layout().unwrap(), two.layout().unwrap());
     let mut before = all::<V6>(one, from);
@@ -155,7 +156,7 @@ fn in_all_tables(backend: Backend) {
         travel::<V4>(&place, &mut one, &mut two);
         travel::<V6>(&place, &mut one, &mut two);
         prefixes_are_kept(&mut one);
-        // The tables of SQLite cannot be given a constraint later.
+        // SQLite's tables cannot get a constraint later.
         if backend != Backend::Sqlite {
             a_refused_lease_is_left_out(&place, &names[1], &mut one, &mut two);
         }

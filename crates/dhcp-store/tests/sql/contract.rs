@@ -1,5 +1,5 @@
-//! Stores over real databases keep the contract of all lease stores. Servers and databases are shared
-//! by the tests that run at the same time, a database by one after the other.
+//! Tests that stores over real databases keep the contract of all lease stores. Tests that run at
+//! the same time share servers; they use each database one after the other.
 
 use std::net::Ipv6Addr;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -26,19 +26,19 @@ use crate::sql::{Place, open, skip};
 
 const SHARDS: usize = 4;
 
-/// A server with its databases that nobody uses now.
+/// Server with its databases that no test uses now.
 struct Pool {
     place: Arc<Place>,
     free: Mutex<(Vec<Settings>, u32)>,
     keeper: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
-/// Pools that were made, so that none is in the place of another.
+/// Number of pools that were made, so that each has a name of its own.
 static POOLS: AtomicU32 = AtomicU32::new(0);
 
 impl Pool {
-    /// Servers end with the thread that started them, and those of tests end soon: this one has a
-    /// thread of its own.
+    /// Starts a server. Servers end with the thread that started them, and threads of tests end
+    /// soon, so the pool has a thread of its own.
     fn new(backend: Backend) -> Option<Self> {
         let (started, place) = channel();
         let (end, ended) = channel::<()>();
@@ -46,7 +46,7 @@ impl Pool {
         let keeper = std::thread::spawn(move || {
             let place = Place::new(backend, &label).map(Arc::new);
             started.send(place.clone()).unwrap();
-            // Until the pool is gone.
+            // The thread waits until the pool is dropped.
             ended.recv().unwrap_err();
         });
         let place = place.recv().unwrap()?;
@@ -58,27 +58,27 @@ impl Drop for Pool {
     fn drop(&mut self) {
         if let Some((end, keeper)) = self.keeper.take() {
             drop(end);
-            // What it has to say was said by its panic.
+            // Its panic has printed the reason.
             let _ = keeper.join();
         }
     }
 }
 
-/// The servers that run, by the position of their kind.
+/// Running servers, by the position of their kind.
 static RUNNING: [Mutex<Weak<Pool>>; 3] = [const { Mutex::new(Weak::new()) }; 3];
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// An empty database, given back with the value.
+/// Empty database, returned to the pool with the value.
 struct Lent {
     pool: Arc<Pool>,
     settings: Settings,
 }
 
 impl Lent {
-    /// One of this kind; one of SQLite's where its server is not installed.
+    /// Takes a database of this kind; one of SQLite where the server is not installed.
     fn new(backend: Backend) -> Self {
         let mut running = lock(&RUNNING[backend as usize]);
         let pool = running.upgrade().or_else(|| Pool::new(backend).map(Arc::new));
@@ -104,7 +104,7 @@ impl Lent {
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        // A database that a failed test has left alone is nobody's any more.
+        // No other test uses a database that a failed test has left.
         if !std::thread::panicking() {
             lock(&self.pool.free).0.push(self.settings.clone());
         }
@@ -165,7 +165,7 @@ impl<F: SharedRows + Sample> Contract for SqlBackend<F> {
     }
 
     fn settle(&mut self) {
-        // Later than all that the suite does.
+        // This time is later than all times of the suite.
         let now = Now { mono_ns: 0, wall_us: 2_000_000_000_000_000 };
         assert_eq!(self.core.round(now), RoundEnd::Done);
     }
@@ -187,8 +187,8 @@ macro_rules! contract_of {
     };
 }
 
-/// Kea's table of DHCPv6 leases has one row for each number; the lease table refuses the second before
-/// it comes to that.
+/// Checks that Kea's table of DHCPv6 leases, which has one row for each number, does not get a
+/// second lease of a number: the lease table refuses it before.
 #[test]
 fn a_prefix_keeps_the_address_with_its_number_from_being_leased() {
     let mut backend = SqlBackend::<V6>::new(Backend::Sqlite);
@@ -215,7 +215,7 @@ fn a_prefix_keeps_the_address_with_its_number_from_being_leased() {
     backend.settle();
     assert!(backend.table().lease(Resource::address(at)).is_none());
     assert!(backend.table().lease(Resource::prefix(at, 64)).is_some());
-    // The same within one round.
+    // The same happens within one round.
     let at: Ipv6Addr = "2001:db8:1::".parse().unwrap();
     store.put(&lease(Resource::prefix(at, 64)), PutMode::Add).unwrap();
     let refused = store.put(&lease(Resource::address(at)), PutMode::Add);
@@ -225,7 +225,7 @@ fn a_prefix_keeps_the_address_with_its_number_from_being_leased() {
     assert!(backend.table().lease(Resource::prefix(at, 64)).is_some());
 }
 
-/// A lease of an address and a client that are numbered alike.
+/// Returns a lease of an address and a client of the same number.
 fn lease<F: Sample>(number: u32, user_context: &str) -> F::Lease {
     F::lease(&SampleLease {
         address: 0x0a00_0000 + number,
@@ -240,8 +240,8 @@ fn lease<F: Sample>(number: u32, user_context: &str) -> F::Lease {
     })
 }
 
-/// One of a round's leases holds what the database refuses: it alone is not written, what reply names
-/// it is refused, and the connection stays.
+/// Checks a lease of a round whose contents the database refuses: only this lease is not written,
+/// replies that name it are refused, and the connection stays.
 fn a_lease_that_is_refused_is_alone<F: SharedRows + Sample>(backend: Backend, context: &str) {
     let mut backend_of = SqlBackend::<F>::new(backend);
     if backend_of.lent.settings.backend != backend {
@@ -283,14 +283,14 @@ fn postgresql_refuses_a_lease_alone() {
     a_lease_that_is_refused_is_alone::<V6>(Backend::Postgresql, "{ this is no JSON");
 }
 
-/// A row that is no lease, as an operator may have made it: its address is not leased to a client, the
-/// connection stays, and a command replaces it.
+/// Checks a row that is no lease, as an operator may have made it: the server does not lease its
+/// address to a client, the connection stays, and a command replaces the row.
 fn a_row_that_is_no_lease_is_left_alone(backend: Backend) {
     let mut backend_of = SqlBackend::<V4>::new(backend);
     let nobodys =
         v4::Lease { hardware: HardwareAddress::NONE, client_id: None, ..lease::<V4>(1, "") };
     LeaseDatabase::<V4>::update(backend_of.core.database(), &[nobodys]).unwrap();
-    // It is named, and a server that loads it does not offer its address.
+    // The notes name it, and a server that loads it does not offer its address.
     let mut blocked = Vec::new();
     let mut keep = |lease| blocked.push(lease);
     let notes = LeaseDatabase::<V4>::load(backend_of.core.database(), &mut keep).unwrap();

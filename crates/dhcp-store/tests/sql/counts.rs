@@ -1,5 +1,5 @@
-//! What the tables count is what they have, whoever counts: triggers for each row, for each
-//! statement, or the session that adds the leases.
+//! Tests that the tables of counts match the tables of leases, with any way of counting: triggers
+//! for each row, for each statement, or the session that adds the leases.
 
 use std::collections::BTreeMap;
 
@@ -21,11 +21,12 @@ const ROUNDS: u32 = 40;
 const STATES: [LeaseState; 3] =
     [LeaseState::Assigned, LeaseState::Declined, LeaseState::ExpiredReclaimed];
 
-/// Tables with leases that come, change and go at random, and what they must count.
+/// Tables with leases that are added, changed and deleted at random, and the counts that they must
+/// have.
 struct Scene<'p, F: SharedRows> {
     place: &'p Place,
     settings: Settings,
-    /// `4` or `6`.
+    /// Number of the family, `4` or `6`.
     family: u8,
     schema: Schema,
     random: Random,
@@ -56,7 +57,7 @@ impl<'p, F: SharedRows + Sample> Scene<'p, F> {
         })
     }
 
-    /// One transaction of a round: some leases are added, others change, are renewed, or go.
+    /// Runs one transaction of a round: it adds some leases, and changes, renews or deletes others.
     fn round(&mut self, number: u32) {
         let mut changes = Changes::<F>::default();
         let cltt_s = 1_700_000_000 + u64::from(number);
@@ -89,7 +90,7 @@ impl<'p, F: SharedRows + Sample> Scene<'p, F> {
         LeaseDatabase::<F>::close(&mut self.shared, &changes).unwrap();
     }
 
-    /// A transaction that another server was in the way of, which is taken back.
+    /// Runs a transaction that conflicts with another server and is rolled back.
     fn conflict(&mut self) {
         let there = self.leases.keys().next().copied();
         let free = (1..=ADDRESSES).find(|address| !self.leases.contains_key(address));
@@ -101,7 +102,7 @@ impl<'p, F: SharedRows + Sample> Scene<'p, F> {
         LeaseDatabase::<F>::roll_back(&mut self.shared);
     }
 
-    /// Leases that are added in other ways: by the same session, and by one that counts nothing.
+    /// Adds leases in other ways: in the same session, and in one that counts nothing.
     fn put_beside(&mut self, number: u32) {
         let free = (1..=ADDRESSES).filter(|address| !self.leases.contains_key(address));
         let free: Vec<u32> = free.take(2).collect();
@@ -118,8 +119,8 @@ impl<'p, F: SharedRows + Sample> Scene<'p, F> {
         self.leases.extend(free.into_iter().zip(leases));
     }
 
-    /// What is counted, and what there is. Triggers of Kea 2.2 miss classes that come with or go from
-    /// a lease that stays, so `classes` are not looked at there.
+    /// Compares the counts with the leases. Triggers of Kea 2.2 miss classes that are added to or
+    /// removed from a lease that stays, so the test does not compare `classes` there.
     fn check(&self, classes: bool) {
         let family = self.family;
         let kind = if family == 6 { "lease_type, " } else { "" };
@@ -180,7 +181,7 @@ fn all_counts_are_right(backend: Backend) {
         counts_are_right::<V4>(&place, &settings, 4, schema, true);
         counts_are_right::<V6>(&place, &settings, 6, schema, true);
     }
-    // Tables whose triggers leave nothing to anybody.
+    // The triggers of these tables count all leases themselves.
     let theirs = place.create("theirs");
     if kea_admin(&["db-init", backend.name()], &theirs).is_none() {
         return skip("kea-admin is not installed");

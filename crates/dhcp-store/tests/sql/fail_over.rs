@@ -1,5 +1,5 @@
-//! Several hosts of one database: those that cannot be written to are passed over, one that turns so
-//! is left, and settings by which a server forgets are told.
+//! Tests of several hosts of one database: hosts that cannot be written to are passed over, a host
+//! that becomes so is left, and notes report settings with which a server forgets data.
 
 use dhcp_lease::LeaseState;
 use dhcp_lease::sample::{Sample, SampleLease};
@@ -9,7 +9,7 @@ use dhcp_store::sql::{Backend, Schema, Settings, SharedLeases};
 
 use crate::sql::{Place, open};
 
-/// A server with tables, and how to reach it.
+/// Starts a server with tables, and returns it with the settings to reach it.
 fn server(backend: Backend, label: &str, options: &[&str]) -> Option<(Place, Settings)> {
     let options = options.iter().map(|&option| option.to_owned()).collect();
     let place = Place::with(backend, label, |_| options)?;
@@ -23,7 +23,7 @@ fn with_tables(backend: Backend, label: &str) -> Option<(Place, Settings)> {
     Some((place, settings))
 }
 
-/// The first one, and the others to fall over to.
+/// Returns the leases of the first database, with the others as further hosts.
 fn together(all: &[&Settings]) -> SharedLeases {
     let hosts = all[1..].iter().map(|one| (one.host.clone(), one.port)).collect();
     SharedLeases::new(Settings { hosts, ..all[0].clone() })
@@ -47,7 +47,7 @@ fn lease(number: u32) -> v4::Lease {
     })
 }
 
-/// One lease in a transaction of its own.
+/// Writes one lease in a transaction of its own.
 fn write(leases: &mut SharedLeases, number: u32) -> Result<(), DatabaseError> {
     LeaseDatabase::<V4>::begin(leases)?;
     LeaseDatabase::<V4>::insert(leases, &[lease(number)])?;
@@ -67,7 +67,7 @@ fn a_read_only_mariadb_is_passed_over() {
     assert!(notes.contains("passed over: ") && notes.contains("read-only (read_only)"), "{notes}");
     write(&mut leases, 1).unwrap();
     assert_eq!(count(&writable), "1");
-    // Nobody is left: the error says of each why.
+    // No host remains: the error has the reason for each.
     drop(writable);
     let error = write(&mut leases, 2).unwrap_err();
     assert_eq!(error.fault, Fault::Lost, "{error}");
@@ -82,7 +82,7 @@ fn a_standby_of_postgresql_is_passed_over() {
     let Some((writable, two)) = with_tables(Backend::Postgresql, "primary") else { return };
     let Some((mut standby, one)) = server(Backend::Postgresql, "standby", &[]) else { return };
     standby.server_mut().stop().unwrap();
-    // With nobody to follow: it is a standby for ever.
+    // It has no primary to follow, so it remains a standby for ever.
     std::fs::write(standby.server().socket().join("data/standby.signal"), "").unwrap();
     standby.server_mut().launch().unwrap();
     let mut leases = together(&[&one, &two]);
@@ -103,7 +103,7 @@ fn a_server_that_turns_read_only_is_left() {
     first.server().query("postgres", ask).unwrap();
     first.server().query("postgres", "SELECT pg_reload_conf()").unwrap();
     let mut number = 2;
-    // Sessions hear of it when they are signalled, sooner or later.
+    // Sessions notice the new setting some time after the signal.
     let error = loop {
         match write(&mut leases, number) {
             Ok(()) => number += 1,
@@ -115,7 +115,8 @@ fn a_server_that_turns_read_only_is_left() {
     connect(&mut leases).unwrap();
     write(&mut leases, number).unwrap();
     assert_eq!((count(&first), count(&second)), ((number - 1).to_string(), "1".to_owned()));
-    // A round goes on behind the host that was used last: the first one is tried, and passed over.
+    // A new connection begins after the host that was used last: the first one is tried, and passed
+    // over.
     let notes = connect(&mut leases).unwrap().join("\n");
     assert!(notes.contains("default_transaction_read_only"), "{notes}");
 }
@@ -135,9 +136,9 @@ fn a_server_that_ends_is_left_for_the_next_and_for_the_first_again() {
         write(&mut leases, 2).unwrap();
         assert_eq!(count(&second), "1");
         first.server_mut().launch().unwrap();
-        // It may have forgotten what it was not asked to keep.
+        // The server may have forgotten data that its settings do not protect.
         let kept: u32 = count(&first).parse().unwrap();
-        // As after a loss: behind the one that was used.
+        // As after a loss, the connection begins after the host that was used.
         connect(&mut leases).unwrap();
         write(&mut leases, 3).unwrap();
         assert_eq!((count(&first), count(&second)), ((kept + 1).to_string(), "1".to_owned()));

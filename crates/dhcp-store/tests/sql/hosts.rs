@@ -1,5 +1,5 @@
-//! Reservations in Kea's tables: written, found by what a server looks for, deleted; and rows that
-//! others have written with plain SQL.
+//! Tests of reservations in Kea's tables: written, looked up as a server does, deleted; and rows
+//! that other programs have written with plain SQL.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -51,11 +51,11 @@ fn hosts_of_v4(schema: Schema) -> Vec<Host> {
     }
     vec![
         full,
-        // The same client elsewhere, and everywhere.
+        // These are the same client in another subnet, and in all subnets.
         Host { address: Some(Ipv4Addr::new(198, 51, 100, 7)), ..host(1, 8) },
         Host { hostname: "global".to_owned(), ..host(1, 0) },
         Host { address: Some(Ipv4Addr::new(192, 0, 2, 8)), ..host(2, 7) },
-        // The same octets as an identifier of another kind.
+        // This one has the same bytes as an identifier of another type.
         Host { identifier_type: 3, ..host(2, 7) },
     ]
 }
@@ -106,7 +106,7 @@ fn come_and_go(database: &mut Database, family: HostFamily, hosts: &[Host]) {
     database.begin().unwrap();
     assert_eq!(database.insert_host(at, &hosts[0]).unwrap(), None);
     database.roll_back().unwrap();
-    // One question for many, most of which are nobody's.
+    // One query looks up many identifiers, most of which have no host.
     let by_identifier: Vec<HostQuery> = (0..3000).map(identifier).collect();
     assert_eq!(find(database, at, &by_identifier).len(), hosts.len());
     assert_eq!(find(database, at, &[]), []);
@@ -125,7 +125,7 @@ fn come_and_go(database: &mut Database, family: HostFamily, hosts: &[Host]) {
             assert_eq!(find(database, at, &[query]), core::slice::from_ref(host), "{address}");
         }
     }
-    // What is deleted takes nobody else's with it.
+    // Deleting a host leaves the rows of all others.
     database.delete_host(numbers[0]).unwrap();
     database.delete_host(numbers[0]).unwrap();
     assert_eq!(find(database, at, &by_identifier), hosts[1..]);
@@ -138,7 +138,7 @@ fn come_and_go(database: &mut Database, family: HostFamily, hosts: &[Host]) {
     }
 }
 
-/// What Kea's documentation has operators write.
+/// Checks rows as Kea's documentation has operators write them.
 fn rows_of_others_are_found(place: &Place, name: &str, database: &mut Database) {
     let layout = database.layout().unwrap();
     let (octets, truth) = match layout.backend {
@@ -162,7 +162,7 @@ fn rows_of_others_are_found(place: &Place, name: &str, database: &mut Database) 
     assert_eq!((found.options[0].code, found.options[0].is_persistent), (15, true));
     assert_eq!(found.options[0].formatted_value, "example.net");
     assert_eq!(found.options[0].client_classes, "");
-    // The same row is no host of DHCPv6.
+    // The row is no host of DHCPv6.
     assert_eq!(find(database, (HostFamily::V6, layout), &[query]), []);
 }
 

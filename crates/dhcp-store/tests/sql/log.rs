@@ -1,4 +1,4 @@
-//! SQLite's log, which commits are written to and flushed with.
+//! Tests of SQLite's log, which commits write to and are flushed with.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,9 +13,9 @@ use testbed::command::find_program;
 use crate::sql::bulk::leases;
 use crate::sql::{Place, open, skip};
 
-/// The test whose flushes are traced, as this program calls it.
+/// Name of the test whose flushes are traced, as this program prints it.
 const COMMITS: &str = "sql::log::commits_that_are_flushed_write_over_a_log_of_full_length";
-/// Octets of a page with the head that it has in the log.
+/// Number of bytes of a page with its header in the log.
 const FRAME_OCTETS: u64 = 4096 + 24;
 
 fn length(path: &str) -> u64 {
@@ -52,7 +52,7 @@ fn commits_that_are_flushed_write_over_a_log_of_full_length() {
         }
         assert_eq!(length(&log) == before, is_long, "{durability:?}: {before}");
         drop(database);
-        // What the log was lengthened with is not in the file.
+        // The pages that lengthened the log are not in the file.
         assert!(length(&settings.name) < 1 << 20, "{}", length(&settings.name));
         let mut database = SharedLeases::new(settings);
         LeaseDatabase::<V4>::connect(&mut database).unwrap();
@@ -79,6 +79,6 @@ fn flushes_leave_out_what_nobody_needs_of_a_file() {
     let calls = std::fs::read_to_string(&trace).unwrap();
     std::fs::remove_file(&trace).unwrap();
     let count = |name: &str| calls.lines().filter(|line| line.contains(name)).count();
-    // A commit each for 20 rounds; the times of a file are nothing that a lease depends on.
+    // There is one commit for each of 20 rounds; no lease depends on the times of a file.
     assert!(count(" fdatasync(") > 20 && count(" fsync(") == 0, "{calls}");
 }

@@ -1,6 +1,6 @@
 //! Leases in real databases: private MariaDB and PostgreSQL servers, and SQLite files.
 //!
-//! What is not installed is left out with a line `skipped: `, or fails with
+//! Tests whose server is not installed print a line `skipped: `, or fail with
 //! `GODWIT_REQUIRE_TOOLS=1`.
 
 mod authority;
@@ -23,7 +23,7 @@ use std::time::Duration;
 use dhcp_store::sql::{Backend, Database, Settings};
 use testbed::database::{self, Engine, PASSWORD, USER};
 
-/// A place for databases of one kind, gone with the value.
+/// Place for databases of one kind, which are removed with the value.
 pub(crate) struct Place {
     backend: Backend,
     server: Option<database::Database>,
@@ -31,13 +31,13 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Starts what `backend` needs; `None` where that is not installed.
+    /// Starts the server that `backend` needs; returns `None` if it is not installed.
     pub(crate) fn new(backend: Backend, label: &str) -> Option<Self> {
         Self::with(backend, label, |_| Vec::new())
     }
 
-    /// The same with further settings of the server's own, as `name=value`, for which there is the
-    /// folder already.
+    /// Starts the server with further settings of its own, as `name=value`; the folder exists
+    /// before they are made.
     pub(crate) fn with(
         backend: Backend,
         label: &str,
@@ -66,7 +66,7 @@ impl Place {
         Some(Self { backend, server, folder })
     }
 
-    /// Makes an empty database, and says how to get in.
+    /// Creates an empty database, and returns the settings to reach it.
     pub(crate) fn create(&self, name: &str) -> Settings {
         let Some(server) = &self.server else {
             return Settings::new(Backend::Sqlite, self.folder.join(name).display().to_string());
@@ -77,23 +77,23 @@ impl Place {
             port: server.port(),
             user: USER.to_owned(),
             password: PASSWORD.to_owned(),
-            // A machine on which much else is tested may let a server wait.
+            // A machine with many other tests may let a server wait.
             connect_timeout: Duration::from_secs(60),
             ..Settings::new(self.backend, name)
         }
     }
 
-    /// The server, which SQLite has none of.
+    /// Returns the server; SQLite has none.
     pub(crate) fn server(&self) -> &database::Database {
         self.server.as_ref().unwrap()
     }
 
-    /// The same, to be ended and started.
+    /// Returns the server, to be ended and started.
     pub(crate) fn server_mut(&mut self) -> &mut database::Database {
         self.server.as_mut().unwrap()
     }
 
-    /// A folder for files.
+    /// Returns a folder for files.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
@@ -105,7 +105,7 @@ impl Drop for Place {
     }
 }
 
-/// Says why a test is left out, unless it must not be.
+/// Prints why a test is skipped, unless it must not be.
 pub(crate) fn skip(reason: &str) {
     let required = std::env::var_os("GODWIT_REQUIRE_TOOLS").is_some_and(|value| value == "1");
     assert!(!required, "{reason}");

@@ -24,7 +24,8 @@ fn lease<F: Sample>(address: u32, client: u32) -> F::Lease {
     })
 }
 
-/// Both find both addresses free; the slower one learns that one of them is not.
+/// Checks that both servers find both addresses free, and that the slower one learns that one of
+/// them is not.
 fn the_faster_one_has_it<F: SharedRows + Sample>(settings: &Settings) {
     let mut servers = [0; 2].map(|_| SharedLeases::new(settings.clone()));
     let leases = [lease::<F>(7, 1), lease::<F>(7, 2), lease::<F>(8, 2)];
@@ -43,7 +44,7 @@ fn the_faster_one_has_it<F: SharedRows + Sample>(settings: &Settings) {
     assert_eq!(error.fault, Fault::Conflict, "{error}");
     LeaseDatabase::<F>::roll_back(slower);
 
-    // Nothing of what the slower one wanted was done, and it can look again.
+    // The database has done none of the slower one's changes, and the server can read again.
     LeaseDatabase::<F>::open(slower, &[], &addresses, &mut known, &mut found).unwrap();
     assert!(found == leases[..1]);
     let changes = Changes::<F> { inserts: leases[2..].to_vec(), ..Changes::default() };

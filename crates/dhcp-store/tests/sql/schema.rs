@@ -1,4 +1,5 @@
-//! The tables: like those that Debian's `kea-admin` makes, counted alike, upgraded with their leases.
+//! Tests of the tables: they equal those that Debian's `kea-admin` makes, have equal counts, and
+//! are upgraded with their leases.
 
 use std::process::Command;
 
@@ -11,13 +12,13 @@ use testbed::database::Engine;
 
 use crate::sql::{Place, open, skip};
 
-/// The tables that both sides have to agree on.
+/// Tables that both sides have to agree on.
 const TABLES: &str = "'schema_version', 'lease_state', 'lease6_types', 'lease_hwaddr_source', \
     'host_identifier_type', 'dhcp_option_scope', 'lease4', 'lease6', 'lease4_stat', \
     'lease6_stat', 'lease4_stat_by_client_class', 'lease6_stat_by_client_class', 'hosts', \
     'ipv6_reservations', 'dhcp4_options', 'dhcp6_options', 'logs'";
 
-/// What a database says of those tables: columns with their types, indexes, the rows of the small
+/// Returns a description of those tables: columns with their types, indexes, the rows of the small
 /// ones.
 fn described(place: &Place, database: &str) -> String {
     let server = place.server();
@@ -55,14 +56,14 @@ fn described(place: &Place, database: &str) -> String {
     queries.map(|query| ask(query) + "--\n").collect()
 }
 
-/// Has Debian's `kea-admin` do something; `false` where it is not installed.
+/// Runs Debian's `kea-admin` and returns its output; `None` where it is not installed.
 pub(crate) fn kea_admin(words: &[&str], settings: &Settings) -> Option<String> {
     let port = settings.port().to_string();
     let mut command = Command::new("kea-admin");
     command.args(words).args(["-h", "127.0.0.1", "-P", &port, "-u", &settings.user]);
     command.args(["-p", &settings.password, "-n", &settings.name]);
     if settings.backend == Backend::Mysql {
-        // It forgets the port when it runs its script.
+        // `kea-admin` forgets the port when it runs its script.
         command.args(["-x", &format!("--port={port} --protocol=tcp")]);
     }
     let output = command.output().ok()?;
@@ -85,13 +86,13 @@ fn is_like_keas(backend: Backend) {
     let differing = expected.lines().zip(found.lines()).find(|(expected, found)| expected != found);
     assert_eq!(differing, None);
     assert_eq!(expected.lines().count(), found.lines().count());
-    // Both look at both.
+    // Both programs read the version of both databases.
     let version = Schema::Kea22.version(backend);
     assert_eq!(database.version().unwrap(), Some(version));
     assert_eq!(open(&theirs).version().unwrap(), Some(version));
     let told = kea_admin(&["db-version", backend.name()], &ours).unwrap();
     assert!(told.contains(&version.to_string()), "{told}");
-    // A second time is refused, and so is what only kea-admin can upgrade.
+    // The program refuses a second installation, and an upgrade that only kea-admin can do.
     assert!(database.install(Schema::Kea22).unwrap_err().to_string().contains("not empty"));
     let refusal = open(&theirs).upgrade().unwrap_err().to_string();
     assert!(refusal.contains("configuration backend"), "{refusal}");
@@ -121,7 +122,7 @@ fn lease<F: Sample>(address: u32, state: LeaseState, user_context: &str) -> F::L
     })
 }
 
-/// Fills tables of 2.2, upgrades them, and looks at the leases and what is counted.
+/// Fills tables of 2.2, upgrades them, and checks the leases and the counts.
 fn survives_upgrade(backend: Backend) {
     const CONTEXT: &str = r#"{ "ISC": { "client-classes": [ "a", "b" ] } }"#;
     let Some(place) = Place::new(backend, "upgrade") else { return };
@@ -161,7 +162,7 @@ fn survives_upgrade(backend: Backend) {
     assert_eq!(found, leases6);
     let counts6 = "SELECT subnet_id, pool_id, lease_type, state, leases FROM lease6_pool_stat";
     assert_eq!(ask(counts6), "7\t0\t0\t0\t1\n");
-    // What is done now is counted by the new triggers.
+    // The new triggers count changes from now on.
     database.delete_many::<V4>(layout, &[V4::address(1)]).unwrap();
     let released = lease::<V4>(2, LeaseState::Released, CONTEXT);
     database.upsert_many::<V4>(layout, &[released]).unwrap();
@@ -181,7 +182,7 @@ fn leases_in_postgresql_survive_an_upgrade() {
     survives_upgrade(Backend::Postgresql);
 }
 
-/// Kea's servers ask the database whether a client may have one more lease.
+/// Checks the functions by which Kea's servers query if a client may have one more lease.
 fn limits_are_kept(backend: Backend) {
     let Some(place) = Place::new(backend, "limits") else { return };
     for schema in Schema::ALL {
@@ -230,7 +231,7 @@ fn limits_are_kept_in_postgresql() {
     limits_are_kept(Backend::Postgresql);
 }
 
-/// The queues of free leases that current servers of Kea keep in the database.
+/// Checks the queues of free leases that current servers of Kea keep in the database.
 fn free_leases_are_queued(backend: Backend) {
     let Some(place) = Place::new(backend, "queues") else { return };
     let settings = place.create("queues");
@@ -257,7 +258,7 @@ fn free_leases_are_queued(backend: Backend) {
     assert_eq!(ask(free), "10\n11\n13\n14\n15\n16\n");
 
     if backend == Backend::Postgresql {
-        // Kea's statements call it by this name.
+        // Kea's statements call the function by this name.
         let octets = ask("SELECT encode(inetToBytea('2001:db8::1'), 'hex')");
         assert_eq!(octets, "20010db8000000000000000000000001\n");
     }

@@ -1,4 +1,5 @@
-//! TLS to private servers: who is believed, who is not and why, and that nothing goes in the clear.
+//! Tests of TLS to private servers: which servers are trusted, the reasons why others are not, and
+//! that nothing is sent in the clear.
 
 use std::path::Path;
 
@@ -7,10 +8,11 @@ use dhcp_store::sql::{Backend, Database, Settings, SslMode};
 use crate::sql::authority::Authority;
 use crate::sql::{Place, skip};
 
-/// Weaker than what would be taken otherwise, so that it tells whether the list was heard.
+/// Cipher weaker than the one that would be chosen otherwise, so that it shows if the list had an
+/// effect.
 const CIPHER: &str = "ECDHE-ECDSA-AES128-GCM-SHA256";
 
-/// A server with a certificate for `localhost`, which is not for `127.0.0.1`.
+/// Server with a certificate for `localhost`, which is not for `127.0.0.1`.
 struct Scene {
     place: Place,
     settings: Settings,
@@ -31,7 +33,7 @@ impl Scene {
         let settings = place.create("leases");
         let server = place.server();
         let (own, other) = authorities.unwrap();
-        // Others who are let in only as they should come.
+        // The server accepts these users only with certain kinds of connections.
         let users = match backend {
             Backend::Mysql => [
                 ("shown", "X509".to_owned()),
@@ -57,7 +59,7 @@ impl Scene {
         }
     }
 
-    /// Whether a connection that works is encrypted, by what the server says.
+    /// Returns true if a working connection is encrypted, as the server reports it.
     fn is_encrypted(&self, settings: &Settings) -> bool {
         let open = Database::open(settings).unwrap_or_else(|error| panic!("{error}"));
         if settings.backend == Backend::Postgresql {
@@ -65,7 +67,7 @@ impl Scene {
             drop(open);
             return is_encrypted;
         }
-        // The server lets this one in by no other way.
+        // The server accepts this user only over TLS.
         let strict =
             Settings { user: "strict".to_owned(), password: "x".to_owned(), ..settings.clone() };
         match Database::open(&strict) {
@@ -75,7 +77,7 @@ impl Scene {
         }
     }
 
-    /// PostgreSQL's sessions of the database, with their encryption.
+    /// Returns PostgreSQL's sessions of the database, with their encryption.
     fn sessions(&self) -> String {
         let ask = "SELECT ssl, cipher FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) \
                    WHERE datname = 'leases' ORDER BY backend_start DESC LIMIT 1";
@@ -121,7 +123,7 @@ fn scene(backend: Backend) -> Option<Scene> {
     Scene::new(backend)
 }
 
-/// Who is believed, by mode, and that the session is encrypted.
+/// Checks which servers are trusted, by mode, and that the session is encrypted.
 fn the_right_ones_are_believed(scene: &Scene) {
     let own = Some(&scene.own);
     for (host, mode, anchor) in [
@@ -137,7 +139,7 @@ fn the_right_ones_are_believed(scene: &Scene) {
     assert!(scene.is_encrypted(&implied));
     for settings in [
         scene.settings("localhost", SslMode::Disable, own),
-        // As PostgreSQL's own library: what does not work is done without.
+        // PostgreSQL's own library does the same: it continues without TLS if that does not work.
         scene.settings("localhost", SslMode::Prefer, Some(&scene.other)),
     ] {
         assert!(!scene.is_encrypted(&settings), "{:?}", settings.ssl_mode);
@@ -162,7 +164,7 @@ fn the_wrong_ones_are_refused(scene: &mut Scene) {
     assert!(Scene::refusal(&missing).contains("/no/such.pem"));
     let alone = Settings { cert_file: Some("/my.pem".into()), ..strict.clone() };
     assert!(Scene::refusal(&alone).contains("/my.pem does not serve alone"));
-    // The same server, with a certificate that has run out.
+    // The server is the same, with a certificate that has expired.
     scene.place.server_mut().stop().unwrap();
     scene.own.issue("server", "localhost", -1);
     scene.place.server_mut().launch().unwrap();
@@ -171,7 +173,7 @@ fn the_wrong_ones_are_refused(scene: &mut Scene) {
     assert!(said.contains("has run out") && said.contains(&anchor), "{said}");
 }
 
-/// A client that has to show a certificate.
+/// Checks a client that has to present a certificate.
 fn a_client_shows_itself(scene: &Scene) {
     let settings = Settings {
         user: "shown".to_owned(),
@@ -189,7 +191,7 @@ fn a_client_shows_itself(scene: &Scene) {
     assert!(said.contains("do not serve together"), "{said}");
 }
 
-/// The list of ciphers is heard.
+/// Checks that the list of ciphers has an effect.
 fn ciphers_are_chosen(scene: &Scene) {
     let user = |list: &str| Settings {
         user: "weak".to_owned(),
@@ -201,7 +203,7 @@ fn ciphers_are_chosen(scene: &Scene) {
     if scene.settings.backend == Backend::Postgresql {
         assert_eq!(scene.sessions(), format!("t\t{CIPHER}\n"));
     } else {
-        // The server lets this one in by no other.
+        // The server accepts this user with no other cipher.
         let said = Scene::refusal(&user("ECDHE-ECDSA-AES256-GCM-SHA384"));
         assert!(said.contains("Access denied"), "{said}");
     }

@@ -1,4 +1,4 @@
-//! How many round trips a round needs, counted by a server in between.
+//! Number of round trips that a round needs, counted by a server in between.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ use dhcp_store::sql::{Backend, Schema, Settings, SharedLeases, SharedRows};
 use crate::sql::wire::{Wire, WireCounts};
 use crate::sql::{Place, open};
 
-/// Leases in one round.
+/// Number of leases in one round.
 const LEASES: u32 = 300;
-/// Rounds in which turns are counted, at most.
+/// Most rounds in which turns are counted.
 const ATTEMPTS: u64 = 20;
-/// Turns of rounds that renew some leases, change leases, renew all and ask: one to read and to
-/// lock, one to write and to commit; one to ask.
+/// Turns of rounds that renew some leases, change leases, renew all, and look up clients: one to
+/// read and to lock, one to write and to commit; one for lookups.
 const FEWEST: [u64; 4] = [2, 2, 2, 1];
 const NOW: Now = Now { mono_ns: 0, wall_us: 1_700_000_000_000_000 };
 
@@ -50,8 +50,8 @@ impl<F: SharedRows + Sample> Scene<F> {
         Self { wire, core, store, pools }
     }
 
-    /// What goes over the wire in a round in which all addresses are leased, since `cltt_s`, for one of so many
-    /// lifetimes. What is in the database afterwards is looked at.
+    /// Returns the traffic of a round in which all addresses are leased since `cltt_s`, with
+    /// `lifetimes` different lifetimes. Checks the database afterwards.
     fn leases(&mut self, cltt_s: u64, lifetimes: u32) -> WireCounts {
         let lease = |number: u32| {
             F::lease(&SampleLease {
@@ -78,8 +78,8 @@ impl<F: SharedRows + Sample> Scene<F> {
         counts
     }
 
-    /// What goes over the wire in a round that looks for a hundred clients, `after_s` seconds from the
-    /// start: what was answered is believed for one.
+    /// Returns the traffic of a round that looks up a hundred clients, `after_s` seconds from the
+    /// start: the result of a lookup is valid for one second.
     fn questions(&mut self, after_s: u64) -> WireCounts {
         let now = NOW.after_ns(after_s * 1_000_000_000);
         let mut facts = Facts::default();
@@ -112,12 +112,12 @@ impl<F: SharedRows + Sample> Scene<F> {
 
 fn trips<F: SharedRows + Sample>(settings: &Settings) {
     let mut scene = Scene::<F>::new(settings);
-    // What is needed first: a statement of each kind is prepared once by PostgreSQL.
+    // The first rounds prepare PostgreSQL's statements, one of each kind.
     scene.leases(1_700_000_000, 1);
     scene.leases(1_700_000_001, 1);
     scene.questions(0);
-    // A turn too many is counted when the server answers the beginning of what the client still
-    // sends. A client that waits for an answer makes one each time.
+    // The server in between counts one turn too many if the database answers the beginning of data
+    // that the client still sends. A client that waits for an answer makes one turn each time.
     let mut fewest = [u64::MAX; 4];
     for attempt in 0..ATTEMPTS {
         let cltt_s = 1_700_000_002 + 4 * attempt;
@@ -126,7 +126,7 @@ fn trips<F: SharedRows + Sample>(settings: &Settings) {
         let changed = scene.leases(cltt_s + 2, 1);
         let renewed = scene.leases(cltt_s + 3, 1);
         let asked = scene.questions(2 + 2 * attempt);
-        // A renewed lease goes as its address, not as a row.
+        // A renewed lease travels as its address, not as a row.
         assert!(renewed.sent * 2 < changed.sent && some_renewed.sent < changed.sent);
         assert!(renewed.received > u64::from(LEASES) * 16);
         let turns = [some_renewed, changed, renewed, asked].map(|counts| counts.turns);

@@ -1,32 +1,32 @@
-//! What the program of 2012 printed, letter for letter, with its misleading averages of whole
+//! Output of the program of 2012, letter for letter, with its misleading averages of whole
 //! microseconds.
 
 use crate::result::Row;
 use crate::subject::{Backend, Mode};
 use crate::workload::Step;
 
-/// What that program showed of its command line.
+/// Arguments of the command line that the program of 2012 printed.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameters<'p> {
-    /// `-n`.
+    /// Number of iterations, `-n`.
     pub iterations: u32,
-    /// `-s`.
+    /// Mode, `-s`.
     pub mode: Mode,
-    /// `-v`.
+    /// True for verbose output, `-v`.
     pub is_verbose: bool,
-    /// `-c`.
+    /// True for compiled statements, `-c`.
     pub is_compiled: bool,
-    /// `-f`.
+    /// Name of the database or file, `-f`.
     pub name: &'p str,
-    /// `-m`.
+    /// Host, `-m`.
     pub host: &'p str,
-    /// `-u`.
+    /// User, `-u`.
     pub user: &'p str,
-    /// `-p`, which that program printed in clear; so it is replaced by stars here.
+    /// Password, `-p`; that program printed it in clear, here it is replaced by stars.
     pub password: &'p str,
 }
 
-/// The lines before the measurement.
+/// Returns the lines before the measurement.
 #[must_use]
 pub fn head(backend: Backend, parameters: &Parameters<'_>) -> String {
     let choose = |is_so: bool, yes: &'static str, no: &'static str| if is_so { yes } else { no };
@@ -51,7 +51,7 @@ pub fn head(backend: Backend, parameters: &Parameters<'_>) -> String {
     out
 }
 
-/// The name of the database or file when none is given.
+/// Returns the default name of the database or file.
 #[must_use]
 pub const fn default_name(backend: Backend) -> &'static str {
     match backend {
@@ -61,7 +61,7 @@ pub const fn default_name(backend: Backend) -> &'static str {
     }
 }
 
-/// What stands in front of the marks of a step; `None` for steps that did not exist.
+/// Returns the text before the marks of a step; `None` for steps that did not exist in 2012.
 const fn label(step: Step) -> Option<&'static str> {
     match step {
         Step::Create => Some("CREATE:   "),
@@ -72,7 +72,7 @@ const fn label(step: Step) -> Option<&'static str> {
     }
 }
 
-/// The line of progress of one step, with a mark for every operation when `is_verbose`.
+/// Returns the progress line of one step, with a mark for every operation if `is_verbose`.
 #[must_use]
 pub fn progress(
     step: Step,
@@ -84,7 +84,7 @@ pub fn progress(
     let miss = if backend == Backend::Mysql && !is_compiled { 'x' } else { 'X' };
     let mut line = label.to_owned();
     if is_verbose {
-        // Only a search was looked at.
+        // The program of 2012 checked the result of searches only.
         line.extend(hits.iter().map(
             |&is_hit| {
                 if is_hit || !step.is_search() { '.' } else { miss }
@@ -95,7 +95,7 @@ pub fn progress(
     line
 }
 
-/// The last four lines, for the first run of `row`.
+/// Returns the last four lines, for the first run of `row`.
 #[must_use]
 pub fn summary(row: &Row) -> String {
     let mut out = String::new();
@@ -107,7 +107,8 @@ pub fn summary(row: &Row) -> String {
     out
 }
 
-/// One of them: whole microseconds for an operation, and from these the rate.
+/// Returns one line of the summary: whole microseconds per operation, and the rate that follows
+/// from these.
 fn line(word: &str, count: u64, time_us: u64) -> String {
     let each_us = time_us / count.max(1);
     let per_s = 1_000_000.0 / each_us as f64;
@@ -121,8 +122,7 @@ fn line(word: &str, count: u64, time_us: u64) -> String {
     )
 }
 
-/// A number in six significant digits without needless zeros, as C++ prints one when nothing else
-/// is said.
+/// Formats a number with six significant digits without unnecessary zeros, as C++ does by default.
 fn general(value: f64) -> String {
     const DIGITS: i32 = 6;
     if value == 0.0 || !value.is_finite() {

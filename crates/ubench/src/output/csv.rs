@@ -1,4 +1,4 @@
-//! A measurement as comma-separated values: a line for each step of each row.
+//! Measurement as comma-separated values: a line for each step of each row.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ const HEADER: &str = "backend,schema,mode,setting,statements,engine,journal,conc
     per_transaction,records,step,operations,runs,misses,mean_s,per_s,low_per_s,high_per_s,p50_us,\
     p90_us,p99_us,p999_us,max_us,changes,transactions,flushes,flush_us\n";
 
-/// The whole measurement. Notes and ratios are not in it.
+/// Returns the whole measurement, without notes and ratios.
 #[must_use]
 pub fn csv(report: &Report) -> String {
     let mut out = HEADER.to_owned();

@@ -1,4 +1,4 @@
-//! A measurement for people and for programs that read text.
+//! Measurement in forms for people and for programs that read text.
 
 pub mod compat;
 mod csv;

@@ -1,5 +1,5 @@
-//! A measurement as one HTML page: tables 3.1 to 3.6 of 2012 with the new figures beside them, what
-//! group commit is worth, and all rows.
+//! Measurement as one HTML page: tables 3.1 to 3.6 of 2012 with the new figures next to them, the
+//! gain by group commit, and all rows.
 
 mod tables;
 
@@ -10,7 +10,7 @@ use measure::statistics::RatioInterval;
 use crate::result::{Report, Row};
 use crate::seeds;
 
-/// Draws the page. The same report always gives the same octets.
+/// Renders the page. The same report always yields the same bytes.
 ///
 /// # Panics
 ///
@@ -76,7 +76,7 @@ fn notes(report: &Report) -> Markup {
     }
 }
 
-/// Microseconds, also less than one.
+/// Formats a latency in microseconds, also one below a microsecond.
 fn latency(us: f64) -> String {
     if us < 10.0 { format!("{us:.2} µs") } else { format::duration_us(us) }
 }

@@ -1,4 +1,4 @@
-//! A measurement as a table for a terminal.
+//! Measurement as a table for a terminal.
 
 use std::fmt::Write as _;
 
@@ -7,10 +7,10 @@ use measure::statistics::RatioInterval;
 
 use crate::result::{GroupCommit, Report, Row, StepResult};
 
-/// Where the column of figures begins.
+/// Width of the names, before the column of figures.
 const NAME_WIDTH: usize = 18;
 
-/// The whole measurement.
+/// Returns the whole measurement.
 #[must_use]
 pub fn text(report: &Report) -> String {
     let mut out = String::new();

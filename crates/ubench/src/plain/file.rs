@@ -1,5 +1,5 @@
-//! The lease file of 2012: an ordered map in memory, and a text file that gets a block of lines for
-//! every change.
+//! Lease file of 2012: an ordered map in memory, and a text file to which every change appends a
+//! block of lines.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,17 +15,17 @@ use crate::subject::Mode;
 use crate::workload::{self, CREATED_LIFETIME_S, Step, UPDATED_LIFETIME_S};
 use dhcp_store::storage::{LogFile, Storage, write_all_at};
 
-/// Octets that are kept in memory before they are written, as much as the C library keeps.
+/// Bytes that are buffered before they are written, as many as in the C library.
 const BUFFER_OCTETS: usize = 4096;
 
-/// What is kept in memory.
+/// Lease in memory.
 #[derive(Clone, Copy)]
 struct Lease {
     valid_lifetime_s: u32,
     cltt_s: u64,
 }
 
-/// The file.
+/// Lease file with its map in memory.
 pub(super) struct TextFile {
     leases: BTreeMap<u32, Lease>,
     file: Arc<dyn LogFile>,
@@ -39,7 +39,7 @@ fn failed(error: std::io::Error) -> UbenchError {
 }
 
 impl TextFile {
-    /// An empty one.
+    /// Creates an empty file.
     pub(super) fn create(
         mode: Mode,
         place: &Place<'_>,
@@ -61,7 +61,7 @@ impl TextFile {
         Ok(())
     }
 
-    /// Appends the block of a change, called `word`.
+    /// Appends the block of a change, with the keyword `word`.
     fn append(&mut self, number: u32, lease: Lease, word: &str) -> Result<(), UbenchError> {
         block(&mut self.buffer, number, lease, word);
         match self.mode {
@@ -112,7 +112,7 @@ impl Connection for TextFile {
                 Ok(true)
             }
             Step::Search => Ok(std::hint::black_box(self.leases.get(&number)).is_some()),
-            // There is one index only, so every lease is looked at.
+            // The map has only one index, so this search checks every lease.
             Step::SearchHardware => {
                 let wanted = workload::long_hardware(number);
                 let is_it = |other: &u32| workload::long_hardware(*other) == wanted;

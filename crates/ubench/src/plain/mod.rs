@@ -1,4 +1,4 @@
-//! The way of 2012: the tables of that program, one statement for each operation, on one or several
+//! Method of 2012: the tables of that program, one statement for each operation, on one or several
 //! connections, each of which waits for its answer.
 
 mod file;
@@ -22,35 +22,36 @@ pub(crate) use mysql::options as mysql_options;
 pub(crate) use pgsql::Pgsql;
 use statement::{Arguments, Prepared};
 
-/// A connection, or a file that needs none. Every function is done when it returns.
+/// Connection to a database, or a file that needs none. Every function has finished when it
+/// returns.
 pub(crate) trait Connection: Send {
     /// Begins a transaction.
     fn begin(&mut self) -> Result<(), UbenchError>;
 
-    /// Ends it.
+    /// Commits the transaction.
     fn commit(&mut self) -> Result<(), UbenchError>;
 
-    /// Does one operation; whether it found or changed anything.
+    /// Does one operation; returns true if it found or changed anything.
     fn operate(&mut self, step: Step, number: u32) -> Result<bool, UbenchError>;
 }
 
-/// What a driver has to offer so that [`Statements`] can use it.
+/// Interface of a driver that [`Statements`] uses.
 pub(crate) trait Driver: Send {
-    /// Carries out a statement without values.
+    /// Executes a statement without values.
     fn run(&mut self, statement: &str) -> Result<(), UbenchError>;
 
-    /// Carries out a change; how many rows it met.
+    /// Executes a change; returns the number of rows that it affected.
     fn change(
         &mut self,
         statement: &Prepared,
         arguments: Arguments<'_>,
     ) -> Result<u64, UbenchError>;
 
-    /// Asks for rows; how many there are.
+    /// Queries rows; returns their number.
     fn find(&mut self, statement: &Prepared, arguments: Arguments<'_>) -> Result<u64, UbenchError>;
 }
 
-/// A connection that is spoken to in SQL.
+/// Connection that uses SQL.
 struct Statements<D> {
     driver: D,
     texts: statement::Texts,
@@ -83,7 +84,7 @@ pub(crate) struct Plain {
     counts: Option<Arc<Counts>>,
 }
 
-/// Opens as many connections as there are operations at a time, and makes the table anew.
+/// Opens as many connections as there are operations at a time, and creates the table anew.
 pub(crate) fn open(
     subject: &Subject,
     place: &Place<'_>,
@@ -124,7 +125,7 @@ pub(crate) fn open(
 }
 
 impl Plain {
-    /// Does `step` for the records of these numbers, which the connections share by turns.
+    /// Runs `step` for the records of these numbers, which the connections share in turn.
     pub(crate) fn step(
         &mut self,
         step: Step,
@@ -186,7 +187,7 @@ impl Plain {
     }
 }
 
-/// The numbers of each of `threads` connections.
+/// Returns the numbers for each of `threads` connections.
 fn stripes(numbers: &[u32], threads: usize) -> impl Iterator<Item = Vec<u32>> {
     (0..threads).map(move |thread| numbers.iter().skip(thread).step_by(threads).copied().collect())
 }
@@ -226,7 +227,7 @@ fn operate(
 mod tests {
     use super::*;
 
-    /// Writes down what it is asked to do.
+    /// Connection that records its calls.
     #[derive(Default)]
     struct Script(Vec<String>);
 

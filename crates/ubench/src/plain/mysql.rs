@@ -11,7 +11,7 @@ use super::statement::{Arguments, Prepared, Value, create_table};
 use crate::error::UbenchError;
 use crate::subject::Subject;
 
-/// A connection.
+/// Connection to a server.
 pub(super) struct Mysql {
     connection: Conn,
     statements: HashMap<String, Statement>,
@@ -21,7 +21,7 @@ fn failed(tried: &str) -> impl Fn(mysql::Error) -> UbenchError + use<'_> {
     move |error| UbenchError::failed(tried, error)
 }
 
-/// How to connect, to no database when `settings` name none.
+/// Returns the options of a connection; it uses no database if `settings` name none.
 pub(crate) fn options(settings: &Settings) -> OptsBuilder {
     let socket = settings.socket.as_ref().map(|path| path.display().to_string());
     let name = Some(settings.name.clone()).filter(|name| !name.is_empty());
@@ -37,7 +37,7 @@ pub(crate) fn options(settings: &Settings) -> OptsBuilder {
 }
 
 impl Mysql {
-    /// Connects; the first one makes the table anew.
+    /// Connects; the first connection creates the table anew.
     pub(super) fn connect(
         settings: &Settings,
         subject: &Subject,

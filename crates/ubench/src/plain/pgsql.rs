@@ -1,4 +1,4 @@
-//! PostgreSQL with a table like that of 2012, which had none for it.
+//! PostgreSQL with a table like that of 2012; the program of 2012 had none for PostgreSQL.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use super::statement::{Arguments, Prepared, Value, create_table};
 use crate::error::UbenchError;
 use crate::subject::{Mode, Subject};
 
-/// A connection with a runtime of the caller's thread.
+/// Connection with a runtime on the caller's thread.
 pub(crate) struct Pgsql {
     runtime: Runtime,
     client: Client,
@@ -27,7 +27,7 @@ fn failed(tried: &str) -> impl Fn(tokio_postgres::Error) -> UbenchError + use<'_
 }
 
 impl Pgsql {
-    /// Connects.
+    /// Connects to the server.
     pub(crate) fn open(settings: &Settings) -> Result<Self, UbenchError> {
         let tried = format!("open {settings}");
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -44,14 +44,14 @@ impl Pgsql {
             .connect_timeout(settings.connect_timeout);
         let client = runtime.block_on(async {
             let (client, connection) = config.connect(NoTls).await?;
-            // Its end is seen by the next statement.
+            // The next statement sees the end of the connection.
             tokio::spawn(async { drop(connection.await) });
             Ok(client)
         });
         Ok(Self { client: client.map_err(failed(&tried))?, runtime, statements: HashMap::new() })
     }
 
-    /// Connects; the first one makes the table anew.
+    /// Connects; the first connection creates the table anew.
     pub(super) fn connect(
         settings: &Settings,
         subject: &Subject,
@@ -67,7 +67,7 @@ impl Pgsql {
         Ok(pgsql)
     }
 
-    /// The first value of the first row that `query` finds.
+    /// Returns the first value of the first row that `query` finds.
     pub(crate) fn value(&mut self, query: &str) -> Result<Option<String>, UbenchError> {
         let messages = self.runtime.block_on(self.client.simple_query(query));
         Ok(messages.map_err(failed(query))?.iter().find_map(|message| match message {
@@ -91,7 +91,7 @@ impl Pgsql {
         Ok(statement)
     }
 
-    /// Rows met by a statement with its values written out.
+    /// Executes a statement with its values written out, and returns the number of its rows.
     fn plain(&self, text: &str, tried: &str) -> Result<u64, UbenchError> {
         let messages = self.runtime.block_on(self.client.simple_query(text));
         let rows = messages.map_err(failed(tried))?.into_iter().find_map(|message| match message {

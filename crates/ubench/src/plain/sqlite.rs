@@ -11,7 +11,7 @@ use crate::error::UbenchError;
 use crate::open::Place;
 use crate::subject::{Journal, Mode, Subject};
 
-/// An open file.
+/// Open SQLite file.
 pub(super) struct Sqlite {
     connection: Connection,
     delay: Duration,
@@ -23,7 +23,7 @@ fn failed(tried: &str) -> impl Fn(rusqlite::Error) -> UbenchError + use<'_> {
 }
 
 impl Sqlite {
-    /// A new file.
+    /// Creates a file.
     pub(super) fn open(subject: &Subject, place: &Place<'_>) -> Result<Self, UbenchError> {
         let path = match place.file {
             Some(path) => path.to_owned(),
@@ -48,7 +48,7 @@ impl Sqlite {
         Ok(Self { connection, delay, is_in_transaction: false })
     }
 
-    /// What the file would take longer to be flushed after a change.
+    /// Pauses for the delay of a flush after a change outside a transaction.
     fn flushed(&self) {
         if !self.is_in_transaction && !self.delay.is_zero() {
             std::thread::sleep(self.delay);
@@ -94,7 +94,7 @@ impl Driver for Sqlite {
         let count = |rows: &mut rusqlite::Rows<'_>| {
             let mut count = 0;
             while let Some(row) = rows.next()? {
-                // A lease is made of all of them.
+                // Reading a lease needs all columns.
                 for column in 0..11 {
                     std::hint::black_box(row.get_ref(column)?);
                 }

@@ -1,33 +1,35 @@
-//! The table and the statements of 2012, in three dialects, prepared or with the values inside.
+//! Table and statements of 2012, in three dialects, prepared or with the values inside.
 //!
-//! What differs from that program: identities are octets in all databases, since arbitrary octets are
-//! no text; what a database fills in by itself is left to it; and the update is given a time that is one.
+//! These are the differences to that program: identities are bytes in all databases, since
+//! arbitrary bytes are not text; statements omit the columns that a database fills in by itself;
+//! and the update gets a valid time.
 
 use crate::subject::Backend;
 use crate::workload::{
     self, CREATED_LIFETIME_S, HOSTNAME, LONG_CLIENT_ID, Step, UPDATED_LIFETIME_S,
 };
 
-/// A value of a statement.
+/// Value of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Value {
-    /// A number, or seconds since 1970.
+    /// Number, or seconds since 1970.
     Integer(i64),
-    /// Octets.
+    /// Bytes.
     Octets(Vec<u8>),
 }
 
-/// The values of a statement, in the order of its marks.
+/// Values of a statement, in the order of its marks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arguments<'v>(pub(crate) &'v [Value]);
 
-/// A statement with marks for its values.
+/// Statement with marks for its values.
 #[derive(Clone, Debug)]
 pub(crate) struct Prepared {
-    /// `?` for a value, `@` for a point in time.
+    /// Text of the statement, with `?` for a value and `@` for a time.
     template: &'static str,
     backend: Backend,
-    /// With the database's own marks, to be prepared once; `None` where values are written out.
+    /// Statement with the database's own marks, to be prepared once; `None` if values are written
+    /// out.
     pub(crate) compiled: Option<String>,
 }
 
@@ -45,8 +47,8 @@ const COLUMNS_BY: [&str; 3] = [
 const UPDATE: &str = "UPDATE lease4 SET valid_lft = ?, cltt = @ WHERE addr = ?";
 const DELETE: &str = "DELETE FROM lease4 WHERE addr = ?";
 
-/// The statement that makes the table; `engine` is MySQL's, `is_logged` is false for PostgreSQL's
-/// third setting.
+/// Returns the statement that creates the table; `engine` is MySQL's, `is_logged` is false for
+/// PostgreSQL's third setting.
 pub(crate) fn create_table(backend: Backend, engine: &str, is_logged: bool) -> String {
     let (serial, number, hwaddr, client_id, time) = match backend {
         Backend::Mysql => {
@@ -65,7 +67,7 @@ pub(crate) fn create_table(backend: Backend, engine: &str, is_logged: bool) -> S
     )
 }
 
-/// The statements of all steps.
+/// Statements of all steps.
 pub(crate) struct Texts {
     create: Prepared,
     searches: [Prepared; 3],
@@ -96,7 +98,7 @@ impl Texts {
     }
 }
 
-/// The values of one operation.
+/// Returns the values of one operation.
 pub(crate) fn values(step: Step, number: u32, wall_s: u64) -> Vec<Value> {
     let addr = Value::Integer(u32::from(workload::address(number)).into());
     let now = Value::Integer(wall_s.cast_signed());
@@ -131,7 +133,7 @@ impl Prepared {
         prepared
     }
 
-    /// The statement with the values written out.
+    /// Returns the statement with the values written out.
     pub(crate) fn written_out(&self, arguments: Arguments<'_>) -> String {
         self.fill(|at| match &arguments.0[at] {
             Value::Integer(number) => number.to_string(),
@@ -149,7 +151,7 @@ impl Prepared {
         })
     }
 
-    /// The template with every mark replaced by what `mark` gives for its position.
+    /// Returns the template with every mark replaced by the result of `mark` for its position.
     fn fill(&self, mut mark: impl FnMut(usize) -> String) -> String {
         let mut text = String::with_capacity(self.template.len() + 2 * LONG_CLIENT_ID);
         let mut at = 0;

@@ -1,4 +1,4 @@
-//! DHCPv4 rows in.
+//! Parser of DHCPv4 rows.
 
 use dhcp_lease::identity::HARDWARE_ADDRESS_MAX;
 use dhcp_lease::v4::{Lease, LeaseState};
@@ -102,7 +102,7 @@ mod tests {
         parse_row::<V4>(line.as_bytes(), FORMAT, header())
     }
 
-    /// Rows and verdicts of kea-lfc 2.2.0, but where the comment says otherwise.
+    /// Rows and verdicts of kea-lfc 2.2.0, except where the comment says otherwise.
     #[test]
     fn rows_are_judged_as_kea_judges_them() {
         let good = [

@@ -1,11 +1,11 @@
-//! Rows out: one lease as a line of text, without allocation.
+//! Writer of DHCPv4 rows: one lease as a line of text, without allocation.
 
 use dhcp_lease::v4::{Lease, LeaseState, RowView};
 
 use super::super::columns::Columns;
 use super::super::line::Line;
 
-/// A whole lease as a row.
+/// Returns a whole lease as a row.
 #[must_use]
 pub(super) fn row_of(lease: &Lease) -> RowView<'_> {
     RowView {
@@ -24,18 +24,18 @@ pub(super) fn row_of(lease: &Lease) -> RowView<'_> {
     }
 }
 
-/// Octets that the columns of bounded width take at most, separators included: address 16,
-/// lifetime 11, expiry 21, subnet 11, flags 4, state 2, pool 11, and 4 for those without a bound.
+/// Most bytes of the columns of bounded width, separators included: address 16, lifetime 11, expiry
+/// 21, subnet 11, flags 4, state 2, pool 11, and 4 for the separators of the other columns.
 const BOUNDED_MAX: usize = 80;
 
-/// Most octets that `row` takes.
+/// Returns the most bytes that `row` takes.
 pub(super) fn most(row: &RowView<'_>) -> usize {
     BOUNDED_MAX
         + 3 * (row.hardware.octets().len() + row.client_id.unwrap_or_default().len())
         + 5 * (row.hostname.len() + row.user_context.len())
 }
 
-/// Fills `line` with the values of `row`. Infinite lifetimes are added like others, as Kea does.
+/// Fills `line` with the values of `row`. It adds infinite lifetimes like others, as Kea does.
 pub(super) fn fill(row: &RowView<'_>, columns: Columns, line: &mut Line<'_>) {
     let client_id = row.client_id.unwrap_or_default();
     line.address4(row.address);
@@ -58,8 +58,8 @@ pub(super) fn fill(row: &RowView<'_>, columns: Columns, line: &mut Line<'_>) {
     }
 }
 
-/// Kea throws away a row without any client unless it is of a declined lease, so the deletion of
-/// such a lease says that it was one.
+/// Returns the state to write. Kea throws away a row without any client unless it is of a declined
+/// lease, so the deletion of such a lease has the state declined.
 fn state(row: &RowView<'_>) -> LeaseState {
     let is_nobodys = row.hardware.is_empty() && row.client_id.is_none_or(<[u8]>::is_empty);
     if is_nobodys && row.valid_lifetime_s == 0 { LeaseState::Declined } else { row.state }
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn rows_look_like_keas() {
-        // But for the flag and the pool, a row that Kea 2.2 wrote.
+        // This row is one that Kea 2.2 wrote, except for the flag and the pool.
         let expected =
             "10.9.1.231,00:0c:01:02:03:0a,01:00:0c:01:02:03:0a,3600,1795297386,7,0,1,host1,0,,0\n";
         assert_eq!(text(&row(), newest::<V4>()), expected);

@@ -1,4 +1,4 @@
-//! DHCPv4 rows. Kea reference §3.4; what Kea does with odd rows was tried on kea-lfc 2.2.0.
+//! DHCPv4 rows. Kea reference §3.4; Kea's treatment of odd rows was tested with kea-lfc 2.2.0.
 
 mod decode;
 mod encode;

@@ -1,4 +1,4 @@
-//! DHCPv6 rows in.
+//! Parser of DHCPv6 rows.
 
 use std::net::Ipv6Addr;
 
@@ -83,7 +83,7 @@ pub(super) fn parse_plain(row: &mut Plain<'_>) -> Option<Lease> {
     let hardware_type = row.or(1, |row| row.number_or(1))?;
     let hardware_source = row.or_default(|row| row.number_or(0))?;
     let pool_id = row.or_default(Plain::number)?;
-    // What has no DUID, or nobody's, is not read here.
+    // This function does not read a row without a DUID, or with the DUID that means no client.
     let is_nobodys = duid.is_empty() || duid.octets() == &NOBODY[..1] || duid.octets() == NOBODY;
     if !row.has_ended() || is_nobodys {
         return None;
@@ -112,7 +112,7 @@ pub(super) fn parse_plain(row: &mut Plain<'_>) -> Option<Lease> {
     })
 }
 
-/// Kea takes any prefix length with an address.
+/// Returns the leased address or prefix. Kea accepts any prefix length with an address.
 fn resource(
     address: Ipv6Addr,
     lease_type: Value<'_>,
@@ -123,7 +123,7 @@ fn resource(
         0 => Ok(Resource::address(address)),
         2 if len_bits <= 128 => Ok(Resource::prefix(address, len_bits)),
         2 => Err(len.fault()),
-        // Temporary addresses are nobody's any more.
+        // Temporary addresses are obsolete.
         _ => Err(lease_type.fault()),
     }
 }
@@ -139,7 +139,7 @@ fn hardware_of(
     if octets.octets().len() > HARDWARE_ADDRESS_MAX {
         return Err(RowFault::Value("hwaddr"));
     }
-    // Wider types than DHCPv4 knows belong to no link that has addresses.
+    // Hardware types wider than DHCPv4's field belong to no link that has addresses.
     let htype = u8::try_from(hardware_type).map_err(|_| RowFault::Value("hwtype"))?;
     Ok((HardwareAddress::new(htype, octets.octets()), HardwareSource::from_number(source)))
 }
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn rows_of_all_ages_are_read_and_odd_ones_are_told() {
-        // The columns of Kea 0.8, of 2.2 without a hardware address, a prefix.
+        // These have the columns of Kea 0.8, of 2.2 without a hardware address, and a prefix.
         let good = [
             format!("{START},0,9,128,0,1,host"),
             format!("{START},0,9,128,0,1,host,,0,,,"),

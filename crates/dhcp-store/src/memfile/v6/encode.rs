@@ -1,4 +1,4 @@
-//! DHCPv6 rows out, without allocation.
+//! Writer of DHCPv6 rows, without allocation.
 
 use dhcp_lease::v6::{Lease, LeaseState, RowView};
 
@@ -6,7 +6,7 @@ use super::super::columns::Columns;
 use super::super::line::Line;
 use super::NOBODY;
 
-/// A whole lease as a row.
+/// Returns a whole lease as a row.
 pub(super) fn row_of(lease: &Lease) -> RowView<'_> {
     RowView {
         resource: lease.resource,
@@ -27,19 +27,19 @@ pub(super) fn row_of(lease: &Lease) -> RowView<'_> {
     }
 }
 
-/// Octets that the columns of bounded width take at most, separators included: address 40,
-/// lifetimes 22, expiry 21, subnet, pool and IAID 33, lease type, flags and state 8, prefix length
-/// 4, hardware type 6, its source 11, and 4 for those without a bound.
+/// Most bytes of the columns of bounded width, separators included: address 40, lifetimes 22,
+/// expiry 21, subnet, pool and IAID 33, lease type, flags and state 8, prefix length 4, hardware
+/// type 6, its source 11, and 4 for the separators of the other columns.
 const BOUNDED_MAX: usize = 149;
 
-/// Most octets that `row` takes.
+/// Returns the most bytes that `row` takes.
 pub(super) fn most(row: &RowView<'_>) -> usize {
     BOUNDED_MAX
         + 3 * (row.duid.len().max(NOBODY.len()) + row.hardware.octets().len())
         + 5 * (row.hostname.len() + row.user_context.len())
 }
 
-/// Fills `line` with the values of `row`. Infinite lifetimes are added like others, as Kea does.
+/// Fills `line` with the values of `row`. It adds infinite lifetimes like others, as Kea does.
 pub(super) fn fill(row: &RowView<'_>, columns: Columns, line: &mut Line<'_>) {
     let is_nobodys = row.duid.is_empty() || row.duid == NOBODY;
     line.address6(row.resource.address);
@@ -58,7 +58,7 @@ pub(super) fn fill(row: &RowView<'_>, columns: Columns, line: &mut Line<'_>) {
         line.colon_hex(row.hardware.octets());
     }
     if columns.count() > 13 {
-        // Kea throws away a row of nobody's unless it is of a declined lease.
+        // Kea throws away a row without a client unless it is of a declined lease.
         let state = if is_nobodys { LeaseState::Declined } else { row.state };
         line.put(&[b'0' + state as u8, b',']);
     }

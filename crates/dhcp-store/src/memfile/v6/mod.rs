@@ -1,4 +1,4 @@
-//! DHCPv6 rows. Kea reference §3.4; what Kea does with odd rows was tried on kea-lfc 2.2.0.
+//! DHCPv6 rows. Kea reference §3.4; Kea's treatment of odd rows was tested with kea-lfc 2.2.0.
 
 mod decode;
 mod encode;
@@ -11,8 +11,8 @@ use super::line::Line;
 use super::plain::Plain;
 use super::value::{RowFault, Values};
 
-// Any Kea can read it, though those before 2.4 write a single zero, which those since take for a
-// fault.
+// Any Kea can read this DUID. Versions before 2.4 write a single zero instead, which later versions
+// reject.
 pub(crate) use dhcp_lease::identity::NOBODYS_DUID as NOBODY;
 
 impl Rows for V6 {
@@ -64,7 +64,7 @@ impl Rows for V6 {
     }
 
     fn low_octet(resource: Resource) -> u8 {
-        // A prefix of no length has no number.
+        // A prefix of length zero has no number.
         let host_bits = 128 - u32::from(resource.len.min(128));
         resource.address.to_bits().checked_shr(host_bits).unwrap_or(0) as u8
     }

@@ -1,7 +1,7 @@
-//! Connecting: the hosts of a database in turn, and the nodes among them that can be written to.
+//! Connections to a database: its hosts in turn, and the nodes among them that can be written to.
 //!
 //! - [`mysql`], [`postgresql`]: one connection to one host, with TLS as the settings say.
-//! - [`node`]: what a server says of itself: whether leases can be written there, and whether it
+//! - [`node`]: settings and states that a server reports: if leases can be written there, and if it
 //!   forgets them in a power cut.
 
 pub(super) mod mysql;
@@ -13,27 +13,27 @@ use super::error::SqlError;
 use super::settings::Settings;
 use crate::database::Fault;
 
-/// A server whose connection is gone without a word is missed after this time, seconds, and so many
-/// questions of the kernel.
+/// TCP keepalive of connections: idle time before the first probe, time between probes, both in
+/// seconds, and number of probes. After these a silent connection counts as lost.
 pub(super) const KEEPALIVE_IDLE_S: u32 = 10;
 pub(super) const KEEPALIVE_INTERVAL_S: u32 = 5;
 pub(super) const KEEPALIVE_RETRIES: u32 = 3;
 
-/// A host that leases can be written to.
+/// Connection to a host that leases can be written to.
 pub(super) struct Reached {
     pub(super) database: Database,
-    /// Its number among the hosts.
+    /// Number of the host among the configured ones.
     pub(super) number: usize,
-    /// What an operator should know of its settings, and of the hosts that were passed over.
+    /// Notes for the operator about the host's settings, and about the hosts that were passed over.
     pub(super) notes: Vec<String>,
 }
 
 /// Connects to the first host of `settings` that leases can be written to, beginning with number
-/// `first` and going round once.
+/// `first`, and trying each host once.
 ///
 /// # Errors
 ///
-/// There is none; the error says of each why.
+/// Returns an error if there is no such host; it has the reason for each host.
 pub(super) fn reach(settings: &Settings, first: usize) -> Result<Reached, SqlError> {
     let count = settings.host_count();
     let mut passed: Vec<SqlError> = Vec::new();
@@ -57,15 +57,15 @@ fn reach_host(settings: &Settings) -> Result<(Database, Vec<String>), SqlError> 
         return Err(SqlError::new(format!("use {settings}"), why).with(Fault::Lost));
     }
     if node::is_of_cluster(&facts) {
-        // What was committed at another node before is seen here.
+        // Statements here see the commits of other nodes.
         database.run("SET SESSION wsrep_sync_wait = 1")?;
-        // Another node's transaction may undo ours between two statements of one question.
+        // Another node's transaction may undo ours between two statements of one query.
         database.part_writes();
     }
     Ok((database, node::weaknesses(&facts)))
 }
 
-/// One error for all hosts: the only one, or what was said of each.
+/// Returns one error for all hosts: the only one, or one with the cause of each.
 pub(super) fn all_of(settings: &Settings, mut errors: Vec<SqlError>) -> SqlError {
     if errors.len() == 1 {
         return errors.remove(0);

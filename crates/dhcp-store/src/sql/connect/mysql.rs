@@ -1,4 +1,4 @@
-//! A connection to one MariaDB or MySQL server.
+//! Connection to one MariaDB or MySQL server.
 
 use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -14,25 +14,27 @@ use super::super::{fault, tls};
 use super::{KEEPALIVE_IDLE_S, KEEPALIVE_INTERVAL_S, KEEPALIVE_RETRIES};
 use crate::database::Fault;
 
-/// What every session begins with.
+/// Statements at the beginning of every session.
 const INIT: [&str; 6] = [
     "SET time_zone = '+00:00'",
     "SET NAMES binary",
-    // Rows that are not there are not locked: two servers would lock each other out.
+    // Missing rows are not locked: two servers would lock each other out.
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
-    // As Kea has it: thirty days without a client end no session, and nothing waits for a commit
-    // that no one sends. The maximum is less on some systems, which then take theirs.
+    // These are Kea's settings: the server keeps a session for thirty days without a client, and
+    // nothing waits for a commit that the client never sends. The maximum is less on some systems,
+    // which then use theirs.
     "SET SESSION wait_timeout = 2592000",
     "SET SESSION autocommit = 1",
-    // A value that does not fit is an error of its row, not cut.
+    // A value that does not fit is an error of its row; the server does not truncate it.
     "SET SESSION sql_mode = 'STRICT_ALL_TABLES'",
 ];
 
-/// Connects.
+/// Connects to the server.
 ///
 /// # Errors
 ///
-/// The server cannot be reached, is not believed, or does not let this user in.
+/// Returns an error if the server is unreachable, its certificate is not trusted, or it does not
+/// accept this user.
 pub(in crate::sql) fn connect(settings: &Settings) -> Result<Conn, SqlError> {
     let tried = || format!("open {settings}");
     let tls = ssl(settings).map_err(|why| SqlError::new(tried(), why))?;
@@ -52,12 +54,12 @@ pub(in crate::sql) fn connect(settings: &Settings) -> Result<Conn, SqlError> {
     }
 }
 
-/// Whether the server itself said no, which it would say without TLS too.
+/// Returns true if the server itself refused, which it would do without TLS too.
 const fn is_refusal(error: &mysql::Error) -> bool {
     matches!(error, mysql::Error::MySqlError(_))
 }
 
-/// What the error says, below the words of the driver, which hides it.
+/// Returns the inner error, which the driver's message hides.
 fn inner(error: &mysql::Error) -> &(dyn Error + 'static) {
     match error {
         mysql::Error::IoError(error) => error,
@@ -67,14 +69,14 @@ fn inner(error: &mysql::Error) -> &(dyn Error + 'static) {
     }
 }
 
-/// An error of the driver as ours.
+/// Converts an error of the driver.
 pub(in crate::sql) fn failed(tried: String, error: &mysql::Error) -> SqlError {
     let fault = match error {
         mysql::Error::MySqlError(error) => fault::of_mysql(error.code, &error.state),
         error if error.is_connectivity_error() => Fault::Lost,
         _ => Fault::Permanent,
     };
-    // The driver's own words are names of its types.
+    // The driver's own messages are names of its types.
     let said = match error {
         mysql::Error::DriverError(DriverError::CouldNotConnect(Some((_, cause, _)))) => {
             format!("nothing answers there ({cause})")
@@ -95,13 +97,13 @@ pub(in crate::sql) fn failed(tried: String, error: &mysql::Error) -> SqlError {
     SqlError::new(tried, said).with(fault)
 }
 
-/// What the driver has to know of TLS; `None` for none.
+/// Returns the driver's TLS options; `None` for a connection without TLS.
 fn ssl(settings: &Settings) -> Result<Option<SslOpts>, String> {
     let mode = settings.tls();
     if mode == SslMode::Disable {
         return Ok(None);
     }
-    // The driver reads the files again, and would not say which of them does not serve.
+    // The driver reads the files again, and its errors would not name the unusable one.
     tls::client_config(settings)?;
     if let Some(folder) = settings.trust_anchor.as_ref().filter(|anchor| anchor.is_dir()) {
         let folder = folder.display();
@@ -118,7 +120,8 @@ fn ssl(settings: &Settings) -> Result<Option<SslOpts>, String> {
 }
 
 /// Connects to the first address of the host that answers. The driver gives up after the first one
-/// when it may use any, and `localhost` is often an address first that no server listens on.
+/// when it may use any, and the first address of `localhost` is often one that no server listens
+/// on.
 fn dial(settings: &Settings, tls: Option<SslOpts>) -> mysql::Result<Conn> {
     let first = dial_by(settings, tls.clone(), None);
     match first {
@@ -130,8 +133,8 @@ fn dial(settings: &Settings, tls: Option<SslOpts>) -> mysql::Result<Conn> {
     }
 }
 
-/// Connects by addresses of the family of `local`, in a thread of its own: the driver bounds the time
-/// of the connection, not that of the handshake.
+/// Connects by addresses of the family of `local`, in a thread of its own: the driver limits the
+/// time of the connection, but not that of the handshake.
 fn dial_by(
     settings: &Settings,
     tls: Option<SslOpts>,
@@ -156,7 +159,7 @@ fn dial_by(
         .init(INIT.to_vec());
     let (sender, receiver) = channel();
     let dialing = std::thread::Builder::new().name("lease-database-dial".into()).spawn(move || {
-        // Nobody listens any more when it took too long.
+        // After the time limit, the receiver is gone.
         let _ = sender.send(Conn::new(options));
     });
     dialing.map_err(mysql::Error::IoError)?;

@@ -1,4 +1,4 @@
-//! What a server says of itself, as names and values.
+//! Settings and states that a server reports, as names and values.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::super::settings::Backend;
 /// Names of settings and states, with their values.
 pub(in crate::sql) type Facts = BTreeMap<String, String>;
 
-/// What MariaDB and MySQL are asked; of a Galera node also what it thinks of its cluster.
+/// Queries to MariaDB and MySQL; a Galera node also reports the state of its cluster.
 const MYSQL: [&str; 2] = [
     "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('read_only', 'innodb_flush_log_at_trx_commit', \
      'log_bin', 'sync_binlog', 'innodb_doublewrite', 'innodb_flush_method', 'wsrep_on', 'wsrep_provider_options', \
@@ -18,15 +18,15 @@ const MYSQL: [&str; 2] = [
      'wsrep_local_state_comment', 'wsrep_cluster_status')",
 ];
 
-/// What PostgreSQL is asked.
+/// Queries to PostgreSQL.
 const POSTGRESQL: [&str; 1] = ["SELECT name, setting FROM pg_settings WHERE name IN \
      ('fsync', 'synchronous_commit', 'full_page_writes', 'default_transaction_read_only') \
      UNION ALL SELECT 'in_recovery', pg_is_in_recovery()::text"];
 
-/// A Galera node's state in which it has all that its cluster has, and lets others wait for nothing.
+/// State of a Galera node that has all data of its cluster, and does not delay other nodes.
 const SYNCED: &str = "4";
 
-/// Settings by which a server forgets in a power cut what it has committed.
+/// Settings with which a server forgets commits in a power cut.
 const FORGETTING: [(&str, &[&str]); 6] = [
     ("innodb_flush_log_at_trx_commit", &["0", "2"]),
     ("innodb_doublewrite", &["OFF", "DETECT_ONLY"]),
@@ -36,14 +36,14 @@ const FORGETTING: [(&str, &[&str]); 6] = [
     ("innodb_flush_method", &["nosync", "littlesync"]),
 ];
 
-/// Options of Galera by which two parts of a cluster go on alone, each with leases of its own.
+/// Options of Galera with which two parts of a cluster continue alone, each with leases of its own.
 const SPLITTING: [&str; 2] = ["pc.ignore_sb", "pc.ignore_quorum"];
 
-/// Asks `database`.
+/// Queries `database` for its settings and states.
 ///
 /// # Errors
 ///
-/// It fails.
+/// Returns the error of a query.
 pub(in crate::sql) fn facts(database: &mut Database, backend: Backend) -> Result<Facts, SqlError> {
     let queries: &[&str] = match backend {
         Backend::Mysql => &MYSQL,
@@ -61,12 +61,12 @@ fn is(facts: &Facts, name: &str, value: &str) -> bool {
     facts.get(name).is_some_and(|found| found.eq_ignore_ascii_case(value))
 }
 
-/// Whether it is a node of a Galera cluster.
+/// Returns true if the server is a node of a Galera cluster.
 pub(in crate::sql) fn is_of_cluster(facts: &Facts) -> bool {
     is(facts, "wsrep_on", "ON")
 }
 
-/// Why leases cannot be written there; `None` when they can.
+/// Returns the reason why leases cannot be written there; `None` if they can.
 pub(in crate::sql) fn objection(facts: &Facts) -> Option<String> {
     if is(facts, "in_recovery", "true") {
         return Some("it is a standby".to_owned());
@@ -91,7 +91,7 @@ pub(in crate::sql) fn objection(facts: &Facts) -> Option<String> {
     None
 }
 
-/// What an operator should know of its settings, a line each.
+/// Returns notes for the operator about the server's settings, one line each.
 pub(in crate::sql) fn weaknesses(facts: &Facts) -> Vec<String> {
     let forgets = "a power cut may lose acknowledged leases";
     let mut notes = Vec::new();

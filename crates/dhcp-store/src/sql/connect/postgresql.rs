@@ -1,4 +1,4 @@
-//! A connection to one PostgreSQL server.
+//! Connection to one PostgreSQL server.
 
 use std::error::Error as _;
 use std::io;
@@ -16,15 +16,16 @@ use super::super::tls::{self, Connector};
 use super::{KEEPALIVE_IDLE_S, KEEPALIVE_INTERVAL_S, KEEPALIVE_RETRIES};
 use crate::database::Fault;
 
-/// Settings of the session. What is prepared while a table is small would read all of it later on:
-/// it is to use the index from the start. No statement here is worth compiling.
+/// Settings of the session. A statement prepared while a table is small would later read all of it:
+/// so it has to use the index from the start. No statement here is worth compiling.
 const OPTIONS: &str = "-c timezone=UTC -c enable_seqscan=off -c jit=off";
 
-/// Connects; the connection lives in `runtime`.
+/// Connects to the server; the connection is driven by `runtime`.
 ///
 /// # Errors
 ///
-/// The server cannot be reached, is not believed, or does not let this user in.
+/// Returns an error if the server is unreachable, its certificate is not trusted, or it does not
+/// accept this user.
 pub(in crate::sql) fn connect(runtime: &Runtime, settings: &Settings) -> Result<Client, SqlError> {
     let tried = || format!("open {settings}");
     let told = |error: Error| match tls::reason(settings, &error) {
@@ -45,7 +46,7 @@ pub(in crate::sql) fn connect(runtime: &Runtime, settings: &Settings) -> Result<
     }
 }
 
-/// One attempt; the outer error is that it took too long.
+/// Tries once to connect; the outer error means that the attempt took too long.
 fn dial<T>(
     runtime: &Runtime,
     settings: &Settings,
@@ -80,16 +81,16 @@ where
             SqlError::new(format!("open {settings}"), why).with(Fault::Lost)
         })?;
         Ok(attempt.map(|(client, connection)| {
-            // Its end is seen by the next statement.
+            // The next statement sees the end of the connection.
             tokio::spawn(async { drop(connection.await) });
             client
         }))
     })
 }
 
-/// An error of the driver as ours.
+/// Converts an error of the driver.
 pub(in crate::sql) fn failed(tried: String, error: &Error) -> SqlError {
-    // The driver's own words only say that the database said something.
+    // The driver's own message only says that the database reported an error.
     let words = match error.as_db_error() {
         Some(error) => error.message().to_owned(),
         None => {

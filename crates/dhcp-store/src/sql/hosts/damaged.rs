@@ -1,5 +1,5 @@
-//! Rows of hosts tables that others have changed: whatever a column holds, a row is a host or a
-//! fault.
+//! Tests of rows in hosts tables that other programs have changed: with any column values, a row is
+//! a host or a fault.
 
 use base::Random;
 

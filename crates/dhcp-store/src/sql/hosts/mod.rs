@@ -1,9 +1,9 @@
-//! Reservations of hosts in Kea's tables: many are looked up by one statement for each table, by
-//! identifier or by address; one at a time is written.
+//! Reservations of hosts in Kea's tables: one statement for each table looks up many hosts, by
+//! identifier or by address; hosts are written one at a time.
 //!
-//! What a row means to a server is not known here: options are as the table has them, with octets or
-//! with text that only definitions of options make octets of. Nothing here is on the path of a
-//! packet: it blocks.
+//! This module does not know the meaning of a row to a server: options are as in the table, as
+//! bytes or as text that only definitions of options turn into bytes. Its functions block, so the
+//! packet path must not call them.
 
 #[cfg(test)]
 mod damaged;
@@ -18,35 +18,35 @@ use super::error::SqlError;
 use super::row::Layout;
 use crate::memfile::RowFault;
 
-/// Whose columns of a host count: one row may be a host of both families.
+/// Family whose columns of a host count: one row may be a host of both families.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostFamily {
-    /// Those of DHCPv4.
+    /// DHCPv4 columns.
     V4,
-    /// Those of DHCPv6.
+    /// DHCPv6 columns.
     V6,
 }
 
-/// A row of `hosts` with what other tables have of it, as far as one family is concerned.
+/// Row of `hosts` with the host's rows of other tables, as far as one family is concerned.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Host {
-    /// Its number, which the database gives.
+    /// Number of the host, which the database assigns.
     pub host_id: i64,
-    /// Octets of its identifier.
+    /// Bytes of the host's identifier.
     pub identifier: Vec<u8>,
-    /// Kea's number for what kind of identifier that is.
+    /// Kea's number for the type of the identifier.
     pub identifier_type: u8,
-    /// The subnet that it is a host of; 0 for a global one.
+    /// Subnet of the host; 0 for a global one.
     pub subnet_id: u32,
-    /// Its name; empty for none, as are all texts.
+    /// Host name; empty for none, as are all texts.
     pub hostname: String,
-    /// The names of its classes, parted by commas.
+    /// Names of the host's classes, separated by commas.
     pub client_classes: String,
-    /// A JSON object.
+    /// JSON object.
     pub user_context: String,
-    /// DHCPv6: a key for RECONFIGURE.
+    /// DHCPv6: key for RECONFIGURE.
     pub auth_key: String,
-    /// DHCPv4: its address.
+    /// DHCPv4: reserved address.
     pub address: Option<Ipv4Addr>,
     /// DHCPv4: `siaddr`.
     pub next_server: Option<Ipv4Addr>,
@@ -54,57 +54,58 @@ pub struct Host {
     pub server_hostname: String,
     /// DHCPv4: `file`.
     pub boot_file_name: String,
-    /// DHCPv6: its addresses and prefixes, in the order in which they were written.
+    /// DHCPv6: reserved addresses and prefixes, in the order in which they were written.
     pub resources: Vec<HostResource>,
-    /// Its options, in the order in which they were written.
+    /// Options of the host, in the order in which they were written.
     pub options: Vec<HostOption>,
 }
 
-/// A row of `ipv6_reservations`.
+/// Row of `ipv6_reservations`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostResource {
-    /// The address, or the first one of the prefix.
+    /// Reserved address, or the first one of the prefix.
     pub address: Ipv6Addr,
-    /// Length of the prefix, 128 of an address.
+    /// Length of the prefix, bits; 128 for an address.
     pub len: u8,
-    /// Whether it is a prefix.
+    /// True for a prefix.
     pub is_prefix: bool,
-    /// The part of the prefix that is left out (RFC 6603). Tables of Kea 2.2 have no room for it.
+    /// Part of the prefix that is excluded (RFC 6603). Tables of Kea 2.2 have no room for it.
     pub excluded: Option<(Ipv6Addr, u8)>,
 }
 
-/// A row of `dhcp4_options` or `dhcp6_options`.
+/// Row of `dhcp4_options` or `dhcp6_options`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostOption {
-    /// Its code.
+    /// Code of the option.
     pub code: u16,
-    /// Its octets, when there is no text.
+    /// Bytes of the option, if there is no text.
     pub value: Option<Vec<u8>>,
-    /// Its fields as text, parted by commas; empty when there are octets.
+    /// Fields of the option as text, separated by commas; empty if there are bytes.
     pub formatted_value: String,
-    /// The name of its space.
+    /// Name of the option's space.
     pub space: String,
-    /// Whether it is sent to clients that do not ask for it.
+    /// True if the server sends it also to clients that do not request it.
     pub is_persistent: bool,
-    /// Whether it is never sent. Tables of Kea 2.2 have no room for it, nor for what follows.
+    /// True if the server never sends it. Tables of Kea 2.2 have no room for it, nor for the fields
+    /// that follow.
     pub is_cancelled: bool,
-    /// A JSON list of class tags; empty for none.
+    /// JSON list of class tags; empty for none.
     pub client_classes: String,
-    /// A JSON object.
+    /// JSON object.
     pub user_context: String,
 }
 
-/// What hosts are looked for by.
+/// Key to look hosts up by.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HostQuery {
-    /// Kea's number of an identifier's kind, and its octets.
+    /// Kea's number of an identifier's type, and the identifier's bytes.
     Identifier(u8, Vec<u8>),
-    /// A reserved address, or the first one of a reserved prefix.
+    /// Reserved address, or the first one of a reserved prefix.
     Address(IpAddr),
 }
 
 impl Host {
-    /// All that it is looked for by.
+    /// Returns all queries that find the host.
     pub fn queries(&self) -> impl Iterator<Item = HostQuery> {
         let identifier = HostQuery::Identifier(self.identifier_type, self.identifier.clone());
         let address = self.address.map(IpAddr::V4).into_iter();
@@ -112,7 +113,7 @@ impl Host {
         core::iter::once(identifier).chain(address.chain(resources).map(HostQuery::Address))
     }
 
-    /// Whether `query` is for it.
+    /// Returns true if `query` finds the host.
     #[must_use]
     pub fn answers(&self, query: &HostQuery) -> bool {
         self.queries().any(|own| own == *query)
@@ -120,13 +121,13 @@ impl Host {
 }
 
 impl Database {
-    /// Appends the hosts of `family` to `found` that one of `queries` is for, in the order of their
-    /// numbers; others may be among them. Rows that cannot be understood are described in
-    /// `faults` and left out.
+    /// Appends the hosts of `family` that one of `queries` finds to `found`, in the order of their
+    /// numbers; other hosts may be among them. Describes rows that are not hosts in `faults` and
+    /// leaves them out.
     ///
     /// # Errors
     ///
-    /// The database fails; so for all functions below.
+    /// Returns the error of the database; so do all functions below.
     pub fn find_hosts(
         &mut self,
         (family, layout): (HostFamily, Layout),
@@ -168,9 +169,9 @@ impl Database {
         Ok(())
     }
 
-    /// Writes a host with its options and what is reserved for it, whose number is given by the
-    /// database; `None` when its scope has a host with this identifier already. All or nothing
-    /// within a transaction of the caller's.
+    /// Writes a host with its options and reservations, and returns its number, which the database
+    /// assigns; `None` if its scope has a host with this identifier already. It writes all rows or
+    /// none if the caller has begun a transaction.
     ///
     /// # Errors
     ///
@@ -210,15 +211,15 @@ impl Database {
         Ok(Some(host_id))
     }
 
-    /// Deletes the host number `host_id` with all that other tables have of it, whatever family. All
-    /// or nothing within a transaction of the caller's.
+    /// Deletes the host number `host_id` with its rows in all other tables, of both families. It
+    /// deletes all rows or none if the caller has begun a transaction.
     ///
     /// # Errors
     ///
     /// See [`Self::find_hosts`].
     pub fn delete_host(&mut self, host_id: i64) -> Result<(), SqlError> {
         const BY_HOST: &[Column] = &[row::HOST_ID];
-        // The last one is what the others hang on.
+        // The last table is the one that the others refer to.
         for name in ["ipv6_reservations", "dhcp4_options", "dhcp6_options", "hosts"] {
             let table = Table { name, columns: BY_HOST };
             self.delete_rows(&table, vec![Value::Integer(host_id)])?;
@@ -227,7 +228,7 @@ impl Database {
     }
 }
 
-/// Hosts that are being found, by their numbers.
+/// Search for hosts, with those found so far by their numbers.
 struct Search<'s> {
     family: HostFamily,
     layout: Layout,
@@ -254,7 +255,7 @@ impl Search<'_> {
         })
     }
 
-    /// The numbers of the hosts that something at one of `addresses` is reserved for.
+    /// Returns the numbers of the hosts that have a reservation at one of `addresses`.
     fn owners(
         &mut self,
         database: &mut Database,

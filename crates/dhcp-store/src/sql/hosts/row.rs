@@ -19,14 +19,14 @@ const HOST_SCOPE: i64 = 3;
 /// Kea's number of a delegated prefix in `ipv6_reservations`; that of an address is 0.
 const PREFIX: i64 = 2;
 
-/// The number of a row in another table that `hosts` owns, and of a host.
+/// Column with the number of a host, in the tables that refer to `hosts` and in `hosts` itself.
 pub(super) const HOST_ID: Column = column("host_id", Kind::Signed32);
-/// What hosts are looked for by.
+/// Column of identifiers, by which hosts are looked up.
 pub(super) const IDENTIFIER: Column = column("dhcp_identifier", Kind::Octets);
-/// What DHCPv4's hosts are looked for by, too.
+/// Column of addresses, by which DHCPv4 hosts are looked up, too.
 pub(super) const ADDRESS4: Column = column("ipv4_address", Kind::Number);
 
-/// Behind the key; the rest of a row is what both families have.
+/// Columns of DHCPv4 hosts, the key first; the last four exist for DHCPv4 only.
 const HOSTS4: [Column; 12] = [
     HOST_ID,
     IDENTIFIER,
@@ -53,7 +53,7 @@ const HOSTS6: [Column; 8] = [
     column("auth_key", Kind::Text),
 ];
 
-/// What is only in one of the versions comes last.
+/// Columns of options; those of only one version are last.
 const OPTIONS: [Column; 11] = [
     column("option_id", Kind::Number),
     HOST_ID,
@@ -78,11 +78,11 @@ const RESOURCES: [Column; 7] = [
     column("excluded_prefix_len", Kind::Signed16),
 ];
 
-/// Addresses are text, as Kea 2.2 has them.
+/// Columns of reservations in Kea 2.2, which keeps addresses as text.
 const RESOURCES_KEA22: [Column; 5] =
     [RESOURCES[0], RESOURCES[1], RESOURCES[2], RESOURCES[3], column("address", Kind::Text)];
 
-/// The table of hosts as `family` sees it.
+/// Returns the table of hosts with the columns of `family`.
 pub(super) const fn hosts(family: HostFamily) -> Table {
     match family {
         HostFamily::V4 => Table { name: "hosts", columns: &HOSTS4 },
@@ -90,7 +90,7 @@ pub(super) const fn hosts(family: HostFamily) -> Table {
     }
 }
 
-/// The table of the hosts' options.
+/// Returns the table of the hosts' options.
 pub(super) fn options(family: HostFamily, layout: Layout) -> Table {
     let name = match family {
         HostFamily::V4 => "dhcp4_options",
@@ -103,7 +103,7 @@ pub(super) fn options(family: HostFamily, layout: Layout) -> Table {
     Table { name, columns }
 }
 
-/// The table of what DHCPv6's hosts have reserved.
+/// Returns the table of the reservations of DHCPv6 hosts.
 pub(super) fn resources(layout: Layout) -> Table {
     let columns = match layout.schema {
         Schema::Kea22 => &RESOURCES_KEA22[..],
@@ -112,12 +112,12 @@ pub(super) fn resources(layout: Layout) -> Table {
     Table { name: "ipv6_reservations", columns }
 }
 
-/// The same without its number, which the database gives.
+/// Returns the table without its number column, which the database fills.
 pub(super) const fn without_number(table: Table) -> Table {
     Table { name: table.name, columns: table.columns.split_at(1).1 }
 }
 
-/// By which column and values hosts are found that have these identifiers.
+/// Returns the values to look up hosts with these identifiers, sorted and without duplicates.
 pub(super) fn identifiers<'i>(octets: impl Iterator<Item = &'i [u8]>) -> Vec<Value> {
     let mut values: Vec<&[u8]> = octets.collect();
     values.sort_unstable();
@@ -125,7 +125,7 @@ pub(super) fn identifiers<'i>(octets: impl Iterator<Item = &'i [u8]>) -> Vec<Val
     values.into_iter().map(|octets| Value::Octets(octets.to_vec())).collect()
 }
 
-/// An IPv6 address as the column has it.
+/// Returns an IPv6 address as a value of its column.
 pub(super) fn address6(address: Ipv6Addr, layout: Layout) -> Value {
     if has_octets(layout) {
         Value::Octets(address.octets().to_vec())
@@ -167,7 +167,7 @@ pub(super) fn encode(family: HostFamily, host: &Host, values: &mut Vec<Value>) {
     }
 }
 
-/// Reads a row of [`hosts`]; `None` when it is not for this family.
+/// Reads a row of [`hosts`]; returns `None` if it is not for this family.
 pub(super) fn decode(family: HostFamily, values: &[Value]) -> Result<Option<Host>, RowFault> {
     let mut reader = Reader::new(values, hosts(family));
     let host_id = reader.number()?;
@@ -192,7 +192,7 @@ pub(super) fn decode(family: HostFamily, values: &[Value]) -> Result<Option<Host
         host.server_hostname = reader.text()?;
         host.boot_file_name = reader.text()?;
     }
-    // Kea has two numbers for "not in this family": nothing, and the largest one.
+    // Kea has two numbers for "not in this family": NULL, and the largest one.
     if subnet_id == -1 || subnet_id == i64::from(u32::MAX) {
         return Ok(None);
     }
@@ -200,7 +200,7 @@ pub(super) fn decode(family: HostFamily, values: &[Value]) -> Result<Option<Host
     Ok(Some(host))
 }
 
-/// Appends the values of an option of host number `host_id`, without its own number.
+/// Appends the values of an option of host number `host_id`, without the option's own number.
 pub(super) fn encode_option(
     host_id: i64,
     option: &HostOption,
@@ -224,7 +224,7 @@ pub(super) fn encode_option(
     }
 }
 
-/// Reads a row of [`options`]: its number, that of its host, and the option.
+/// Reads a row of [`options`]: its number, the number of its host, and the option.
 pub(super) fn decode_option(
     table: Table,
     values: &[Value],
@@ -255,7 +255,8 @@ pub(super) fn decode_option(
     Ok((number, host_id, option))
 }
 
-/// Appends the values of something reserved for host number `host_id`, without its own number.
+/// Appends the values of a reservation of host number `host_id`, without the reservation's own
+/// number.
 pub(super) fn encode_resource(
     host_id: i64,
     resource: &HostResource,
@@ -277,7 +278,7 @@ pub(super) fn encode_resource(
     }
 }
 
-/// Reads a row of [`resources`]: its number, that of its host, and what is reserved.
+/// Reads a row of [`resources`]: its number, the number of its host, and the reservation.
 pub(super) fn decode_resource(
     table: Table,
     values: &[Value],

@@ -1,31 +1,31 @@
 //! Kea's tables as statements: those of Kea 2.2, which Debian 12 has, and the current ones.
 //!
-//! The current ones are made from those of 2.2 by the same statements that upgrade a database, as
-//! Kea does it. Made here are the tables of leases, reservations, their options and the legal log,
-//! with the triggers that count leases and the functions that Kea's servers and `kea-admin` call;
-//! not those of Kea's configuration backend, so that only `kea-admin` can upgrade a database that
-//! has them.
+//! The current tables are made from those of 2.2 by the same statements that upgrade a database, as
+//! in Kea. Godwit creates the tables of leases, reservations, their options and the legal log, with
+//! the triggers that count leases and the functions that Kea's servers and `kea-admin` call; it
+//! does not create those of Kea's configuration backend, so that only `kea-admin` can upgrade a
+//! database that has them.
 
 use std::fmt;
 
 use super::settings::Backend;
 
-/// A version of the tables.
+/// Version of the tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Schema {
-    /// Those of Kea 2.2.
+    /// Tables of Kea 2.2.
     Kea22,
-    /// Those of Kea 3.3.
+    /// Tables of Kea 3.3.
     #[default]
     Current,
 }
 
-/// What the table `schema_version` says.
+/// Version number in the table `schema_version`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
-    /// Kea's servers refuse any other than theirs.
+    /// Major number; Kea's servers refuse any other than theirs.
     pub major: u32,
-    /// Nothing hangs on it.
+    /// Minor number; nothing depends on it.
     pub minor: u32,
 }
 
@@ -36,10 +36,11 @@ impl fmt::Display for Version {
 }
 
 impl Schema {
-    /// All, the oldest first.
+    /// All versions, the oldest first.
     pub const ALL: [Self; 2] = [Self::Kea22, Self::Current];
 
-    /// Its number. SQLite, which Kea does not have, is numbered as MySQL.
+    /// Returns the number of the version. SQLite, which Kea does not have, has the numbers of
+    /// MySQL.
     #[must_use]
     pub const fn version(self, backend: Backend) -> Version {
         let major = match (backend, self) {
@@ -51,8 +52,8 @@ impl Schema {
         Version { major, minor: 0 }
     }
 
-    /// The tables that leases are read from and written to in a database of this version. Since the
-    /// states of RFC 9686 came (29.0) nothing changed that matters here.
+    /// Returns the tables for reading and writing leases in a database of this version. Since the
+    /// states of RFC 9686 were added (29.0), no change has affected these tables.
     #[must_use]
     pub fn of(backend: Backend, version: Version) -> Option<Self> {
         const STATES: u32 = 29;
@@ -64,8 +65,8 @@ impl Schema {
         }
     }
 
-    /// The statements that make an empty database into one of this version; `None` when there is
-    /// no such version for `backend`.
+    /// Returns the statements that create the tables of this version in an empty database; `None`
+    /// if there is no such version for `backend`.
     #[must_use]
     pub fn statements(self, backend: Backend) -> Option<Vec<&'static str>> {
         let (older, newer) = match (backend, self) {
@@ -78,7 +79,7 @@ impl Schema {
         Some(split(older).chain(split(newer)).collect())
     }
 
-    /// The statements that bring a database from 2.2 to the current version.
+    /// Returns the statements that upgrade a database from 2.2 to the current version.
     #[must_use]
     pub fn upgrade(backend: Backend) -> Vec<&'static str> {
         match backend {
@@ -95,7 +96,7 @@ const POSTGRESQL_KEA22: &str = include_str!("postgresql_2_2.sql");
 const POSTGRESQL_CURRENT: &str = include_str!("postgresql_current.sql");
 const SQLITE: &str = include_str!("sqlite.sql");
 
-/// Statements end at blank lines; a first block of comments is none.
+/// Splits a text into statements, which end at blank lines; skips a first block of comments.
 fn split(text: &'static str) -> impl Iterator<Item = &'static str> {
     text.split("\n\n")
         .map(str::trim)
@@ -121,7 +122,8 @@ mod tests {
                     assert!(known.contains(&first), "{statement}");
                     assert_eq!(statement.matches("$$").count() % 2, 0, "{statement}");
                 }
-                // The version is said last: what was interrupted before is not taken for whole.
+                // The last statement sets the version, so that an interrupted upgrade does not look
+                // complete.
                 assert!(statements.last().unwrap().contains("schema_version"));
             }
         }

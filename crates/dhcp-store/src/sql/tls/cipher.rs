@@ -1,8 +1,8 @@
-//! `cipher-list`: OpenSSL's names of what `rustls` has.
+//! `cipher-list`: OpenSSL's names of the ciphers that `rustls` has.
 
 use rustls::{CipherSuite, SupportedCipherSuite};
 
-/// OpenSSL's names.
+/// Ciphers of `rustls`, with OpenSSL's names.
 const NAMES: [(&str, CipherSuite); 9] = [
     ("TLS_AES_256_GCM_SHA384", CipherSuite::TLS13_AES_256_GCM_SHA384),
     ("TLS_AES_128_GCM_SHA256", CipherSuite::TLS13_AES_128_GCM_SHA256),
@@ -15,15 +15,15 @@ const NAMES: [(&str, CipherSuite); 9] = [
     ("ECDHE-RSA-CHACHA20-POLY1305", CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256),
 ];
 
-/// Words that stand for everything that is strong; nothing else is there.
+/// Words that mean all strong ciphers; `rustls` has no others.
 const ALL: [&str; 4] = ["ALL", "DEFAULT", "HIGH", "SECURE"];
 
-/// Those of `there` that `list` names. Unknown names count for nothing, as in OpenSSL, and neither
-/// does what is forbidden by `!` or `-` beforehand: no weak cipher is there.
+/// Returns the ciphers of `there` that `list` names. It ignores unknown names, as OpenSSL does, and
+/// names with `!` or `-` before them: no weak cipher exists here.
 ///
 /// # Errors
 ///
-/// None of them is there; the names that could be are told.
+/// Returns an error if `there` has none of them; it contains the names that could be used.
 pub(super) fn chosen(
     list: &str,
     there: &[SupportedCipherSuite],

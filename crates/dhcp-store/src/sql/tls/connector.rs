@@ -1,7 +1,7 @@
-//! TLS under PostgreSQL's driver.
+//! TLS for PostgreSQL's driver.
 //!
-//! The session is not bound to its certificate (`SCRAM-SHA-256-PLUS`): who may be in between is for
-//! `ssl-mode` to say.
+//! The session is not bound to its certificate (`SCRAM-SHA-256-PLUS`): `ssl-mode` decides which
+//! protection against an intermediary there is.
 
 use std::future::Future;
 use std::io;
@@ -15,24 +15,24 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_rustls::TlsConnector;
 
-/// Makes TLS sessions.
+/// Connector that creates TLS sessions.
 #[derive(Clone)]
 pub(in crate::sql) struct Connector(TlsConnector);
 
 impl Connector {
-    /// Sessions as `config` has them.
+    /// Creates a connector for sessions with `config`.
     pub(in crate::sql) fn new(config: Arc<ClientConfig>) -> Self {
         Self(config.into())
     }
 }
 
-/// A session with a host that is about to begin.
+/// Handshake of a session with a host that is about to begin.
 pub(in crate::sql) struct Handshake {
     connector: TlsConnector,
     host: ServerName<'static>,
 }
 
-/// An encrypted stream.
+/// Encrypted stream.
 pub(in crate::sql) struct Encrypted<S>(tokio_rustls::client::TlsStream<S>);
 
 impl<S> MakeTlsConnect<S> for Connector

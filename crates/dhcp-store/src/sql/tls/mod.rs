@@ -1,8 +1,9 @@
-//! TLS to databases: the files that the settings name, who is believed, and why somebody is not.
+//! TLS to databases: the files that the settings name, trust in a server, and the reason why a
+//! server is not trusted.
 //!
-//! PostgreSQL's connections are encrypted by a [`Connector`] over `rustls`; the driver of MariaDB and
-//! MySQL has `rustls` inside and takes the same files. Certificates are of version 3 and name their
-//! hosts as alternative names, as `rustls` wants them; versions of TLS are 1.2 and 1.3.
+//! A [`Connector`] over `rustls` encrypts PostgreSQL's connections; the driver of MariaDB and MySQL
+//! has `rustls` inside and takes the same files. Certificates are of version 3 and name their hosts
+//! as alternative names, as `rustls` requires; the versions of TLS are 1.2 and 1.3.
 
 mod cipher;
 mod connector;
@@ -20,11 +21,11 @@ pub(super) use connector::Connector;
 use super::settings::{Settings, SslMode};
 use crate::certificates;
 
-/// What TLS connections are made with, as `settings` say.
+/// Returns the TLS configuration of connections with `settings`.
 ///
 /// # Errors
 ///
-/// Which file or cipher does not serve, and why; in words.
+/// Names the file or cipher that is unusable, and the reason.
 pub(super) fn client_config(settings: &Settings) -> Result<Arc<ClientConfig>, String> {
     let mut provider = rustls::crypto::ring::default_provider();
     if let Some(list) = &settings.cipher_list {
@@ -55,23 +56,23 @@ pub(super) fn client_config(settings: &Settings) -> Result<Arc<ClientConfig>, St
     Ok(Arc::new(config))
 }
 
-/// The ciphers that `settings` allow, strongest first; empty for all of them.
+/// Returns the ciphers that `settings` allow, strongest first; an empty list means all.
 ///
 /// # Errors
 ///
-/// None of those that are listed is there.
+/// Returns an error if no listed cipher exists.
 pub(super) fn suites(settings: &Settings) -> Result<Vec<rustls::SupportedCipherSuite>, String> {
     let CryptoProvider { cipher_suites, .. } = rustls::crypto::ring::default_provider();
     let list = settings.cipher_list.as_deref();
     list.map_or_else(|| Ok(Vec::new()), |list| cipher::chosen(list, &cipher_suites))
 }
 
-/// Why TLS did not come about, when `error` came of it.
+/// Returns the reason why TLS failed, if `error` came from TLS.
 pub(super) fn reason(settings: &Settings, error: &(dyn Error + 'static)) -> Option<String> {
     tls_error(error).map(|error| words(settings, error))
 }
 
-/// What TLS has to say in a chain of errors. Those of the system keep theirs inside.
+/// Returns the TLS error in a chain of errors. Errors of the operating system contain theirs.
 fn tls_error<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
     if let Some(found) = error.downcast_ref::<rustls::Error>() {
         return Some(found);
@@ -110,7 +111,7 @@ fn words(settings: &Settings, error: &rustls::Error) -> String {
     }
 }
 
-/// Whether a connection without TLS may follow one with it that did not come about.
+/// Returns true if a connection without TLS may follow one whose TLS failed.
 pub(super) fn may_do_without(settings: &Settings) -> bool {
     settings.tls() == SslMode::Prefer
 }

@@ -1,4 +1,4 @@
-//! Who is believed, by `ssl-mode`.
+//! Trust in servers, by `ssl-mode`.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, Sign
 
 use super::SslMode;
 
-/// What believes as much as `mode` asks for.
+/// Returns a verifier that is as strict as `mode` requires.
 ///
 /// # Errors
 ///
-/// `mode` needs authorities and there are none.
+/// Returns an error if `mode` needs authorities and there are none.
 pub(super) fn of(
     mode: SslMode,
     roots: Option<RootCertStore>,
@@ -35,7 +35,7 @@ pub(super) fn of(
     })
 }
 
-/// Believes certificates of the authorities, for whatever host.
+/// Verifier that accepts certificates of the authorities, for any host.
 #[derive(Debug)]
 struct AnyName {
     strict: Arc<WebPkiServerVerifier>,
@@ -50,7 +50,7 @@ impl ServerCertVerifier for AnyName {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        // The name is looked at last: whoever comes so far comes from an authority.
+        // The name is checked last: a certificate that gets so far comes from an authority.
         match self.strict.verify_server_cert(
             end_entity,
             intermediates,
@@ -88,7 +88,7 @@ impl ServerCertVerifier for AnyName {
     }
 }
 
-/// Believes every certificate, and that who shows it has its key.
+/// Verifier that accepts every certificate, but checks that the server has its key.
 #[derive(Debug)]
 struct Unverified {
     provider: Arc<CryptoProvider>,

@@ -11,7 +11,7 @@ fn folder() -> &'static Path {
     Path::new("/leases")
 }
 
-/// Writes 200 octets, flushes 100 of them, and gives what survives.
+/// Writes 200 bytes, flushes 100 of them, and returns the bytes that survive.
 fn survivors(seed: u64, faults: Faults) -> Option<Vec<u8>> {
     let storage = PowerCutStorage::new(seed, faults);
     let file = storage.create(&path("a")).unwrap();

@@ -1,4 +1,4 @@
-//! One table of 2012 with what was measured now, as a drawing and as figures.
+//! One table of 2012 with the new measurement, as a drawing and as figures.
 
 use maud::{Markup, html};
 use measure::report::format;
@@ -8,7 +8,7 @@ use crate::seeds::{self, Table};
 use crate::subject::{Backend, Mode, Sharing, Tables};
 use crate::workload::Step;
 
-/// The drawing, in its own units.
+/// Width of the drawing; this and the next constants are in its own units.
 const WIDTH: f64 = 960.0;
 const LEFT: f64 = 190.0;
 const RIGHT: f64 = 120.0;
@@ -17,7 +17,7 @@ const LINE: f64 = 26.0;
 const TOP: f64 = 8.0;
 const FLOOR: f64 = 26.0;
 
-/// One store in one mode, then and now: a value for each of the four steps.
+/// One store in one mode, in 2012 and now: a value for each of the four steps.
 struct Pair<'r> {
     mode: Mode,
     backend: Backend,
@@ -26,7 +26,7 @@ struct Pair<'r> {
     row: Option<&'r Row>,
 }
 
-/// The row that did now what was done then.
+/// Returns the row that now measures the same as the table of 2012.
 fn row_of<'r>(rows: &'r [Row], table: &Table, mode: Mode, backend: Backend) -> Option<&'r Row> {
     rows.iter().find(|row| {
         let subject = &row.subject;
@@ -60,7 +60,7 @@ fn pairs<'r>(table: &Table, rows: &'r [Row]) -> Vec<Pair<'r>> {
     pairs
 }
 
-/// `table` beside the rows that were measured now.
+/// Renders `table` next to the rows of the new measurement.
 pub(super) fn beside(table: &Table, rows: &[Row]) -> Markup {
     let pairs = pairs(table, rows);
     let statements = if table.is_compiled { "compiled" } else { "plain" };
@@ -89,12 +89,12 @@ pub(super) fn beside(table: &Table, rows: &[Row]) -> Markup {
     }
 }
 
-/// A store has the same color in all tables.
+/// Returns the color of a store, which is the same in all tables.
 fn color(backend: Backend) -> usize {
     Backend::ALL.iter().position(|&other| other == backend).unwrap_or(0)
 }
 
-/// The powers of ten around all values.
+/// Returns the exponents of the powers of ten around all values.
 fn decades(pairs: &[Pair<'_>]) -> (f64, f64) {
     let values = pairs.iter().flat_map(|pair| pair.then.iter().chain(&pair.now)).flatten();
     let (mut low, mut high) = (f64::MAX, f64::MIN_POSITIVE);
@@ -147,7 +147,7 @@ fn mark(table: &Table, power: i32) -> String {
     if table.has_rates { format::axis_rate(value) } else { format::duration_us(value * 1e6) }
 }
 
-/// One value as people read it.
+/// Formats one value for readers.
 fn shown(table: &Table, value: f64) -> String {
     if table.has_rates { format::rate(value) } else { format::duration_us(value * 1e6) }
 }
