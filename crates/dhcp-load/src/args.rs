@@ -1,5 +1,5 @@
-//! What the command lines of `godwit load` have in common: the flags of any run, and what is done
-//! with its result.
+//! Command-line arguments that all commands of `godwit load` share, and the code that runs the load
+//! and prints its result.
 
 use std::fs;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use crate::record::Report;
 use crate::run::{LoadError, run_report};
 use crate::settings::{Segmentation, Settings};
 
-/// The flags of any run.
+/// Flags of any run.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct RunArgs {
     /// Exchanges per second of all threads together [default for replay: the recorded times]
@@ -52,7 +52,7 @@ pub(crate) struct RunArgs {
     /// [default: watch every exchange to its end]
     #[arg(long, value_name = "S", value_parser = parse_seconds)]
     quiet_s: Option<u64>,
-    /// Threads, each with its own socket and relay address
+    /// Number of threads, each with its own socket and relay address
     #[arg(long, value_name = "N", default_value_t = 1)]
     threads: u32,
     /// Processors to bind the threads to, in turn
@@ -78,7 +78,7 @@ pub(crate) struct RunArgs {
     /// Write the record as JSON to FILE (`-`: standard output)
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write every lease given, one per line, as comma-separated values
+    /// Write every granted lease, one per line, as comma-separated values
     #[arg(long, value_name = "FILE")]
     leases: Option<PathBuf>,
     /// Also record counts per interval of S seconds
@@ -105,8 +105,8 @@ fn parse_seconds(text: &str) -> Result<u64, String> {
 }
 
 impl RunArgs {
-    /// The settings of a run against `target` that these arguments ask for. A replay repeats the
-    /// messages to `port` that `is_first` says yes to.
+    /// Builds the settings of a run against `target` from these arguments. A replay repeats the
+    /// messages to `port` for which `is_first` returns true.
     pub(crate) fn settings<T>(
         &self,
         target: T,
@@ -147,7 +147,7 @@ impl RunArgs {
         })
     }
 
-    /// Does the run and prints what came of it.
+    /// Runs the load and prints its result.
     pub(crate) fn run<T: Target>(&self, target: T, first: (u16, fn(&[u8]) -> bool)) -> ExitCode {
         let settings = match self.settings(target, first) {
             Ok(settings) => settings,

@@ -1,8 +1,9 @@
 //! One thread of the generator: the loop between a schedule, a population and a socket.
 //!
-//! A turn sends what is due, takes in what has come, takes up offers, and sleeps when there is
-//! nothing to do. Never sends early. Budget at saturation: 1 clock reading and at most 2 `sendmmsg`
-//! per turn of up to 128 exchanges, beside that of [`crate::wire`].
+//! A turn sends the requests that are due, reads the replies that have arrived, takes up offers,
+//! and sleeps when there is nothing to do. The thread never sends early. Budget at saturation: 1
+//! clock reading and at most 2 `sendmmsg` calls per turn of up to 128 exchanges, in addition to the
+//! budget of [`crate::wire`].
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,8 +18,8 @@ use crate::population::{Finished, Population};
 use crate::protocol::Protocol;
 use crate::wire::Wire;
 
-/// How long a socket must be silent once nothing is awaited any more: a second answer to the last
-/// request comes after the first one, 50 ms.
+/// Silence of a socket after its last exchange has ended, in nanoseconds, before the lane stops: 50
+/// ms, because a second reply to the last request comes after the first one.
 pub(crate) const LINGER_NS: u64 = 50 * NS_PER_MS;
 
 /// One thread's share of a run.
@@ -30,25 +31,25 @@ pub struct Lane<P: Protocol> {
     linger_ns: u64,
 }
 
-/// What a lane leaves behind.
+/// Results of one lane.
 pub struct LaneResult<R: Resource> {
     /// Outcomes, leases and messages.
     pub finished: Finished<R>,
-    /// What the kernel took and refused.
+    /// Counts of sends that the kernel took and refused.
     pub sends: SendCounts,
     /// Datagrams that the kernel dropped at the socket.
     pub socket_drops: u64,
     /// Processor time of the thread, nanoseconds.
     pub cpu_ns: u64,
-    /// Messages still left in groups at the end.
+    /// True if the kernel still sent messages in groups at the end.
     pub segmentation: bool,
-    /// When the stop flag was seen, if it was before the schedule's end.
+    /// Time at which the lane saw the stop flag, if that was before the schedule's end.
     pub stopped_ns: Option<u64>,
 }
 
 impl<P: Protocol> Lane<P> {
-    /// A lane by `wire`. With `quiet_ns` it gives up what is open once the schedule has ended and
-    /// nothing has come for so long.
+    /// Creates a lane that sends through `wire`. With `quiet_ns` the lane gives up open exchanges
+    /// once the schedule has ended and no reply has come for that many nanoseconds.
     #[must_use]
     pub fn new(
         wire: Wire,
@@ -59,18 +60,18 @@ impl<P: Protocol> Lane<P> {
         Self { wire, population, schedule, quiet_ns, linger_ns: LINGER_NS }
     }
 
-    /// The lane with another time of silence before its end.
+    /// Returns the lane with another time of silence before its end, in nanoseconds.
     #[must_use]
     pub fn lingering(self, linger_ns: u64) -> Self {
         Self { linger_ns, ..self }
     }
 
-    /// Runs until the schedule has ended and no exchange is open, or for as long as exchanges are
-    /// watched after `stop` was set.
+    /// Runs until the schedule has ended and no exchange is open, or, after `stop` was set, for as
+    /// long as exchanges are watched.
     ///
     /// # Errors
     ///
-    /// What the kernel reports for the socket.
+    /// Fails with the error that the kernel reports for the socket.
     pub fn run(mut self, stop: &AtomicBool) -> io::Result<LaneResult<P::Resource>> {
         let cpu_start_ns = Clock::thread_cpu_ns();
         let mut stopped_ns = None;
@@ -94,7 +95,8 @@ impl<P: Protocol> Lane<P> {
             let is_quiet = self.quiet_ns.is_some_and(|quiet_ns| now_ns - heard_ns > quiet_ns);
             self.population.expire(if is_quiet { u64::MAX } else { now_ns });
             let is_over = next_due_ns.is_none() && self.population.is_settled();
-            // What was given up after silence has been waited for long enough.
+            // The lane gave these exchanges up after a silence, so it has waited long enough
+            // already.
             if is_over && (!was_settled || now_ns - heard_ns >= self.linger_ns) {
                 break;
             }

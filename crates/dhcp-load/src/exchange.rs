@@ -1,7 +1,7 @@
-//! The life of one exchange: what an answer, once judged, leads to.
+//! State machine of one exchange: a judged reply goes in, an event comes out.
 //!
-//! An exchange is due as a whole, and it is on time when its grant comes within the deadline
-//! counted from the due time of its first request. Nothing is sent twice: a client's
+//! An exchange is due as a whole. It is on time when its grant comes within the deadline, counted
+//! from the due time of its first request. The generator sends nothing twice, because a client's
 //! retransmission would hide a loss.
 
 use load::{Awaited, Class};
@@ -9,29 +9,29 @@ use load::{Awaited, Class};
 use crate::fault::{Fault, Refusal};
 use crate::protocol::Judgment;
 
-/// What an answer led to.
+/// Effect of a reply on its exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<O> {
-    /// The offer is taken up: the second request must be sent.
+    /// The client takes the offer up: the second request must be sent.
     TakeUp(O),
-    /// A grant came that is renewed at once: the third request must be sent.
+    /// The client renews the grant at once: the third request must be sent.
     Continue,
     /// The grant came: the exchange ended, and the client holds leases.
     Granted {
-        /// On time or late.
+        /// Class of the exchange: on time or late.
         class: Class,
-        /// Something else was granted than was offered.
+        /// True if the server granted something else than it had offered.
         is_moved: bool,
     },
     /// The exchange ended without a lease.
     Ended(Class),
     /// The exchange ended because the server refused.
     Refused(Refusal),
-    /// The exchange ended because the answer is invalid.
+    /// The exchange ended because the reply is invalid.
     Faulty(Fault),
-    /// The answer was superfluous.
+    /// The reply was superfluous.
     Repeated,
-    /// The answer belongs to nothing that was sent.
+    /// The reply belongs to no request that was sent.
     Unmatched,
 }
 
@@ -42,36 +42,37 @@ enum Stage<O> {
     Ended(Class),
 }
 
-/// One exchange.
+/// One exchange of one client.
 #[derive(Clone, Copy, Debug)]
 pub struct Exchange<O> {
     client: u32,
-    /// When the first request left; 0 when it has not.
+    /// Time at which the first request left, in nanoseconds; 0 before that.
     pub(crate) sent_ns: u64,
     stage: Stage<O>,
     again: bool,
 }
 
 impl<O: Copy> Exchange<O> {
-    /// An exchange of `client` whose first request has not left.
+    /// Creates an exchange of `client` whose first request has not left.
     #[must_use]
     pub const fn new(client: u32) -> Self {
         Self { client, sent_ns: 0, stage: Stage::AwaitOffer, again: false }
     }
 
-    /// The client's number.
+    /// Returns the client's number.
     #[must_use]
     pub const fn client(&self) -> u32 {
         self.client
     }
 
-    /// True once the exchange has ended.
+    /// Returns true once the exchange has ended.
     #[must_use]
     pub const fn has_ended(&self) -> bool {
         matches!(self.stage, Stage::Ended(_))
     }
 
-    /// What it waits for, or waited for when no offer was taken up before it ended.
+    /// Returns the reply that the exchange waits for, or waited for when it ended before it took up
+    /// an offer.
     #[must_use]
     pub const fn awaited(&self) -> Awaited {
         match self.stage {
@@ -80,7 +81,7 @@ impl<O: Copy> Exchange<O> {
         }
     }
 
-    /// The class of the exchange if nothing more comes for it.
+    /// Returns the class of the exchange if no further reply comes.
     #[must_use]
     pub const fn class(&self) -> Class {
         match self.stage {
@@ -90,8 +91,8 @@ impl<O: Copy> Exchange<O> {
         }
     }
 
-    /// Takes in an answer that carries this exchange's transaction identifier. `judge` tells what
-    /// it means, given the client and the offer taken up.
+    /// Processes a reply that has this exchange's transaction identifier. `judge` returns the
+    /// reply's meaning, given the client and the offer that the exchange took up.
     pub fn take(
         &mut self,
         is_late: bool,

@@ -1,34 +1,35 @@
-//! What can be wrong with an answer, and how a server refuses: names and places in records for both
-//! families.
+//! Faults of replies and refusals by servers, for both families, with their names and their indexes
+//! in records.
 
-/// Why a datagram is no DHCP message.
+/// Error for a datagram that is no DHCP message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
-/// What can be wrong with an answer that belongs to an exchange.
+/// Fault of a reply that belongs to an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// DHCPv4: `op` is not BOOTREPLY.
     Op,
     /// DHCPv4: hardware type or length differ from the client's.
     Hardware,
-    /// Not addressed as the request was: another relay, another link, or direct for relayed.
+    /// The relay address differs from the request's: another relay, another link, or direct for
+    /// relayed.
     Relay,
-    /// Not the message type that this stage expects.
+    /// The message type is not one that this stage expects.
     Kind,
-    /// No address or prefix for something that was asked for, and no status that says why.
+    /// No address or prefix for a requested association, and no status with the reason.
     NoAddress,
     /// DHCPv4: the ACK's address is not the offered one.
     AddressChanged,
     /// No server identifier.
     NoServer,
-    /// The server identifier of the last answer is not that of the first.
+    /// The server identifier of the last reply is not that of the first.
     ServerChanged,
     /// DHCPv4: no lease time.
     NoLeaseTime,
     /// DHCPv6: no client identifier (RFC 9915 §16.3).
     NoClient,
-    /// DHCPv6: an identity association that was not asked for, or one of them twice.
+    /// DHCPv6: an identity association that the client did not request, or one of them twice.
     Association,
     /// DHCPv6: the transaction identifier of the exchange's other request.
     Transaction,
@@ -60,13 +61,13 @@ impl Fault {
         Self::TooLong,
     ];
 
-    /// Position in [`Fault::ALL`].
+    /// Returns the position in [`Fault::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// Name in records.
+    /// Returns the name in records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -89,7 +90,7 @@ impl Fault {
     }
 }
 
-/// How a server said no.
+/// Form in which a server refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// DHCPv4: a DHCPNAK.
@@ -123,7 +124,7 @@ impl Refusal {
         Self::OtherStatus,
     ];
 
-    /// What a DHCPv6 status code says; `None` for 0, success.
+    /// Returns the refusal of a DHCPv6 status code; `None` for 0, success.
     #[must_use]
     pub const fn of_status(code: u16) -> Option<Self> {
         match code {
@@ -133,13 +134,13 @@ impl Refusal {
         }
     }
 
-    /// Position in [`Refusal::ALL`].
+    /// Returns the position in [`Refusal::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// Name in records: the RFC's.
+    /// Returns the name in records: the RFC's.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

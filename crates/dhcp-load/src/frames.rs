@@ -1,11 +1,12 @@
-//! Messages as frames of an interface, past UDP of the kernel (`AF_XDP`, [`Outbox::of_frames`]): what is
-//! asked for by `--interface`, and the way that comes of it. Answers come to the socket as otherwise.
+//! Messages as Ethernet frames of an interface (`AF_XDP`, [`Outbox::of_frames`]), which bypass the
+//! kernel's UDP: the flags around `--interface`, and the outbox that they ask for. Replies come to
+//! the UDP socket as they do without frames.
 
 use std::net::{IpAddr, SocketAddr};
 
 use netio::{FrameRoute, NetError, Outbox, Route, UdpSocket, neighbor};
 
-/// The flags.
+/// Flags for sending frames.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct FrameArgs {
     /// Send messages as frames of this interface by AF_XDP, bypassing the kernel's UDP, one
@@ -19,25 +20,25 @@ pub(crate) struct FrameArgs {
 }
 
 impl FrameArgs {
-    /// The frames that are asked for.
+    /// Returns the frame settings that the flags ask for.
     pub(crate) fn frames(&self) -> Option<Frames> {
         let interface = self.interface.clone()?;
         Some(Frames { interface, server_mac: self.server_mac })
     }
 }
 
-/// Frames instead of datagrams.
+/// Settings for sending frames instead of datagrams.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frames {
-    /// The interface that they leave by.
+    /// Interface that sends the frames.
     pub interface: String,
-    /// Hardware address of the server, or of the router on the way there; `None` for the one that the
-    /// kernel knows.
+    /// Hardware address of the server, or of the router on the way there; `None` for the address
+    /// that the kernel knows.
     pub server_mac: Option<[u8; 6]>,
 }
 
 impl Frames {
-    /// Why they cannot go to `server`, in words.
+    /// Returns the reason why frames cannot go to `server`, in words.
     pub(crate) fn problem(server: SocketAddr) -> Option<String> {
         let is_one = match server.ip() {
             IpAddr::V4(ip) => !ip.is_multicast() && !ip.is_broadcast(),
@@ -46,12 +47,13 @@ impl Frames {
         (!is_one).then(|| format!("--interface: frames go to one server, which {server} is not"))
     }
 
-    /// An outbox on `route` by queue `queue`, whose messages of up to `message_bytes` leave from where
-    /// `socket` awaits the answers. `None` when no hardware address is known ([`neighbor::unknown`]).
+    /// Opens an outbox on `route` by queue `queue`, for messages of up to `message_bytes` bytes.
+    /// The messages leave from the address at which `socket` waits for replies. Returns `None` when
+    /// no hardware address is known ([`neighbor::unknown`]).
     ///
     /// # Errors
     ///
-    /// As [`FrameRoute::to`] and [`Outbox::of_frames`].
+    /// Fails as [`FrameRoute::to`] and [`Outbox::of_frames`] do.
     pub(crate) fn outbox(
         &self,
         route: Route,

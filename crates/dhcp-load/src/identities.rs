@@ -1,18 +1,18 @@
-//! Who the simulated clients are. A client is a number; its identities follow from it, so the same
-//! numbers are the same clients in every run, whatever the seed.
+//! Identities of the simulated clients. A client is a number; its identities follow from it, so
+//! equal numbers are equal clients in every run, for any seed.
 
 use std::fmt::Write as _;
 
 use base::Random;
 
-/// A client's hardware address: locally administered, `02:67` and the client's number.
+/// Returns a client's hardware address: locally administered, `02:67` and the client's number.
 #[must_use]
 pub const fn mac_of(client: u32) -> [u8; 6] {
     let [a, b, c, d] = client.to_be_bytes();
     [0x02, 0x67, a, b, c, d]
 }
 
-/// `octets` as colon-separated hexadecimal digits.
+/// Returns `octets` as colon-separated hexadecimal digits.
 pub(crate) fn shown(octets: &[u8]) -> String {
     let mut text = String::with_capacity(3 * octets.len());
     for (index, octet) in octets.iter().enumerate() {
@@ -22,7 +22,7 @@ pub(crate) fn shown(octets: &[u8]) -> String {
     text
 }
 
-/// Which clients and transaction identifiers one thread of a run uses.
+/// Clients and transaction identifiers that one thread of a run uses.
 ///
 /// Exchanges are numbered 0, 1, 2 … per thread. Number n of thread t of T threads is exchange
 /// k = n × T + t of the run.
@@ -30,20 +30,20 @@ pub(crate) fn shown(octets: &[u8]) -> String {
 pub struct Identities {
     /// Number of this thread.
     pub thread: u64,
-    /// Threads of the run.
+    /// Number of threads of the run.
     pub threads: u64,
     /// Number of the first client.
     pub client_offset: u32,
-    /// Clients that take turns; 0 makes every exchange a new client.
+    /// Number of clients that take turns; 0 makes every exchange a new client.
     pub clients: u32,
     /// Transaction identifier of exchange 0, of which the lowest [`Identities::xid_bits`] count.
     pub xid_base: u32,
-    /// Bits of a transaction identifier that tell exchanges apart.
+    /// Number of bits of a transaction identifier that distinguish exchanges.
     pub xid_bits: u32,
 }
 
 impl Identities {
-    /// The transaction identifier of exchange 0 in runs with `seed`.
+    /// Returns the transaction identifier of exchange 0 in runs with `seed`.
     #[must_use]
     pub fn xid_base_of(seed: u64) -> u32 {
         Random::from_seed(seed).fork(0x7869_6400).next_u32()
@@ -57,7 +57,7 @@ impl Identities {
         number * self.threads + self.thread
     }
 
-    /// The client of exchange `number` of this thread.
+    /// Returns the client of exchange `number` of this thread.
     #[must_use]
     pub const fn client(&self, number: u64) -> u32 {
         let k = self.exchange(number);
@@ -65,15 +65,15 @@ impl Identities {
         self.client_offset.wrapping_add(turn as u32)
     }
 
-    /// The transaction identifier of exchange `number` of this thread: unique among
+    /// Returns the transaction identifier of exchange `number` of this thread: unique among
     /// 2^[`Identities::xid_bits`] consecutive exchanges of the run.
     #[must_use]
     pub const fn xid(&self, number: u64) -> u32 {
         self.xid_base.wrapping_add(self.exchange(number) as u32) & self.xid_mask()
     }
 
-    /// The latest exchange of this thread, numbered below `next_number`, that `xid` may belong
-    /// to; `None` when it belongs to none.
+    /// Returns the latest exchange of this thread, numbered below `next_number`, that `xid` may
+    /// belong to; `None` when it belongs to none.
     #[must_use]
     pub const fn number_of(&self, xid: u32, next_number: u64) -> Option<u64> {
         let next = self.exchange(next_number);

@@ -1,8 +1,8 @@
-//! The leases that a run was given: who got what when, and whether two clients ever held the same
-//! address at a time.
+//! Leases that the servers granted during a run: client, resource and time of each, and a check
+//! whether two clients ever held the same address at a time.
 //!
-//! During the run a lease is one small row (DHCPv4: 16 octets) appended to memory that is already there. Sorting
-//! and comparing come after the run.
+//! During the run a lease is one small row (DHCPv4: 16 bytes) appended to memory that is allocated
+//! before. Sorting and comparing come after the run.
 
 use std::fmt::Debug;
 use std::io::{self, Write};
@@ -12,34 +12,35 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Memory for rows at most, over all threads. Beyond, leases are counted but not compared.
+/// Upper limit of memory for rows, in bytes, over all threads. Leases beyond it are counted but not
+/// compared.
 const ROWS_BYTES_MAX: u64 = 512 << 20;
-/// Conflicts described at most.
+/// Largest number of conflicts that a summary describes.
 const EXAMPLES_MAX: usize = 10;
-/// Rows in a page ([`LeaseLog::pages`]).
+/// Number of rows in a page ([`LeaseLog::pages`]).
 const PAGE_ROWS: usize = 4_096;
 
-/// What a server leases: an address or a prefix.
+/// Resource that a server leases: an address or a prefix.
 pub trait Resource: Copy + Ord + Send + Debug + Serialize + DeserializeOwned {
-    /// Who holds it.
+    /// Holder of the resource.
     type Owner: Copy + Ord + Send + Debug + Serialize + DeserializeOwned;
     /// Names of the columns of [`Resource::row`].
     const COLUMNS: &'static str;
 
-    /// The resource in text.
+    /// Returns the resource as text.
     fn shown(self) -> String;
 
-    /// Its holder in text.
+    /// Returns the owner as text.
     fn owner_shown(owner: Self::Owner) -> String;
 
-    /// The line of a lease list.
+    /// Returns the line of a lease list.
     fn row(self, owner: Self::Owner) -> String;
 
-    /// Some resource and owner, to fill memory with.
+    /// Returns an arbitrary resource and owner, to fill memory with.
     fn blank() -> (Self, Self::Owner);
 }
 
-/// One lease, as granted. Sorts by resource, then by time.
+/// Lease as the server granted it. Rows sort by resource, then by time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Row<R: Resource> {
     resource: R,
@@ -55,20 +56,20 @@ impl<R: Resource> Row<R> {
     }
 }
 
-/// Two clients that held one address or prefix at the same time.
+/// Conflict of two clients that held one address or prefix at the same time.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Conflict {
-    /// The address or prefix.
+    /// Address or prefix.
     pub address: String,
-    /// The client that held it: its hardware address, or its DUID and IAID.
+    /// First client that held it: its hardware address, or its DUID and IAID.
     pub first: String,
-    /// The client that was given it as well.
+    /// Client that got it as well.
     pub second: String,
     /// Milliseconds from the beginning of the run to the second grant.
     pub at_ms: u64,
 }
 
-/// The leases of one thread, and after merging of a run.
+/// Leases of one thread, and after merging of a run.
 #[derive(Clone, Debug)]
 pub struct LeaseLog<R: Resource> {
     start_ns: u64,
@@ -76,16 +77,16 @@ pub struct LeaseLog<R: Resource> {
     untracked: u64,
 }
 
-/// What the leases of a run amount to.
+/// Summary of the leases of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeaseSummary {
     /// Distinct addresses and prefixes under lease at the end.
     pub leased: u64,
-    /// Times that one was granted to a client while another one held it.
+    /// Number of grants of a resource to a client while another client held it.
     pub conflicts: u64,
-    /// The first conflicts, by address.
+    /// First conflicts, by address.
     pub examples: Vec<Conflict>,
-    /// Leases beyond what memory was set aside for, not compared.
+    /// Number of leases that did not fit into the reserved memory and were not compared.
     pub untracked: u64,
 }
 
@@ -102,7 +103,8 @@ fn conflict<R: Resource>(
     }
 }
 
-/// Whether the holder gave the lease back within `apart_ms` after it was `given` to another.
+/// Returns true if the holder gave the lease back within `apart_ms` after the grant `given` to
+/// another client.
 fn is_given_back<R: Resource>(
     held: &Row<R>,
     given: &Row<R>,
@@ -115,30 +117,30 @@ fn is_given_back<R: Resource>(
 }
 
 impl<R: Resource> LeaseLog<R> {
-    /// Rows that one of `threads` threads may keep.
+    /// Returns the number of rows that one of `threads` threads may keep.
     #[must_use]
     pub const fn rows_max(threads: u64) -> u64 {
         ROWS_BYTES_MAX / size_of::<Row<R>>() as u64 / threads
     }
 
-    /// A log for up to `rows` leases.
+    /// Creates a log for up to `rows` leases.
     #[must_use]
     pub fn with_capacity(rows: u64) -> Self {
         let (resource, owner) = R::blank();
         let blank = Row { resource, granted_ms: 1, owner, lease_time_s: 1 };
-        // Written once, so that no page fault falls into the run.
+        // The rows are written once, so that no page fault falls into the run.
         let mut rows = vec![blank; rows.min(Self::rows_max(1)) as usize];
         rows.clear();
         Self { start_ns: 0, rows, untracked: 0 }
     }
 
-    /// The run begins at `start_ns`; call it before the first lease.
+    /// Sets the beginning of the run to `start_ns`; call it before the first lease.
     pub fn starts_at(&mut self, start_ns: u64) {
         assert!(self.rows.is_empty(), "leases before the beginning");
         self.start_ns = start_ns;
     }
 
-    /// Notes that `owner` was given `resource` at `now_ns`.
+    /// Notes that `owner` got `resource` at `now_ns`.
     pub fn grant(&mut self, now_ns: u64, owner: R::Owner, resource: R, lease_time_s: u32) {
         if self.rows.len() == self.rows.capacity() {
             self.untracked += 1;
@@ -160,13 +162,13 @@ impl<R: Resource> LeaseLog<R> {
         self.untracked += other.untracked;
     }
 
-    /// The same leases of a run whose beginning is time 0.
+    /// Returns the leases of a run whose beginning is time 0.
     #[must_use]
     pub fn rebased(self) -> Self {
         Self { start_ns: 0, ..self }
     }
 
-    /// Leases that were counted but not kept.
+    /// Returns the number of leases that were counted but not kept.
     #[must_use]
     pub const fn untracked(&self) -> u64 {
         self.untracked
@@ -177,7 +179,7 @@ impl<R: Resource> LeaseLog<R> {
         self.untracked += count;
     }
 
-    /// All leases, some thousand to a page, for [`LeaseLog::add_page`] on another machine.
+    /// Returns all leases in pages of some thousand, for [`LeaseLog::add_page`] on another machine.
     pub fn pages(&self) -> impl Iterator<Item = Value> + '_ {
         self.rows.chunks(PAGE_ROWS).map(|rows| {
             let row = |row: &Row<R>| (row.resource, row.owner, row.granted_ms, row.lease_time_s);
@@ -186,8 +188,8 @@ impl<R: Resource> LeaseLog<R> {
         })
     }
 
-    /// Takes over a page of leases of another generator of the same run; `None`, with nothing taken
-    /// over, when it is damaged.
+    /// Takes over a page of leases of another generator of the same run. Returns `None` and takes
+    /// nothing over when the page is damaged.
     #[must_use]
     pub fn add_page(&mut self, page: Value) -> Option<()> {
         let rows: Vec<(R, R::Owner, u32, u32)> = serde_json::from_value(page).ok()?;
@@ -200,30 +202,31 @@ impl<R: Resource> LeaseLog<R> {
         Some(())
     }
 
-    /// Compares all leases. Leases that had ended are no conflict.
+    /// Compares all leases. A grant of a resource whose earlier lease had ended is no conflict.
     pub fn summarize(&mut self, end_ns: u64) -> LeaseSummary {
         self.summarize_with(end_ns, 0, R::owner_shown)
     }
 
-    /// As [`LeaseLog::summarize`], with owners called what `name` says. With leases of several
-    /// machines, whose clocks may be `apart_ms` from each other, it is no conflict when the holder
-    /// gave the lease back so much later.
+    /// Compares all leases as [`LeaseLog::summarize`] does, and names each owner by `name`. The
+    /// clocks of several machines may be `apart_ms` from each other: it is no conflict when the
+    /// holder gave the lease back at most that much later.
     pub fn summarize_with(
         &mut self,
         end_ns: u64,
         apart_ms: u32,
         name: impl Fn(R::Owner) -> String,
     ) -> LeaseSummary {
-        // Stable: what happened within a millisecond stays in its order.
+        // The sort is stable: leases within a millisecond keep their order.
         self.rows.sort_by_key(|row| (row.resource, row.granted_ms));
         let end_ms = end_ns.saturating_sub(self.start_ns) / NS_PER_MS;
         let mut summary = LeaseSummary { untracked: self.untracked, ..LeaseSummary::default() };
         for rows in self.rows.chunk_by(|a, b| a.resource == b.resource) {
-            // The lease that runs longest so far; its holder's own renewals replace it.
+            // `held` is the lease that runs longest so far; its holder's own renewals replace it.
             let mut held = rows[0];
             for (place, given) in rows.iter().enumerate().skip(1) {
                 let is_others = held.owner != given.owner;
-                // What is given back by somebody else than the holder had been taken from it.
+                // A server had taken the resource from a client that is no longer the holder but
+                // gives it back.
                 if is_others && given.lease_time_s == 0 {
                     continue;
                 }
@@ -248,7 +251,7 @@ impl<R: Resource> LeaseLog<R> {
     ///
     /// # Errors
     ///
-    /// What `out` reports.
+    /// Fails with the error of `out`.
     pub fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "{}", R::COLUMNS)?;
         for rows in self.rows.chunk_by(|a, b| a.resource == b.resource) {
@@ -317,8 +320,8 @@ mod tests {
 
     #[test]
     fn leases_of_two_machines_are_compared_as_exactly_as_their_clocks_are() {
-        // The first machine's clock is two milliseconds ahead: client 1 gave the address back before
-        // client 2 of the other machine was given it.
+        // The first machine's clock is two milliseconds ahead: client 1 gave the address back
+        // before client 2 of the other machine got it.
         let [mut first, mut second] = [(); 2].map(|()| LeaseLog::with_capacity(8));
         first.grant(10 * NS_PER_MS, 1, A, 100);
         first.release(22 * NS_PER_MS, 1, A);

@@ -1,15 +1,15 @@
-//! The DHCP load generator. It plays relay agents that forward new clients' exchanges, or the clients
-//! themselves, on an open-loop schedule, and accounts for every one of them: on time, late, lost, refused, invalid,
-//! for the wrong client, answered twice.
+//! DHCP load generator. It plays relay agents that forward exchanges of new clients, or the clients
+//! themselves, on an open-loop schedule, and counts every exchange in one class: on time, late,
+//! lost, refused, invalid, for the wrong client, answered twice.
 //!
-//! It owns the messages of the exchange, the judgment of answers, the loop that drives sockets,
-//! and the record `godwit.load.v1` that it leaves behind. Schedules, open exchanges and the ledger
-//! are crate `load`'s; sockets are crate `netio`'s; what records mean across runs is crate
-//! `measure`'s. Read before changing it: RFC 2131 sections 3.1 and 4.3, RFC 1542 section 4, RFC
-//! 3046, RFC 6842; for DHCPv6 RFC 9915 sections 18 and 19.
+//! The crate owns the messages of the exchange, the checks of replies, the loop that drives
+//! sockets, and the record `godwit.load.v1` that a run writes. Crate `load` owns schedules, open
+//! exchanges and the ledger, crate `netio` sockets, and crate `measure` the comparison of records
+//! across runs. Read before changing this crate: RFC 2131 sections 3.1 and 4.3, RFC 1542 section 4,
+//! RFC 3046, RFC 6842; for DHCPv6 RFC 9915 sections 18 and 19.
 //!
-//! The exchanges ([`population`]) know neither sockets nor clocks. What the families differ in stands
-//! behind [`protocol::Protocol`]; [`v4`] and [`v6`] implement it.
+//! The exchanges ([`population`]) know neither sockets nor clocks. [`protocol::Protocol`] holds the
+//! differences between the families; [`v4`] and [`v6`] implement it.
 
 mod args;
 pub mod drive;

@@ -1,9 +1,10 @@
-//! The own link as clients use it that no relay stands before: each message leaves in an Ethernet frame
-//! of its client, and answers are taken from the frames of the interface, whichever of the clients they are
-//! for. Who a frame is from is said by the message ([`Outgoing::endpoints`]).
+//! Link of clients without a relay: each message leaves in an Ethernet frame of its client, and the
+//! generator takes replies from the frames of the interface, whichever client they are for. The
+//! message names the frame's source and destination ([`Outgoing::endpoints`]).
 //!
-//! Budget: 1 `recvmmsg` and 1 `sendmmsg` per 64 frames, about 50 ns to open a frame and as much to seal
-//! one; nothing is allocated after construction. The kernel's IP takes no part in either direction.
+//! Budget: 1 `recvmmsg` and 1 `sendmmsg` per 64 frames, about 50 ns to open a frame and as much to
+//! seal one; nothing is allocated after construction. The kernel's IP takes no part in either
+//! direction.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -21,12 +22,12 @@ use packet_wire::{Malformed, arp};
 use crate::population::Outgoing;
 use crate::wire::Incoming;
 
-/// Frames that are received at a time.
+/// Number of frames received at a time.
 const FRAMES: usize = 64;
-/// Datagrams that one frame may bring.
+/// Largest number of datagrams in one frame.
 const TRAIN_MAX: usize = 64;
 
-/// Frames in and out.
+/// Sender and receiver of frames.
 pub struct Link {
     input: Input,
     output: Output,
@@ -34,12 +35,12 @@ pub struct Link {
 
 impl Link {
     /// Opens `interface` for clients whose port is `port` and whose messages have up to
-    /// `message_bytes`. With `takes_arp` it gets what is asked by ARP, too.
+    /// `message_bytes` bytes. With `takes_arp` the link receives ARP requests, too.
     ///
     /// # Errors
     ///
-    /// What the kernel refuses: `EPERM` without the right to it (`CAP_NET_RAW`); when messages may be
-    /// too long for the interface.
+    /// Fails with the kernel's refusal, `EPERM` without the capability `CAP_NET_RAW`, and when
+    /// messages may be too long for the interface.
     pub fn open(
         interface: &Interface,
         port: u16,
@@ -57,7 +58,7 @@ impl Link {
         Ok(Self { input: Input::new(receiver), output: Output::new(sender) })
     }
 
-    /// Where the next message is written; `None` when what waits must be sent first.
+    /// Returns the buffer for the next message; `None` when waiting messages must be sent first.
     pub(crate) fn slot(&mut self) -> Option<&mut [u8]> {
         self.output.slot()
     }
@@ -67,28 +68,28 @@ impl Link {
         self.output.push(outgoing);
     }
 
-    /// As [`netio::Outbox::flush`].
+    /// Sends the waiting messages, as [`netio::Outbox::flush`] does.
     pub(crate) fn flush(&mut self, left: impl FnMut(u64, u64)) -> io::Result<()> {
         self.output.flush(left)
     }
 
-    /// Takes the frames that wait, as many as there is room for; how many.
+    /// Receives waiting frames, as many as there is room for. Returns their number.
     pub(crate) fn receive(&mut self) -> io::Result<usize> {
         self.input.receive()
     }
 
-    /// How many messages the frames of the last call brought.
+    /// Returns the number of messages in the frames of the last call.
     pub(crate) const fn messages(&self) -> usize {
         self.input.messages.len()
     }
 
-    /// One of them, with room for what it calls for.
+    /// Returns a message of the last batch, with room for the message that it calls for.
     pub(crate) fn message(&mut self, index: usize) -> Option<(Incoming<'_>, &mut [u8])> {
         Some((self.input.message(index)?, self.output.slot()?))
     }
 
-    /// Answers what the frames of the last call asked by ARP, where `holder` knows who has the address.
-    /// Nothing else may wait to be sent.
+    /// Answers the ARP requests in the frames of the last call, where `holder` returns the owner of
+    /// the address. No other message may wait to be sent.
     pub(crate) fn answer_arp(&mut self, mut holder: impl FnMut(Ipv4Addr) -> Option<[u8; 6]>) {
         for question in self.input.questions.drain(..) {
             if let Some(mac) = holder(question.target) {
@@ -98,8 +99,8 @@ impl Link {
         }
     }
 
-    /// Queues that the station `mac` has `address` now, for everybody (RFC 5227 section 3). There must be
-    /// room.
+    /// Queues an announcement to all stations that the station `mac` has `address` now (RFC 5227
+    /// section 3). There must be room.
     pub(crate) fn announce(&mut self, mac: [u8; 6], address: Ipv4Addr) {
         let message = arp::Message {
             operation: arp::REQUEST,
@@ -111,7 +112,8 @@ impl Link {
         self.output.push_arp(MacAddress::BROADCAST, &message);
     }
 
-    /// Frames that the kernel dropped because the socket was full, since the interface was opened.
+    /// Returns the number of frames that the kernel dropped because the socket was full, since the
+    /// interface was opened.
     pub(crate) fn drops(&mut self) -> io::Result<u64> {
         self.input.drops += self.input.receiver.take_drops()?;
         Ok(self.input.drops)
@@ -121,13 +123,13 @@ impl Link {
         self.output.counts
     }
 
-    /// What to wait for answers by.
+    /// Returns the descriptor to poll for replies.
     pub(crate) fn readable(&self) -> PollFd<'_> {
         PollFd::readable(&self.input.receiver)
     }
 }
 
-/// Where in the frames of a batch a message is.
+/// Position of a message in the frames of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Placed {
     frame: usize,
@@ -173,7 +175,8 @@ impl Input {
     }
 }
 
-/// What a frame asks by ARP, unless whoever asks says that the address is its own (RFC 5227 section 3).
+/// Returns the ARP request in a frame, unless the sender announces that the address is its own (RFC
+/// 5227 section 3).
 fn question(frame: &[u8]) -> Option<arp::Message> {
     let (header, payload) = ethernet::Header::parse(frame).ok()?;
     let message = arp::Message::parse(payload).ok()?;
@@ -183,8 +186,8 @@ fn question(frame: &[u8]) -> Option<arp::Message> {
     is_question.then_some(message)
 }
 
-/// Calls `each` with the messages in a frame that is no ARP: one, or the segments of a train. One that
-/// cannot be opened, or whose checksum is wrong, is damaged.
+/// Calls `each` with the messages in a frame that is no ARP: one, or the segments of a train. A
+/// frame that cannot be opened, or whose checksum is wrong, is damaged.
 fn place(frame: &Frame<'_>, mut each: impl FnMut(Placed)) {
     let damaged = Placed { frame: 0, at: 0, len: 0, endpoints: None, is_damaged: true };
     let Ok((endpoints, payload, is_sound)) = open(frame) else {
@@ -210,8 +213,9 @@ fn is_arp(frame: &[u8]) -> bool {
     ethernet::Header::parse(frame).is_ok_and(|(header, _)| header.ether_type == ethernet::TYPE_ARP)
 }
 
-/// Who the datagram in a frame is from and for, what it carries, and whether its checksum is right: what
-/// the sender's kernel has left to a device has not been on a wire.
+/// Returns source and destination of the datagram in a frame, its payload, and true if its checksum
+/// is right. A checksum that the sender's kernel left to a device counts as right, because the
+/// frame has not been on a wire.
 fn open<'a>(frame: &Frame<'a>) -> Result<(Endpoints, &'a [u8], bool), Malformed> {
     let (header, packet) = ethernet::Header::parse(frame.octets)?;
     let datagram = frame::open_packet(packet)?;
@@ -225,7 +229,7 @@ fn open<'a>(frame: &Frame<'a>) -> Result<(Endpoints, &'a [u8], bool), Malformed>
     Ok((endpoints, datagram.payload, is_sound))
 }
 
-/// A frame that waits: the message in it, unless it is an answer by ARP, and that one's octets.
+/// Waiting frame: the number of its message, unless it is an ARP answer, and the message's bytes.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     name: Option<u64>,
@@ -235,7 +239,7 @@ struct Waiting {
 struct Output {
     sender: FrameSender,
     waiting: Vec<Waiting>,
-    /// Frames before this one have left or been refused.
+    /// Number of frames at the front that have left or been refused.
     settled: usize,
     counts: SendCounts,
 }
@@ -300,8 +304,8 @@ impl Output {
         Ok(())
     }
 
-    /// Enters that `count` more frames have left at `now_ns`, or been refused. What is answered by ARP is
-    /// none of the messages that are counted.
+    /// Counts that `count` more frames have left at `now_ns`, or been refused. ARP answers are not
+    /// among the counted messages.
     fn settle(&mut self, count: usize, now_ns: u64, left: &mut impl FnMut(u64, u64)) {
         for slot in self.settled..self.settled + count {
             let Waiting { name: Some(name), bytes } = self.waiting[slot] else { continue };

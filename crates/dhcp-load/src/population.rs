@@ -1,10 +1,10 @@
-//! All exchanges of one thread, from coming due to their place in the ledger. No sockets and no
-//! clock: a test can play any server on virtual time.
+//! All exchanges of one thread, from their due times to their classes in the ledger. The module
+//! uses no sockets and no clock: a test can play any server on virtual time.
 //!
-//! An exchange is watched from its due time until the deadline and the grace after it have passed,
-//! also when it has ended earlier, so that late answers are told from lost ones and second answers
-//! from strangers'. Budget: about 60 ns per message on top of reading or patching it; nothing is
-//! allocated after construction.
+//! A population watches an exchange from its due time until the deadline and the grace after it
+//! have passed, also when it has ended earlier. So it can distinguish late replies from lost ones,
+//! and second replies from replies to strangers. Budget: about 60 ns per message in addition to
+//! reading or patching it; nothing is allocated after construction.
 
 use base::time::NS_PER_S;
 use load::{Awaited, Class, Ledger, Outstanding, Timeline};
@@ -16,55 +16,55 @@ use crate::identities::Identities;
 use crate::leases::{LeaseLog, Resource};
 use crate::protocol::{Expect, Protocol};
 
-/// When an exchange is on time and how long it is watched.
+/// Times until which an exchange is on time, and until which it is watched.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// From the due time to the last answer, nanoseconds.
+    /// Longest time from the due time to the last reply, in nanoseconds.
     pub deadline_ns: u64,
-    /// How long after its deadline an exchange is watched, nanoseconds.
+    /// Time for which an exchange is watched after its deadline, in nanoseconds.
     pub grace_ns: u64,
 }
 
 impl Limits {
-    /// How long an exchange is watched, nanoseconds.
+    /// Returns the time for which an exchange is watched, in nanoseconds.
     #[must_use]
     pub const fn watched_ns(self) -> u64 {
         self.deadline_ns + self.grace_ns
     }
 }
 
-/// Messages of one thread by what they were.
+/// Counts of one thread's messages by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Datagrams received.
     pub received: u64,
-    /// Octets of those.
+    /// Bytes received.
     pub received_bytes: u64,
-    /// Received, but no DHCP message.
+    /// Datagrams received that are no DHCP message.
     pub malformed: u64,
-    /// Received, but for no exchange that is watched.
+    /// Replies received for no exchange that is watched.
     pub unmatched: u64,
     /// Offers taken up.
     pub offers: u64,
     /// Grants that completed an exchange, on time or late.
     pub grants: u64,
-    /// Grants of something else than had been offered.
+    /// Grants of something else than the server had offered.
     pub moved: u64,
-    /// Grants that were renewed at once.
+    /// Grants that clients renewed at once.
     pub renewed: u64,
-    /// Answers to exchanges that had been answered.
+    /// Replies to exchanges that already had the reply.
     pub repeated: u64,
     /// Exchanges lost while they waited for an offer.
     pub lost_before_offer: u64,
     /// Exchanges lost while they waited for the grant.
     pub lost_before_grant: u64,
-    /// Exchanges that the server refused in place of an offer.
+    /// Exchanges that the server refused instead of an offer.
     pub refused_offers: u64,
-    /// Exchanges that it refused in place of the grant.
+    /// Exchanges that the server refused instead of the grant.
     pub refused_grants: u64,
     /// Refusals by [`Refusal::index`].
     pub refusals: [u64; Refusal::ALL.len()],
-    /// Invalid answers by [`Fault::index`].
+    /// Invalid replies by [`Fault::index`].
     pub faults: [u64; Fault::ALL.len()],
 }
 
@@ -93,34 +93,34 @@ impl Tally {
     }
 }
 
-/// What a thread's exchanges came to.
+/// Results of a thread's exchanges.
 #[derive(Clone, Debug)]
 pub struct Finished<R: Resource> {
     /// Outcomes.
     pub ledger: Ledger,
-    /// Leases given.
+    /// Leases granted.
     pub leases: LeaseLog<R>,
     /// Messages by kind.
     pub tally: Tally,
-    /// What happened when, where that was asked for.
+    /// Counts by interval, where the settings ask for them.
     pub timeline: Timeline,
 }
 
-/// A message that was written into the buffer given and must be sent.
+/// Message that was written into the given buffer and must be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outgoing {
-    /// The exchange that it belongs to.
+    /// Number of the exchange that the message belongs to.
     pub number: u64,
-    /// Its length.
+    /// Length of the message, in bytes.
     pub len: usize,
-    /// Which of the own addresses it leaves from.
+    /// Index of the source address that the message leaves from.
     pub source: usize,
-    /// Who its frame is from and for; `None` when it leaves by a UDP socket.
+    /// Source and destination of the frame; `None` when the message leaves by a UDP socket.
     pub endpoints: Option<Endpoints>,
 }
 
 impl Outgoing {
-    /// A message of `number` for a UDP socket.
+    /// Creates a message of exchange `number` for a UDP socket.
     #[must_use]
     pub const fn datagram(number: u64, len: usize, source: usize) -> Self {
         Self { number, len, source, endpoints: None }
@@ -139,13 +139,13 @@ pub struct Population<P: Protocol> {
     leases: LeaseLog<P::Resource>,
     tally: Tally,
     timeline: Timeline,
-    /// Clients send everything twice, so that being answered again is no fault.
+    /// True if clients send everything twice, so that a second reply is no fault.
     chatty: bool,
 }
 
 impl<P: Protocol> Population<P> {
-    /// No exchanges yet. `capacity` is how many may be watched at a time; `leases` is where leases
-    /// are noted.
+    /// Creates a population without exchanges. `capacity` is the number of exchanges that may be
+    /// watched at a time; `leases` is the log for granted leases.
     #[must_use]
     pub fn new(
         identities: Identities,
@@ -170,13 +170,13 @@ impl<P: Protocol> Population<P> {
         }
     }
 
-    /// The protocol that its messages are of.
+    /// Returns the protocol of the population's messages.
     #[must_use]
     pub const fn protocol(&self) -> &P {
         &self.protocol
     }
 
-    /// The run begins at `start_ns`; call it before the first exchange.
+    /// Sets the beginning of the run to `start_ns`; call it before the first exchange.
     pub fn starts_at(&mut self, start_ns: u64) {
         self.leases.starts_at(start_ns);
     }
@@ -186,14 +186,15 @@ impl<P: Protocol> Population<P> {
         self.timeline = timeline;
     }
 
-    /// Counts exchanges that are answered again as if they had been answered once, because clients ask
-    /// twice; call it before the first exchange.
+    /// Sets whether clients send everything twice. If so, an exchange with a second reply counts as
+    /// one with a single reply; call this before the first exchange.
     pub const fn expect_repeats(&mut self, chatty: bool) {
         self.chatty = chatty;
     }
 
-    /// Begins the exchange that came due at `due_ns`: writes its first request into `buffer`. `None`
-    /// when more exchanges are watched than there is room for; it is then lost, unsent.
+    /// Begins the exchange that came due at `due_ns`: writes its first request into `buffer`.
+    /// Returns `None` when more exchanges are watched than there is room for; the exchange is then
+    /// lost, unsent.
     pub fn begin(&mut self, due_ns: u64, buffer: &mut [u8]) -> Option<Outgoing> {
         self.ledger.came_due();
         self.timeline.came_due(due_ns);
@@ -219,8 +220,8 @@ impl<P: Protocol> Population<P> {
         }
     }
 
-    /// Takes in a datagram received at `now_ns`. When it calls for a further message, that is
-    /// written into `buffer`.
+    /// Processes a datagram received at `now_ns`. Writes the message that the datagram calls for,
+    /// if any, into `buffer`.
     pub fn answer(&mut self, now_ns: u64, octets: &[u8], buffer: &mut [u8]) -> Option<Outgoing> {
         self.tally.received += 1;
         self.tally.received_bytes += octets.len() as u64;
@@ -262,7 +263,8 @@ impl<P: Protocol> Population<P> {
                 } else {
                     self.ledger.completed_late(due_ns, sent_ns, now_ns);
                 }
-                // Nobody holds what was given back, so it is not noted.
+                // The log does not list a lease that its client gives back at once: no client holds
+                // it.
                 if let Some(len) = self.protocol.give_back(buffer, &answer, client) {
                     let source = self.protocol.source_of(client);
                     return Some(Outgoing::datagram(number, len, source));
@@ -281,7 +283,7 @@ impl<P: Protocol> Population<P> {
             Event::Faulty(fault) => self.tally.faults[fault.index()] += 1,
             Event::Repeated => self.tally.repeated += 1,
             Event::Unmatched => self.tally.unmatched += 1,
-            // An offer that is late ends its exchange, which took as long at least.
+            // A late offer ends its exchange, which took at least as long.
             Event::Ended(Class::Late) => self.ledger.completed_late(due_ns, sent_ns, now_ns),
             Event::Ended(_) => {}
         }
@@ -297,12 +299,12 @@ impl<P: Protocol> Population<P> {
         }
     }
 
-    /// Enters into the ledger what need not be watched any more at `now_ns`.
+    /// Enters exchanges whose watched time is over at `now_ns` into the ledger.
     pub fn expire(&mut self, now_ns: u64) {
         self.close_before(now_ns.saturating_sub(self.limits.watched_ns()));
     }
 
-    /// True when no exchange can still come to a lease: every one has ended or expired.
+    /// Returns true when no exchange can still get a lease: every one has ended or expired.
     #[must_use]
     pub const fn is_settled(&self) -> bool {
         self.unsettled == 0
@@ -335,7 +337,7 @@ impl<P: Protocol> Population<P> {
         self.timeline.unanswered(awaited, due_ns);
     }
 
-    /// Ends watching altogether. What has not ended is lost.
+    /// Ends watching altogether. Exchanges that have not ended are lost.
     #[must_use]
     pub fn finish(mut self) -> Finished<P::Resource> {
         self.close_before(u64::MAX);

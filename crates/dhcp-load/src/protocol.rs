@@ -1,9 +1,10 @@
-//! The seam between a load run and a protocol family: what [`crate::population::Population`] and
-//! [`crate::run_report`] need of DHCPv4 or DHCPv6. Everything else is shared.
+//! Interface between a load run and a protocol family: the parts of DHCPv4 or DHCPv6 that
+//! [`crate::population::Population`] and [`crate::run_report`] need. The families share everything
+//! else.
 //!
 //! An exchange is four messages in both families: a first request, an offer, a second request that
-//! takes the offer up, and the answer that grants. Clients that renew at once what they were granted
-//! have two more: a third request, and the answer to that.
+//! takes the offer up, and the reply that grants. Clients that renew their leases at once have two
+//! more: a third request, and the reply to that.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -14,57 +15,58 @@ use serde_json::Value;
 use crate::fault::{Fault, Malformed, Refusal};
 use crate::leases::Resource;
 
-/// What counts as an answer.
+/// Messages that count as replies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Expect {
-    /// Answers of a DHCP server.
+    /// Replies of a DHCP server.
     #[default]
     Dhcp,
-    /// The own messages, sent back by a plain responder: a first request counts as its offer, a
-    /// second one as its grant. This measures generator and kernel, not a server.
+    /// The generator's own messages, sent back by a plain responder: a first request counts as its
+    /// offer, a second one as its grant. This measures generator and kernel, not a server.
     Echo,
 }
 
-/// What an answer means for the exchange that it names.
+/// Meaning of a reply for the exchange that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judgment<O> {
-    /// It has a transaction identifier that nothing has been sent with.
+    /// The generator has sent nothing with the reply's transaction identifier.
     Unmatched,
-    /// It is for another client.
+    /// The reply is for another client.
     OtherClient,
-    /// It breaks the protocol.
+    /// The reply breaks the protocol.
     Faulty(Fault),
     /// The server refuses.
     Refused(Refusal),
-    /// An offer.
+    /// The reply is an offer.
     Offer(O),
-    /// The grant.
+    /// The reply is the grant.
     Granted {
-        /// Something else than what was offered, where the protocol allows that.
+        /// True if the server granted something else than it had offered, where the protocol allows
+        /// that.
         is_moved: bool,
     },
-    /// A grant that the client renews at once.
+    /// The reply is a grant that the client renews at once.
     Continued(O),
 }
 
-/// One family's messages as one thread sends and reads them.
+/// Messages of one family as one thread sends and reads them.
 pub trait Protocol: Send {
-    /// An answer, read.
+    /// Parsed reply.
     type Answer<'a>;
-    /// What an exchange remembers of the offer that it took up.
+    /// Data that an exchange remembers of the offer that it took up.
     type Offer: Copy + Send;
-    /// What is leased.
+    /// Leased resource: an address or a prefix.
     type Resource: Resource;
-    /// Bits of a transaction identifier that tell exchanges apart.
+    /// Number of bits of a transaction identifier that distinguish exchanges.
     const XID_BITS: u32;
 
-    /// The longest message that is sent, octets.
+    /// Returns the length of the longest message that the generator sends, in bytes.
     fn message_bytes_max(&self) -> usize;
 
-    /// Leases that one exchange may bring.
+    /// Returns the number of leases that one exchange may bring.
     fn leases_per_exchange(&self) -> u64;
 
-    /// Which of the own addresses ([`Door::sources`]) speaks for `client`.
+    /// Returns the index of the source address ([`Door::sources`]) that sends for `client`.
     fn source_of(&self, client: u32) -> usize;
 
     /// Writes the first request of exchange `xid` into `buffer`; returns its length.
@@ -81,12 +83,13 @@ pub trait Protocol: Send {
         offer: Self::Offer,
     ) -> usize;
 
-    /// Writes the request by which `client` renews what `answer` granted, which was judged
+    /// Writes the request by which `client` renews the grant `answer`, which was judged
     /// [`Judgment::Continued`], into `buffer`; returns its length.
     fn third(&self, buffer: &mut [u8], answer: &Self::Answer<'_>, client: u32) -> usize;
 
-    /// Writes the message by which `client` gives back at once what `answer` granted into `buffer`;
-    /// returns its length, `None` where clients keep what they get. It must be one without an answer.
+    /// Writes the message by which `client` gives back the grant `answer` at once into `buffer`;
+    /// returns its length, or `None` where clients keep their leases. The message must be one that
+    /// servers do not reply to.
     fn give_back(&self, buffer: &mut [u8], answer: &Self::Answer<'_>, client: u32)
     -> Option<usize>;
 
@@ -94,14 +97,16 @@ pub trait Protocol: Send {
     ///
     /// # Errors
     ///
-    /// When it is no message of the family.
+    /// Fails when the datagram is no message of the family.
     fn read(octets: &[u8]) -> Result<Self::Answer<'_>, Malformed>;
 
-    /// The exchange that an answer names: [`Protocol::XID_BITS`] of its transaction identifier.
+    /// Returns the exchange that a reply names: [`Protocol::XID_BITS`] of its transaction
+    /// identifier.
     fn xid(answer: &Self::Answer<'_>) -> u32;
 
-    /// What `answer` means for an exchange of `client` that took up `taken`, `None` while it waits
-    /// for an offer. A further offer for an exchange that has taken one up is judged an offer.
+    /// Returns the meaning of `answer` for an exchange of `client` that took up `taken`, `None`
+    /// while the exchange waits for an offer. A further offer for an exchange that has taken one up
+    /// is judged an offer.
     fn judge(
         &self,
         answer: &Self::Answer<'_>,
@@ -109,8 +114,8 @@ pub trait Protocol: Send {
         taken: Option<Self::Offer>,
     ) -> Judgment<Self::Offer>;
 
-    /// Calls `each` with owner, resource and lease time in seconds of every lease that a grant
-    /// (or a refusal of a part) by a server gives to `client`.
+    /// Calls `each` with owner, resource and lease time in seconds of every lease that a server's
+    /// grant (or its refusal of a part) gives to `client`.
     fn leases(
         &self,
         answer: &Self::Answer<'_>,
@@ -119,35 +124,35 @@ pub trait Protocol: Send {
     );
 }
 
-/// One thread's way to the server.
+/// Socket, messages and destination of one thread.
 pub struct Door<P> {
-    /// Its socket.
+    /// Socket of the thread.
     pub socket: UdpSocket,
-    /// Its messages.
+    /// Messages of the thread.
     pub protocol: P,
-    /// Where requests go.
+    /// Server's address and port.
     pub destination: SocketAddr,
-    /// The own addresses that requests leave from in turn; empty when the socket has one.
+    /// Source addresses that requests leave from in turn; empty when the socket has one.
     pub sources: Vec<Source>,
 }
 
-/// Where a run sends its load, and as whom.
+/// Destination of a run's load, and the relays or clients that seem to send it.
 pub trait Target: Clone + fmt::Debug + Sync {
-    /// The family.
+    /// Protocol family.
     type Protocol: Protocol;
-    /// The tool's name in records.
+    /// Name of the tool in records.
     const TOOL: &'static str;
-    /// What offer and grant are called in records, plural, and what an exchange waits for.
+    /// Names of offer and grant in records, plural, and of the reply that an exchange waits for.
     const STAGES: Stages;
 
-    /// Everything that cannot work with `threads` threads, in words.
+    /// Returns all reasons why the target cannot work with `threads` threads, in words.
     fn problems(&self, threads: u32) -> Vec<String>;
 
-    /// Opens thread `thread` of `threads`.
+    /// Opens the socket of thread `thread` of `threads`.
     ///
     /// # Errors
     ///
-    /// What the environment refuses.
+    /// Fails when the environment refuses something.
     fn open(
         &self,
         thread: u32,
@@ -155,7 +160,7 @@ pub trait Target: Clone + fmt::Debug + Sync {
         expect: Expect,
     ) -> Result<Door<Self::Protocol>, NetError>;
 
-    /// The target's settings by name, for the record.
+    /// Returns the target's settings by name, for the record.
     fn settings(&self) -> Vec<(&'static str, Value)>;
 }
 
@@ -170,8 +175,8 @@ pub struct Stages {
     pub lost_before_offer: &'static str,
     /// Exchanges lost while they waited for the grant.
     pub lost_before_grant: &'static str,
-    /// Exchanges refused in place of the offer.
+    /// Exchanges that the server refused instead of an offer.
     pub refused_offers: &'static str,
-    /// Exchanges refused in place of the grant.
+    /// Exchanges that the server refused instead of the grant.
     pub refused_grants: &'static str,
 }

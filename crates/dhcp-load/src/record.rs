@@ -1,5 +1,5 @@
-//! What a run leaves behind: the record `godwit.load.v1`, with what only this generator knows
-//! beside it, and the summary for a person.
+//! Result of a run: the record `godwit.load.v1`, fields that only this generator has, and the
+//! summary for a person.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -19,36 +19,36 @@ use crate::protocol::{Door, Expect, Stages, Target};
 use crate::run::seconds;
 use crate::settings::Settings;
 
-/// A load record and the details of a DHCP run. In JSON all fields stand in one object; readers of
-/// `godwit.load.v1` pass over those that they do not know.
+/// Load record with the details of a DHCP run. In JSON all fields are in one object; readers of
+/// `godwit.load.v1` skip fields that they do not know.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// The record.
+    /// Load record that all generators write.
     #[serde(flatten)]
     pub load: LoadRecord,
-    /// The run was ended before its time.
+    /// True if the run was ended before its time.
     pub interrupted: bool,
-    /// Up to ten of [`LoadRecord::conflicts`].
+    /// Examples of [`LoadRecord::conflicts`], at most ten.
     pub conflict_examples: Vec<Conflict>,
     /// Leases that did not fit into memory and were not compared.
     pub leases_untracked: u64,
-    /// Messages by what they were.
+    /// Counts of messages by stage.
     pub stages: BTreeMap<&'static str, u64>,
-    /// Refusals by what the server said: DHCPNAK, or the status code.
+    /// Counts of refusals by the server's reason: DHCPNAK, or the status code.
     pub rejections: BTreeMap<&'static str, u64>,
-    /// Invalid answers by what was wrong.
+    /// Counts of invalid replies by the fault.
     pub invalid_reasons: BTreeMap<&'static str, u64>,
-    /// Receive buffer of each socket, octets of kernel memory.
+    /// Receive buffer of each socket, in bytes of kernel memory.
     pub receive_buffer_bytes: u64,
-    /// `sendmmsg` calls.
+    /// Number of `sendmmsg` calls.
     pub send_calls: u64,
-    /// Sends that found socket or device full and had to wait.
+    /// Number of sends that found the socket or the device full and had to wait.
     pub send_stalls: u64,
-    /// What the reader must know before believing the figures.
+    /// Warnings that the reader must know before believing the figures.
     pub warnings: Vec<String>,
 }
 
-/// What was learned from the sockets before the run.
+/// Facts about the sockets, read before the run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sockets {
     receive_buffer_bytes: usize,
@@ -63,7 +63,7 @@ impl Sockets {
     }
 }
 
-/// The lanes of a run put together.
+/// Sum of the results of all lanes.
 struct Sum<R: Resource> {
     ledger: Ledger,
     leases: LeaseLog<R>,
@@ -108,13 +108,13 @@ fn add_up<R: Resource>(lanes: Vec<LaneResult<R>>) -> Sum<R> {
 }
 
 impl Report {
-    /// True when requests left and nothing at all came back.
+    /// Returns true when requests left and no reply at all came back.
     #[must_use]
     pub const fn is_unanswered(&self) -> bool {
         self.load.messages.sent > 0 && self.load.messages.received == 0
     }
 
-    /// The report of a run whose exchanges came due from `start_ns` on.
+    /// Builds the report of a run whose exchanges came due from `start_ns` on.
     pub(crate) fn of_lanes<T: Target, R: Resource>(
         settings: &Settings<T>,
         start_ns: u64,
@@ -236,7 +236,7 @@ fn settings_map<T: Target>(settings: &Settings<T>) -> BTreeMap<String, Value> {
     entries.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// How messages left, for a person.
+/// Returns the way in which messages left, for a person.
 fn offload(load: &LoadRecord) -> &'static str {
     let sends_frames = load.settings.get("interface").is_some_and(Value::is_string);
     match (sends_frames, load.segmentation) {
@@ -247,7 +247,7 @@ fn offload(load: &LoadRecord) -> &'static str {
 }
 
 impl fmt::Display for Report {
-    /// The summary for a person, about a dozen lines.
+    /// Writes the summary for a person, about a dozen lines.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (load, exchanges) = (&self.load, &self.load.exchanges);
         writeln!(

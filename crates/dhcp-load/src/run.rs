@@ -1,4 +1,4 @@
-//! A whole run: sockets, threads, and the sum of what they saw.
+//! Whole run: opens sockets, starts threads, and adds up their results.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
@@ -21,20 +21,21 @@ use crate::settings::{Segmentation, Settings};
 use crate::silence;
 use crate::wire::Wire;
 
-/// Socket buffers that are asked for, octets of kernel memory: a tenth of a second of answers to
-/// 150,000 exchanges per second.
+/// Size of the socket buffers that the generator requests, in bytes of kernel memory: a tenth of a
+/// second of replies to 150,000 exchanges per second.
 const BUFFER_BYTES: usize = 64 << 20;
-/// From the moment when all is ready to the first due time: what the threads take to start.
+/// Time from the moment when all is ready to the first due time, in nanoseconds: the threads take
+/// that long to start.
 const LEAD_NS: u64 = 20 * NS_PER_MS;
 
-/// Why a run could not be done. Nothing that the server does is an error.
+/// Reason why a run failed. No behaviour of a server is an error.
 #[derive(Debug)]
 pub enum LoadError {
-    /// The settings cannot work; every problem.
+    /// The settings cannot work; lists every problem.
     Settings(Vec<String>),
     /// The environment refused something.
     Net(NetError),
-    /// The lease list could not be written.
+    /// The lease list cannot be written.
     Leases(String, io::Error),
 }
 
@@ -57,20 +58,20 @@ impl From<NetError> for LoadError {
 }
 
 /// Runs until the schedule has ended and no exchange is open, or, after `stop` was set, as long as
-/// exchanges are open. The figures that the lab needs; [`run_report`] has more.
+/// exchanges are open. Returns the figures that the lab needs; [`run_report`] returns more.
 ///
 /// # Errors
 ///
-/// When the settings cannot work or the environment refuses a socket, a processor or a file.
+/// Fails when the settings cannot work or the environment refuses a socket, a processor or a file.
 pub fn run<T: Target>(settings: &Settings<T>, stop: &AtomicBool) -> Result<LoadRecord, LoadError> {
     run_report(settings, stop).map(|report| report.load)
 }
 
-/// As [`run`], with everything that is known about the run.
+/// Runs as [`run`] does and returns everything that is known about the run.
 ///
 /// # Errors
 ///
-/// As [`run`].
+/// Fails as [`run`] does.
 pub fn run_report<T: Target>(
     settings: &Settings<T>,
     stop: &AtomicBool,
@@ -87,12 +88,12 @@ pub fn run_report<T: Target>(
     let facts = Sockets::of(&doors, BUFFER_BYTES)
         .map_err(NetError::on("ask", "the generator's sockets"))?;
     let segmentation = choose_segmentation(settings.segmentation, &doors)?;
-    // Allocation takes its time and must be over before the schedule begins.
+    // Allocation takes time and must be over before the schedule begins.
     let mut lanes = Vec::new();
     for (door, thread) in doors.into_iter().zip(0..) {
         let Door { socket, protocol, destination, sources } = door;
         if segmentation {
-            // Answers that a server sent in groups stay so until they are read.
+            // Replies that a server sent in groups stay in groups until the generator reads them.
             socket.coalesce().map_err(NetError::on("coalesce on", "the generator's sockets"))?;
         }
         let population = population(settings, thread, protocol);
@@ -127,7 +128,7 @@ pub fn run_report<T: Target>(
     Ok(report)
 }
 
-/// How a generator's socket is opened.
+/// Returns the options of a generator's UDP socket.
 pub(crate) fn socket_options(bind: impl Into<SocketAddr>) -> UdpOptions {
     UdpOptions {
         broadcast: true,
@@ -137,8 +138,9 @@ pub(crate) fn socket_options(bind: impl Into<SocketAddr>) -> UdpOptions {
     }
 }
 
-/// Where messages of up to `message_bytes` on `route` wait to leave: as `frames`, of which each `thread`
-/// has a queue to itself, or by `socket`.
+/// Creates the output queue for messages of up to `message_bytes` on `route`. With `frames`
+/// messages leave as frames, and each `thread` has a queue of the interface to itself; otherwise
+/// they leave by `socket`.
 fn outbox(
     frames: Option<&Frames>,
     route: Route,
@@ -166,7 +168,7 @@ fn choose_segmentation<P>(wanted: Segmentation, doors: &[Door<P>]) -> Result<boo
     }
 }
 
-/// Intervals until the last exchange is no longer watched.
+/// Returns intervals until the last exchange is no longer watched.
 fn timeline<T>(settings: &Settings<T>, start_ns: u64) -> Timeline {
     let Some(interval_ns) = settings.timeline_ns.filter(|&ns| ns > 0) else {
         return Timeline::default();
@@ -188,7 +190,7 @@ fn population<T: Target>(
         xid_base: Identities::xid_base_of(settings.seed),
         xid_bits: T::Protocol::XID_BITS,
     };
-    // A quarter above the mean and a floor: what a Poisson schedule needs at any rate.
+    // A quarter above the mean and a minimum: a Poisson schedule needs that at any rate.
     let slack = |count: u64| count * 5 / 4 + 1_024;
     let most_in = |window_ns: u64| {
         let all = settings.shape.most_in(settings.rate, window_ns);
@@ -236,7 +238,7 @@ fn write_leases<R: Resource>(path: &Path, leases: &LeaseLog<R>) -> io::Result<()
     io::Write::flush(&mut out)
 }
 
-/// Nanoseconds as seconds.
+/// Converts nanoseconds to seconds.
 pub(crate) fn seconds(ns: u64) -> f64 {
     ns as f64 / NS_PER_S as f64
 }

@@ -1,4 +1,4 @@
-//! What a run is asked to do.
+//! Settings of a run.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::frames::Frames;
 use crate::population::Limits;
 use crate::protocol::{Expect, Protocol, Target};
 
-/// Whether equal-sized messages leave in groups (`UDP_SEGMENT`).
+/// Rule for sending equal-sized messages in groups (`UDP_SEGMENT`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Segmentation {
     /// If the kernel supports it.
@@ -18,60 +18,62 @@ pub enum Segmentation {
     Auto,
     /// Always; fail if the kernel does not support it.
     On,
-    /// Never: for servers that read raw frames, which would see a whole group as one frame.
+    /// No groups: for servers that read raw frames, which would see a whole group as one frame.
     Off,
 }
 
-/// One run of the generator.
+/// Settings of one run of the generator.
 #[derive(Clone, Debug)]
 pub struct Settings<T> {
-    /// Where requests go, and as whom.
+    /// Server, and the relays or clients that the load seems to come from.
     pub target: T,
     /// Exchanges per second, all threads together: the highest rate of its shape, or the mean one.
     pub rate: Rate,
-    /// How due times are spaced.
+    /// Spacing of due times.
     pub shape: Shape,
-    /// How long exchanges come due, nanoseconds.
+    /// Time during which exchanges come due, in nanoseconds.
     pub duration_ns: u64,
-    /// Deadline of an exchange and how long it is watched after it.
+    /// Deadline of an exchange, and time for which it is watched after that.
     pub limits: Limits,
-    /// Silence after the last due time that ends the run, nanoseconds: what is still open then
-    /// is lost. `None` watches every exchange to its end.
+    /// Silence after the last due time that ends the run, in nanoseconds: exchanges that are still
+    /// open then are lost. `None` watches every exchange until its watched time is over.
     pub quiet_ns: Option<u64>,
-    /// How long a socket must be silent once every exchange has ended, nanoseconds: the second
-    /// answer to the last request comes after the first one.
+    /// Silence of a socket before the end of the run, in nanoseconds, counted after every exchange
+    /// has ended: the second reply to the last request comes after the first one.
     pub linger_ns: u64,
-    /// Clients that take turns; 0 makes every exchange a new client.
+    /// Number of clients that take turns; 0 makes every exchange a new client.
     pub clients: u32,
     /// Number of the first client.
     pub client_offset: u32,
     /// Seed of transaction identifiers and Poisson gaps.
     pub seed: u64,
-    /// Threads, each with its own socket.
+    /// Number of threads, each with its own socket.
     pub threads: u32,
     /// Processors to bind the threads to, in turn; empty binds none.
     pub cpus: Vec<usize>,
-    /// Clients send every message twice, as impatient ones do.
+    /// True if clients send every message twice, as impatient ones do.
     pub chatty: bool,
-    /// Whether messages leave in groups.
+    /// Rule for sending messages in groups.
     pub segmentation: Segmentation,
-    /// How far turns of a thread that send or read something are apart at least, nanoseconds.
+    /// Shortest time between two turns of a thread that send or read something, in nanoseconds.
     pub turn_ns: u64,
-    /// Messages leave as frames of an interface, past UDP of the kernel, and never in groups.
+    /// Interface by which messages leave as frames, bypassing the kernel's UDP and never in groups.
     pub frames: Option<Frames>,
-    /// What counts as an answer.
+    /// Messages that count as replies.
     pub expect: Expect,
-    /// Where to write the leases.
+    /// Path of the list of leases.
     pub leases: Option<PathBuf>,
-    /// Length of the intervals by which exchanges are counted in the record, nanoseconds; `None`
-    /// counts over the whole run only.
+    /// Length of the intervals by which the record counts exchanges, in nanoseconds; `None` counts
+    /// over the whole run only.
     pub timeline_ns: Option<u64>,
-    /// When the run begins on the monotonic clock; `None` as soon as all is ready.
+    /// Beginning of the run, in nanoseconds of the monotonic clock; `None` begins as soon as all is
+    /// ready.
     pub begin_at_ns: Option<u64>,
 }
 
 impl<T: Target> Settings<T> {
-    /// A run of `rate` exchanges per second for ten seconds, otherwise with defaults.
+    /// Returns settings of a run of `rate` exchanges per second for ten seconds, otherwise with
+    /// defaults.
     #[must_use]
     pub fn new(target: T, rate: Rate) -> Self {
         Self {
@@ -98,7 +100,7 @@ impl<T: Target> Settings<T> {
         }
     }
 
-    /// Everything that cannot work, in words; empty when the run can begin.
+    /// Returns everything that cannot work, in words; empty when the run can begin.
     #[must_use]
     pub fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
@@ -120,7 +122,7 @@ impl<T: Target> Settings<T> {
         }
         let exchanges = self.shape.most_in(self.rate, self.duration_ns);
         let watched = self.shape.most_in(self.rate, self.limits.watched_ns());
-        // Half of the transaction identifiers, so that one is never taken for another.
+        // Half of the transaction identifiers, so that one exchange is never taken for another.
         if watched > 1 << (T::Protocol::XID_BITS - 1).min(28) {
             problems.push(format!(
                 "--rate: {watched} exchanges would have to be watched at a time; lower \
@@ -137,7 +139,7 @@ impl<T: Target> Settings<T> {
         problems
     }
 
-    /// What works but may not mean what was meant.
+    /// Returns warnings about settings that work but may not mean what the user meant.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let at_a_time = self.rate.count_in(self.limits.deadline_ns);

@@ -1,14 +1,15 @@
-//! Why nothing at all answered, as far as it can be found out afterwards.
+//! Diagnosis of a run without any reply, as far as the generator can find the reason afterwards.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
-/// How long an ICMP message is waited for.
+/// Time to wait for an ICMP message.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// A sentence on a server from which no answer came: nothing listens at its port, when its host
-/// says so. An empty datagram is sent there, which no server takes for a message.
+/// Returns a sentence about a server that sent no reply: nothing listens at its port, if its host
+/// reports that. The function sends an empty datagram to the server, which no server takes for a
+/// message.
 pub(crate) fn reason(local: IpAddr, server: SocketAddr) -> String {
     if is_closed(local, server) {
         format!("no answer at all: nothing listens at {server} (port unreachable)")

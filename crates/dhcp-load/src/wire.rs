@@ -1,13 +1,13 @@
-//! The socket of one thread of a generator with the messages that wait to leave it, as both loops of
-//! this crate ([`crate::drive`], [`crate::perfdhcp::drive`]) use it: a UDP socket, or for clients on the
-//! own link its frames ([`crate::link`]).
+//! Socket of one generator thread with the messages that wait to leave, used by both loops of this
+//! crate ([`crate::drive`], [`crate::perfdhcp::drive`]): a UDP socket, or the frames of a link
+//! ([`crate::link`]) for clients that are on it themselves.
 //!
-//! Never waits to fill a batch. Budget: 1 `recvmmsg` and 1 clock reading per 64 answers, 1 `sendmmsg`
-//! per 128 messages; nothing is allocated after construction.
+//! A wire never waits to fill a batch. Budget: 1 `recvmmsg` and 1 clock reading per 64 replies, 1
+//! `sendmmsg` per 128 messages; nothing is allocated after construction.
 //!
-//! An answer's time is `CLOCK_MONOTONIC` read right after the batch that brought it: the wall
-//! clock of kernel time stamps may step. An answer that waits in the socket counts as late as it
-//! is read, so a slow generator makes itself look worse, not better, and its verdict says why.
+//! The time of a reply is `CLOCK_MONOTONIC`, read right after the batch that brought it, because
+//! the wall clock of kernel time stamps may step. The time that a reply waits in the socket counts
+//! as latency, so a slow generator makes itself look worse, not better, and its verdict says why.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -24,36 +24,40 @@ use crate::perfdhcp::traffic::Traffic;
 use crate::population::{Outgoing, Population};
 use crate::protocol::Protocol;
 
-/// Receive calls per turn, so that a flood of answers cannot keep the schedule from being served.
+/// Receive calls per turn, limited so that a flood of replies cannot keep the schedule from being
+/// served.
 const RECEIVES_PER_TURN: usize = 4;
-/// A wait shorter than this is spent looking, because going to sleep and waking up takes as long.
+/// Shortest wait, in nanoseconds, for which the thread sleeps. It polls during shorter waits,
+/// because going to sleep and waking up takes as long.
 const SPIN_NS: u64 = 10_000;
-/// How often a silent thread looks at its stop flag and for what is overdue.
+/// Interval, in nanoseconds, at which a thread without replies looks at its stop flag and for
+/// overdue requests.
 const IDLE_NS: u64 = 10 * NS_PER_MS;
 
-/// A datagram that came.
+/// Received datagram.
 #[derive(Clone, Copy, Debug)]
 pub struct Incoming<'a> {
-    /// What it carries.
+    /// Payload of the datagram.
     pub octets: &'a [u8],
-    /// Who its frame was from and for, when it was taken from one.
+    /// Source and destination of the frame, when the datagram was taken from one.
     pub endpoints: Option<Endpoints>,
-    /// A header or a checksum is wrong, for which no station would have taken it.
+    /// True if a header or a checksum is wrong, so that no station would have accepted the
+    /// datagram.
     pub is_damaged: bool,
 }
 
 impl<'a> Incoming<'a> {
-    /// What a UDP socket gave.
+    /// Wraps a datagram that a UDP socket received.
     #[must_use]
     pub const fn of(octets: &'a [u8]) -> Self {
         Self { octets, endpoints: None, is_damaged: false }
     }
 }
 
-/// The requests that messages belong to.
+/// Requests that messages belong to.
 pub trait Requests {
-    /// Takes in a datagram received at `now_ns`. When it calls for a further message, that is written
-    /// into `buffer`.
+    /// Processes a datagram received at `now_ns`. Writes the message that the datagram calls for,
+    /// if any, into `buffer`.
     fn answer(
         &mut self,
         now_ns: u64,
@@ -61,21 +65,23 @@ pub trait Requests {
         buffer: &mut [u8],
     ) -> Option<Outgoing>;
 
-    /// Notes that the kernel took the message named `name` at `at_ns`.
+    /// Notes that the kernel took the message with number `name` at `at_ns`.
     fn left(&mut self, name: u64, at_ns: u64);
 
-    /// The hardware address of the client that has `address` at `now_ns` and says so when it is asked.
+    /// Returns the hardware address of the client that has `address` at `now_ns` and answers ARP
+    /// requests for it.
     fn holder(&mut self, _now_ns: u64, _address: Ipv4Addr) -> Option<[u8; 6]> {
         None
     }
 
-    /// The next client that tells everybody of its new address: its hardware address, and that.
+    /// Returns the hardware address and the new address of the next client that announces its
+    /// address.
     fn announcement(&mut self) -> Option<([u8; 6], Ipv4Addr)> {
         None
     }
 }
 
-/// A socket, what waits to leave it, and room for what comes.
+/// Socket with its output queue and its receive buffers.
 pub struct Wire(Carrier);
 
 enum Carrier {
@@ -88,9 +94,9 @@ struct Datagrams {
     outbox: Outbox,
     input: RecvBatch,
     received: usize,
-    /// Every message is sent twice, where there is room.
+    /// True if every message is sent twice, where there is room.
     chatty: bool,
-    /// How long a turn that did something lasts at least.
+    /// Shortest duration of a turn that did something, in nanoseconds.
     turn_ns: u64,
 }
 
@@ -134,7 +140,8 @@ impl Carrier {
         }
     }
 
-    /// Takes what waits, as much as there is room for; 0 when nothing does.
+    /// Receives waiting datagrams or frames, as many as there is room for. Returns their number, 0
+    /// when none waits.
     fn receive(&mut self) -> io::Result<usize> {
         match self {
             Self::Datagrams(datagrams) => datagrams.receive(),
@@ -142,7 +149,7 @@ impl Carrier {
         }
     }
 
-    /// How many messages the last call brought.
+    /// Returns the number of messages that the last call of `receive` brought.
     const fn messages(&self) -> usize {
         match self {
             Self::Datagrams(datagrams) => datagrams.received,
@@ -150,7 +157,8 @@ impl Carrier {
         }
     }
 
-    /// One of them, with room for what it calls for; `None` when what waits must be sent first.
+    /// Returns a message of the last batch, with room for the message that it calls for; `None`
+    /// when waiting messages must be sent first.
     fn message(&mut self, index: usize) -> Option<(Incoming<'_>, &mut [u8])> {
         match self {
             Self::Datagrams(datagrams) => datagrams.message(index),
@@ -160,14 +168,14 @@ impl Carrier {
 }
 
 impl Wire {
-    /// The frames of `link`.
+    /// Creates a wire of the frames of `link`.
     #[must_use]
     pub fn on_link(link: Link) -> Self {
         Self(Carrier::Frames(Box::new(link)))
     }
 
-    /// `socket`, and `outbox` for what leaves it. With `coalesced` the socket takes answers in groups
-    /// ([`UdpSocket::coalesce`]).
+    /// Creates a wire of `socket`, with `outbox` for the messages that leave it. With `coalesced`
+    /// the socket receives replies in groups ([`UdpSocket::coalesce`]).
     #[must_use]
     pub fn new(socket: UdpSocket, outbox: Outbox, coalesced: bool) -> Self {
         let input = if coalesced {
@@ -179,7 +187,7 @@ impl Wire {
         Self(Carrier::Datagrams(Box::new(datagrams)))
     }
 
-    /// The same with every datagram sent twice, or not.
+    /// Returns the wire with every datagram sent twice, or not.
     #[must_use]
     pub fn chatty(mut self, chatty: bool) -> Self {
         if let Carrier::Datagrams(datagrams) = &mut self.0 {
@@ -188,7 +196,7 @@ impl Wire {
         self
     }
 
-    /// What the kernel took and refused so far.
+    /// Returns the numbers of messages that the kernel took and refused so far.
     #[must_use]
     pub const fn counts(&self) -> SendCounts {
         match &self.0 {
@@ -197,7 +205,7 @@ impl Wire {
         }
     }
 
-    /// True while messages leave in groups.
+    /// Returns true while messages leave in groups.
     #[must_use]
     pub const fn segmentation(&self) -> bool {
         match &self.0 {
@@ -206,11 +214,11 @@ impl Wire {
         }
     }
 
-    /// What the kernel dropped because the socket was full.
+    /// Returns the number of datagrams that the kernel dropped because the socket was full.
     ///
     /// # Errors
     ///
-    /// What `getsockopt(2)` reports.
+    /// Fails with the error of `getsockopt(2)`.
     pub fn drops(&mut self) -> io::Result<u64> {
         match &mut self.0 {
             Carrier::Datagrams(datagrams) => datagrams.socket.drops().map(u64::from),
@@ -218,8 +226,8 @@ impl Wire {
         }
     }
 
-    /// The same with turns that do something `turn_ns` apart at least, so that more is sent and read in
-    /// each; at once without.
+    /// Returns the wire with turns that do something at least `turn_ns` apart, so that each sends
+    /// and reads more; with 0, turns follow at once.
     #[must_use]
     pub fn paced(mut self, turn_ns: u64) -> Self {
         if let Carrier::Datagrams(datagrams) = &mut self.0 {
@@ -235,32 +243,34 @@ impl Wire {
         }
     }
 
-    /// True unless what waits must be sent first.
+    /// Returns true unless waiting messages must be sent first.
     pub fn has_room(&mut self) -> bool {
         self.0.slot().is_some()
     }
 
-    /// Queues the message that `write` writes, if it does and there is room; whether it did.
+    /// Queues the message that `write` writes, if it writes one and there is room. Returns true if
+    /// it queued a message.
     pub fn put(&mut self, write: impl FnOnce(&mut [u8]) -> Option<Outgoing>) -> bool {
         let Some(outgoing) = self.0.slot().and_then(write) else { return false };
         self.0.push(outgoing);
         true
     }
 
-    /// Sends all that waits.
+    /// Sends all waiting messages.
     ///
     /// # Errors
     ///
-    /// What the kernel reports for the socket.
+    /// Fails with the error that the kernel reports for the socket.
     pub fn flush(&mut self, requests: &mut impl Requests) -> io::Result<()> {
         self.0.flush(|name, at_ns| requests.left(name, at_ns))
     }
 
-    /// Takes in what has come, and sends what it calls for; returns how many datagrams or frames.
+    /// Processes the received datagrams or frames and sends the messages that they call for.
+    /// Returns the number of datagrams or frames.
     ///
     /// # Errors
     ///
-    /// As [`Wire::flush`].
+    /// Fails as [`Wire::flush`] does.
     pub fn take_answers(&mut self, requests: &mut impl Requests) -> io::Result<usize> {
         let mut total = 0;
         for _ in 0..RECEIVES_PER_TURN {
@@ -297,11 +307,12 @@ impl Wire {
         Ok(total)
     }
 
-    /// Sleeps until a turn that began at `began_ns`, and sent or read something, has taken its time.
+    /// Sleeps until a turn that began at `began_ns`, and sent or read something, has lasted its
+    /// shortest duration.
     ///
     /// # Errors
     ///
-    /// What `ppoll(2)` reports.
+    /// Fails with the error of `ppoll(2)`.
     pub fn pace(&self, began_ns: u64) -> io::Result<()> {
         if self.turn_ns() > 0 {
             let left_ns = (began_ns + self.turn_ns()).saturating_sub(Clock::mono_ns());
@@ -312,11 +323,11 @@ impl Wire {
         Ok(())
     }
 
-    /// Sleeps until an answer comes or it is `next_ns`.
+    /// Sleeps until a reply comes or the time is `next_ns`.
     ///
     /// # Errors
     ///
-    /// What `ppoll(2)` reports.
+    /// Fails with the error of `ppoll(2)`.
     pub fn rest(&self, next_ns: Option<u64>) -> io::Result<()> {
         let now_ns = Clock::mono_ns();
         let wait_ns = next_ns.map_or(IDLE_NS, |next_ns| next_ns.saturating_sub(now_ns));

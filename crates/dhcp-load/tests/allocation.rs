@@ -1,5 +1,5 @@
-//! The steady path of both families allocates nothing, counted by the allocator itself: an
-//! exchange begins, takes up its offer, gets its lease, expires.
+//! Test that the steady path of both families allocates nothing, counted by the allocator itself:
+//! an exchange begins, takes up its offer, gets its lease, expires.
 
 use std::hint::black_box;
 
@@ -13,7 +13,8 @@ use dhcp_load::protocol::Protocol;
 use dhcp_load::v4::protocol::Relayed;
 use dhcp_load::v6::Ask;
 
-/// Allocations by the population over 1,000 exchanges with the server `answer`, and its leases.
+/// Returns the population's allocations over 1,000 exchanges with the server `answer`, and its
+/// leases.
 fn count<P: Protocol>(protocol: P, answer: impl Fn(&[u8]) -> Vec<u8>) -> (u64, u64) {
     let identities = Identities {
         thread: 0,

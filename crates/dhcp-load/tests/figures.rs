@@ -1,6 +1,7 @@
-//! Figures against responders whose truth is known, on virtual time: a server that answers every
-//! tenth message late (`delay10`), one first-in-first-out server of a known capacity with a long
-//! queue (`cap`), with whole exchanges, with the requests of `godwit perfdhcp` and with the search.
+//! Tests of figures against responders whose true values are known, on virtual time: a server that
+//! replies to every tenth message late (`delay10`), one first-in-first-out server of a known
+//! capacity with a long queue (`cap`), with whole exchanges, with the requests of `godwit perfdhcp`
+//! and with the search.
 
 use measure::plan::{Plan, SearchPlan};
 use measure::record::LoadRecord;
@@ -12,7 +13,7 @@ use crate::perfdhcp::world;
 use dhcp_load::v4::answer::kind;
 use load::{Class, Health, Timeline};
 
-/// The delay of each message at a server of `per_s` messages per second with room for all.
+/// Returns the delay of each message at a server of `per_s` messages per second with room for all.
 fn fifo(per_s: u64) -> impl FnMut(u64) -> u64 {
     let mut free_ns = 0;
     move |now_ns: u64| {
@@ -21,8 +22,8 @@ fn fifo(per_s: u64) -> impl FnMut(u64) -> u64 {
     }
 }
 
-/// The record of whole exchanges at `rate` per second for `dwell_s` with a server of `per_s`
-/// messages per second, and how many of them it completed in that time.
+/// Returns the record of whole exchanges at `rate` per second for `dwell_s` with a server of
+/// `per_s` messages per second, and the number of exchanges that it completed in that time.
 fn overloaded(rate: f64, dwell_s: f64, per_s: u64) -> (LoadRecord, u64) {
     let dwell_ns = (dwell_s * 1e9) as u64;
     let (mut delay, mut start_ns, mut completed) = (fifo(per_s), None, 0);

@@ -1,5 +1,5 @@
-//! Messages as frames of an interface, over a veth pair to a responder in a namespace of its own: whatever
-//! is sent, the ledgers of both sides and the counters of the interface agree, to the message.
+//! Tests of messages as frames of an interface, over a veth pair to a responder in a namespace of
+//! its own: the ledgers of both sides and the counters of the interface agree, to the message.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr, SocketAddrV6, UdpSocket};
@@ -25,20 +25,20 @@ use netio::{XdpSender, interface, namespace};
 const SERVER4: &str = "10.9.0.2:67";
 const SERVER6: &str = "[2001:db8::2]:547";
 const SERVER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 5];
-/// Exchanges of a run, at 2,000 per second.
+/// Number of exchanges of a run, at 2,000 per second.
 const EXCHANGES: u64 = 400;
 
-/// What the responder got and gave.
+/// Counts of the responder's messages.
 #[derive(Debug, Default)]
 struct Seen {
     received: u64,
     sent: u64,
     sources: BTreeSet<SocketAddr>,
-    /// How often each message came.
+    /// Number of times that each message came.
     messages: BTreeMap<Vec<u8>, u64>,
 }
 
-/// Set when dropped, so that a failing test does not wait for its responder for ever.
+/// Flag that is set when dropped, so that a failing test does not wait for its responder for ever.
 struct Stop<'a>(&'a AtomicBool);
 
 impl Drop for Stop<'_> {
@@ -47,7 +47,8 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// Whether the machine lets this thread into a namespace of its own and has AF_XDP; said, where it does not.
+/// Enters a network namespace of its own. Returns true if the machine allows that and has AF_XDP,
+/// and prints the reason otherwise.
 fn enter_a_namespace() -> bool {
     if Command::new("ip").arg("-V").output().is_err() || namespace::enter_new().is_err() {
         assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "no namespace can be made");
@@ -65,7 +66,8 @@ fn shell(script: &str) {
     assert!(Command::new("sh").args(["-ec", script]).status().unwrap().success(), "{script}");
 }
 
-/// No traffic but the generator's: addresses are there at once, and IPv6 only where it is measured.
+/// Removes all traffic but the generator's: addresses are usable at once, and IPv6 is on only where
+/// it is measured.
 fn quiet(is_v6: bool) {
     shell(if is_v6 {
         "echo 0 >/proc/sys/net/ipv6/conf/all/accept_dad; echo 0 >/proc/sys/net/ipv6/conf/default/accept_dad"
@@ -74,8 +76,8 @@ fn quiet(is_v6: bool) {
     });
 }
 
-/// Answers at `server`, a station at the end of a veth pair, what comes while `client` runs at the other
-/// end, which has the addresses `own`.
+/// Replies at `server`, a station at the end of a veth pair, while `client` runs at the other end,
+/// which has the addresses `own`.
 fn against<R>(
     server: &str,
     own: &[&str],
@@ -97,7 +99,7 @@ fn against<R>(
             linked_rx.recv().unwrap();
             quiet(is_v6);
             let words = if is_v6 { "/64 dev in0 nodad" } else { "/24 dev in0" };
-            // Nobody asks for hardware addresses: that would be in the counters.
+            // Neither side sends ARP requests, because they would be in the counters.
             let known: String = own
                 .iter()
                 .map(|own| format!("ip neigh replace {own} lladdr 02:00:00:00:00:06 dev in0; "))
@@ -123,8 +125,8 @@ fn against<R>(
             "ip link set out0 address 02:00:00:00:00:06 up; {adds} ip neigh replace {} lladdr 02:00:00:00:00:05 dev out0",
             server.ip()
         ));
-        // Until the kernel has noticed that an interface is up, it drops what is sent there. The one here is
-        // up when the other one is.
+        // The kernel drops frames sent to an interface until it has noticed that it is up. This
+        // interface is up when the other one is.
         until(|| interface::named("out0").unwrap().is_up);
         let result = client();
         drop(stopping);
@@ -132,7 +134,8 @@ fn against<R>(
     })
 }
 
-/// A socket with room for all that is ever sent: on a busy machine the responder may not run for a while.
+/// Returns a socket with room for all messages of a test: on a busy machine the responder may not
+/// run for a while.
 fn roomy(bind: SocketAddr) -> UdpSocket {
     let options =
         netio::UdpOptions { receive_buffer_bytes: Some(8 << 20), ..netio::UdpOptions::at(bind) };
@@ -142,7 +145,7 @@ fn roomy(bind: SocketAddr) -> UdpSocket {
     socket
 }
 
-/// Answers until `stop` is set and nothing waits any more.
+/// Replies until `stop` is set and no datagram waits any more.
 fn respond(socket: &UdpSocket, stop: &AtomicBool, answer: impl Fn(&[u8]) -> Vec<u8>) -> Seen {
     let (mut seen, mut octets) = (Seen::default(), [0; 2_048]);
     loop {
@@ -164,7 +167,7 @@ fn respond(socket: &UdpSocket, stop: &AtomicBool, answer: impl Fn(&[u8]) -> Vec<
     }
 }
 
-/// Frames that the generator's interface has sent and received.
+/// Returns the numbers of frames that the generator's interface has sent and received.
 fn counters() -> [u64; 2] {
     ["tx", "rx"].map(|way| {
         let shown = Command::new("ip").args(["-s", "-j", "link", "show", "out0"]).output().unwrap();
@@ -209,7 +212,7 @@ fn run<T: Target>(settings: &Settings<T>) -> Report {
     run_report(settings, &AtomicBool::new(false)).unwrap()
 }
 
-/// That all exchanges were completed by `each` messages each way.
+/// Asserts that all exchanges were completed by `each` messages each way.
 fn assert_agreed(report: &Report, seen: &Seen, each: u64) {
     let (exchanges, messages) = (report.load.exchanges, &report.load.messages);
     assert_eq!((exchanges.due, exchanges.on_time), (EXCHANGES, EXCHANGES), "{report}");

@@ -23,10 +23,10 @@ const SERVER: &str = "2001:db8:f::1";
 const GROUP: &str = "ff02::1:2";
 const BOTH: Ask = Ask { na: true, pd: true, ias: 1, rapid_commit: false };
 
-/// What a lease of Kea's or of the generator's is about: address, prefix length, lease type.
+/// Key of a lease of Kea's or of the generator's: address, prefix length, lease type.
 type Key = (Ipv6Addr, u8, u8);
 
-/// Kea in a namespace of its own, which ends with it; this thread is in another one.
+/// Kea in a namespace of its own, which ends with it; this thread is in another namespace.
 struct Kea {
     child: Child,
     folder: PathBuf,
@@ -53,7 +53,7 @@ fn ip(words: &str) {
     assert!(status.success(), "ip {words}");
 }
 
-/// Kea's configuration: the link itself, and one that only relays know.
+/// Returns Kea's configuration: the link itself, and one that only relays know.
 fn configuration(folder: &Path) -> String {
     let subnet = |id: u8, prefix: &str, delegated: &str, interface: &str| {
         format!(
@@ -81,7 +81,7 @@ fn configuration(folder: &Path) -> String {
 }
 
 impl Kea {
-    /// Starts Kea at the other end of `c0`, or ends the test when it cannot be.
+    /// Starts Kea at the other end of `c0`. Returns `None` when the machine cannot run it.
     fn start(name: &str) -> Option<Self> {
         if !can_run() {
             return None;
@@ -91,7 +91,7 @@ impl Kea {
         fs::write(folder.join("kea.conf"), configuration(&folder)).unwrap();
         ip("link set lo up");
         ip("link add c0 type veth peer name s0");
-        // A line on its input tells the child that its end of the pair has come.
+        // A line on its input reports to the child that its end of the pair has come.
         let script = format!(
             "read line; ip link set lo up; ip link set s0 addrgenmode none; ip link set s0 up; \
              ip addr add fe80::f:1/64 dev s0 nodad; ip addr add {SERVER}/64 dev s0 nodad; \
@@ -110,7 +110,7 @@ impl Kea {
             .unwrap();
         let own = fs::read_link("/proc/thread-self/ns/net").unwrap();
         let theirs = format!("/proc/{}/ns/net", child.id());
-        // Until unshare has done its work the two are the same.
+        // Until unshare has done its work the two namespaces are the same.
         while fs::read_link(&theirs).unwrap() == own {
             std::thread::yield_now();
         }
@@ -124,7 +124,7 @@ impl Kea {
         }
         let mut kea = Self { child, folder };
         kea.await_log("DHCP6_STARTED");
-        // Until the kernel has noticed that an interface is up, it drops what is sent there.
+        // The kernel drops messages sent to an interface until it has noticed that it is up.
         until(|| interface::named("c0").unwrap().is_up);
         Some(kea)
     }

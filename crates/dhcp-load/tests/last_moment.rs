@@ -1,5 +1,5 @@
-//! A responder that sends every answer twice, the second time a while later (`dup`): the second
-//! answer to the last request is counted as those to all others are.
+//! Test with a responder that sends every reply twice, the second time a while later (`dup`): the
+//! second reply to the last request is counted as those to all others are.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
@@ -21,10 +21,10 @@ use load::{Rate, Schedule};
 use netio::{Clock, Outbox, Route, UdpOptions};
 
 const COUNT: u64 = 20;
-/// Silence that ends a run here: no machine is late by so much for long.
+/// Silence that ends a run here: no machine is that late for long.
 const LINGER_NS: u64 = NS_PER_S;
 
-/// Answers each request well and again when the next one has come, or when none has for 20 ms.
+/// Replies well to each request, and again when the next one has come, or when none has for 20 ms.
 fn twice(socket: &netio::UdpSocket, stop: &AtomicBool) {
     let socket = UdpSocket::from(socket.as_fd().try_clone_to_owned().unwrap());
     socket.set_nonblocking(false).unwrap();

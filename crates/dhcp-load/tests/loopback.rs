@@ -1,5 +1,5 @@
-//! Whole runs over loopback against a responder thread. What is asserted never depends on how
-//! fast the machine is: deadlines are minutes, and only counts are compared.
+//! Whole runs over loopback against a responder thread. No assertion depends on the speed of the
+//! machine: deadlines are minutes, and only counts are compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,7 +16,7 @@ use dhcp_load::v4::{Links, Target};
 use dhcp_load::{Expect, LoadError, Report, Segmentation, Settings, Shape, run_report};
 use load::Rate;
 
-/// Serves while `client` runs.
+/// Replies by `serve` while `client` runs.
 fn against<R>(
     serve: impl Fn(&Request<'_>) -> Vec<u8> + Sync,
     client: impl FnOnce(SocketAddrV4) -> R,
@@ -56,7 +56,7 @@ fn a_good_server_gets_every_exchange_and_every_lease_is_listed() {
     assert_eq!((exchanges.due, exchanges.sent, exchanges.on_time), (400, 400, 400));
     assert_eq!(exchanges.in_flight_at_end, 0);
     assert_eq!((report.load.messages.sent, report.load.messages.received), (800, 800));
-    // What is answered after the time of the run, as on a busy machine, counts in no rate.
+    // Replies that come after the time of the run, as on a busy machine, count in no rate.
     let completed_per_s = report.load.completed_per_s;
     assert!(completed_per_s > 0.0 && completed_per_s <= 2_000.0, "{completed_per_s}");
     assert_eq!((report.load.leases, report.load.conflicts, report.interrupted), (400, 0, false));
@@ -103,8 +103,8 @@ fn turns_that_are_apart_send_more_in_each() {
     let turns_max = begun.elapsed().as_nanos() as u64 / TURN_NS + 1;
     let exchanges = report.load.exchanges;
     assert_eq!((exchanges.due, exchanges.on_time), (400, 400));
-    // Forty turns, of two calls or three; more turns where answers come late, and more calls in a turn that
-    // has much to send.
+    // 40 turns, of two calls or three. There are more turns where replies come late, and more calls
+    // in a turn that has much to send.
     let calls_max = 4 * turns_max + 800 / 16;
     assert!(report.send_calls < calls_max, "{} calls for 800 messages", report.send_calls);
     assert_eq!(report.load.settings["turn_us"], 5_000);
@@ -143,7 +143,7 @@ fn two_servers_get_half_of_the_exchanges_each() {
             run(&settings)
         })
     });
-    // Both give the same addresses, and every client got one.
+    // Both servers give the same addresses, and every client got one.
     assert_eq!(report.load.exchanges.on_time, 400);
     assert_eq!(report.load.settings["second_server"].as_str().map(str::is_empty), Some(false));
 }
@@ -232,7 +232,8 @@ fn clients_are_on_links_in_turn_and_give_their_leases_back() {
         settings.target.links = Some(Links { first, count: 4, step: 50 });
         settings.target.releases = true;
         let report = run(&settings);
-        // Nothing answers what the last turn sent, so the run may end before it has come.
+        // The server sends no reply to the messages of the last turn, so the run may end before
+        // they have come.
         until(|| received.load(Ordering::Relaxed) == report.load.messages.sent);
         report
     });

@@ -1,5 +1,5 @@
-//! Whole DHCPv6 runs over loopback against a responder thread, and against the plain responder.
-//! What is asserted never depends on how fast the machine is.
+//! Whole DHCPv6 runs over loopback against a responder thread, and against the plain responder. No
+//! assertion depends on the speed of the machine.
 
 use std::fs;
 use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6};
@@ -17,7 +17,7 @@ use load::Rate;
 
 const BOTH: Ask = Ask { na: true, pd: true, ias: 1, rapid_commit: false };
 
-/// Runs `client` while `serve` answers on the address that it is given.
+/// Runs `client` while `serve` replies on the address that `client` gets.
 fn against<R>(
     serve: impl FnOnce(&netio::UdpSocket, &AtomicBool) + Send,
     client: impl FnOnce(SocketAddrV6) -> R,
@@ -125,7 +125,7 @@ fn what_cannot_work_is_said_before_anything_is_sent() {
         }),
         1
     );
-    // 2^23 exchanges can be told apart.
+    // Transaction identifiers distinguish 2^23 exchanges.
     assert_eq!(problems(&|wrong| wrong.rate = Rate::per_second(100_000.0).unwrap()), 1);
     let mut wrong = settings(server, BOTH);
     wrong.target.access = Access::Direct { interface: "lo".into(), port: 0 };

@@ -1,6 +1,6 @@
-//! A scripted responder that keeps its own ledger and misbehaves, on virtual time, against the
-//! requests of `godwit perfdhcp`: whatever it does, both ledgers are equal to the last request, and
-//! the exit code says what happened.
+//! Tests of the requests of `godwit perfdhcp` against a scripted responder that keeps its own
+//! ledger and misbehaves, on virtual time: for any behaviour both ledgers are equal to the last
+//! request, and the exit code reports the result.
 
 mod direct;
 mod faults4;

@@ -11,7 +11,7 @@ use dhcp_load::v4::answer::kind;
 use dhcp_load::v4::protocol::Relayed;
 use load::Class;
 
-/// 100 exchanges within one second.
+/// Plays 100 exchanges within one second.
 fn hundred(server: impl FnMut(&Request<'_>) -> Vec<(u64, Vec<u8>)>) -> Outcome {
     play(100.0, 1_000 * MS, server)
 }
@@ -63,7 +63,7 @@ fn a_server_that_stops_answering_loses_what_comes_after() {
     assert_eq!(outcome.classes(), [50, 0, 50, 0, 0, 0, 0]);
     assert_eq!((outcome.tally.lost_before_offer, outcome.tally.lost_before_grant), (50, 0));
     assert_eq!(outcome.unanswered(), [[50, 0], [0, 0], [0, 0], [0, 0], [0, 0]]);
-    // Lost for good when the deadline and the grace of the last one are over.
+    // The exchanges are lost for good when the deadline and the grace of the last one are over.
     assert!((4_990 * MS..=5_010 * MS).contains(&outcome.took_ns), "{}", outcome.took_ns);
     let outcome = hundred(|request| {
         let is_discover = request.kind() == kind::DISCOVER;
@@ -78,7 +78,7 @@ fn a_server_that_stops_answering_loses_what_comes_after() {
 fn an_answer_after_the_grace_is_unmatched_and_the_exchange_lost() {
     let outcome = hundred(|request| vec![(4_020 * MS, request.good())]);
     assert_eq!(outcome.classes(), [0, 0, 100, 0, 0, 0, 0]);
-    // The run ends when the last exchange is lost; answers still on their way are not awaited.
+    // The run ends when the last exchange is lost; replies still on their way are not awaited.
     assert!((90..=100).contains(&outcome.tally.unmatched), "{}", outcome.tally.unmatched);
 }
 
@@ -194,7 +194,7 @@ fn a_message_answered_twice_spoils_an_exchange_that_was_on_time_and_no_other() {
                 }
                 answers
             });
-            // Nobody waits for the second answers to the last exchanges.
+            // The run does not wait for the second replies to the last exchanges.
             let missed = again_ns.saturating_sub(2 * MS) / (2 * MS);
             let spoiled = 500 - missed;
             let counted = outcome.classes()[Class::DuplicateAnswered.index()];
@@ -251,12 +251,12 @@ fn one_address_for_two_clients_is_a_conflict() {
     assert_eq!(outcome.leases.examples[0].second, "02:67:00:00:00:09");
 }
 
-/// A renewal names its address in `ciaddr` (RFC 2131 section 4.3.2).
+/// Returns true for a renewal, which names its address in `ciaddr` (RFC 2131 section 4.3.2).
 fn is_renewal(request: &Request<'_>) -> bool {
     request.octets[12..16] != [0; 4]
 }
 
-/// 100 exchanges within one second, of clients that renew at once what they get.
+/// Plays 100 exchanges within one second, of clients that renew their leases at once.
 fn renewing(server: impl FnMut(&Request<'_>) -> Vec<(u64, Vec<u8>)>) -> Outcome {
     play_as(Relayed::new(RELAY, Expect::Dhcp).renewing(true), 100.0, 1_000 * MS, server)
 }
@@ -286,7 +286,7 @@ fn a_lease_that_is_renewed_at_once_counts_when_the_renewal_is_acknowledged() {
     assert_eq!(silent.classes(), [0, 0, 100, 0, 0, 0, 0]);
     assert_eq!((silent.tally.lost_before_grant, silent.leases.leased), (100, 100));
 
-    // The first grant again is no grant of the renewal.
+    // A repetition of the first grant is no grant of the renewal.
     let repeated = renewing(|request| match (request.kind(), is_renewal(request)) {
         (kind::REQUEST, false) => vec![(MS, request.good()), (2 * MS, request.good())],
         (_, true) => Vec::new(),
@@ -307,7 +307,7 @@ fn a_lease_that_is_renewed_at_once_counts_when_the_renewal_is_acknowledged() {
     });
     assert_eq!(moved.tally.faults[Fault::AddressChanged.index()], 100);
 
-    // Nobody has asked to renew anything yet.
+    // No client has requested a renewal yet.
     let early = renewing(|request| {
         let mut octets = request.good();
         octets[4] |= 0x80;
@@ -319,7 +319,7 @@ fn a_lease_that_is_renewed_at_once_counts_when_the_renewal_is_acknowledged() {
     assert_eq!(late.classes(), [0, 100, 0, 0, 0, 0, 0]);
 }
 
-/// Whatever a server does, every exchange ends in exactly one class.
+/// Every exchange ends in exactly one class, for any behaviour of the server.
 #[test]
 fn every_exchange_ends_once_under_any_server() {
     for seed in 0..60 {

@@ -1,5 +1,5 @@
 //! DHCPv6 servers that behave and misbehave, on virtual time, each with the exact ledger that it
-//! must produce. What both families share is in the test of DHCPv4.
+//! must produce. The test of DHCPv4 has the cases that both families share.
 
 use std::net::Ipv6Addr;
 
@@ -58,7 +58,7 @@ fn a_lease_that_is_renewed_at_once_counts_when_the_renewal_is_answered() {
         });
         assert_eq!(refused.classes(), [0, 0, 0, 100, 0, 0, 0], "{:?}", refused.tally);
 
-        // Nobody has asked to renew anything yet.
+        // No client has requested a renewal yet.
         let early = hundred_of(clients(), |request| {
             let mut reply = request.rapid();
             reply.xid |= 1 << 23;
@@ -76,7 +76,7 @@ fn rapid_commit_ends_an_exchange_with_two_messages_where_both_sides_want_it() {
     let client_wants = hundred(RAPID, |request| vec![(MS, request.good().octets())]);
     assert_eq!(client_wants.classes(), [100, 0, 0, 0, 0, 0, 0]);
     assert_eq!(client_wants.requests[&kind::REQUEST], 100);
-    // A REPLY to a SOLICIT without the option, or that nobody asked for.
+    // A REPLY to a SOLICIT without the option, or without a request for Rapid Commit.
     for (ask, has_option) in [(RAPID, false), (Ask::ADDRESS, true)] {
         let outcome = hundred(ask, |request| {
             let mut reply = request.good();
@@ -126,7 +126,8 @@ fn a_pool_that_runs_out_is_seen_in_that_second_by_the_exchange_that_is_rejected(
         (kind::REQUEST, [[0, 0], [0, 48], [0, 100], [0, 2], [0, 0]]),
     ] {
         let mut free = 150;
-        // A hundred clients a second; the one that finds nothing is told so after 10 ms.
+        // A hundred clients a second; the server refuses those for which nothing is left, after 10
+        // ms.
         let outcome = play_world(relayed(Ask::ADDRESS), 100.0, 3_000 * MS, kind_of, |_, octets| {
             let request = Request { octets };
             let mut reply = request.good();
@@ -249,7 +250,7 @@ fn another_transaction_identifier_belongs_to_nobody() {
 fn a_server_may_grant_something_else_than_it_advertised() {
     let outcome = hundred(BOTH, |request| {
         let mut reply = request.good();
-        // Another order is not another lease.
+        // Leases in another order are the same leases.
         reply.ias.reverse();
         if request.kind() == kind::REQUEST && request.client().is_multiple_of(2) {
             reply.ias[0].given[0].prefix_len = 72;
@@ -278,12 +279,12 @@ fn a_message_answered_twice_spoils_an_exchange() {
             }
             answers
         });
-        // Nobody waits for the second answer to the last exchange.
+        // The run does not wait for the second reply to the last exchange.
         let spoiled = outcome.classes()[6];
         assert!((49..=50).contains(&spoiled), "{:?}", outcome.classes());
         assert_eq!((outcome.classes()[0], outcome.requests[&kind::REQUEST]), (100 - spoiled, 100));
     }
-    // Two servers answer rapidly: the second grant is superfluous.
+    // Two servers reply with Rapid Commit: the second grant is superfluous.
     let twice = hundred(RAPID, |request| {
         let mut answers = vec![(MS, request.good().octets())];
         if request.kind() == kind::SOLICIT {
@@ -316,7 +317,7 @@ fn one_prefix_for_two_clients_is_a_conflict() {
     assert_eq!((same.leases.leased, same.leases.conflicts), (100, 100));
 }
 
-/// Whatever a server does, every exchange ends in exactly one class.
+/// Every exchange ends in exactly one class, for any behaviour of the server.
 #[test]
 fn every_exchange_ends_once_under_any_server() {
     let read_kind = |octets: &[u8]| Request { octets }.kind();

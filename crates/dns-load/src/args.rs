@@ -1,4 +1,4 @@
-//! The flags of `godwit dns load`.
+//! Flags of `godwit dns load`.
 
 use std::env;
 use std::fs;
@@ -24,13 +24,13 @@ use crate::search::{SearchOutcome, Trial, search};
 use crate::settings::{Settings, Transport};
 use crate::silence;
 
-/// The flags.
+/// Flags of the command.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The server: an address or the name of a host, with a port or without
+    /// Server: an address or the name of a host, with a port or without
     #[arg(long, short = 's', value_name = "HOST[:PORT]")]
     server: String,
-    /// The server's port, where --server has none
+    /// Port of the server, where --server has none
     #[arg(long, short = 'p', value_name = "PORT", default_value_t = DNS_PORT)]
     port: u16,
     /// Queries per second of all threads together [default: search for the highest rate; a replay
@@ -89,7 +89,7 @@ pub struct Args {
     /// traffic
     #[arg(long, value_name = "S", default_value = "0.05", value_parser = parse_seconds)]
     linger_s: u64,
-    /// Threads, each with its own ports
+    /// Number of threads, each with its own ports
     #[arg(long, short = 'T', value_name = "N", default_value_t = 1)]
     threads: u32,
     /// Processors to bind the threads to, in turn
@@ -117,7 +117,7 @@ pub struct Args {
     /// Exit with 3 if more than this percentage of queries was not answered in time
     #[arg(long, value_name = "PERCENT")]
     max_loss: Option<f64>,
-    /// Write the record as JSON to FILE (`-`: standard output, in place of the summary)
+    /// Write the record as JSON to FILE (`-`: standard output, instead of the summary)
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Write results to FILE in DNS-OARC's schema "DNS metrics", one object per line; with
@@ -150,9 +150,9 @@ pub(crate) fn parse_mode(text: &str) -> Result<Mode, String> {
 
 /// Rate of a run that has none of its own: a window, or the first of a search.
 const ANY_PER_S: f64 = 1_000.0;
-/// Length of each run of a search.
+/// Length of each run of a search, in nanoseconds.
 const TRIAL_NS: u64 = 2 * NS_PER_S;
-/// Length of a run that a number of queries ends.
+/// Length of a run that a number of queries ends, in nanoseconds.
 pub(crate) const UNLIMITED_NS: u64 = 1_000_000 * NS_PER_S;
 
 pub(crate) fn parse_rate(text: &str) -> Result<Rate, String> {
@@ -166,11 +166,11 @@ pub(crate) fn parse_seconds(text: &str) -> Result<u64, String> {
     ns.ok_or_else(|| "it is a number of seconds".into())
 }
 
-/// What ends the command early: what to say and the exit code.
+/// Message and exit code of a failure that ends the command early.
 pub(crate) type Failure = (String, u8);
 
 impl Args {
-    /// Shape and rate of the run.
+    /// Returns shape and rate of the run.
     fn shape(&self, asked: &mut Asked) -> Result<(Shape, Rate), Failure> {
         if let Some((file, times_ns)) = asked.times.take() {
             let replay = Wanted::Replay(file).with_rate(self.rate, |_| Ok(sorted(times_ns)));
@@ -205,12 +205,12 @@ impl Args {
             .map_err(|why| (format!("--server {why}"), 2))
     }
 
-    /// The own address without its interface, which the server's says.
+    /// Returns the source address without its interface, which is that of the server's address.
     fn own_ip(&self) -> Option<IpAddr> {
         self.local.map(|local| local.address)
     }
 
-    /// Returns whether the highest rate is to be found.
+    /// Returns true if the command searches for the highest rate.
     fn is_search(&self) -> bool {
         let is_paced = self.rate.is_some() || self.outstanding.is_some() || self.runs.is_some();
         !is_paced && self.shape == Wanted::Shape(Shape::Even) && !self.asking.has_times()
@@ -256,7 +256,7 @@ impl Args {
         })
     }
 
-    /// The cookie that queries carry, if they are to carry one.
+    /// Returns the cookie for the queries, if they carry one.
     fn cookie(&self, server: SocketAddr) -> Result<Option<EdnsOption>, Failure> {
         if !self.asking.has_cookie() {
             return Ok(None);
@@ -272,7 +272,7 @@ impl Args {
         Ok(Some(learnt.option))
     }
 
-    /// The way of frames, if they are to be sent.
+    /// Returns the route of frames, if queries leave as frames.
     fn frames(&self, server: SocketAddr) -> Result<Option<FrameRoute>, Failure> {
         let Some(interface) = &self.interface else { return Ok(None) };
         let found = FrameRoute::to(server, interface, self.server_mac, self.own_ip());
@@ -280,7 +280,7 @@ impl Args {
         found.map(Some).ok_or_else(|| (neighbor::unknown(server.ip()), 2))
     }
 
-    /// Does the run and prints what came of it.
+    /// Runs the load and prints its result.
     pub(crate) fn run(&self) -> ExitCode {
         self.try_run().unwrap_or_else(|(message, code)| failed(&message, code))
     }
@@ -352,13 +352,13 @@ impl Args {
     }
 }
 
-/// The error of a run that could not be done.
+/// Returns message and exit code of a run that failed.
 pub(crate) fn failure(error: LoadError) -> Failure {
     let code = if matches!(error, LoadError::Settings(_)) { 2 } else { 1 };
     (error.to_string(), code)
 }
 
-/// Times in ascending order: a capture of several interfaces need not have them so.
+/// Sorts times in ascending order: a capture of several interfaces may have them in another order.
 fn sorted(mut times_ns: Vec<u64>) -> Vec<u64> {
     times_ns.sort_unstable();
     times_ns

@@ -1,4 +1,4 @@
-//! The flags of `godwit dns load` that say what is asked, and what they amount to.
+//! Flags of `godwit dns load` that select the queries, and the resulting queries.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -13,10 +13,10 @@ use crate::queries::Workload;
 use crate::query_file::{self, BadLines, QueryFile};
 use crate::zone::{Size, Zone, ZoneLike};
 
-/// The query of the slides on which the DNS benchmark rests.
+/// Query of the slides on which the DNS benchmark is based.
 const ONE_QUERY: &str = "www.google.com AAAA";
 
-/// The flags.
+/// Flags that select the queries.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Asking {
     /// File of queries, or a capture of them (pcap or pcapng), `-` for the standard input
@@ -49,16 +49,16 @@ pub(crate) struct Asking {
     no_recursion: bool,
 }
 
-/// What is asked.
+/// Queries of a run and their origin.
 #[derive(Debug)]
 pub(crate) struct Asked {
-    /// The queries.
+    /// Queries to send.
     pub(crate) workload: Workload,
-    /// The zone that they were made from, if they were.
+    /// Zone that the queries were made from, if they were.
     pub(crate) zone_like: Option<ZoneLike>,
-    /// The capture and when its queries were asked, nanoseconds since 1970, if that is to be repeated.
+    /// Capture and the times of its queries, in nanoseconds since 1970, if the run repeats those.
     pub(crate) times: Option<(String, Vec<u64>)>,
-    /// The largest answer that is offered to be taken, octets.
+    /// Largest answer that the queries offer to accept, in bytes.
     pub(crate) answer_bytes: u16,
 }
 
@@ -108,7 +108,8 @@ impl Asking {
         Ok(asked(found.workload))
     }
 
-    /// Asks the queries of a file, as dnsperf does: a line that is no query is left out and named.
+    /// Selects the queries of a file, as dnsperf does: a line that is no query is left out and
+    /// printed.
     pub(crate) fn of_file(path: &Path, edns: EdnsArgs) -> Self {
         Self {
             queries: Some(path.to_owned()),
@@ -123,12 +124,13 @@ impl Asking {
         }
     }
 
-    /// Returns whether the times of a capture are repeated.
+    /// Returns true if the run repeats the times of a capture.
     pub(crate) const fn has_times(&self) -> bool {
         self.replay_times
     }
 
-    /// The queries of a capture: those to the port of DNS, and to the port that they go to now.
+    /// Returns the queries of a capture: those to the port of DNS, and to the server's port of this
+    /// run.
     fn captured(&self, name: &str, file: &[u8], port: u16) -> Result<Asked, Failure> {
         let flag = self.edns.contents().next();
         if let Some(flag) = flag.or_else(|| self.no_recursion.then_some("--no-recursion")) {
@@ -149,7 +151,7 @@ impl Asking {
     }
 }
 
-/// Returns the queries of a file of messages, each behind its length in two octets, as they are but
+/// Returns the queries of a file of messages, each after its length in two bytes, unchanged except
 /// for their identifiers; other messages are left out and counted.
 pub(crate) fn messages_of(path: &Path) -> Result<Asked, Failure> {
     let name = path.display().to_string();
@@ -175,11 +177,12 @@ pub(crate) fn messages_of(path: &Path) -> Result<Asked, Failure> {
             "dns load: {name}: left out: {others} messages that are no queries{end}"
         ));
     }
-    // Each query says how large its answer may be.
+    // Each query states the largest size of its answer.
     Ok(Asked { workload, zone_like: None, times: None, answer_bytes: EDNS_BYTES })
 }
 
-/// Prints the lines of a file that are left out, and how many have words that are not read.
+/// Prints the lines of a file that are left out, and the number of lines with words that are not
+/// read.
 fn report_lines(name: &str, found: &QueryFile) {
     for problem in &found.skipped {
         netio::stderr::print_line(format_args!("dns load: left out: {problem}"));

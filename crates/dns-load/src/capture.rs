@@ -1,46 +1,46 @@
-//! Queries out of a capture: those that were sent over UDP to a DNS port, in their order, as they were
-//! caught but for the identifier.
+//! Queries from a capture: those that were sent over UDP to a DNS port, in their order, unchanged
+//! except for the identifier.
 
 use dns_wire::{Flags, Message};
 use load::replay::{self, PacketCounts};
 
 use crate::queries::Workload;
 
-/// The port of DNS.
+/// Port of DNS.
 pub(crate) const DNS_PORT: u16 = 53;
-/// Octets of a query at most; longer ones are left out.
+/// Largest length of a query, in bytes; longer ones are left out.
 const QUERY_BYTES_MAX: usize = 2_048;
-/// How classic captures begin, in both byte orders, of microseconds and of nanoseconds.
+/// First bytes of classic captures, in both byte orders, of microseconds and of nanoseconds.
 const MAGICS: [[u8; 4]; 4] = [
     [0xa1, 0xb2, 0xc3, 0xd4],
     [0xd4, 0xc3, 0xb2, 0xa1],
     [0xa1, 0xb2, 0x3c, 0x4d],
     [0x4d, 0x3c, 0xb2, 0xa1],
 ];
-/// How the newer format begins.
+/// First bytes of the newer format.
 const MAGIC_PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 
-/// What a capture holds.
+/// Content of a capture.
 #[derive(Debug, Default)]
 pub(crate) struct Captured {
-    /// The queries.
+    /// Queries in the capture.
     pub(crate) workload: Workload,
-    /// When each was caught, nanoseconds since 1970.
+    /// Time at which each query was captured, in nanoseconds since 1970.
     pub(crate) times_ns: Vec<u64>,
-    /// Counts of the packets: those with other messages than queries of one question, or longer
-    /// ones, are unwanted.
+    /// Counts of the packets. Packets with other messages than queries of one question, or with
+    /// longer ones, are unwanted.
     pub(crate) packets: PacketCounts,
-    /// The largest answer that a query offers to take, octets.
+    /// Largest answer that a query offers to accept, in bytes.
     pub(crate) answer_bytes: u16,
 }
 
-/// Whether `file` is a capture.
+/// Returns true if `file` is a capture.
 pub(crate) fn is_capture(file: &[u8]) -> bool {
     file.first_chunk().is_some_and(|first| MAGICS.contains(first) || *first == MAGIC_PCAPNG)
 }
 
-/// Whether a payload is a standard query that can be asked and its answer be matched: one question,
-/// nothing but EDNS and the like behind it.
+/// Returns true if a payload is a standard query that can be sent and matched with its answer: one
+/// question, followed by nothing but EDNS and the like.
 pub(crate) fn is_query(payload: &[u8]) -> bool {
     payload.len() <= QUERY_BYTES_MAX
         && Message::parse(payload).is_ok_and(|message| {
@@ -50,11 +50,11 @@ pub(crate) fn is_query(payload: &[u8]) -> bool {
         })
 }
 
-/// The queries to one of `ports` in the capture `file`.
+/// Returns the queries to one of `ports` in the capture `file`.
 ///
 /// # Errors
 ///
-/// In words, when it cannot be read or has none.
+/// Returns a message when the file cannot be read or has no queries.
 pub(crate) fn queries(file: &[u8], ports: &[u16]) -> Result<Captured, String> {
     let mut captured = Captured::default();
     let mut problem = None;
@@ -91,7 +91,8 @@ mod tests {
 
     use super::*;
 
-    /// A query for `a. A` with RD, the identifier 0x1234 and this behind its question.
+    /// Returns a query for `a. A` with RD, the identifier 0x1234 and `additional` after its
+    /// question.
     fn query(additional: &[u8]) -> Vec<u8> {
         let head = b"\x12\x34\x01\0\0\x01\0\0\0\0\0";
         let count = u8::from(!additional.is_empty());
@@ -146,7 +147,7 @@ mod tests {
         for (index, query) in [cookie, plain].iter().enumerate() {
             assert_eq!(workload.query(index)[..2], [0, 0]);
             assert_eq!(workload.query(index)[2..], query[2..]);
-            // An answer repeats the question and nothing of what stands behind it.
+            // An answer repeats the question and nothing that follows it.
             let mut answer = self::query(b"");
             answer[2] |= 0x80;
             assert!(workload.is_asked(index, &Message::parse(&answer).unwrap()));

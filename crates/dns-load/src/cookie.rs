@@ -1,5 +1,5 @@
-//! The cookie of a run (RFC 7873, RFC 9018): the client's part is drawn from the seed, the server's part
-//! is asked for once before the run.
+//! Cookie of a run (RFC 7873, RFC 9018): the seed decides on the client's part, and the generator
+//! requests the server's part once before the run.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -11,27 +11,28 @@ use netio::own_endpoint;
 
 use crate::edns::{COOKIE, EdnsOption, PLAIN_BYTES};
 
-/// Octets of the client's part, and of the server's part at least and at most.
+/// Length of the client's part, and below shortest and longest length of the server's part, in
+/// bytes.
 const CLIENT_BYTES: usize = 8;
 const SERVER_BYTES: std::ops::RangeInclusive<usize> = 8..=32;
-/// The server is asked so often at most, and each answer is awaited for so long.
+/// Largest number of requests to the server, followed by the wait for each answer.
 const ATTEMPTS: u16 = 3;
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The cookie that queries to `server` carry.
+/// Cookie for the queries to a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Learnt {
-    /// The option with both parts, or with the client's part alone.
+    /// Option with both parts, or with the client's part alone.
     pub(crate) option: EdnsOption,
-    /// The server gave its part.
+    /// True if the server sent its part.
     pub(crate) is_whole: bool,
 }
 
-/// Asks `server` for its part of the cookie.
+/// Requests the server's part of the cookie from `server`.
 ///
 /// # Errors
 ///
-/// When no socket can be had, or nothing can be sent.
+/// Fails when no socket can be opened, or nothing can be sent.
 pub(crate) fn learn(server: SocketAddr, local: Option<IpAddr>, seed: u64) -> io::Result<Learnt> {
     let mut client = [0; CLIENT_BYTES];
     Random::from_seed(seed ^ u64::from(COOKIE)).fill(&mut client);
@@ -48,7 +49,7 @@ pub(crate) fn learn(server: SocketAddr, local: Option<IpAddr>, seed: u64) -> io:
     Ok(Learnt { option: EdnsOption { code: COOKIE, data: client.to_vec() }, is_whole: false })
 }
 
-/// A question for the name servers of the root, with the client's part.
+/// Returns a query for the name servers of the root, with the client's part.
 fn question(id: u16, client: &[u8; CLIENT_BYTES]) -> Vec<u8> {
     let head = [0, COOKIE as u8, 0, CLIENT_BYTES as u8];
     let option = [&head[..], client].concat();
@@ -62,7 +63,7 @@ fn question(id: u16, client: &[u8; CLIENT_BYTES]) -> Vec<u8> {
     octets
 }
 
-/// The option of the answer to question `id`, if it comes in time.
+/// Returns the option in the answer to query `id`, if that comes in time.
 fn answer(socket: &UdpSocket, id: u16, client: &[u8]) -> io::Result<Option<EdnsOption>> {
     let until = Instant::now() + PATIENCE;
     let mut buffer = [0; 4_096];
@@ -79,7 +80,7 @@ fn answer(socket: &UdpSocket, id: u16, client: &[u8]) -> io::Result<Option<EdnsO
             {
                 return Ok(None);
             }
-            // Nobody listens at the port.
+            // No process listens at the port.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Ok(None),
             Err(error) => return Err(error),
         };
@@ -91,7 +92,7 @@ fn answer(socket: &UdpSocket, id: u16, client: &[u8]) -> io::Result<Option<EdnsO
     }
 }
 
-/// The cookie of an answer, when it repeats the client's part and has one of the server's.
+/// Returns the cookie of an answer, when it repeats the client's part and has one of the server's.
 fn whole_cookie(message: &Message<'_>, client: &[u8]) -> Option<EdnsOption> {
     let record = message.records().find(|record| record.kind == Kind::OPT)?;
     let mut rest = record.data;

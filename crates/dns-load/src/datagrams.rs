@@ -1,23 +1,23 @@
-//! What a frame carries: one datagram of UDP, or a train of them that a kernel has put together.
+//! Content of a frame: one UDP datagram, or a train of them that a kernel has joined.
 
 use std::net::{IpAddr, SocketAddr};
 
 use netio::Frame;
 use packet_wire::{ethernet, ipv4, ipv6, protocol, udp};
 
-/// The datagrams of a frame, all between the same ends.
+/// Datagrams of a frame, all between the same ends.
 pub(crate) struct Datagrams<'f> {
     pub(crate) ethernet: ethernet::Header,
     pub(crate) source: SocketAddr,
     pub(crate) destination: SocketAddr,
     payload: &'f [u8],
-    /// Octets of each but the last.
+    /// Length of each datagram but the last, in bytes.
     each_bytes: usize,
 }
 
 impl<'f> Datagrams<'f> {
-    /// `None` for what is no whole datagram, damaged, or none that `is_wanted` by its source and
-    /// destination.
+    /// Reads the datagrams of a frame. Returns `None` for a frame without a whole datagram, for a
+    /// damaged one, and for one that is not wanted (`is_wanted`) by its source and destination.
     pub(crate) fn of(
         frame: Frame<'f>,
         is_wanted: impl FnOnce(SocketAddr, SocketAddr) -> bool,
@@ -37,7 +37,7 @@ impl<'f> Datagrams<'f> {
             _ => return None,
         };
         let (header, payload) = udp::Header::parse(datagram).ok()?;
-        // A checksum that was left to a device is right when the device makes it.
+        // A checksum that was left to a device counts as right, because the device computes it.
         let is_sound =
             || frame.checksum.is_some() || udp::is_checksum_right(source, destination, datagram);
         let each_bytes = frame.train.map_or(payload.len(), |train| train.payload_bytes).max(1);
@@ -52,7 +52,7 @@ impl<'f> Datagrams<'f> {
         })
     }
 
-    /// The payload of each.
+    /// Returns the payload of each datagram.
     pub(crate) fn payloads(&self) -> impl Iterator<Item = &'f [u8]> {
         self.payload.chunks(self.each_bytes)
     }
@@ -64,7 +64,7 @@ mod tests {
     use netio::frame::{PendingChecksum, Train, TrainKind};
     use packet_wire::ethernet::MacAddress;
 
-    /// A frame with `payload` from 10.0.0.1:4000 to `to`.
+    /// Returns a frame with `payload` from 10.0.0.1:4000 to `to`.
     fn frame(to: &str, payload: &[u8]) -> Vec<u8> {
         let (from, to): (std::net::SocketAddrV4, std::net::SocketAddrV4) =
             ("10.0.0.1:4000".parse().unwrap(), to.parse().unwrap());
@@ -81,7 +81,7 @@ mod tests {
         octets
     }
 
-    /// What is in it for 10.0.0.2:53.
+    /// Returns the datagrams of a frame for 10.0.0.2:53.
     fn ours(frame: Frame<'_>) -> Option<Datagrams<'_>> {
         Datagrams::of(frame, |_, to| to == "10.0.0.2:53".parse().unwrap())
     }

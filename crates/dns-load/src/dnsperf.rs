@@ -1,5 +1,5 @@
-//! `dnsperf`, for links to this program that are called so: dnsperf's letters and its output, from
-//! runs whose counts are ours.
+//! Command `dnsperf`, for links to this program with that name: dnsperf's letters and its output,
+//! from runs with our counts.
 
 use std::env;
 use std::fmt::Write as _;
@@ -28,10 +28,10 @@ use crate::run::run;
 use crate::settings::{Settings, Transport};
 use crate::silence;
 
-/// Version of dnsperf whose output this is.
+/// Version of dnsperf that has this output.
 const VERSION: &str = "2.10.0";
 
-/// The switches.
+/// Switches of dnsperf.
 #[derive(Debug, clap::Args)]
 #[command(disable_version_flag = true)]
 pub struct Args {
@@ -41,10 +41,10 @@ pub struct Args {
     /// Transport of queries: udp or tcp
     #[arg(short = 'm', value_name = "MODE", default_value = "udp", value_parser = parse_mode)]
     mode: Mode,
-    /// The server: an address or the name of a host
+    /// Server: an address or the name of a host
     #[arg(short = 's', value_name = "HOST", default_value = "127.0.0.1")]
     server: String,
-    /// The server's port
+    /// Port of the server
     #[arg(short = 'p', value_name = "PORT", default_value_t = DNS_PORT)]
     port: u16,
     /// Local address of queries
@@ -56,13 +56,13 @@ pub struct Args {
     /// Clients, each with its own port or connection
     #[arg(short = 'c', value_name = "N")]
     clients: Option<u32>,
-    /// Threads
+    /// Number of threads
     #[arg(short = 'T', value_name = "N", default_value_t = 1)]
     threads: u32,
     /// Passes through the file at most [default: 1, with -l any number]
     #[arg(short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     runs: Option<u32>,
-    /// Seconds to run at most
+    /// Largest number of seconds to run
     #[arg(short = 'l', value_name = "S", value_parser = parse_seconds)]
     duration: Option<u64>,
     /// Accepted without effect; buffer sizes follow from the rate
@@ -83,7 +83,7 @@ pub struct Args {
     /// Largest number of queries in flight; not with -Q, where queries leave when they are due
     #[arg(short = 'q', value_name = "N", default_value_t = 100)]
     outstanding: u64,
-    /// Queries per second at most
+    /// Largest number of queries per second
     #[arg(short = 'Q', value_name = "N", value_parser = parse_rate)]
     rate: Option<Rate>,
     /// Print queries per second every N seconds
@@ -104,11 +104,11 @@ pub struct Args {
     to_stdout: bool,
 }
 
-/// `-O`.
+/// Value of `-O`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LongOption {
     QueriesPerConnection(u32),
-    /// Messages that dnsperf is not to print; the run has none of them.
+    /// Messages that dnsperf must not print; the run has none of them.
     Suppress,
 }
 
@@ -128,7 +128,7 @@ fn parse_long(text: &str) -> Result<LongOption, String> {
 }
 
 impl Args {
-    /// Does the run and prints what came of it.
+    /// Runs the load and prints its result.
     pub(crate) fn run(&self) -> ExitCode {
         self.try_run().unwrap_or_else(|(message, code)| failed(&message, code))
     }
@@ -146,7 +146,7 @@ impl Args {
         })
     }
 
-    /// Runs, and prints the statistics of each interval when it is over, as `-S` asks for.
+    /// Runs the load, and prints the statistics of each interval at its end, as `-S` requests.
     fn run_and_tell(&self, settings: &Settings, stop: &AtomicBool) -> Result<Report, Failure> {
         let (Some(every_ns), Some(answered)) = (self.interval, &settings.answered) else {
             return run(settings, stop).map_err(failure);
@@ -200,7 +200,7 @@ impl Args {
             duration_ns: self.duration.unwrap_or(UNLIMITED_NS),
             limits: Limits { deadline_ns: self.timeout, grace_ns: 0 },
             threads: self.threads,
-            // Over UDP dnsperf takes no notice of it.
+            // Over UDP dnsperf ignores it.
             queries_per_connection: per_connection.filter(|_| self.mode == Mode::Tcp),
             ports: self.clients.unwrap_or_else(|| self.default_ports()),
             answered: self.interval.map(|_| Arc::default()),
@@ -208,7 +208,8 @@ impl Args {
         })
     }
 
-    /// Ports where no number of clients is given: dnsperf takes sockets as it needs them.
+    /// Returns the number of ports where the command line has no number of clients: dnsperf opens
+    /// sockets as it needs them.
     fn default_ports(&self) -> u32 {
         match self.mode {
             Mode::Udp => 16_u32.next_multiple_of(self.threads.max(1)),
@@ -293,7 +294,7 @@ fn print_intervals(every: Duration, answered: &AtomicU64, is_over: Receiver<()>)
         let per_s = (count - before) as f64 / (now - began).as_secs_f64().max(1e-9);
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let (s, us) = (since_1970.as_secs(), since_1970.subsec_micros());
-        // Where nobody reads any more, the end of the run says so.
+        // When the reader is gone, the end of the run reports that.
         let _ = stdout::print(&format!("{s}.{us:06}: {per_s:.6}\n"));
         (before, began) = (count, now);
         next = (next + every).max(now);

@@ -1,13 +1,13 @@
 //! One thread of the generator: the loop between a schedule, queries and ports.
 //!
-//! A turn sends what is due, waits until a port can be read or the next query is due, and takes in what
-//! has come. Never sends early; never waits to fill a batch. Budget at saturation: one `epoll_wait`, one
-//! clock reading and a `sendmmsg` per 16 queries, per turn of up to 128 queries, beside what
-//! [`crate::input`] takes.
+//! A turn sends the queries that are due, waits until a port can be read or the next query is due,
+//! and reads the answers that have come. The thread never sends early, and never waits to fill a
+//! batch. Budget at saturation: one `epoll_wait`, one clock reading and a `sendmmsg` per 16
+//! queries, per turn of up to 128 queries, in addition to the budget of [`crate::input`].
 //!
-//! An answer's time is `CLOCK_MONOTONIC` read when the batch that has it is there, so a slow generator
-//! makes itself look worse, not better. Connections for truncated answers, where there are any, are one more
-//! descriptor of the wait.
+//! The time of an answer is `CLOCK_MONOTONIC`, read when its batch has come, so a slow generator
+//! makes itself look worse, not better. The list of connections for truncated answers, if there are
+//! any, is one more descriptor to wait for.
 
 use std::io;
 use std::net::SocketAddr;
@@ -21,17 +21,20 @@ use crate::input::Input;
 use crate::pace::Pace;
 use crate::tcp::{ConnectionCounts, Connections};
 
-/// Queries that one turn sends, so that answers are taken in while the schedule is behind.
+/// Largest number of queries that one turn sends, so that answers are read while the schedule is
+/// late.
 pub(crate) const QUERIES_PER_TURN: usize = 128;
-/// A wait shorter than this is spent looking, because going to sleep and waking up takes as long.
+/// Shortest wait, in nanoseconds, for which the thread sleeps. It polls during shorter waits,
+/// because going to sleep and waking up takes as long.
 const SPIN_NS: u64 = 10_000;
-/// How often a silent thread looks at its stop flag and for expired queries.
+/// Interval, in nanoseconds, at which a thread without answers looks at its stop flag and for
+/// expired queries.
 const IDLE_NS: u64 = 20_000_000;
 
 /// One thread's share of a run.
 pub(crate) struct Lane<'w> {
     pub(crate) ports: Vec<UdpSocket>,
-    /// The own address of each port.
+    /// Source address of each port.
     pub(crate) addresses: Vec<SocketAddr>,
     pub(crate) server: SocketAddr,
     pub(crate) exchanges: Exchanges<'w>,
@@ -39,19 +42,19 @@ pub(crate) struct Lane<'w> {
     pub(crate) linger_ns: u64,
     pub(crate) outbox: Outbox,
     pub(crate) input: Input,
-    /// Where truncated answers are asked for again, if that was asked for.
+    /// Connections over which queries with truncated answers are sent again, if the run does that.
     pub(crate) fallback: Option<(ReadyList, Fallback)>,
 }
 
-/// The connections beside the ports.
+/// Connections in addition to the ports.
 pub(crate) struct Fallback {
     pub(crate) connections: Connections,
-    /// Room for the longest query.
+    /// Buffer for the longest query.
     pub(crate) query: Vec<u8>,
 }
 
 impl Fallback {
-    /// Asks again what has to be, and takes in what has come.
+    /// Sends queries again over TCP where that is due, and reads the answers that have come.
     fn turn(&mut self, list: &ReadyList, exchanges: &mut Exchanges<'_>) -> io::Result<()> {
         let now_ns = Clock::mono_ns();
         while let Some((port, len)) = exchanges.ask_again(&mut self.query) {
@@ -62,40 +65,40 @@ impl Fallback {
     }
 }
 
-/// What a lane leaves behind.
+/// Results of one lane.
 pub(crate) struct LaneResult {
     /// Outcomes and datagrams.
     pub(crate) answered: Answered,
-    /// What the kernel took and refused.
+    /// Counts of sends that the kernel took and refused.
     pub(crate) sends: SendCounts,
-    /// What happened to connections of TCP.
+    /// Counts of TCP connections.
     pub(crate) connections: ConnectionCounts,
     /// Datagrams that the kernel dropped at the ports.
     pub(crate) socket_drops: u64,
-    /// Datagrams longer than the largest answer that is taken.
+    /// Number of datagrams longer than the largest accepted answer.
     pub(crate) too_long: u64,
     /// Processor time of the thread, nanoseconds.
     pub(crate) cpu_ns: u64,
-    /// Queries still left in groups at the end.
+    /// True if the kernel still sent queries in groups at the end.
     pub(crate) segmentation: bool,
-    /// When the stop flag was seen, if it was before the schedule's end.
+    /// Time at which the lane saw the stop flag, if that was before the schedule's end.
     pub(crate) stopped_ns: Option<u64>,
-    /// When the last of a limited number of queries was begun.
+    /// Time at which the last of a limited number of queries was begun.
     pub(crate) ran_out_ns: Option<u64>,
 }
 
 impl Lane<'_> {
-    /// Runs until the schedule has ended, no query is open and the ports have been silent, or for as long as queries are watched
-    /// after `stop` was set.
+    /// Runs until the schedule has ended, no query is open and the ports have been silent, or,
+    /// after `stop` was set, for as long as queries are watched.
     ///
     /// # Errors
     ///
-    /// What the kernel reports for a port.
+    /// Fails with the error that the kernel reports for a port.
     pub(crate) fn run(mut self, stop: &AtomicBool) -> io::Result<LaneResult> {
         let cpu_start_ns = Clock::thread_cpu_ns();
         let ports = std::mem::take(&mut self.ports);
         let (list, mut fallback) = self.fallback.take().unzip();
-        // By `ppoll` alone 64 silent ports cost more in each turn than the query that it sends.
+        // With `ppoll` alone 64 silent ports cost more in each turn than the query that it sends.
         let ready = ReadyList::new()?;
         self.input.watch(&ready, &ports)?;
         let list_number = ports.len() as u32;
@@ -179,7 +182,7 @@ impl Lane<'_> {
     }
 }
 
-/// Waits until something is ready, for `wait_ns` at most.
+/// Waits until a descriptor is ready, but at most `wait_ns`.
 fn wait(ready: &ReadyList, wait_ns: u64) -> io::Result<()> {
     if wait_ns == 0 {
         Ok(())
@@ -188,7 +191,7 @@ fn wait(ready: &ReadyList, wait_ns: u64) -> io::Result<()> {
     }
 }
 
-/// How long may be waited for answers.
+/// Returns the longest wait for answers, in nanoseconds.
 pub(crate) fn wait_ns(next_due_ns: Option<u64>) -> u64 {
     let wait_ns = next_due_ns.map_or(IDLE_NS, |due_ns| due_ns.saturating_sub(Clock::mono_ns()));
     if wait_ns > SPIN_NS { wait_ns.min(IDLE_NS) } else { 0 }

@@ -1,20 +1,20 @@
-//! The flags that say what the OPT record of every query holds (RFC 6891), for `godwit dns load`.
+//! Flags of `godwit dns load` for the content of every query's OPT record (RFC 6891).
 
 use std::net::IpAddr;
 
 use dns_wire::Edns;
 
-/// The EDNS fields of a query.
+/// Default of the largest UDP payload in a query's EDNS fields, in bytes.
 pub(crate) const EDNS_BYTES: u16 = 4_096;
-/// The least that every answer may have without EDNS (RFC 1035 section 4.2.1).
+/// Largest length of an answer without EDNS, in bytes (RFC 1035 section 4.2.1).
 pub(crate) const PLAIN_BYTES: u16 = 512;
-/// Codes of options.
+/// Codes of options: client subnet, and cookie.
 const CLIENT_SUBNET: u16 = 8;
 pub(crate) const COOKIE: u16 = 10;
-/// Octets that all options of a query may have together, so that it stays a datagram.
+/// Largest length of all options of a query together, in bytes, so that it stays a datagram.
 const OPTIONS_BYTES_MAX: usize = 4_096;
 
-/// The flags.
+/// Flags for the OPT record.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct EdnsArgs {
     /// UDP payload size that EDNS offers to the server; 0 leaves EDNS out
@@ -37,16 +37,16 @@ pub(crate) struct EdnsArgs {
     edns_option: Vec<EdnsOption>,
 }
 
-/// An option.
+/// Option of an OPT record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EdnsOption {
-    /// Its number.
+    /// Number of the option.
     pub(crate) code: u16,
-    /// Its data.
+    /// Data of the option.
     pub(crate) data: Vec<u8>,
 }
 
-/// The subnet of a client.
+/// Subnet of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ClientSubnet {
     address: IpAddr,
@@ -71,7 +71,7 @@ fn parse_subnet(text: &str) -> Result<ClientSubnet, String> {
     Ok(ClientSubnet { address, prefix_bits })
 }
 
-/// Reads a number and, behind a colon, data in hex, as dnsperf writes them.
+/// Reads a number and, after a colon, data in hex, as dnsperf writes them.
 pub(crate) fn parse_option(text: &str) -> Result<EdnsOption, String> {
     let wrong =
         || "it is a number up to 65535 and data in hex, like 10:0011223344556677".to_owned();
@@ -88,7 +88,8 @@ pub(crate) fn parse_option(text: &str) -> Result<EdnsOption, String> {
 }
 
 impl ClientSubnet {
-    /// The option (RFC 7871 section 6): bits behind the prefix are 0, octets behind it are left out.
+    /// Returns the option (RFC 7871 section 6): bits after the prefix are 0, bytes after it are
+    /// left out.
     fn option(self) -> EdnsOption {
         let (family, octets) = match self.address {
             IpAddr::V4(address) => (1, address.octets().to_vec()),
@@ -118,7 +119,7 @@ impl Default for EdnsArgs {
 }
 
 impl EdnsArgs {
-    /// Fields for a file that is asked as dnsperf does.
+    /// Returns the fields for a file whose queries are sent as dnsperf sends them.
     pub(crate) fn of_dnsperf(uses_edns: bool, dnssec: bool, options: &[EdnsOption]) -> Self {
         let has_edns = uses_edns || dnssec || !options.is_empty();
         Self {
@@ -129,7 +130,7 @@ impl EdnsArgs {
         }
     }
 
-    /// The fields of the OPT record, if there is to be one.
+    /// Returns the fields of the OPT record, if queries have one.
     pub(crate) fn record(&self) -> Option<Edns> {
         (self.edns > 0).then_some(Edns {
             udp_payload_bytes: self.edns,
@@ -139,12 +140,12 @@ impl EdnsArgs {
         })
     }
 
-    /// Octets to a multiple of which queries are padded; 0 for no padding.
+    /// Returns the block size in bytes to a multiple of which queries are padded; 0 for no padding.
     pub(crate) fn padding_block(&self) -> u16 {
         self.padding.unwrap_or(0)
     }
 
-    /// The flags beside `--edns` that were given.
+    /// Returns the given flags other than `--edns`.
     pub(crate) fn contents(&self) -> impl Iterator<Item = &'static str> {
         let flags = [
             (self.dnssec, "--dnssec"),
@@ -156,11 +157,11 @@ impl EdnsArgs {
         flags.into_iter().filter_map(|(is_given, flag)| is_given.then_some(flag))
     }
 
-    /// The options as they stand in the record, with `cookie` among them.
+    /// Returns the options as they are in the record, with `cookie` among them.
     ///
     /// # Errors
     ///
-    /// That they are too many, or that there is no record for them.
+    /// Fails when the options are too long, or when queries have no record for them.
     pub(crate) fn options(&self, cookie: Option<EdnsOption>) -> Result<Vec<u8>, String> {
         if self.edns == 0
             && let Some(flag) = self.contents().next()
@@ -171,7 +172,7 @@ impl EdnsArgs {
         let mut octets = Vec::new();
         for option in subnet.iter().chain(&cookie).chain(&self.edns_option) {
             octets.extend(option.code.to_be_bytes());
-            // An option has 4,096 octets at most.
+            // An option has at most 4,096 bytes.
             octets.extend((option.data.len() as u16).to_be_bytes());
             octets.extend(&option.data);
         }

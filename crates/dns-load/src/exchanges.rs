@@ -1,10 +1,11 @@
-//! All queries of one thread, from coming due to their place in the ledger. No sockets and no clock: a
-//! test can play any server on virtual time.
+//! All queries of one thread, from their due times to their classes in the ledger. The module uses
+//! no sockets and no clock: a test can play any server on virtual time.
 //!
-//! A query is watched from its due time until the deadline and the grace after it have passed, also when
-//! it has been answered, so that late answers are told from lost ones and second answers from
-//! strangers'. Every datagram that comes is counted under exactly one name of [`Tally`]. Budget: about
-//! 100 ns per answer of one record; nothing is allocated after construction.
+//! A query is watched from its due time until the deadline and the grace after it have passed, also
+//! when it has its answer earlier. So late answers can be distinguished from lost ones, and second
+//! answers from answers to strangers. Every received datagram is counted under exactly one name of
+//! [`Tally`]. Budget: about 100 ns per answer of one record; nothing is allocated after
+//! construction.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,39 +19,40 @@ use crate::identities::Identities;
 use crate::queries::Workload;
 use crate::tally::{Fault, Tally};
 
-/// When a query is answered in time and how long it is watched.
+/// Times until which an answer is in time, and until which a query is watched.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// From the due time to the answer, nanoseconds.
+    /// Longest time from the due time to the answer, in nanoseconds.
     pub deadline_ns: u64,
-    /// How long after its deadline a query is watched, nanoseconds.
+    /// Time for which a query is watched after its deadline, in nanoseconds.
     pub grace_ns: u64,
 }
 
 impl Limits {
-    /// How long a query is watched, nanoseconds.
+    /// Returns the time for which a query is watched, in nanoseconds.
     #[must_use]
     pub const fn watched_ns(self) -> u64 {
         self.deadline_ns + self.grace_ns
     }
 }
 
-/// What a thread's queries came to.
+/// Results of a thread's queries.
 #[derive(Clone, Debug, Default)]
 pub struct Answered {
-    /// Outcomes. [`Class::Nak`] is an answer in time that says neither NOERROR nor NXDOMAIN,
-    /// [`Class::WrongClient`] one with another question, or another one than was expected.
+    /// Outcomes. [`Class::Nak`] is an answer in time with a response code other than NOERROR and
+    /// NXDOMAIN, [`Class::WrongClient`] one with another question, or another answer than the
+    /// expected one.
     pub ledger: Ledger,
     /// Datagrams by kind.
     pub tally: Tally,
-    /// What happened when, where that was asked for.
+    /// Counts by interval, where the settings ask for them.
     pub timeline: Timeline,
-    /// Nanoseconds from the due time to the answer of all queries that [`Tally::rcodes`] counts:
-    /// in time, late, or with another response code.
+    /// Nanoseconds from the due time to the answer of all queries that [`Tally::rcodes`] counts: in
+    /// time, late, or with another response code.
     pub response_latency: ResponseLatency,
 }
 
-/// The latency of every answer; a histogram of the ledger's kind.
+/// Latency of every answer; a histogram of the ledger's kind.
 #[derive(Clone, Debug)]
 pub struct ResponseLatency(pub Histogram);
 
@@ -60,21 +62,21 @@ impl Default for ResponseLatency {
     }
 }
 
-/// A query that was written into the buffer given and must be sent.
+/// Query that was written into the given buffer and must be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outgoing {
-    /// Its number.
+    /// Number of the query.
     pub number: u64,
-    /// Its length.
+    /// Length of the query, in bytes.
     pub len: usize,
 }
 
-/// A query that is watched.
+/// State of a watched query.
 #[derive(Clone, Copy, Debug)]
 struct Watched {
-    /// 0 until the kernel took it.
+    /// Time at which the kernel took the query, in nanoseconds; 0 before that.
     sent_ns: u64,
-    /// Its answer was truncated, and it is asked again over TCP.
+    /// True if its answer was truncated, and the query is sent again over TCP.
     over_tcp: bool,
     ended: Option<Class>,
 }
@@ -86,10 +88,11 @@ pub struct Exchanges<'w> {
     identities: Identities,
     limits: Limits,
     workload: &'w Workload,
-    /// Query n of this thread is query `first` + n × `stride` of the run.
+    /// Number in the run of this thread's first query: query n of this thread is query `first` + n
+    /// × `stride` of the run.
     first: u64,
     stride: u64,
-    /// Queries that may be watched at a time, rounded up as the ring is.
+    /// Number of queries that may be watched at a time, rounded up as the ring is.
     capacity: u64,
     open: Outstanding<Watched>,
     unsettled: u64,
@@ -97,17 +100,19 @@ pub struct Exchanges<'w> {
     tally: Tally,
     timeline: Timeline,
     response_latency: ResponseLatency,
-    /// Numbers of queries that are to be asked again over TCP; none where truncated answers are answers.
+    /// Numbers of queries to be sent again over TCP; `None` where truncated answers count as
+    /// answers.
     again: Option<VecDeque<u64>>,
-    /// Where first answers of all threads are counted, too, where somebody looks meanwhile.
+    /// Counter of first answers of all threads, for a display of the progress.
     answered: Option<Arc<AtomicU64>>,
-    /// A query is not watched any more once it and those before it have their answers.
+    /// True if a query is not watched any more once it and those before it have their answers.
     forgets_answered: bool,
 }
 
 impl<'w> Exchanges<'w> {
-    /// No queries yet. `capacity` is how many may be watched at a time; this is thread `thread` of
-    /// `threads`, which take the queries of `workload` in turn.
+    /// Creates the set of a thread's queries, empty. `capacity` is the number of queries that may
+    /// be watched at a time; this is thread `thread` of `threads`, which take the queries of
+    /// `workload` in turn.
     #[must_use]
     pub fn new(
         identities: Identities,
@@ -135,24 +140,24 @@ impl<'w> Exchanges<'w> {
         }
     }
 
-    /// Takes no truncated datagram for an answer: its query goes on, and is to be asked again over TCP.
-    /// Call it before the first.
+    /// Accepts no truncated datagram as an answer from now on: its query stays open, and is to be
+    /// sent again over TCP. Call it before the first query.
     pub fn follow_truncation(&mut self) {
         self.again = Some(VecDeque::with_capacity(self.capacity as usize));
     }
 
-    /// Counts first answers in `answered`, too. Call it before the first.
+    /// Counts first answers in `answered`, too. Call it before the first query.
     pub fn count_in(&mut self, answered: Arc<AtomicU64>) {
         self.answered = Some(answered);
     }
 
-    /// Watches no query any longer that has its answer, as long as all before it have theirs: a
-    /// second answer is a stranger then, and any number of queries per second has room.
+    /// Stops watching a query that has its answer, as long as all before it have theirs. A second
+    /// answer then belongs to no query, and any number of queries per second has room.
     pub const fn forget_answered(&mut self) {
         self.forgets_answered = true;
     }
 
-    /// Counts queries in `timeline` as well; call it before the first.
+    /// Counts queries in `timeline` as well; call it before the first query.
     pub fn keep_timeline(&mut self, timeline: Timeline) {
         self.timeline = timeline;
     }
@@ -161,14 +166,14 @@ impl<'w> Exchanges<'w> {
         ((self.first + number * self.stride) % self.workload.len() as u64) as usize
     }
 
-    /// The port that the next query leaves by.
+    /// Returns the port that the next query leaves by.
     #[must_use]
     pub const fn next_port(&self) -> usize {
         self.identities.port(self.open.next_number())
     }
 
-    /// Begins the query that came due at `due_ns`: writes it into `buffer`. `None` when more are watched
-    /// than there is room for; it is then lost, unsent.
+    /// Begins the query that came due at `due_ns`: writes it into `buffer`. Returns `None` when
+    /// more queries are watched than there is room for; the query is then lost, unsent.
     pub fn begin(&mut self, due_ns: u64, buffer: &mut [u8]) -> Option<Outgoing> {
         self.ledger.came_due();
         self.timeline.came_due(due_ns);
@@ -181,13 +186,14 @@ impl<'w> Exchanges<'w> {
         Some(Outgoing { number, len: self.write(number, buffer) })
     }
 
-    /// The next query to be asked again over TCP: its port, and its length in `buffer`.
+    /// Writes the next query to be sent again over TCP into `buffer`. Returns its port and its
+    /// length.
     pub fn ask_again(&mut self, buffer: &mut [u8]) -> Option<(usize, usize)> {
         let number = self.again.as_mut()?.pop_front()?;
         Some((self.identities.port(number), self.write(number, buffer)))
     }
 
-    /// Writes query `number` into `buffer`; its length.
+    /// Writes query `number` into `buffer`; returns its length.
     fn write(&self, number: u64, buffer: &mut [u8]) -> usize {
         let query = self.workload.query(self.index_of(number));
         buffer[..query.len()].copy_from_slice(query);
@@ -203,18 +209,18 @@ impl<'w> Exchanges<'w> {
         }
     }
 
-    /// Notes a datagram from another place than the server.
+    /// Counts a datagram from another address than the server's.
     pub const fn foreign(&mut self) {
         self.tally.received += 1;
         self.tally.foreign += 1;
     }
 
-    /// Takes in a datagram that came to `port` from the server, received at `now_ns`.
+    /// Processes a datagram that came to `port` from the server, received at `now_ns`.
     pub fn answer(&mut self, now_ns: u64, port: usize, octets: &[u8]) {
         self.take_in(now_ns, port, octets, true);
     }
 
-    /// Takes in a message that came over the connection in place of `port`, received at `now_ns`.
+    /// Processes a message that came over the connection instead of `port`, received at `now_ns`.
     pub fn answer_over_tcp(&mut self, now_ns: u64, port: usize, octets: &[u8]) {
         self.take_in(now_ns, port, octets, false);
     }
@@ -288,7 +294,7 @@ impl<'w> Exchanges<'w> {
         self.unsettled -= u64::from(was_open && watched.ended.is_some());
     }
 
-    /// Enters into the ledger what need not be watched any more at `now_ns`.
+    /// Enters queries whose watched time is over at `now_ns` into the ledger.
     pub fn expire(&mut self, now_ns: u64) {
         if self.forgets_answered {
             self.close_answered();
@@ -296,13 +302,13 @@ impl<'w> Exchanges<'w> {
         self.close_before(now_ns.saturating_sub(self.limits.watched_ns()));
     }
 
-    /// Queries that can still be answered.
+    /// Returns the number of queries that can still get an answer.
     #[must_use]
     pub const fn unsettled(&self) -> u64 {
         self.unsettled
     }
 
-    /// True when no query can still be answered: every one has ended or expired.
+    /// Returns true when no query can still get an answer: every one has ended or expired.
     #[must_use]
     pub const fn is_settled(&self) -> bool {
         self.unsettled == 0
@@ -322,7 +328,8 @@ impl<'w> Exchanges<'w> {
         while self.close_oldest(due_before_ns) {}
     }
 
-    /// Enters the oldest query into the ledger if it came due before `due_before_ns`.
+    /// Enters the oldest query into the ledger if it came due before `due_before_ns`. Returns true
+    /// if it did.
     fn close_oldest(&mut self, due_before_ns: u64) -> bool {
         let Some(due_ns) = self.open.oldest_due_ns() else { return false };
         let Some((_, watched)) = self.open.close_oldest(due_before_ns) else { return false };
@@ -338,7 +345,7 @@ impl<'w> Exchanges<'w> {
         true
     }
 
-    /// Ends watching altogether. What has not ended is lost.
+    /// Ends watching altogether. Queries that have not ended are lost.
     #[must_use]
     pub fn finish(mut self) -> Answered {
         self.close_before(u64::MAX);
@@ -347,7 +354,7 @@ impl<'w> Exchanges<'w> {
     }
 }
 
-/// What `message` answers to query `index`.
+/// Returns the response code of `message` as an answer to query `index`, or its fault.
 fn judge(workload: &Workload, index: usize, message: &Message<'_>) -> Result<Rcode, Fault> {
     let (header, rcode) = (message.header(), message.rcode());
     if !header.flags.has(Flags::RESPONSE) {
@@ -356,7 +363,7 @@ fn judge(workload: &Workload, index: usize, message: &Message<'_>) -> Result<Rco
     if header.flags.opcode() != 0 {
         return Err(Fault::Opcode);
     }
-    // A server that could not read the question, or would not, may leave it out.
+    // A server that could not read the question, or refused it, may leave it out.
     let is_refusal = !matches!(rcode, Rcode::NOERROR | Rcode::NXDOMAIN);
     let is_left_out = header.counts[0] == 0 && is_refusal;
     if !is_left_out && !workload.is_asked(index, message) {

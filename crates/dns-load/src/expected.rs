@@ -1,16 +1,16 @@
-//! What an answer must hold, small enough to stand beside each query, and cheap enough to be compared at
-//! full rate: the response code, how many records the answer section has, and a sum over them that does
-//! not depend on their order, since servers turn it.
+//! Expected content of an answer, small enough to be stored with each query, and cheap enough to be
+//! compared at full rate: the response code, the number of records in the answer section, and a sum
+//! over them that does not depend on their order, because servers rotate it.
 //!
-//! Of types without names in their data (A, AAAA, TXT) the sum covers type and data; of others the type
-//! alone, as names in data may be compressed. Budget: about 10 ns per record and an octet of data each ns;
-//! nothing is allocated.
+//! For types without names in their data (A, AAAA, TXT) the sum covers type and data; for others
+//! the type alone, as names in data may be compressed. Budget: about 10 ns per record and 1 ns per
+//! byte of data; nothing is allocated.
 
 use dns_wire::{Flags, Kind, Message, Rcode};
 
 use crate::tally::Fault;
 
-/// What a query must be answered with.
+/// Expected answer to a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expected {
     rcode: Rcode,
@@ -19,7 +19,8 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// An answer with `rcode` and `records`, type and data of each, in any order.
+    /// Creates the expectation of an answer with `rcode` and `records`, type and data of each, in
+    /// any order.
     #[must_use]
     pub fn new<'a>(rcode: Rcode, records: impl Iterator<Item = (Kind, &'a [u8])>) -> Self {
         let mut expected = Self { rcode, answers: 0, sum: 0 };
@@ -30,7 +31,7 @@ impl Expected {
         expected
     }
 
-    /// Compares an answer that says NOERROR or NXDOMAIN. Of one with TC set, only the response code.
+    /// Compares an answer with NOERROR or NXDOMAIN. If TC is set, compares only the response code.
     ///
     /// # Errors
     ///
@@ -54,7 +55,8 @@ impl Expected {
     }
 }
 
-/// What a record adds to the sum: FNV-1a over its type and, where no name can be in it, its data.
+/// Returns a record's share of the sum: FNV-1a over its type and, where no name can be in it, its
+/// data.
 fn mark(kind: Kind, data: &[u8]) -> u64 {
     let data = if matches!(kind, Kind::A | Kind::AAAA | Kind::TXT) { data } else { &[] };
     let octets = kind.0.to_be_bytes().into_iter().chain(data.iter().copied());
@@ -67,7 +69,7 @@ fn mark(kind: Kind, data: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
-    /// An answer to `a. A` with records of these types and data.
+    /// Returns an answer to `a. A` with records of these types and data.
     fn answer(flags: u16, records: &[(u16, &[u8])]) -> Vec<u8> {
         let mut octets = vec![0, 1];
         octets.extend((0x8000 | flags).to_be_bytes());

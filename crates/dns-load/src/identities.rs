@@ -1,41 +1,41 @@
-//! Which port and which identifier a query has. Both follow from its number, so an answer leads to its
-//! query by arithmetic alone, and no two queries that are watched share both.
+//! Port and identifier of each query. Both follow from its number, so an answer leads to its query
+//! by arithmetic alone, and no two queries that are watched share both.
 
 use base::Random;
 
-/// Consecutive queries that leave by one port: enough for a system call to carry several.
+/// Number of consecutive queries that leave by one port: enough for a system call to carry several.
 pub(crate) const RUN: u64 = 16;
 
-/// The ports and identifiers of one thread, whose queries are numbered 0, 1, 2 …
+/// Ports and identifiers of one thread, whose queries are numbered 0, 1, 2 …
 #[derive(Clone, Copy, Debug)]
 pub struct Identities {
-    /// Ports of this thread.
+    /// Number of ports of this thread.
     pub ports: u64,
     /// Identifier of the first query of each port.
     pub id_base: u16,
 }
 
 impl Identities {
-    /// The identifier that runs with `seed` begin with.
+    /// Returns the identifier that runs with `seed` begin with.
     #[must_use]
     pub fn id_base_of(seed: u64) -> u16 {
         Random::from_seed(seed).fork(0x6964).next_u32() as u16
     }
 
-    /// The port, counted from 0, that query `number` leaves by.
+    /// Returns the port, counted from 0, that query `number` leaves by.
     #[must_use]
     pub const fn port(&self, number: u64) -> usize {
         (number / RUN % self.ports) as usize
     }
 
-    /// The identifier of query `number`: unique among 65,536 consecutive ones of its port.
+    /// Returns the identifier of query `number`: unique among 65,536 consecutive ones of its port.
     #[must_use]
     pub const fn id(&self, number: u64) -> u16 {
         let round = number / (RUN * self.ports);
         self.id_base.wrapping_add((round * RUN + number % RUN) as u16)
     }
 
-    /// The latest query below `next_number` that left by `port` with the identifier `id`.
+    /// Returns the latest query below `next_number` that left by `port` with the identifier `id`.
     #[must_use]
     pub fn number_of(&self, port: usize, id: u16, next_number: u64) -> Option<u64> {
         let (round_len, first) = (RUN * self.ports, port as u64 * RUN);
@@ -60,7 +60,7 @@ mod tests {
             let within = (1_u64 << 16) * ports;
             for _ in 0..20_000 {
                 let number = random.below(10 * within);
-                // No later query of the port has come round to the identifier yet.
+                // No later query of the port has reached the identifier again.
                 let next = number + 1 + random.below(within - RUN * ports);
                 let (port, id) = (identities.port(number), identities.id(number));
                 assert_eq!(identities.number_of(port, id, next), Some(number), "{ports} {next}");

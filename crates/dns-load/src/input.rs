@@ -1,8 +1,9 @@
-//! Where a thread's answers come from: its ports, or the ring of an interface that the kernel puts
-//! frames into, past its UDP.
+//! Source of a thread's answers: its ports, or the ring of an interface into which the kernel puts
+//! frames, bypassing its UDP.
 //!
-//! Budget: by ports a `recvmmsg` for each that has answers, 64 at most, or 64 groups of up to 64; by the ring no system call while
-//! frames are there, and about 30 ns for each of our own.
+//! Budget: with ports a `recvmmsg` for each that has answers, at most 64 of them, or 64 groups of
+//! up to 64; with the ring no system call while frames are waiting, and about 30 ns for each of our
+//! own.
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,52 +16,56 @@ use netio::{
 use crate::datagrams::Datagrams;
 use crate::exchanges::Exchanges;
 
-/// Room for answers of one receive call at a port.
+/// Number of answers that one receive call takes at a port.
 const RECEIVE_SLOTS: usize = 64;
-/// Receive calls per turn and port, so that a flood of answers cannot keep the schedule from being
-/// served.
+/// Receive calls per turn and port, limited so that a flood of answers cannot keep the schedule
+/// from being served.
 const RECEIVES_PER_TURN: usize = 4;
-/// Frames between two looks at the clock.
+/// Number of frames between two clock readings.
 const FRAMES_AT_ONCE: usize = 64;
-/// The same for a ring.
+/// Groups of frames per turn that are taken from a ring, limited so that a flood of answers cannot
+/// keep the schedule from being served.
 const LOOKS_PER_TURN: usize = 4;
-/// Memory for frames that wait: 16,384 of them. No Ethernet frame is longer; a train of answers may be.
+/// Memory for waiting frames: 16,384 of them. No Ethernet frame is longer; a train of answers may
+/// be.
 const RING: RingSize = RingSize { bytes: 32 << 20, slot_bytes: 2_048 };
-/// What a port that nobody has leads to.
+/// Place of a port that is none of the lane's.
 const NO_PORT: u16 = u16::MAX;
 
-/// What takes answers in.
+/// Source of answers.
 pub(crate) enum Input {
-    /// The ports themselves.
+    /// Sockets of the ports.
     Ports(RecvBatch),
-    /// The ring of the interface that they are at; the ports get nothing.
+    /// Ring of the interface that the ports are at; the sockets get nothing.
     Ring(RingInput),
 }
 
-/// A ring, and the ports by their numbers.
+/// Ring, with the lane's ports by their numbers.
 pub(crate) struct RingInput {
     ring: FrameRingReceiver,
-    /// The place of each port in the lane.
+    /// Place of each port in the lane.
     places: Box<[u16]>,
 }
 
 impl Input {
-    /// By the ports, for answers of up to `answer_bytes`.
+    /// Creates an input from the ports, for answers of up to `answer_bytes` bytes.
     pub(crate) fn at_ports(answer_bytes: usize) -> Self {
         Self::Ports(RecvBatch::new(RECEIVE_SLOTS, answer_bytes))
     }
 
-    /// By the ports, opened with `coalesce`, for answers of any length, also in groups.
+    /// Creates an input from the ports, opened with `coalesce`, for answers of any length, also in
+    /// groups.
     pub(crate) fn at_ports_in_groups() -> Self {
         Self::Ports(RecvBatch::coalescing_into(RECEIVE_SLOTS))
     }
 
-    /// By the interface of `route`, at which `ports` have these `addresses`, for answers of `server`.
+    /// Creates an input from the interface of `route`, at which `ports` have these `addresses`, for
+    /// answers of `server`.
     ///
     /// # Errors
     ///
-    /// When there is no such interface, or the kernel refuses a ring ([`FrameRingReceiver::open`]) or a
-    /// filter.
+    /// Fails when the interface does not exist, or the kernel refuses a ring
+    /// ([`FrameRingReceiver::open`]) or a filter.
     pub(crate) fn at_interface(
         route: &FrameRoute,
         server: SocketAddr,
@@ -80,7 +85,8 @@ impl Input {
         Ok(Self::Ring(RingInput { ring, places }))
     }
 
-    /// Has `ready` name the ports that have answers; 0 where a ring has them.
+    /// Registers the ports with `ready` by their places, so that it names those that have answers;
+    /// a ring has the number 0.
     pub(crate) fn watch(&self, ready: &ReadyList, ports: &[UdpSocket]) -> io::Result<()> {
         match self {
             Self::Ports(_) => (0..).zip(ports).try_for_each(|(place, port)| ready.add(port, place)),
@@ -88,7 +94,8 @@ impl Input {
         }
     }
 
-    /// Takes in what has come from `server` to port `place`, or to all by a ring.
+    /// Processes the answers that have come from `server` to port `place`, or, with a ring, to all
+    /// ports.
     pub(crate) fn take(
         &mut self,
         (place, ports): (usize, &[UdpSocket]),
@@ -104,7 +111,7 @@ impl Input {
         }
     }
 
-    /// Answers longer than is taken.
+    /// Returns the number of answers that were longer than accepted.
     pub(crate) fn too_long(&self) -> u64 {
         match self {
             Self::Ports(batch) => batch.truncated(),
@@ -112,11 +119,11 @@ impl Input {
         }
     }
 
-    /// Answers that the kernel dropped for want of room.
+    /// Returns the number of answers that the kernel dropped for want of room.
     pub(crate) fn drops(&self, ports: &[UdpSocket]) -> io::Result<u64> {
         match self {
             Self::Ports(_) => ports.iter().map(|port| port.drops().map(u64::from)).sum(),
-            // A port counts what its filter drops, which the ring has.
+            // A port counts the datagrams that its filter drops, and the ring has those.
             Self::Ring(input) => input.ring.take_drops(),
         }
     }
@@ -149,7 +156,7 @@ impl RingInput {
         let Self { ring, places } = self;
         for _ in 0..LOOKS_PER_TURN {
             let waiting = ring.waiting(FRAMES_AT_ONCE);
-            // Not before any of them has come.
+            // The clock is read after these frames have come.
             let now_ns = Clock::mono_ns();
             ring.receive(waiting, |frame| {
                 let place_of = |port: u16| places[usize::from(port)];

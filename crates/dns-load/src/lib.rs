@@ -1,12 +1,12 @@
-//! DNS load: queries on an open-loop schedule from many ports, each accounted for; and the responder
-//! that answers without knowing anything, to find the limit of generator and kernel and to test the
-//! generator by its faults.
+//! DNS load: queries on an open-loop schedule from many ports, each accounted for; and the
+//! responder that answers without any data, to find the limit of generator and kernel and to test
+//! the generator with its faults.
 //!
-//! It owns queries, their file and zones made from a seed, the judgment of answers, the loop over sockets
-//! and the records
-//! `godwit.load.v1` and `godwit.dns-echo.v1`. Messages are crate `dns-wire`'s; schedules, open
-//! exchanges and the ledger are crate `load`'s; sockets are crate `netio`'s; what records mean across
-//! runs is crate `measure`'s. To have read: RFC 1035 section 4, RFC 6891, docs/book/dns.md.
+//! The crate owns queries, their file and zones made from a seed, the checks of answers, the loop
+//! over sockets and the records `godwit.load.v1` and `godwit.dns-echo.v1`. Crate `dns-wire` owns
+//! messages, crate `load` schedules, open exchanges and the ledger, crate `netio` sockets, and
+//! crate `measure` the comparison of records across runs. Read before changing this crate: RFC 1035
+//! section 4, RFC 6891, docs/book/dns.md.
 
 mod args;
 mod asked;
@@ -48,7 +48,7 @@ pub use tally::{Fault, Tally};
 pub use tcp::ConnectionCounts;
 pub use zone::{NAMES_MAX, Origin, Zone, ZoneLike};
 
-/// The commands below `godwit dns`.
+/// Commands below `godwit dns`.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
     /// Send DNS queries at a fixed rate and check every answer, or search for the highest rate.
@@ -96,7 +96,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Does what the flags ask for.
+    /// Runs the command.
     #[must_use]
     pub fn run(&self) -> ExitCode {
         match self {
@@ -109,7 +109,7 @@ impl Command {
     }
 }
 
-/// Says what stopped a command.
+/// Prints the error that stopped a command, and returns the exit code.
 pub(crate) fn failed(message: &str, code: u8) -> ExitCode {
     for line in message.lines() {
         netio::stderr::print_line(format_args!("error: {line}"));

@@ -1,6 +1,6 @@
-//! A run as "DNS metrics": the schema of DNS-OARC that several tools write
-//! (<https://github.com/DNS-OARC/dns-metrics>, of 2024-05-30), a JSON object per line: a header, statistics by
-//! intervals where those were counted, and those of the whole run.
+//! Run as "DNS metrics": the schema of DNS-OARC that several tools write
+//! (<https://github.com/DNS-OARC/dns-metrics>, of 2024-05-30), a JSON object per line: a header,
+//! statistics by intervals where the run counted them, and those of the whole run.
 
 use std::iter;
 
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use crate::record::Report;
 
-/// The schema's version, the day of its last change.
+/// Version of the schema, the day of its last change.
 const SCHEMA_VERSION: u32 = 20_240_530;
 
-/// The lines for a run that was asked for with the words `params`.
+/// Returns the lines for a run with the command line `params`.
 pub(crate) fn lines(report: &Report, params: &[String]) -> String {
     let run_id = format!("{}-{}", report.started_ns, report.load.seed);
     let mut objects = vec![header(report, params)];
@@ -41,8 +41,8 @@ fn header(report: &Report, params: &[String]) -> Value {
     })
 }
 
-/// The intervals: queries that left by when they came due, answers by when they came. Their sums
-/// are those of [`summary`].
+/// Returns the intervals: queries that left by their due times, answers by their times of arrival.
+/// Their sums are those of [`summary`].
 fn periodic(report: &Report) -> impl Iterator<Item = Value> {
     let timeline = report.load.timeline.clone().unwrap_or_default();
     let interval_ns = (timeline.interval_s * NS_PER_S as f64) as u64;
@@ -81,8 +81,8 @@ fn summary(report: &Report) -> Value {
     })
 }
 
-/// Latency of all responses from the due time, nanoseconds; a bucket is its lowest and highest
-/// value and its count.
+/// Returns the latency of all responses from the due time, in nanoseconds; a bucket is its lowest
+/// and highest value and its count.
 fn latency(report: &Report) -> Value {
     let histogram = &report.response_latency.0;
     let summary = LatencySummary::of_histogram(histogram);
@@ -104,8 +104,8 @@ fn latency(report: &Report) -> Value {
     })
 }
 
-/// The lowest value of the bucket of a histogram whose highest is this ([`base::Histogram`]: 1024 buckets
-/// for each power of two).
+/// Returns the lowest value of a histogram's bucket whose highest value is `highest`
+/// ([`base::Histogram`]: 1024 buckets for each power of two).
 const fn lowest(highest: u64) -> u64 {
     let bits = u64::BITS - highest.leading_zeros();
     if bits <= 11 { highest } else { highest - ((1 << (bits - 11)) - 1) }
@@ -115,7 +115,7 @@ fn middle(highest: u64) -> f64 {
     f64::midpoint(lowest(highest) as f64, highest as f64)
 }
 
-/// What carried the queries; of a run with both, the datagrams.
+/// Returns the counts of the transport; for a run with both, those of the datagrams.
 fn connections(report: &Report) -> Value {
     let (messages, errors) = (
         report.load.messages,
@@ -159,7 +159,7 @@ mod tests {
     const QUERIES: u64 = 200;
     const LIMITS: Limits = Limits { deadline_ns: 100 * NS_PER_MS, grace_ns: 900 * NS_PER_MS };
 
-    /// Queries that came due every 10 ms, every tenth refused (`refused10`), every tenth late
+    /// Plays queries that came due every 10 ms, every tenth refused (`refused10`), every tenth late
     /// (`delay10`), every tenth without an answer and every tenth never sent.
     fn played() -> (Settings, LaneResult) {
         let query = Query::PLAIN;
@@ -239,7 +239,7 @@ mod tests {
             let (highest, _) = histogram.entries().next().unwrap();
             let lowest = lowest(highest);
             assert!((lowest..=highest).contains(&value), "{value}: {lowest} to {highest}");
-            // The next value below is in another bucket, unless there is none.
+            // The next lower value is in another bucket, unless there is none.
             let mut below = Histogram::up_to(1 << 40);
             below.record(lowest.saturating_sub(1));
             assert!(lowest == 0 || below.entries().next().unwrap().0 == lowest - 1, "{value}");

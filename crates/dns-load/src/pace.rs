@@ -1,20 +1,20 @@
-//! When the next query of a thread is due: by a schedule, or as soon as there is room among the
-//! queries that wait for an answer, as in dnsperf.
+//! Due times of a thread's queries: by a schedule, or as soon as there is room among the queries
+//! that wait for an answer, as in dnsperf.
 
 use load::Schedule;
 
-/// Source of due times, and how many queries are left.
+/// Source of due times, with the number of queries that are left.
 pub(crate) struct Pace {
     kind: Kind,
-    /// Queries that may still be begun.
+    /// Number of queries that may still be begun.
     left: u64,
-    /// When the last of them was begun.
+    /// Time at which the last of them was begun.
     ran_out_ns: Option<u64>,
 }
 
 enum Kind {
     Scheduled(Schedule),
-    /// At most `most` queries wait at a time.
+    /// Window in which at most `most` queries wait at a time.
     Window {
         most: u64,
         start_ns: u64,
@@ -23,13 +23,13 @@ enum Kind {
 }
 
 impl Pace {
-    /// Makes queries due as `schedule` says, `count` at most.
+    /// Creates due times of `schedule`, at most `count`.
     pub(crate) fn scheduled(schedule: Schedule, count: Option<u64>) -> Self {
         Self::new(Kind::Scheduled(schedule), count)
     }
 
-    /// Makes queries due from `start_ns` to `end_ns` whenever fewer than `most` wait, `count` at
-    /// most.
+    /// Creates due times from `start_ns` to `end_ns` whenever fewer than `most` queries wait, at
+    /// most `count`.
     pub(crate) fn window(most: u64, (start_ns, end_ns): (u64, u64), count: Option<u64>) -> Self {
         Self::new(Kind::Window { most, start_ns, end_ns }, count)
     }
@@ -42,7 +42,8 @@ impl Pace {
         Self { kind, left, ran_out_ns: None }
     }
 
-    /// Takes the due time of the next query that may be begun at `now_ns` while `waiting` wait.
+    /// Takes the due time of the next query that may be begun at `now_ns` while `waiting` queries
+    /// wait.
     pub(crate) fn take(&mut self, now_ns: u64, waiting: u64) -> Option<u64> {
         if self.left == 0 {
             return None;
@@ -60,7 +61,8 @@ impl Pace {
         Some(due_ns)
     }
 
-    /// Returns when to look for the next query at the latest; `None` when there is none any more.
+    /// Returns the latest time at which to look for the next query; `None` when there is none any
+    /// more.
     pub(crate) fn next_ns(&self, now_ns: u64, waiting: u64) -> Option<u64> {
         match &self.kind {
             _ if self.left == 0 => None,
@@ -71,7 +73,7 @@ impl Pace {
         }
     }
 
-    /// Ends it at `end_ns`.
+    /// Ends the due times at `end_ns`.
     pub(crate) fn end_at(&mut self, end_ns: u64) {
         match &mut self.kind {
             Kind::Scheduled(schedule) => schedule.end_at(end_ns),
@@ -79,7 +81,7 @@ impl Pace {
         }
     }
 
-    /// Returns when the last query of a limited number was begun.
+    /// Returns the time at which the last query of a limited number was begun.
     pub(crate) const fn ran_out_ns(&self) -> Option<u64> {
         self.ran_out_ns
     }

@@ -6,21 +6,22 @@ use dns_wire::{Kind, Message, Query};
 use crate::expected::Expected;
 use crate::query_file::{self, BadLines};
 
-/// The queries of a run as octets, with identifier 0.
+/// Queries of a run as bytes, with identifier 0.
 #[derive(Clone, Debug, Default)]
 pub struct Workload {
     octets: Vec<u8>,
     ends: Vec<u32>,
-    /// What each must be answered with; empty when that is not known.
+    /// Expected answer to each query; empty when it is not known.
     expected: Vec<Expected>,
 }
 
 impl Workload {
-    /// The queries of `text`, each with what `query` says. `file` names the text in problems.
+    /// Reads the queries of `text`, each with the settings of `query`. `file` names the text in
+    /// problems.
     ///
     /// # Errors
     ///
-    /// All problems with line and column, the first ten in words.
+    /// Returns all problems with line and column, the first ten in words.
     pub fn parse(file: &str, text: &[u8], query: Query<'_>) -> Result<Self, String> {
         query_file::read(file, text, query, BadLines::Refuse).map(|found| found.workload)
     }
@@ -29,7 +30,7 @@ impl Workload {
     ///
     /// # Errors
     ///
-    /// Why `name` is no name, or that there is no room.
+    /// Returns the reason why `name` is no name, or that there is no room.
     pub(crate) fn add_query(
         &mut self,
         name: &[u8],
@@ -40,18 +41,18 @@ impl Workload {
         self.end().map_err(str::to_owned)
     }
 
-    /// Ends the query whose octets were appended last.
+    /// Ends the query whose bytes were appended last.
     fn end(&mut self) -> Result<(), &'static str> {
         let end = u32::try_from(self.octets.len()).map_err(|_| "more than 4 GiB of queries")?;
         self.ends.push(end);
         Ok(())
     }
 
-    /// Adds the query for records of the type `kind` of `name` that must be answered with `expected`.
+    /// Adds the query for records of the type `kind` of `name`, with the answer `expected`.
     ///
     /// # Panics
     ///
-    /// When `name` is none, or others were added without what they must be answered with.
+    /// Panics when `name` is no name, or when other queries were added without an expected answer.
     pub(crate) fn add(&mut self, name: &[u8], kind: Kind, query: Query<'_>, expected: Expected) {
         assert_eq!(self.expected.len(), self.ends.len(), "all are expected to be something");
         query.append(&mut self.octets, name, kind).expect("names that were made are names");
@@ -59,24 +60,24 @@ impl Workload {
         self.expected.push(expected);
     }
 
-    /// Adds a query as it is, but for its identifier.
+    /// Adds a query unchanged, except for its identifier.
     ///
     /// # Errors
     ///
-    /// When there is no room.
+    /// Fails when there is no room.
     pub(crate) fn add_as_it_is(&mut self, query: &[u8]) -> Result<(), &'static str> {
         self.octets.extend([0, 0]);
         self.octets.extend(&query[2..]);
         self.end()
     }
 
-    /// Octets of the longest query.
+    /// Returns the length of the longest query, in bytes.
     #[must_use]
     pub fn longest(&self) -> usize {
         (0..self.len()).map(|index| self.query(index).len()).max().unwrap_or(0)
     }
 
-    /// Octets of a query on average, rounded down.
+    /// Returns the mean length of a query, in bytes, rounded down.
     #[must_use]
     pub const fn mean_bytes(&self) -> usize {
         match self.octets.len().checked_div(self.len()) {
@@ -85,36 +86,36 @@ impl Workload {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of queries.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// True when there is none.
+    /// Returns true when there is no query.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// Query `index` with identifier 0.
+    /// Returns query `index` with identifier 0.
     ///
     /// # Panics
     ///
-    /// When there are not so many.
+    /// Panics when there are not that many queries.
     #[must_use]
     pub fn query(&self, index: usize) -> &[u8] {
         let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
         &self.octets[start..self.ends[index] as usize]
     }
 
-    /// What query `index` must be answered with, if that is known.
+    /// Returns the expected answer to query `index`, if it is known.
     #[must_use]
     pub fn expected(&self, index: usize) -> Option<&Expected> {
         self.expected.get(index)
     }
 
-    /// True when `answer` repeats the question of query `index`, letters in any case.
+    /// Returns true when `answer` repeats the question of query `index`, letters in any case.
     #[must_use]
     pub fn is_asked(&self, index: usize, answer: &Message<'_>) -> bool {
         let query = self.query(index);

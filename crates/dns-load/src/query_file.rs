@@ -1,9 +1,9 @@
-//! The text format of queries that dnsperf, resperf and kxdpgun read: a line holds a name, a type and
+//! Text format of queries that dnsperf, resperf and kxdpgun read: a line holds a name, a type and
 //! perhaps flags.
 //!
-//! Blank lines and those that begin with `;` or `#` are comments, and so is what stands behind a `;` or
-//! `#` that begins a word. The flags of kxdpgun act: `E` adds EDNS, `D` the bit DO as well. Other words
-//! behind the type are read over, as dnsperf does, and counted.
+//! Blank lines and those that begin with `;` or `#` are comments, and so is the text after a `;` or
+//! `#` that begins a word. The flags of kxdpgun work: `E` adds EDNS, `D` the bit DO as well. Other
+//! words after the type are skipped, as dnsperf does, and counted.
 
 use std::str;
 
@@ -11,60 +11,61 @@ use dns_wire::{Edns, Kind, Query};
 
 use crate::queries::Workload;
 
-/// Problems that are told at most.
+/// Largest number of problems that are reported.
 const PROBLEMS_MAX: usize = 10;
-/// The EDNS payload of a query whose flags ask for EDNS while no other one is set.
+/// EDNS payload, in bytes, of a query whose flags request EDNS while the settings have none.
 pub(crate) const EDNS_BYTES: u16 = 4_096;
-/// Octets with which a text in UTF-8 may begin without a meaning.
+/// Bytes with which a text in UTF-8 may begin without a meaning.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The way in which lines are taken that are no queries.
+/// Treatment of lines that are no queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BadLines {
-    /// The file is refused.
+    /// Refuse the file.
     Refuse,
-    /// They are left out.
+    /// Leave the lines out.
     Skip,
 }
 
-/// The contents of a file of queries.
+/// Content of a file of queries.
 #[derive(Debug)]
 pub(crate) struct QueryFile {
-    /// The queries.
+    /// Queries in the file.
     pub(crate) workload: Workload,
     /// Lines that were left out, in words, the first ten one by one; empty when there are none.
     pub(crate) skipped: Vec<String>,
-    /// Lines with words behind the type that mean nothing here, and the first of them.
+    /// Lines with words after the type that have no meaning here, and the first of them.
     pub(crate) unread: Option<Unread>,
 }
 
 /// Lines with words that were not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unread {
-    /// How many there are.
+    /// Number of such lines.
     pub(crate) lines: u64,
-    /// The number of the first one, from 1.
+    /// Number of the first such line, from 1.
     pub(crate) first: usize,
 }
 
-/// A word of a line and its column, from 1.
+/// Word of a line with its column, from 1.
 #[derive(Clone, Copy)]
 struct Word<'t> {
     column: usize,
     text: &'t [u8],
 }
 
-/// A fault of a line: the column, from 1, and the reason.
+/// Fault of a line: the column, from 1, and the reason.
 struct Problem {
     column: usize,
     why: String,
 }
 
-/// Reads the queries of `text`, each with what `query` says. `file` names the text in problems.
+/// Reads the queries of `text`, each with the settings of `query`. `file` names the text in
+/// problems.
 ///
 /// # Errors
 ///
-/// All problems with line and column, the first ten in words; or that there is no query.
+/// Returns all problems with line and column, the first ten in words; or that there is no query.
 pub(crate) fn read(
     file: &str,
     text: &[u8],
@@ -97,7 +98,7 @@ pub(crate) fn read(
     Ok(found)
 }
 
-/// Adds the query of a line, if it holds one. Returns false when words of the line mean nothing.
+/// Adds the query of a line, if it holds one. Returns false when words of the line have no meaning.
 fn add_line(workload: &mut Workload, line: &[u8], query: Query<'_>) -> Result<bool, Problem> {
     let mut words = line
         .split(u8::is_ascii_whitespace)
@@ -125,7 +126,8 @@ fn add_line(workload: &mut Workload, line: &[u8], query: Query<'_>) -> Result<bo
     Ok(is_whole)
 }
 
-/// The query with the flags of kxdpgun that `word` holds; `None` when it holds something else.
+/// Returns the query with the flags of kxdpgun that `word` holds; `None` when it holds something
+/// else.
 fn with_flags<'q>(query: Query<'q>, word: &[u8]) -> Option<Query<'q>> {
     let is_flag = |octet: &u8| matches!(octet, b'E' | b'D' | b'e' | b'd');
     if word.len() > 2 || !word.iter().all(is_flag) {
@@ -144,7 +146,7 @@ mod tests {
 
     use super::*;
 
-    /// Each query as name, type and what its OPT record says.
+    /// Returns each query as name, type and content of its OPT record.
     fn shown(workload: &Workload) -> Vec<String> {
         (0..workload.len())
             .map(|index| {

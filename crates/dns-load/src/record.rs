@@ -1,5 +1,5 @@
-//! What a run leaves behind: the record `godwit.load.v1`, with what only DNS knows beside it, and the
-//! summary for a person.
+//! Result of a run: the record `godwit.load.v1`, fields that only DNS has, and the summary for a
+//! person.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,20 +21,20 @@ use crate::settings::{Settings, Transport};
 use crate::tally::{Fault, Tally};
 use crate::tcp::ConnectionCounts;
 
-/// A load record and the details of a DNS run. In JSON all fields stand in one object; readers of
-/// `godwit.load.v1` pass over those that they do not know. There `nak` is an answer in time with
-/// another response code than NOERROR and NXDOMAIN, and `wrong_client` one with another question or another
-/// answer than was expected.
+/// Load record with the details of a DNS run. In JSON all fields are in one object; readers of
+/// `godwit.load.v1` skip fields that they do not know. In this record `nak` is an answer in time
+/// with another response code than NOERROR and NXDOMAIN, and `wrong_client` one with another
+/// question or another answer than the expected one.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// The record.
+    /// Load record that all generators write.
     #[serde(flatten)]
     pub load: LoadRecord,
-    /// When the first query was due, nanoseconds since 1970.
+    /// Due time of the first query, in nanoseconds since 1970.
     pub started_ns: u64,
-    /// The run was ended before its time.
+    /// True if the run was ended before its time.
     pub interrupted: bool,
-    /// What came back, in datagrams.
+    /// Counts of received datagrams and messages.
     pub answers: Answers,
     /// Latency of every answer that `answers.rcodes` counts.
     #[serde(skip)]
@@ -45,43 +45,43 @@ pub struct Report {
     /// What connections of TCP did; none over UDP alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<ConnectionCounts>,
-    /// Receive buffer of each port, octets of kernel memory; 0 over TCP alone.
+    /// Receive buffer of each port, in bytes of kernel memory; 0 over TCP alone.
     pub receive_buffer_bytes: u64,
-    /// `sendmmsg` calls.
+    /// Number of `sendmmsg` calls.
     pub send_calls: u64,
-    /// Sends that found socket or device full and had to wait.
+    /// Number of sends that found the socket or the device full and had to wait.
     pub send_stalls: u64,
-    /// What the reader must know before believing the figures.
+    /// Warnings that the reader must know before believing the figures.
     pub warnings: Vec<String>,
 }
 
-/// Datagrams received, and messages over TCP, each counted once in `rcodes`, `asked_again`, `repeated`, `faults`, `malformed`, `unmatched` or
-/// `foreign`.
+/// Datagrams received, and messages over TCP, each counted once in `rcodes`, `asked_again`,
+/// `repeated`, `faults`, `malformed`, `unmatched` or `foreign`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Answers {
-    /// First answers to what was asked, late ones too, by response code.
+    /// First answers to queries, late ones too, by response code.
     pub rcodes: BTreeMap<String, u64>,
-    /// Truncated datagrams after which the query was asked again over TCP.
+    /// Truncated datagrams after which the query was sent again over TCP.
     pub asked_again: u64,
-    /// Further answers to a query that had been answered.
+    /// Further answers to queries that had an answer already.
     pub repeated: u64,
-    /// Messages with port and identifier of a query that are not what it must be answered with.
+    /// Messages with port and identifier of a query that are no valid answer to it, by the fault.
     pub faults: BTreeMap<&'static str, u64>,
-    /// No DNS messages, by what was wrong.
+    /// Datagrams that are no DNS messages, by the defect.
     pub malformed: BTreeMap<&'static str, u64>,
     /// Messages that belong to no query that is watched.
     pub unmatched: u64,
-    /// Datagrams from elsewhere than the server.
+    /// Datagrams from other addresses than the server's.
     pub foreign: u64,
-    /// Of the first answers, those with TC set.
+    /// First answers with TC set.
     pub truncated: u64,
-    /// Of the first answers, those that came after their deadline.
+    /// First answers that came after their deadline.
     pub late: u64,
-    /// Beside all those: datagrams longer than the largest answer that is taken.
+    /// Datagrams longer than the largest accepted answer, which no other count includes.
     pub too_long: u64,
 }
 
-/// The lanes of a run put together.
+/// Sum of the results of all lanes.
 struct Sum {
     answered: Answered,
     sends: SendCounts,
@@ -91,8 +91,8 @@ struct Sum {
     cpu_ns: u64,
     segmentation: bool,
     stopped_ns: Option<u64>,
-    /// When the last of a limited number of queries was begun, if every thread has begun all of
-    /// its.
+    /// Time at which the last of a limited number of queries was begun, if every thread has begun
+    /// all of its queries.
     ran_out_ns: Option<u64>,
 }
 
@@ -130,7 +130,7 @@ fn add_up(lanes: Vec<LaneResult>) -> Sum {
 }
 
 impl Report {
-    /// The report of a run whose queries came due from `start_ns` on.
+    /// Builds the report of a run whose queries came due from `start_ns` on.
     pub(crate) fn of_lanes(
         settings: &Settings,
         start_ns: u64,
@@ -173,7 +173,7 @@ impl Report {
     }
 }
 
-/// The counts that are not 0, by name.
+/// Returns the counts that are not 0, by name.
 fn named<N: Ord>(counts: impl Iterator<Item = (N, u64)>) -> BTreeMap<N, u64> {
     counts.filter(|&(_, count)| count > 0).collect()
 }
@@ -246,7 +246,7 @@ fn settings_map(settings: &Settings) -> BTreeMap<String, Value> {
     entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// What the zone was made from; null without one.
+/// Returns the parameters of the zone; null without one.
 fn zone_like(settings: &Settings) -> Value {
     settings.zone_like.as_ref().map_or(
         Value::Null,
@@ -254,18 +254,18 @@ fn zone_like(settings: &Settings) -> Value {
     )
 }
 
-/// A time of the monotonic clock as nanoseconds since 1970.
+/// Converts a time of the monotonic clock to nanoseconds since 1970.
 fn wall_ns(mono_ns: u64) -> u64 {
     let now = Clock::now();
     (1_000 * now.wall_us + mono_ns).saturating_sub(now.mono_ns)
 }
 
-/// Nanoseconds as seconds.
+/// Converts nanoseconds to seconds.
 fn seconds(ns: u64) -> f64 {
     ns as f64 / NS_PER_S as f64
 }
 
-/// `NAME COUNT, NAME COUNT`.
+/// Formats counts as `NAME COUNT, NAME COUNT`.
 fn listed<N: fmt::Display>(counts: &BTreeMap<N, u64>) -> String {
     let words: Vec<_> = counts.iter().map(|(name, count)| format!("{name} {count}")).collect();
     if words.is_empty() { "none".to_owned() } else { words.join(", ") }
@@ -300,7 +300,7 @@ impl Report {
 }
 
 impl fmt::Display for Report {
-    /// The summary for a person, about a dozen lines.
+    /// Writes the summary for a person, about a dozen lines.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (load, queries, answers) = (&self.load, &self.load.exchanges, &self.answers);
         writeln!(

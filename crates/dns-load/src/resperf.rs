@@ -1,5 +1,5 @@
-//! `resperf`, for links to this program that are called so: what to write in the place of a command
-//! line of resperf.
+//! Command `resperf`, for links to this program with that name: prints the command line that
+//! replaces one of resperf.
 
 use std::process::ExitCode;
 
@@ -8,11 +8,11 @@ use crate::failed;
 /// Switches of resperf that have a value and are not carried over.
 const LEFT_OUT: &str = "-f -a -x -t -b -y -i -P -c -L -q -F -O";
 
-/// The switches, all of which have one letter.
+/// Switches of resperf, all of which have one letter.
 #[derive(Debug, clap::Args)]
 #[command(disable_version_flag = true)]
 pub struct Args {
-    /// The command line of resperf
+    /// Command line of resperf
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<String>,
 }
@@ -75,7 +75,7 @@ impl Args {
 }
 
 impl CommandLine {
-    /// The command line of `godwit dns load` with `more` behind it.
+    /// Returns the command line of `godwit dns load` with `more` at its end.
     fn line(&self, more: &str) -> String {
         let option = |letter: &str, value: &Option<String>| {
             value.as_ref().map_or_else(String::new, |value| format!(" {letter} {value}"))

@@ -1,4 +1,4 @@
-//! A whole run: ports or connections, threads, and the sum of what they saw.
+//! Whole run: opens ports or connections, starts threads, and adds up their results.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -22,19 +22,21 @@ use crate::record::Report;
 use crate::settings::{Settings, Transport};
 use crate::tcp::{Connections, Retirement, TcpLane};
 
-/// Socket buffers that are asked for over all ports, octets of kernel memory.
+/// Size of the socket buffers that the generator requests over all ports, in bytes of kernel
+/// memory.
 const BUFFER_BYTES: usize = 64 << 20;
-/// And for one port at least.
+/// Smallest size of the socket buffers that it requests for one port, in bytes of kernel memory.
 const PORT_BUFFER_BYTES: usize = 1 << 20;
-/// From the moment when all is ready to the first due time: what the threads take to start.
+/// Time from the moment when all is ready to the first due time, in nanoseconds: the threads take
+/// that long to start.
 const LEAD_NS: u64 = 20 * NS_PER_MS;
 
-/// Why a run could not be done. Nothing that the server does is an error.
+/// Reason why a run failed. No behaviour of a server is an error.
 #[derive(Debug)]
 pub enum LoadError {
-    /// The settings cannot work; every problem.
+    /// The settings cannot work; lists every problem.
     Settings(Vec<String>),
-    /// The process may not have so many sockets.
+    /// The process may not have that many sockets.
     Limit(String),
     /// The environment refused something.
     Net(NetError),
@@ -58,12 +60,12 @@ impl From<NetError> for LoadError {
     }
 }
 
-/// Runs until the schedule has ended and no query is open, or, after `stop` was set, as long as queries
-/// are open.
+/// Runs until the schedule has ended and no query is open, or, after `stop` was set, as long as
+/// queries are open.
 ///
 /// # Errors
 ///
-/// When the settings cannot work or the environment refuses a port or a processor.
+/// Fails when the settings cannot work or the environment refuses a port or a processor.
 pub fn run(settings: &Settings, stop: &AtomicBool) -> Result<Report, LoadError> {
     let problems = settings.problems();
     if !problems.is_empty() {
@@ -71,7 +73,7 @@ pub fn run(settings: &Settings, stop: &AtomicBool) -> Result<Report, LoadError> 
     }
     let follows = settings.transport == Transport::Udp { tc_fallback: true };
     let sockets = u64::from(settings.ports) * if follows { 2 } else { 1 };
-    // Connections that wait for their last answers come on top, as many as the limit allows.
+    // Connections that wait for their last answers are extra, as many as the limit allows.
     if file_limit::need(sockets.saturating_add(settings.retiring())).is_err() {
         file_limit::need(sockets).map_err(LoadError::Limit)?;
     }
@@ -81,9 +83,10 @@ pub fn run(settings: &Settings, stop: &AtomicBool) -> Result<Report, LoadError> 
     }
 }
 
-/// Every thread with ports of its own, and connections beside them where truncated answers are followed.
+/// Runs every thread with ports of its own, and with connections where truncated answers are
+/// followed.
 fn over_udp(settings: &Settings, stop: &AtomicBool) -> Result<Report, LoadError> {
-    // Allocation takes its time and must be over before the schedule begins.
+    // Allocation takes time and must be over before the schedule begins.
     let mut lanes = Vec::new();
     for thread in 0..u64::from(settings.threads) {
         let ports = (0..settings.ports_per_thread()).map(|_| open(settings));
@@ -116,12 +119,12 @@ fn over_udp(settings: &Settings, stop: &AtomicBool) -> Result<Report, LoadError>
     Ok(Report::of_lanes(settings, start_ns, results, Some(receive_buffer_bytes)))
 }
 
-/// When the first query may be due.
+/// Returns the earliest due time of the first query.
 fn start_ns(settings: &Settings) -> u64 {
     settings.begin_at_ns.unwrap_or_else(|| Clock::mono_ns() + LEAD_NS)
 }
 
-/// Every thread with connections of its own, all open before the first query is due.
+/// Runs every thread with connections of its own, all open before the first query is due.
 fn over_tcp(settings: &Settings, stop: &AtomicBool) -> Result<Report, LoadError> {
     let mut lanes = Vec::new();
     for thread in 0..u64::from(settings.threads) {
@@ -146,7 +149,8 @@ fn over_tcp(settings: &Settings, stop: &AtomicBool) -> Result<Report, LoadError>
     Ok(Report::of_lanes(settings, start_ns, results, None))
 }
 
-/// The connections of one thread, none open, and the list that tells of them.
+/// Returns the connections of one thread, none open, and the list that reports those that are
+/// ready.
 fn connections(settings: &Settings) -> Result<(ReadyList, Connections), NetError> {
     let list = ReadyList::new().map_err(NetError::on("make", "a list of connections"))?;
     let count = settings.ports_per_thread();
@@ -164,7 +168,7 @@ fn fallback(settings: &Settings) -> Result<Option<(ReadyList, Fallback)>, NetErr
     Ok(Some((list, Fallback { connections, query: vec![0; query_bytes(settings)] })))
 }
 
-/// The receive buffer that the kernel granted to every port at least, octets of its memory.
+/// Returns the smallest receive buffer that the kernel granted to a port, in bytes of its memory.
 fn smallest_buffer(lanes: &[Lane<'_>]) -> Result<usize, NetError> {
     let ports = lanes.iter().flat_map(|lane| &lane.ports);
     let granted = ports.map(UdpSocket::receive_buffer_bytes).collect::<Result<Vec<_>, _>>();
@@ -172,7 +176,7 @@ fn smallest_buffer(lanes: &[Lane<'_>]) -> Result<usize, NetError> {
     Ok(granted.into_iter().min().unwrap_or(0))
 }
 
-/// The socket buffers that each port asks for, octets of kernel memory.
+/// Returns the size of the socket buffers that each port requests, in bytes of kernel memory.
 pub(crate) fn port_buffer_bytes(settings: &Settings) -> usize {
     (BUFFER_BYTES / settings.ports as usize).max(PORT_BUFFER_BYTES)
 }
@@ -205,7 +209,8 @@ fn outbox(settings: &Settings, thread: u32) -> Result<Outbox, NetError> {
     }
 }
 
-/// A ring gets the answers of all threads, so more than one have their ports read.
+/// Returns the source of answers. A ring gets the answers of all threads, so several threads read
+/// their ports instead.
 fn input(
     settings: &Settings,
     ports: &[UdpSocket],
@@ -226,7 +231,7 @@ fn exchanges(settings: &Settings, thread: u64) -> Exchanges<'_> {
         id_base: Identities::id_base_of(settings.seed),
     };
     let threads = settings.threads.into();
-    // A quarter above the mean and a floor: what a Poisson schedule needs at any rate.
+    // A quarter above the mean and a minimum: a Poisson schedule needs that at any rate.
     let watched = settings.watched().div_ceil(threads);
     let capacity = if settings.window.is_some() { watched } else { watched * 5 / 4 + 1_024 };
     let (limits, workload) = (settings.limits, &settings.workload);
@@ -240,7 +245,7 @@ fn exchanges(settings: &Settings, thread: u64) -> Exchanges<'_> {
     exchanges
 }
 
-/// Intervals until the last query is no longer watched.
+/// Returns intervals until the last query is no longer watched.
 fn timeline(settings: &Settings, start_ns: u64) -> Timeline {
     settings.timeline_ns.map_or_else(Timeline::default, |interval_ns| {
         let whole_ns = settings.duration_ns + settings.limits.watched_ns();
@@ -282,7 +287,7 @@ fn run_lanes(
     })
 }
 
-/// Room for the longest query.
+/// Returns the length of a buffer for the longest query, in bytes.
 fn query_bytes(settings: &Settings) -> usize {
     settings.workload.longest().max(QUERY_BYTES_MAX)
 }

@@ -1,5 +1,5 @@
-//! The highest rate of queries that a server answers in time, found by runs at rates that are
-//! doubled and then halved between: what `godwit dns load` does without a rate.
+//! Search for the highest rate of queries that a server answers in time, by runs at rates that are
+//! doubled and then halved between: the action of `godwit dns load` without a rate.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,28 +9,28 @@ use crate::record::Report;
 use crate::run::{LoadError, run};
 use crate::settings::Settings;
 
-/// Queries per second of the first run.
+/// Rate of the first run, in queries per second.
 const FIRST_PER_S: f64 = 1_000.0;
-/// The lowest rate that is tried.
+/// Lowest rate of a run, in queries per second.
 const LEAST_PER_S: f64 = 10.0;
-/// Share of queries that may be answered too late or not at all.
+/// Largest share of queries that may be answered too late or not at all.
 const SHORTFALL_MAX: f64 = 0.025;
-/// The search ends when the lowest rate that failed is so near to the highest that held.
+/// Ratio of the lowest rate that failed to the highest that held at which the search ends.
 const NEAR: f64 = 1.05;
 
-/// One run of a search.
+/// Settings and report of one run of a search.
 pub(crate) struct Trial {
     pub(crate) settings: Settings,
     pub(crate) report: Report,
 }
 
 impl Trial {
-    /// Returns whether the server answered enough in time.
+    /// Returns true if the server answered enough queries in time.
     pub(crate) fn holds(&self) -> bool {
         self.report.load.exchanges.shortfall() <= SHORTFALL_MAX
     }
 
-    /// A line for people.
+    /// Returns a line for people.
     pub(crate) fn line(&self) -> String {
         let load = &self.report.load;
         let answered = 100.0 * (1.0 - load.exchanges.shortfall());
@@ -43,19 +43,19 @@ impl Trial {
     }
 }
 
-/// The outcome of a search.
+/// Outcome of a search.
 pub(crate) struct SearchOutcome {
-    /// The run at the highest rate that held, or the last one if none did.
+    /// Run at the highest rate that held, or the last one if none did.
     pub(crate) trial: Trial,
-    /// No higher rate could be tried because of this side: the generator, or its ports.
+    /// True if the generator or its ports prevented a run at a higher rate.
     pub(crate) is_limited_here: bool,
 }
 
-/// Searches with runs like `settings`; `tell` gets each run.
+/// Searches with runs like `settings`; calls `tell` with each run.
 ///
 /// # Errors
 ///
-/// As [`run`].
+/// Fails as [`run`] does.
 pub(crate) fn search(
     settings: &Settings,
     stop: &AtomicBool,

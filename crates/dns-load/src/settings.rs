@@ -1,4 +1,4 @@
-//! What a run is asked to do.
+//! Settings of a run.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -12,26 +12,26 @@ use crate::exchanges::Limits;
 use crate::queries::Workload;
 use crate::zone::ZoneLike;
 
-/// Ports of one thread at most: what one wait looks at.
+/// Largest number of ports of one thread: those that one wait looks at.
 pub(crate) const PORTS_PER_THREAD_MAX: u32 = 1_024;
-/// Queries of one port that are watched at a time: half of the identifiers, so that none is taken for
-/// another.
+/// Number of queries of one port that are watched at a time: half of the identifiers, so that no
+/// query is taken for another.
 const WATCHED_PER_PORT: u64 = 1 << 15;
 
-/// What carries queries.
+/// Transport of queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
     /// Datagrams.
     Udp {
-        /// A query whose answer was truncated is asked again over TCP.
+        /// True if a query with a truncated answer is sent again over TCP.
         tc_fallback: bool,
     },
-    /// Connections in place of ports.
+    /// Connections instead of ports.
     Tcp,
 }
 
 impl Transport {
-    /// Name in records.
+    /// Returns the name in records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -42,62 +42,64 @@ impl Transport {
     }
 }
 
-/// One run of the generator.
+/// Settings of one run of the generator.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where queries go.
+    /// Server's address and port.
     pub server: SocketAddr,
-    /// The own address that they leave from; `None` leaves it to the kernel.
+    /// Source address of the queries; `None` lets the kernel choose.
     pub local: Option<IpAddr>,
-    /// What is asked, in turn.
+    /// Queries to send, in turn.
     pub workload: Workload,
-    /// The zone that it was made from, if it was.
+    /// Zone that the queries were made from, if they were.
     pub zone_like: Option<ZoneLike>,
-    /// The largest answer that is taken, octets.
+    /// Largest answer that is accepted, in bytes.
     pub answer_bytes: usize,
     /// Queries per second, all threads together.
     pub rate: Rate,
-    /// How due times are spaced.
+    /// Spacing of due times.
     pub shape: Shape,
-    /// Queries that may wait for an answer at a time, all threads together: with it a query leaves
-    /// as soon as there is room, whatever rate and shape are.
+    /// Largest number of queries that wait for an answer at a time, all threads together: with it a
+    /// query leaves as soon as there is room, for any rate and shape.
     pub window: Option<u64>,
-    /// Queries that are sent at most, all threads together.
+    /// Largest number of queries to send, all threads together.
     pub count: Option<u64>,
-    /// How long queries come due, nanoseconds.
+    /// Time during which queries come due, in nanoseconds.
     pub duration_ns: u64,
-    /// Deadline of a query and how long it is watched after it.
+    /// Deadline of a query, and time for which it is watched after that.
     pub limits: Limits,
-    /// For how long of silence the ports are read after the last query has ended, nanoseconds: second
-    /// answers come then.
+    /// Silence of the ports before the end of the run, in nanoseconds, counted after the last query
+    /// has ended: second answers come then.
     pub linger_ns: u64,
     /// Seed of identifiers and Poisson gaps.
     pub seed: u64,
-    /// Threads, each with its own ports.
+    /// Number of threads, each with its own ports.
     pub threads: u32,
-    /// What carries queries.
+    /// Transport of the queries.
     pub transport: Transport,
-    /// Ports that queries leave from, or connections, all threads together.
+    /// Number of ports that queries leave from, or of connections, all threads together.
     pub ports: u32,
-    /// Queries that each connection carries before another one takes its place; `None` for any
-    /// number.
+    /// Number of queries that each connection carries before another one replaces it; `None` for
+    /// any number.
     pub queries_per_connection: Option<u32>,
     /// Processors to bind the threads to, in turn; empty binds none.
     pub cpus: Vec<usize>,
-    /// Equal-sized queries leave in groups (`UDP_SEGMENT`).
+    /// True if equal-sized queries leave in groups (`UDP_SEGMENT`).
     pub segmentation: bool,
-    /// Queries leave as frames of an interface, past UDP of the kernel.
+    /// Route of queries that leave as frames of an interface, bypassing the kernel's UDP.
     pub frames: Option<FrameRoute>,
-    /// Length of the intervals by which queries are counted in the record, nanoseconds.
+    /// Length of the intervals by which the record counts queries, in nanoseconds.
     pub timeline_ns: Option<u64>,
-    /// Where first answers are counted while the run goes on, for whoever shows its progress.
+    /// Counter of first answers while the run goes on, for a display of its progress.
     pub answered: Option<Arc<AtomicU64>>,
-    /// When the run begins on the monotonic clock; `None` as soon as all is ready.
+    /// Beginning of the run, in nanoseconds of the monotonic clock; `None` begins as soon as all is
+    /// ready.
     pub begin_at_ns: Option<u64>,
 }
 
 impl Settings {
-    /// A run of `rate` queries per second for ten seconds, otherwise with defaults.
+    /// Returns settings of a run of `rate` queries per second for ten seconds, otherwise with
+    /// defaults.
     #[must_use]
     pub const fn new(server: SocketAddr, workload: Workload, rate: Rate) -> Self {
         Self {
@@ -127,13 +129,13 @@ impl Settings {
         }
     }
 
-    /// Ports of each thread.
+    /// Returns the number of ports of each thread.
     #[must_use]
     pub const fn ports_per_thread(&self) -> u64 {
         (self.ports / self.threads) as u64
     }
 
-    /// Queries that are watched at a time.
+    /// Returns the number of queries that are watched at a time.
     pub(crate) fn watched(&self) -> u64 {
         let most = WATCHED_PER_PORT * u64::from(self.ports);
         match self.window {
@@ -142,14 +144,14 @@ impl Settings {
         }
     }
 
-    /// Connections that may wait for their last answers at a time, when they carry so many queries
-    /// each.
+    /// Returns the number of connections that may wait for their last answers at a time, when each
+    /// carries a limited number of queries.
     pub(crate) fn retiring(&self) -> u64 {
         let unanswered = self.window.unwrap_or_else(|| self.watched());
         self.queries_per_connection.map_or(0, |queries| unanswered.div_ceil(queries.into()))
     }
 
-    /// Everything that cannot work, in words; empty when the run can begin.
+    /// Returns everything that cannot work, in words; empty when the run can begin.
     #[must_use]
     pub fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();

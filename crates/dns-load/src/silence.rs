@@ -5,8 +5,8 @@ use netio::silence;
 use crate::record::Report;
 use crate::settings::{Settings, Transport};
 
-/// Returns why no query was answered, as far as it can be known, and what to check; `None` when
-/// some was, or none was due.
+/// Returns the reason why no query was answered, as far as it is known, and advice what to check;
+/// `None` when a query was answered, or none was due.
 pub(crate) fn of_run(settings: &Settings, report: &Report) -> Option<String> {
     let queries = &report.load.exchanges;
     if queries.due == 0 || queries.lost < queries.due {

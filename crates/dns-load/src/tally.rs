@@ -1,29 +1,29 @@
-//! Datagrams of one thread by what they were, and what can be wrong with those that name a query.
+//! Counts of one thread's datagrams by kind, and faults of those that name a query.
 
 use dns_wire::{Malformed, Rcode};
 use load::Class;
 
-/// What can be wrong with a message that carries the port and the identifier of a query.
+/// Fault of a message that carries the port and the identifier of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Another question than was asked.
+    /// The question differs from the query's.
     Question,
     /// QR is not set.
     NotAResponse,
-    /// An opcode other than that of a query.
+    /// The opcode is not that of a query.
     Opcode,
-    /// NOERROR where NXDOMAIN was expected, or the other way round.
+    /// The response code is NOERROR where NXDOMAIN was expected, or the other way round.
     ResponseCode,
-    /// Other records in the answer section than were expected.
+    /// The answer section has other records than the expected ones.
     Records,
 }
 
 impl Fault {
-    /// All of them, by their number.
+    /// All faults, by their number.
     pub const ALL: [Self; 5] =
         [Self::Question, Self::NotAResponse, Self::Opcode, Self::ResponseCode, Self::Records];
 
-    /// Name in records.
+    /// Returns the name in records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -35,7 +35,7 @@ impl Fault {
         }
     }
 
-    /// How a query ends whose first answer has it.
+    /// Returns the class of a query whose first answer has the fault.
     #[must_use]
     pub const fn class(self) -> Class {
         match self {
@@ -45,32 +45,31 @@ impl Fault {
     }
 }
 
-/// Datagrams of one thread, and messages over TCP, by what they were. `received` is the sum of the others up
-/// to `foreign`.
+/// Counts of one thread's datagrams, and of messages over TCP, by kind. `received` is the sum of
+/// the others up to `foreign`, except `octets`.
 #[derive(Clone, Debug)]
 pub struct Tally {
     /// Datagrams received.
     pub received: u64,
-    /// Octets of those from the server, without headers.
+    /// Bytes of the datagrams from the server, without headers.
     pub octets: u64,
-    /// First answers to what was asked, late ones too, by response code.
+    /// First answers to queries, late ones too, by response code.
     pub rcodes: Vec<u64>,
-    /// Truncated datagrams after which the query was asked again over TCP.
+    /// Truncated datagrams after which the query was sent again over TCP.
     pub asked_again: u64,
-    /// Further answers to what was asked.
+    /// Further answers to queries.
     pub repeated: u64,
-    /// Messages with port and identifier of a query that are not what it must be answered with, by
-    /// [`Fault`].
+    /// Messages with port and identifier of a query that are no valid answer to it, by [`Fault`].
     pub faults: [u64; Fault::ALL.len()],
-    /// No DNS messages, by [`Malformed::index`].
+    /// Datagrams that are no DNS messages, by [`Malformed::index`].
     pub malformed: [u64; Malformed::ALL.len()],
     /// Messages that belong to no query that is watched.
     pub unmatched: u64,
     /// Datagrams from another address or port than the server's.
     pub foreign: u64,
-    /// Of the first answers, those with TC set.
+    /// First answers with TC set.
     pub truncated: u64,
-    /// Of the first answers, those that came after their deadline.
+    /// First answers that came after their deadline.
     pub late: u64,
 }
 
@@ -114,7 +113,7 @@ impl Tally {
         self.late += other.late;
     }
 
-    /// First answers to what was asked.
+    /// Returns the number of first answers to queries.
     #[must_use]
     pub fn answered(&self) -> u64 {
         self.rcodes.iter().sum()

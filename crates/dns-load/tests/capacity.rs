@@ -1,5 +1,5 @@
-//! The search for the highest rate against the faults of the echo, on virtual time: the same schedule,
-//! the same ledger and the same search as on real sockets, with nothing between them.
+//! Tests of the search for the highest rate against the faults of the echo, on virtual time:
+//! schedule, ledger and search are those of real sockets, with nothing between them.
 
 use std::collections::VecDeque;
 
@@ -15,14 +15,14 @@ use measure::search::{Found, Outcome, Search, Step, Stop};
 const LIMITS: Limits = Limits { deadline_ns: 500 * NS_PER_MS, grace_ns: 0 };
 const PORTS: u64 = 16;
 
-/// What the echo is told to do wrong.
+/// Faults of the echo.
 struct Server {
     capacity: Option<Capacity>,
     drop: Share,
     random: Random,
 }
 
-/// One trial: the share that was not carried, and answers carried per second.
+/// Runs one trial. Returns the share that was not carried, and answers carried per second.
 fn trial(server: &mut Server, rate_per_s: f64, dwell_s: f64) -> (f64, f64) {
     let query = Query::PLAIN;
     let workload = Workload::parse("queries", b"www.google.com AAAA\n", query).unwrap();
@@ -31,7 +31,7 @@ fn trial(server: &mut Server, rate_per_s: f64, dwell_s: f64) -> (f64, f64) {
     let room = rate.count_in(LIMITS.watched_ns()) + 1_024;
     let mut exchanges = Exchanges::new(identities, LIMITS, &workload, (0, 1), room);
     let mut schedule = Schedule::even(rate, NS_PER_MS, (dwell_s * 1e9) as u64, 0, 1);
-    // Every trial begins when the one before has been worked off.
+    // Every trial begins when the server has worked off the trial before.
     let mut bucket = server.capacity.map(Bucket::new);
     let mut way: VecDeque<(u64, usize, Vec<u8>)> = VecDeque::new();
     let mut buffer = [0; 512];
@@ -79,7 +79,8 @@ fn find(plan: &SearchPlan, server: &mut Server) -> Found {
     search.result().unwrap()
 }
 
-/// The rules of the shipped plan for highest rates, with the width that its figures need here.
+/// Returns the rules of the shipped plan for highest rates, with the width that its figures need
+/// here.
 fn plan() -> SearchPlan {
     let text = include_str!("../../../plans/dns-max.toml");
     let plan = measure::Plan::parse("dns-max.toml", text).unwrap();
@@ -108,7 +109,7 @@ fn a_server_that_drops_five_percent_at_every_rate_never_meets_a_thousandth() {
         let mut server = Server { capacity: None, drop, random: Random::from_seed(seed) };
         let found = find(&plan(), &mut server);
         assert_eq!((found.rate_per_s, found.stop), (None, Stop::EveryRate), "seed {seed}");
-        // It is the same for one that has a limit as well.
+        // The result is equal for a server that has a limit as well.
         server.capacity = Some(Capacity { per_s: 900.0, queue: 64 });
         let found = find(&plan(), &mut server);
         assert_eq!((found.rate_per_s, found.stop), (None, Stop::EveryRate), "seed {seed}");

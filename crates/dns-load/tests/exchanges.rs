@@ -1,5 +1,5 @@
-//! Queries against servers on virtual time: every query and every datagram ends where a second, slower
-//! account of the same events puts it, and the steady path allocates nothing.
+//! Queries against servers on virtual time: every query and every datagram has the class that a
+//! second, slower account of the same events gives it, and the steady path allocates nothing.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ fn exchanges(workload: &Workload) -> Exchanges<'_> {
     Exchanges::new(identities, LIMITS, workload, (1, 2), 4_096)
 }
 
-/// What a server may send for a query.
+/// Datagram that a server may send for a query.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Sends {
     Good,
@@ -71,7 +71,7 @@ impl Sends {
     }
 }
 
-/// The second account: one query's events, in order, each with its delay in milliseconds.
+/// Accounts for one query a second time: its events, in order, each with its delay in milliseconds.
 fn account(events: &[(u64, Sends)], ledger: &mut BTreeMap<&str, u64>) -> Class {
     let mut class = None;
     let mut count = |name| *ledger.entry(name).or_insert(0) += 1;
@@ -230,7 +230,7 @@ fn a_query_goes_on_over_tcp_when_its_answer_was_truncated() {
     cut[2] |= 0x02;
     assert_eq!(exchanges.ask_again(&mut again), None);
     exchanges.answer(2 * NS_PER_MS, 0, &cut);
-    // The same datagram once more asks nothing again.
+    // A second copy of the datagram does not queue the query again.
     exchanges.answer(3 * NS_PER_MS, 0, &cut);
     assert_eq!(exchanges.ask_again(&mut again), Some((0, sent.len)));
     assert_eq!(again[..sent.len], buffer[..sent.len]);
@@ -238,7 +238,7 @@ fn a_query_goes_on_over_tcp_when_its_answer_was_truncated() {
     assert_eq!(exchanges.unsettled(), 1);
     exchanges.answer_over_tcp(9 * NS_PER_MS, 0, &whole);
     assert_eq!(exchanges.unsettled(), 0);
-    // One that is cut comes too late to be followed.
+    // A truncated answer after the deadline comes too late to be followed.
     let late = exchanges.begin(10 * NS_PER_MS, &mut buffer).unwrap();
     exchanges.left(late.number, 10 * NS_PER_MS);
     let mut cut = Sends::Good.octets(&buffer[..late.len]);

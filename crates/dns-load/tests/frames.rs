@@ -1,5 +1,5 @@
-//! What interfaces see: the responder on one of them, loaded over a veth pair, and groups over loopback.
-//! The ledgers of both sides agree.
+//! Tests with frames of interfaces: the responder on an interface, loaded over a veth pair, and
+//! groups over loopback. The ledgers of both sides agree.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,12 +14,12 @@ use load::{Rate, Shape};
 use netio::{FrameRoute, interface, namespace};
 
 const QUERIES: u64 = 2_000;
-/// Longer than any machine takes to answer a query.
+/// Time that no machine needs to answer a query, in nanoseconds.
 const LONG_NS: u64 = 60 * NS_PER_S;
 const QUERY: Query<'_> = Query::PLAIN;
 
-/// A new namespace with a veth pair for this thread, at whose far end nobody has the address that is
-/// asked; false, said, where that is not possible.
+/// Enters a new namespace with a veth pair for this thread, at whose far end no interface has the
+/// address that queries go to. Returns false, and prints the reason, where that is impossible.
 fn enter_a_link() -> bool {
     let is_possible = enter(
         "echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6; \
@@ -28,14 +28,15 @@ fn enter_a_link() -> bool {
          ip addr add 10.9.0.1/24 dev out0; \
          ip neigh replace 10.9.0.2 lladdr 02:00:00:00:00:05 dev out0",
     );
-    // Until the kernel has noticed that an interface is up, it drops what is sent there.
+    // The kernel drops frames sent to an interface until it has noticed that it is up.
     while is_possible && ["in0", "out0"].iter().any(|end| !interface::named(end).unwrap().is_up) {
         thread::sleep(Duration::from_millis(1));
     }
     is_possible
 }
 
-/// A new namespace for this thread, as `script` makes it; false, said, where that is not possible.
+/// Enters a new namespace for this thread, as `script` makes it. Returns false, and prints the
+/// reason, where that is impossible.
 fn enter(script: &str) -> bool {
     if Command::new("ip").arg("-V").output().is_err() || namespace::enter_new().is_err() {
         assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "no namespace can be made");
@@ -45,23 +46,24 @@ fn enter(script: &str) -> bool {
     Command::new("sh").args(["-ec", script]).status().unwrap().success()
 }
 
-/// How queries leave.
+/// Form in which queries leave.
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
     OneByOne,
     InGroups,
     AsFrames,
-    /// By sockets, with the answers from a ring.
+    /// Groups sent by sockets, with the answers from a ring.
     InGroupsToARing,
 }
 
-/// One run of generator and responder.
+/// Runs generator and responder once.
 fn both(faults: Faults, way: Way) -> (Report, echo::Report) {
     let listen = "10.9.0.2:53".parse().unwrap();
     let settings = echo::Settings { seed: 7, faults, ..echo::Settings::at(listen) };
     let responder = FrameResponder::open(settings, "in0").unwrap();
     let stop = AtomicBool::new(false);
-    // Without answers a run lasts until they would be too late; otherwise it ends with the last one.
+    // Without answers a run lasts until they would be too late; otherwise it ends with the last
+    // one.
     let deadline_ns = if faults.drop == Share::default() { LONG_NS } else { NS_PER_S };
     thread::scope(|scope| {
         let echo = scope.spawn(|| responder.run(&stop).unwrap());
@@ -86,7 +88,7 @@ fn both(faults: Faults, way: Way) -> (Report, echo::Report) {
     })
 }
 
-/// Frames that have left by `interface`.
+/// Returns the number of frames that have left by `interface`.
 fn transmitted(interface: &str) -> u64 {
     let shown = Command::new("ip").args(["-s", "-j", "link", "show", interface]).output().unwrap();
     let links: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap();
@@ -98,12 +100,12 @@ fn frames_are_answered_and_both_ledgers_agree() {
     if !enter_a_link() {
         return;
     }
-    // Grouped queries arrive whole, and are answered one by one.
+    // Grouped queries arrive whole, and the responder answers them one by one.
     for way in [Way::OneByOne, Way::InGroups, Way::AsFrames, Way::InGroupsToARing] {
         let before = transmitted("out0");
         let (load, echo) = both(Faults::default(), way);
         let is_alone = matches!(way, Way::OneByOne | Way::AsFrames);
-        // Groups form where several queries are due at a time, which need not be.
+        // Groups form where several queries are due at a time, which does not always happen.
         let frames = transmitted("out0") - before;
         assert!(if is_alone { frames == QUERIES } else { frames <= QUERIES }, "{frames} frames");
         let (queries, messages) = (load.load.exchanges, load.load.messages);
@@ -117,7 +119,8 @@ fn frames_are_answered_and_both_ledgers_agree() {
     assert_eq!((load.load.exchanges.lost, echo.dropped, echo.sent), (QUERIES, QUERIES, 0));
 }
 
-/// Frames on loopback for queries and answers, when both sides group what they can.
+/// Returns the number of frames on loopback for queries and answers, when both sides group as much
+/// as they can.
 fn in_groups(listen: &str) -> u64 {
     let settings =
         echo::Settings { segmentation: true, ..echo::Settings::at(listen.parse().unwrap()) };
@@ -151,7 +154,7 @@ fn groups_are_answered_in_groups() {
         return;
     }
     for listen in ["127.0.0.1:0", "[::1]:0"] {
-        // Either way one by one would be QUERIES frames at least.
+        // Without groups there would be at least QUERIES frames in either direction.
         let frames = in_groups(listen);
         assert!((QUERIES / 100..QUERIES).contains(&frames), "{frames} frames");
     }

@@ -1,6 +1,6 @@
-//! The generator against the responder over loopback: their ledgers agree to the packet, with each fault
-//! and with all of them. What is asserted never depends on how fast the machine is: only counts are
-//! compared, and queries are watched for longer than any machine takes to answer them.
+//! Tests of the generator against the responder over loopback: their ledgers agree to the packet,
+//! with each fault and with all of them. No assertion depends on the speed of the machine: only
+//! counts are compared, and queries are watched for longer than any machine takes to answer them.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,9 +13,9 @@ use dns_wire::{Edns, Query, Rcode};
 use load::{Rate, Shape};
 
 const QUERIES: u64 = 1_000;
-/// How long queries are watched that all have an answer: a run ends with the last of them.
+/// Watched time of queries that all have an answer: a run ends with the last of them.
 const ANSWERED: Limits = Limits { deadline_ns: 60 * NS_PER_S, grace_ns: 0 };
-/// How long queries are watched some of which have no answer: each run lasts so long.
+/// Watched time of queries when not all have an answer: each run lasts that long.
 const UNANSWERED: Limits = Limits { deadline_ns: 10 * NS_PER_S, grace_ns: 0 };
 const QUERY: Query<'_> = Query {
     edns: Some(Edns { udp_payload_bytes: 1_232, extended_rcode: 0, version: 0, dnssec_ok: false }),
@@ -27,20 +27,20 @@ fn workload() -> Workload {
     Workload::parse("queries", text, QUERY).unwrap()
 }
 
-/// A run against a responder with these faults.
+/// Returns the settings of a run against a responder with these faults.
 fn settings(server: SocketAddr, faults: &Faults) -> Settings {
     let is_answered = [faults.drop, faults.wrong, faults.malformed] == [Share::default(); 3];
     let is_doubled = faults.duplicate != Share::default();
     Settings {
         duration_ns: NS_PER_S / 2,
         limits: if is_answered { ANSWERED } else { UNANSWERED },
-        // Second answers come behind the last query's end.
+        // Second answers come after the last query's end.
         linger_ns: if is_doubled { 5 * NS_PER_S } else { NS_PER_S / 4 },
         ..Settings::new(server, workload(), Rate::per_second(2.0 * QUERIES as f64).unwrap())
     }
 }
 
-/// One run of both, and whether their ledgers agree.
+/// Runs generator and responder once, and checks that their ledgers agree.
 fn both(
     responder: echo::Settings,
     change: impl FnOnce(Settings) -> Settings,
@@ -68,8 +68,8 @@ fn with(faults: Faults) -> (Report, echo::Report) {
     both(responder(faults), |settings| settings)
 }
 
-/// What must hold of any two ledgers: nothing is counted twice or not at all on either side, and what one
-/// sent the other received.
+/// Asserts the rules of any two ledgers: no message is counted twice or not at all on either side,
+/// and each side receives everything that the other one sent.
 fn agree(load: &Report, echo: &echo::Report) {
     let (queries, messages, answers) = (load.load.exchanges, load.load.messages, &load.answers);
     assert_eq!((load.load.own_socket_drops, echo.socket_drops), (0, 0), "{load} {echo}");

@@ -1,5 +1,6 @@
-//! Queries over TCP against the responder and against servers that close, over loopback: the ledgers of
-//! both ends agree to the message, and a query whose connection ended is lost, counted and not forgotten.
+//! Tests of queries over TCP against the responder and against servers that close, over loopback:
+//! the ledgers of both ends agree to the message, and a query whose connection ended is lost,
+//! counted and not forgotten.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -13,9 +14,9 @@ use dns_wire::{Query, Rcode};
 use load::Rate;
 
 const QUERIES: u64 = 1_000;
-/// How long queries are watched that all have an answer: a run ends with the last of them.
+/// Watched time of queries that all have an answer: a run ends with the last of them.
 const ANSWERED: Limits = Limits { deadline_ns: 60 * NS_PER_S, grace_ns: 0 };
-/// How long queries are watched some of which have no answer: a run lasts so long.
+/// Watched time of queries when not all have an answer: a run lasts that long.
 const UNANSWERED: Limits = Limits { deadline_ns: 10 * NS_PER_S, grace_ns: 0 };
 const FOLLOW: Transport = Transport::Udp { tc_fallback: true };
 
@@ -37,7 +38,7 @@ fn load(settings: &Settings) -> Report {
     run(settings, &AtomicBool::new(false)).unwrap()
 }
 
-/// One run of generator and responder, and what holds of any two ledgers.
+/// Runs generator and responder once, and asserts the rules of any two ledgers.
 fn both(faults: Faults, transport: Transport, threads: u32) -> (Report, echo::Report) {
     let listen = "127.0.0.1:0".parse().unwrap();
     let settings_of_echo =
@@ -49,7 +50,7 @@ fn both(faults: Faults, transport: Transport, threads: u32) -> (Report, echo::Re
     let (load, echo) = thread::scope(|scope| {
         let echo = scope.spawn(|| responder.run(&stop).unwrap());
         let settings = settings(responder.address(), transport, limits);
-        // Second answers come behind the last query's end.
+        // Second answers come after the last query's end.
         let is_doubled = faults.duplicate != Share::default();
         let linger_ns = if is_doubled { 5 * NS_PER_S } else { settings.linger_ns };
         let load = load(&Settings { threads, linger_ns, ..settings });
@@ -129,14 +130,14 @@ fn truncated_answers_are_asked_for_again() {
     assert!((100..300).contains(&echo.truncated), "{echo}");
     assert_eq!((load.answers.asked_again, echo.tcp.received), (echo.truncated, echo.truncated));
     assert_eq!(load.load.exchanges.on_time, QUERIES);
-    // Latency is that of the whole: from the datagram's due time to the answer over TCP.
+    // The latency covers the whole: from the datagram's due time to the answer over TCP.
     let faults = Faults { truncate: Share::ALL, delay: (40 * NS_PER_MS, Share::ALL), ..faults };
     let (load, _) = both(faults, FOLLOW, 1);
     assert!(load.load.latency_due.min_us >= 80_000.0, "{load}");
 }
 
-/// Answers `per_connection` queries of each connection and closes it; ends when `stop` is set and one more
-/// connection comes.
+/// Answers `per_connection` queries of each connection and closes it. Ends when `stop` is set and
+/// one more connection comes.
 fn closing_server(listener: &TcpListener, per_connection: usize, stop: &AtomicBool) -> u64 {
     let mut answered = 0;
     thread::scope(|scope| {
@@ -186,13 +187,13 @@ fn what_a_closed_connection_takes_along_is_lost_and_counted() {
     assert_eq!(queries.lost, connections.cut_off, "{load}");
     assert!(connections.ended > 0 && connections.reopened > 0, "{load}");
     assert_eq!(connections.sent + connections.unsent, QUERIES, "nothing is sent twice");
-    // A close with queries unread becomes a reset, which may take answers along: all the more of them, the
+    // A close with unread queries becomes a reset, which may discard answers: more of them when
     // more queries wait on a busy machine.
     assert!(queries.on_time <= answered && queries.on_time > 0, "{load} {answered}");
 }
 
-/// Answers the queries of every connection until the client closes it; returns how many each
-/// carried. Ends when `stop` is set and one more connection comes.
+/// Answers the queries of every connection until the client closes it; returns the number of
+/// queries that each carried. Ends when `stop` is set and one more connection comes.
 fn counting_server(listener: &TcpListener, stop: &AtomicBool) -> Vec<u64> {
     thread::scope(|scope| {
         let mut clients = Vec::new();
@@ -250,7 +251,7 @@ fn a_connection_carries_as_many_queries_as_it_may_and_none_is_lost_with_it() {
         assert_eq!(carried.len() as u64, connections.opened, "{load}");
         let whole = carried.iter().filter(|&&count| count == u64::from(EACH)).count();
         assert_eq!(whole as u64, connections.retired, "{carried:?}");
-        // The last one of each place need not be full.
+        // The last connection in each place may have carried fewer queries.
         assert!(
             carried.len() - whole <= 6 && carried.iter().all(|&count| count <= 7),
             "{carried:?}"
@@ -272,7 +273,7 @@ fn a_server_without_tcp_is_told() {
     let said = error.to_string();
     assert!(matches!(error, LoadError::Net(_)), "{said}");
     assert!(said.starts_with(&format!("cannot connect over TCP to {address}: ")), "{said}");
-    // Truncating everything, and then there is nobody.
+    // The server truncates everything over UDP, and no process listens over TCP.
     let stop = AtomicBool::new(false);
     let load = thread::scope(|scope| {
         scope.spawn(|| {

@@ -1,5 +1,6 @@
-//! Zones made from a seed against a second account of them: the master file, read by this test alone, gives
-//! by the rules of RFC 1034 section 4.3.2 what the file of answers says, and what the generator expects.
+//! Tests of zones made from a seed against a second account of them: by the rules of RFC 1034
+//! section 4.3.2 the master file, which this test reads itself, gives the content of the file of
+//! answers, and the expectation of the generator.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ fn like(seed: u64, names: u32) -> ZoneLike {
 /// Type and data, as text, of each name.
 type Records<'t> = BTreeMap<&'t str, Vec<(&'t str, String)>>;
 
-/// The records of a master file whose names are relative to `zone.test`.
+/// Reads the records of a master file whose names are relative to `zone.test`.
 fn read(text: &str) -> Records<'_> {
     let mut records = Records::new();
     for line in text.lines().filter(|line| !line.starts_with([';', '$', '@'])) {
@@ -32,7 +33,7 @@ fn read(text: &str) -> Records<'_> {
     records
 }
 
-/// Response code and records that a server answers with, each as `NAME TYPE DATA`.
+/// Returns response code and records of a server's answer, each record as `NAME TYPE DATA`.
 fn answer(records: &Records<'_>, full_name: &str, kind: &str) -> (&'static str, Vec<String>) {
     let name = full_name.strip_suffix(".zone.test.").unwrap();
     let Some(found) = records.get(name) else { return ("NXDOMAIN", Vec::new()) };
@@ -85,7 +86,7 @@ fn a_larger_zone_begins_with_the_smaller_one_and_another_seed_is_another_zone() 
     assert_ne!(small, lines(6, 100));
 }
 
-/// The octets of an answer as a server writes it, names uncompressed.
+/// Returns an answer as a server writes it, names uncompressed.
 fn message(query: &[u8], code: &str, records: &[&str]) -> Vec<u8> {
     let mut octets = query.to_vec();
     octets[2] |= 0x84;
@@ -135,7 +136,7 @@ fn the_generator_expects_what_the_file_says_and_nothing_else() {
             assert!(workload.is_asked(index, &answer), "{line}");
             workload.expected(index).unwrap().compare(&answer)
         };
-        // In any order, since servers turn it.
+        // The records may be in any order, because servers rotate it.
         records.reverse();
         assert_eq!(compare(code, &records), Ok(()), "{line}");
         let other = if code == "NOERROR" { "NXDOMAIN" } else { "NOERROR" };
@@ -151,8 +152,8 @@ fn the_generator_expects_what_the_file_says_and_nothing_else() {
     assert!(damaged > 100, "{damaged}");
 }
 
-/// Records of the zone of seed 1 and its first queries with twelve names; a change means that zones which
-/// servers have loaded are no longer those that the generator expects.
+/// Records of the zone of seed 1 and its first queries with twelve names; a change means that zones
+/// that servers have loaded differ from those that the generator expects.
 const PINNED: &str = "\
 www.moti-0 IN A 10.0.78.180
 www.moti-0 IN A 10.240.205.37

@@ -1,69 +1,69 @@
-//! The header (RFC 1035 section 4.1.1, with the bits of RFC 4035 section 3).
+//! Message header (RFC 1035 section 4.1.1, with the bits of RFC 4035 section 3).
 
 use base::{Reader, Writer};
 
 use crate::Malformed;
 use crate::rcode::Rcode;
 
-/// Octets of a header.
+/// Length of a header, in bytes.
 pub const HEADER_BYTES: usize = 12;
 
-/// The sixteen bits between identifier and counts.
+/// Sixteen bits between identifier and counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(pub u16);
 
 impl Flags {
-    /// A response (QR).
+    /// Bit of a response (QR).
     pub const RESPONSE: u16 = 0x8000;
-    /// An authoritative answer (AA).
+    /// Bit of an authoritative answer (AA).
     pub const AUTHORITATIVE: u16 = 0x0400;
-    /// More than fitted (TC).
+    /// Bit of a message that did not fit (TC).
     pub const TRUNCATED: u16 = 0x0200;
-    /// Recursion desired (RD).
+    /// Bit for recursion desired (RD).
     pub const RECURSION_DESIRED: u16 = 0x0100;
-    /// Recursion available (RA).
+    /// Bit for recursion available (RA).
     pub const RECURSION_AVAILABLE: u16 = 0x0080;
-    /// Authentic data (AD).
+    /// Bit for authentic data (AD).
     pub const AUTHENTIC: u16 = 0x0020;
-    /// Checking disabled (CD).
+    /// Bit for checking disabled (CD).
     pub const CHECKING_DISABLED: u16 = 0x0010;
 
-    /// True when any bit of `bits` is set.
+    /// Returns true when any bit of `bits` is set.
     #[must_use]
     pub const fn has(self, bits: u16) -> bool {
         self.0 & bits != 0
     }
 
-    /// The kind of query; 0 is a standard one.
+    /// Returns the kind of query; 0 is a standard one.
     #[must_use]
     pub const fn opcode(self) -> u8 {
         (self.0 >> 11) as u8 & 0xf
     }
 
-    /// The response code as far as the header holds it; [`crate::Edns`] may extend it.
+    /// Returns the response code as far as the header holds it; [`crate::Edns`] may extend it.
     #[must_use]
     pub const fn rcode(self) -> Rcode {
         Rcode(self.0 & 0xf)
     }
 }
 
-/// A header.
+/// Header of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// What ties a response to its query.
+    /// Identifier that connects a response with its query.
     pub id: u16,
     /// Flags, opcode and response code.
     pub flags: Flags,
-    /// Questions, answers, authority records, additional records.
+    /// Numbers of questions, answers, authority records and additional records.
     pub counts: [u16; 4],
 }
 
 impl Header {
-    /// The header that `octets` begin with.
+    /// Reads the header that `octets` begin with.
     ///
     /// # Errors
     ///
-    /// [`Malformed::Header`] when they are fewer than twelve.
+    /// [`Malformed::Header`] when `octets` are fewer than twelve bytes.
     pub fn parse(octets: &[u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(octets);
         let mut next = || reader.u16().ok_or(Malformed::Header);
@@ -74,7 +74,7 @@ impl Header {
         })
     }
 
-    /// Writes it.
+    /// Writes the header.
     pub fn emit(&self, writer: &mut Writer<'_>) {
         writer.u16(self.id).u16(self.flags.0);
         for count in self.counts {

@@ -1,14 +1,14 @@
-//! Types and classes of records by number and mnemonic (RFC 1035 section 3.2, RFC 3597 section 5, and
-//! the registry that RFC 6895 describes).
+//! Types and classes of records by number and mnemonic (RFC 1035 section 3.2, RFC 3597 section 5,
+//! and the registry that RFC 6895 describes).
 
 use core::fmt;
 use core::str::FromStr;
 
-/// A type of record or query ("RRTYPE", "QTYPE").
+/// Type of a record or query ("RRTYPE", "QTYPE").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Kind(pub u16);
 
-/// All types of the register of IANA ("Resource Record (RR) TYPEs").
+/// All types in IANA's registry ("Resource Record (RR) TYPEs").
 const NAMES: [(u16, &str); 97] = [
     (1, "A"),
     (2, "NS"),
@@ -110,26 +110,26 @@ const NAMES: [(u16, &str); 97] = [
 ];
 
 impl Kind {
-    /// An IPv4 address.
+    /// IPv4 address.
     pub const A: Self = Self(1);
-    /// Another name of something.
+    /// Alias of another name.
     pub const CNAME: Self = Self(5);
-    /// The start of a zone.
+    /// Start of a zone.
     pub const SOA: Self = Self(6);
-    /// A host that takes mail.
+    /// Host that takes mail.
     pub const MX: Self = Self(15);
-    /// A text.
+    /// Text.
     pub const TXT: Self = Self(16);
-    /// An IPv6 address.
+    /// IPv6 address.
     pub const AAAA: Self = Self(28);
-    /// The pseudo-record of EDNS.
+    /// Pseudo-record of EDNS.
     pub const OPT: Self = Self(41);
-    /// How a web server is reached (RFC 9460).
+    /// Access data of a web server (RFC 9460).
     pub const HTTPS: Self = Self(65);
 }
 
 impl fmt::Display for Kind {
-    /// The mnemonic, or `TYPE` and the number (RFC 3597 section 5).
+    /// Writes the mnemonic, or `TYPE` and the number (RFC 3597 section 5).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match NAMES.iter().find(|(number, _)| *number == self.0) {
             Some((_, name)) => f.write_str(name),
@@ -141,7 +141,7 @@ impl fmt::Display for Kind {
 impl FromStr for Kind {
     type Err = &'static str;
 
-    /// A mnemonic in any case, `*`, or `TYPE` and a number.
+    /// Parses a mnemonic in any case, `*`, or `TYPE` and a number.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         if text == "*" {
             return Ok(Self(255));
@@ -155,12 +155,12 @@ impl FromStr for Kind {
     }
 }
 
-/// A class of records or queries.
+/// Class of records or queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Class(pub u16);
 
 impl Class {
-    /// The Internet.
+    /// Internet class.
     pub const INTERNET: Self = Self(1);
 }
 

@@ -1,12 +1,13 @@
-//! The little DNS that a load generator and a responder need: a checked view of a message (header,
+//! Subset of DNS that a load generator and a responder need: a checked view of a message (header,
 //! questions, records, EDNS), and a writer of queries.
 //!
-//! Octets in, values out; nothing here allocates but what turns text into octets before a run. What
-//! record data mean, zones, signatures and transports belong to others. To have read: RFC 1035 sections
-//! 3 and 4, RFC 2181 sections 8 to 11, RFC 3597, RFC 4343, RFC 6891.
+//! The crate turns bytes into values; only the functions that turn text into bytes before a run
+//! allocate. It does not interpret record data, and has no zones, signatures or transports. Read
+//! before changing this crate: RFC 1035 sections 3 and 4, RFC 2181 sections 8 to 11, RFC 3597, RFC
+//! 4343, RFC 6891.
 //!
-//! Budget: parsing an answer of one question and one record takes less than 100 ns, comparing its
-//! question with the one that was sent one comparison of octets.
+//! Budget: parsing an answer of one question and one record takes less than 100 ns, and comparing
+//! its question with the one that was sent is one comparison of bytes.
 
 #![no_std]
 

@@ -1,24 +1,24 @@
-//! Why a message was refused: the peer's doing, so a small value to count.
+//! Reasons to refuse a message: the peer causes them, so each is a small value to count.
 
 use core::fmt;
 
-/// What was wrong with a message.
+/// Defect of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Malformed {
-    /// Shorter than a header (RFC 1035 section 4.1.1).
+    /// The message is shorter than a header (RFC 1035 section 4.1.1).
     Header,
-    /// It ends within a question or a record that its header announces.
+    /// The message ends within a question or a record that its header announces.
     Truncated,
     /// The first two bits of a label are 01 or 10 (RFC 1035 section 4.1.4, RFC 6891 section 5).
     Label,
-    /// A compression pointer does not point to what came before it.
+    /// A compression pointer does not point to bytes before it.
     Pointer,
-    /// A name of more than 255 octets (RFC 1035 section 3.1).
+    /// A name has more than 255 bytes (RFC 1035 section 3.1).
     NameTooLong,
-    /// Octets behind the last record.
+    /// Bytes follow the last record.
     Trailing,
-    /// A second OPT record, or one that is not in the additional section or not of the root (RFC 6891
-    /// section 6.1.1).
+    /// The message has a second OPT record, or one that is not in the additional section or not of
+    /// the root (RFC 6891 section 6.1.1).
     Opt,
 }
 
@@ -34,13 +34,13 @@ impl Malformed {
         Self::Opt,
     ];
 
-    /// Position in [`Malformed::ALL`], for counters kept as an array.
+    /// Returns the position in [`Malformed::ALL`], for counters kept as an array.
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// A short name for counters: lower case, words joined by hyphens.
+    /// Returns a short name for counters: lower case, words joined by hyphens.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! A whole message, checked once and then read in place.
+//! Whole message, checked once and then read in place.
 
 use crate::Malformed;
 use crate::header::{Flags, HEADER_BYTES, Header};
@@ -7,18 +7,18 @@ use crate::name::{self, Name};
 use crate::rcode::Rcode;
 use crate::record::{Edns, Record};
 
-/// What is asked.
+/// Question of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Question<'a> {
-    /// About which name.
+    /// Name of the wanted records.
     pub name: Name<'a>,
-    /// For records of which type.
+    /// Type of the wanted records.
     pub kind: Kind,
-    /// For records of which class.
+    /// Class of the wanted records.
     pub class: Class,
 }
 
-/// A message whose names and records are known to be sound.
+/// Message whose names and records have been checked.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
     octets: &'a [u8],
@@ -27,19 +27,19 @@ pub struct Message<'a> {
     edns: Option<Edns>,
 }
 
-/// Where the question at `at` ends.
+/// Returns the end of the question at `at`.
 fn check_question(octets: &[u8], at: usize) -> Result<usize, Malformed> {
     let end = name::check(octets, at)? + 4;
     if end > octets.len() { Err(Malformed::Truncated) } else { Ok(end) }
 }
 
 impl<'a> Message<'a> {
-    /// Checks `octets` from end to end. Of a response with TC set what is there must be sound, and the
-    /// rest may be missing (RFC 2181 section 9).
+    /// Checks `octets` from end to end. In a response with TC set the part that was sent must be
+    /// sound, and the rest may be missing (RFC 2181 section 9).
     ///
     /// # Errors
     ///
-    /// The first thing that is wrong.
+    /// Returns the first defect.
     pub fn parse(octets: &'a [u8]) -> Result<Self, Malformed> {
         let header = Header::parse(octets)?;
         let [questions, answers, authorities, additionals] = header.counts;
@@ -70,32 +70,32 @@ impl<'a> Message<'a> {
         if at == octets.len() { Ok(message) } else { Err(Malformed::Trailing) }
     }
 
-    /// Its header.
+    /// Returns the header.
     #[must_use]
     pub const fn header(&self) -> Header {
         self.header
     }
 
-    /// Its response code with the bits of EDNS.
+    /// Returns the response code with the bits of EDNS.
     #[must_use]
     pub fn rcode(&self) -> Rcode {
         let extended = self.edns.map_or(0, |edns| u16::from(edns.extended_rcode));
         Rcode(extended << 4 | self.header.flags.rcode().0)
     }
 
-    /// What its OPT record says, if it has one.
+    /// Returns the content of the OPT record, if the message has one.
     #[must_use]
     pub const fn edns(&self) -> Option<Edns> {
         self.edns
     }
 
-    /// Its questions as octets: what follows the header up to the first record.
+    /// Returns the questions as bytes: everything after the header up to the first record.
     #[must_use]
     pub fn question_octets(&self) -> &'a [u8] {
         &self.octets[HEADER_BYTES..self.questions_end]
     }
 
-    /// Its questions.
+    /// Returns the questions.
     pub fn questions(&self) -> impl Iterator<Item = Question<'a>> + use<'a> {
         let octets = self.octets;
         let mut at = HEADER_BYTES;
@@ -108,8 +108,8 @@ impl<'a> Message<'a> {
         })
     }
 
-    /// Its records in order: answers, authority, additional. Fewer than the header says when it was
-    /// truncated.
+    /// Returns the records in order: answers, authority, additional. A truncated message may have
+    /// fewer than its header announces.
     pub fn records(&self) -> impl Iterator<Item = Record<'a>> + use<'a> {
         let (octets, mut at) = (self.octets, self.questions_end);
         let count = self.header.counts[1..].iter().map(|&count| u32::from(count)).sum::<u32>();
@@ -120,7 +120,7 @@ impl<'a> Message<'a> {
         })
     }
 
-    /// True when it asks what `other` asks, names in any case (RFC 4343).
+    /// Returns true when both messages have equal questions, with names in any case (RFC 4343).
     #[must_use]
     pub fn asks_as(&self, other: &Self) -> bool {
         self.header.counts[0] == other.header.counts[0]

@@ -1,20 +1,21 @@
-//! Domain names: inside of messages, compressed or not (RFC 1035 section 4.1.4), and as text (section
-//! 5.1). Comparison is that of RFC 4343: letters of ASCII in any case.
+//! Domain names: inside of messages, compressed or not (RFC 1035 section 4.1.4), and as text
+//! (section 5.1). Comparison is that of RFC 4343: letters of ASCII in any case.
 //!
-//! A pointer must point before the run of labels that it ends. So each jump leads further to the front, and
-//! reading ends whatever a peer writes; the limit of 255 octets ends it sooner.
+//! A pointer must point before the run of labels that it ends. So each jump goes further to the
+//! front, and reading ends for any content of a message; the limit of 255 bytes ends it sooner.
 
 use alloc::vec::Vec;
 use core::fmt;
 
 use crate::Malformed;
 
-/// Octets of a name at most, with lengths and the root's (RFC 1035 section 3.1).
+/// Largest length of a name, in bytes, with the lengths of labels and the root's (RFC 1035 section
+/// 3.1).
 pub const NAME_BYTES_MAX: usize = 255;
-/// Octets of a label at most.
+/// Largest length of a label, in bytes.
 pub const LABEL_BYTES_MAX: usize = 63;
 
-/// One step of reading a name at `at`.
+/// Result of one step of reading a name.
 enum Step {
     Label { from: usize, to: usize },
     Jump(usize),
@@ -41,8 +42,8 @@ fn step(message: &[u8], at: usize) -> Result<Step, Malformed> {
     }
 }
 
-/// Checks the name at `at`; returns where it ends in the message itself, behind its first pointer if
-/// it has one.
+/// Checks the name at `at`. Returns its end in the message itself, which is after its first pointer
+/// if it has one.
 pub(crate) fn check(message: &[u8], start: usize) -> Result<usize, Malformed> {
     let (mut at, mut run, mut end, mut len) = (start, start, None, 1);
     loop {
@@ -66,7 +67,7 @@ pub(crate) fn check(message: &[u8], start: usize) -> Result<usize, Malformed> {
     }
 }
 
-/// A name that was checked, in place.
+/// Checked name, in place.
 #[derive(Clone, Copy)]
 pub struct Name<'a> {
     message: &'a [u8],
@@ -74,34 +75,34 @@ pub struct Name<'a> {
 }
 
 impl<'a> Name<'a> {
-    /// The name at `at` of `message`, and where it ends there.
+    /// Reads the name at `at` of `message`. Returns the name and its end.
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// Returns the name's defect.
     pub fn parse(message: &'a [u8], at: usize) -> Result<(Self, usize), Malformed> {
         check(message, at).map(|end| (Self { message, at }, end))
     }
 
-    /// A name that [`check`] has found sound.
+    /// Wraps a name that [`check`] has found sound.
     pub(crate) const fn checked(message: &'a [u8], at: usize) -> Self {
         Self { message, at }
     }
 
-    /// Its labels, the root's left out.
+    /// Returns the labels, without the root's.
     #[must_use]
     pub const fn labels(self) -> Labels<'a> {
         Labels { message: self.message, at: self.at }
     }
 
-    /// True for the root.
+    /// Returns true for the root.
     #[must_use]
     pub fn is_root(self) -> bool {
         self.labels().next().is_none()
     }
 }
 
-/// The labels of a name from left to right.
+/// Labels of a name from left to right.
 #[derive(Clone, Debug)]
 pub struct Labels<'a> {
     message: &'a [u8],
@@ -141,7 +142,7 @@ impl PartialEq for Name<'_> {
 impl Eq for Name<'_> {}
 
 impl fmt::Display for Name<'_> {
-    /// With the dot of the root; what is no printable ASCII as `\DDD`.
+    /// Writes the name with the dot of the root, and bytes that are no printable ASCII as `\DDD`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_root() {
             return f.write_str(".");
@@ -168,16 +169,16 @@ impl fmt::Debug for Name<'_> {
     }
 }
 
-/// Why a text is no name.
+/// Reason why a text is no name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameError {
-    /// Nothing at all, or nothing between two dots.
+    /// The text, or the part between two dots, is empty.
     Empty,
-    /// A label of more than 63 octets.
+    /// A label has more than 63 bytes.
     LabelTooLong,
-    /// More than 255 octets in all.
+    /// The name has more than 255 bytes.
     TooLong,
-    /// A backslash with neither three digits up to 255 nor another character behind it.
+    /// A backslash is followed by neither three digits up to 255 nor another character.
     Escape,
 }
 
@@ -194,12 +195,12 @@ impl fmt::Display for NameError {
 
 impl core::error::Error for NameError {}
 
-/// Appends the name that `text` writes (RFC 1035 section 5.1) to `octets`, uncompressed. The last dot may
-/// be missing: every name is taken from the root. On an error `octets` are as before.
+/// Appends the name that `text` writes (RFC 1035 section 5.1) to `octets`, uncompressed. The last
+/// dot may be missing: every name begins at the root. On an error `octets` are unchanged.
 ///
 /// # Errors
 ///
-/// Why it is no name.
+/// Returns the reason why the text is no name.
 pub fn append_text(octets: &mut Vec<u8>, text: &[u8]) -> Result<(), NameError> {
     let start = octets.len();
     let done = append(octets, text, start);
@@ -231,7 +232,7 @@ fn append(octets: &mut Vec<u8>, text: &[u8], start: usize) -> Result<(), NameErr
             &octet => octets.push(octet),
         }
     }
-    // The label behind a last dot is the root's and stays empty.
+    // The label after a last dot is the root's and stays empty.
     if octets.len() > label + 1 || label == start {
         close(octets, label)?;
         open(octets);
@@ -239,7 +240,7 @@ fn append(octets: &mut Vec<u8>, text: &[u8], start: usize) -> Result<(), NameErr
     if octets.len() - start > NAME_BYTES_MAX { Err(NameError::TooLong) } else { Ok(()) }
 }
 
-/// Makes room for the length of a label.
+/// Appends a byte for the length of a label. Returns its position.
 fn open(octets: &mut Vec<u8>) -> usize {
     octets.push(0);
     octets.len() - 1
@@ -256,7 +257,7 @@ fn close(octets: &mut [u8], label: usize) -> Result<(), NameError> {
     }
 }
 
-/// What stands behind a backslash, and the rest.
+/// Returns the byte that the text after a backslash stands for, and the rest of the text.
 fn escape(text: &[u8]) -> Result<(u8, &[u8]), NameError> {
     match text {
         [a @ b'0'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9', rest @ ..] => {
@@ -310,7 +311,8 @@ mod tests {
 
     #[test]
     fn the_example_of_the_rfc_is_read() {
-        // RFC 1035 section 4.1.4: F.ISI.ARPA at 20, FOO.F.ISI.ARPA at 40, ARPA at 64, the root at 92.
+        // RFC 1035 section 4.1.4: F.ISI.ARPA at 20, FOO.F.ISI.ARPA at 40, ARPA at 64, the root at
+        // 92.
         let mut message = vec![0; 93];
         message[20..32].copy_from_slice(b"\x01F\x03ISI\x04ARPA\0");
         message[40..46].copy_from_slice(b"\x03FOO\xc0\x14");
@@ -354,7 +356,7 @@ mod tests {
         for _ in 0..50_000 {
             let mut octets = [0; 64];
             random.fill(&mut octets);
-            // Short labels and near pointers, or hardly any of them would be names.
+            // Short labels and near pointers make names likely in random bytes.
             for octet in &mut octets {
                 *octet = match random.below(8) {
                     0 => 0xc0,

@@ -1,4 +1,4 @@
-//! Writing queries.
+//! Writer of queries.
 
 use alloc::vec::Vec;
 
@@ -9,37 +9,39 @@ use crate::kind::{Class, Kind};
 use crate::name::{self, NAME_BYTES_MAX, NameError};
 use crate::record::Edns;
 
-/// Octets of a query without options at most: header, the longest name, type and class, an OPT record.
+/// Largest length of a query without options, in bytes: header, the longest name, type and class,
+/// an OPT record.
 pub const QUERY_BYTES_MAX: usize = HEADER_BYTES + NAME_BYTES_MAX + 4 + 11;
 
-/// What all queries of a load have in common.
+/// Settings that all queries of a load share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Query<'a> {
-    /// Set RD.
+    /// True to set RD.
     pub recursion_desired: bool,
-    /// Add an OPT record.
+    /// OPT record to add, if any.
     pub edns: Option<Edns>,
     /// Options of the OPT record.
     pub options: EdnsOptions<'a>,
 }
 
-/// The options of an OPT record.
+/// Options of an OPT record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EdnsOptions<'a> {
-    /// Options as they stand in the record: code, length and data of each.
+    /// Options as they are in the record: code, length and data of each.
     pub octets: &'a [u8],
-    /// Octets to a multiple of which the message is padded (RFC 7830); 0 for no padding.
+    /// Block size in bytes to a multiple of which the message is padded (RFC 7830); 0 for no
+    /// padding.
     pub padding_block: u16,
 }
 
 /// Code of the option for padding (RFC 7830).
 const PADDING: u16 = 12;
-/// Octets of an option without its data.
+/// Length of an option without its data, in bytes.
 const OPTION_HEAD_BYTES: usize = 4;
 
 impl EdnsOptions<'_> {
-    /// Appends the options to a message that ends with an OPT record without any, of which the last two
-    /// octets are their length.
+    /// Appends the options to a message that ends with an OPT record without any, in which the last
+    /// two bytes are their length.
     fn append(&self, message: &mut Vec<u8>, start: usize) {
         let length_at = message.len() - 2;
         message.extend_from_slice(self.octets);
@@ -56,23 +58,23 @@ impl EdnsOptions<'_> {
 }
 
 impl Query<'_> {
-    /// A query with RD and without an OPT record.
+    /// Query with RD and without an OPT record.
     pub const PLAIN: Self = Self {
         recursion_desired: true,
         edns: None,
         options: EdnsOptions { octets: &[], padding_block: 0 },
     };
 
-    /// Appends a query with identifier 0 for records of the type `kind` and the class IN of the name
-    /// that `name` writes. On an error `octets` are as before.
+    /// Appends a query with identifier 0 for records of the type `kind` and the class IN of the
+    /// name that `name` writes. On an error `octets` are unchanged.
     ///
     /// # Errors
     ///
-    /// Why `name` is no name.
+    /// Returns the reason why `name` is no name.
     ///
     /// # Panics
     ///
-    /// When the options are longer than 65,535 octets.
+    /// Panics when the options are longer than 65,535 bytes.
     pub fn append(&self, octets: &mut Vec<u8>, name: &[u8], kind: Kind) -> Result<(), NameError> {
         let start = octets.len();
         let flags = if self.recursion_desired { Flags::RECURSION_DESIRED } else { 0 };

@@ -3,11 +3,11 @@
 use core::fmt;
 use core::str::FromStr;
 
-/// A response code of twelve bits, the upper eight from EDNS.
+/// Response code of twelve bits, the upper eight from EDNS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rcode(pub u16);
 
-/// Codes that have a name. 16 stands for BADVERS, as it does in an OPT record (BADSIG shares it).
+/// Codes that have a name. 16 is BADVERS, as in an OPT record (BADSIG shares it).
 const NAMES: [(u16, &str); 19] = [
     (0, "NOERROR"),
     (1, "FORMERR"),
@@ -35,14 +35,14 @@ impl Rcode {
     pub const NOERROR: Self = Self(0);
     /// The server failed.
     pub const SERVFAIL: Self = Self(2);
-    /// There is no such name.
+    /// The name does not exist.
     pub const NXDOMAIN: Self = Self(3);
-    /// The server does not want to.
+    /// The server refuses to answer.
     pub const REFUSED: Self = Self(5);
-    /// One more than the highest code.
+    /// Number of codes: one more than the highest code.
     pub const COUNT: usize = 1 << 12;
 
-    /// Its mnemonic, where it has one.
+    /// Returns the mnemonic, where the code has one.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
         NAMES.iter().find(|(code, _)| *code == self.0).map(|(_, name)| *name)
@@ -50,7 +50,7 @@ impl Rcode {
 }
 
 impl fmt::Display for Rcode {
-    /// The mnemonic, or `RCODE` and the number.
+    /// Writes the mnemonic, or `RCODE` and the number.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.name() {
             Some(name) => f.write_str(name),
@@ -62,7 +62,7 @@ impl fmt::Display for Rcode {
 impl FromStr for Rcode {
     type Err = &'static str;
 
-    /// A mnemonic in any case, or a number below 4096, with or without `RCODE` before it.
+    /// Parses a mnemonic in any case, or a number below 4096, with or without `RCODE` before it.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         if let Some((code, _)) = NAMES.iter().find(|(_, name)| name.eq_ignore_ascii_case(text)) {
             return Ok(Self(*code));

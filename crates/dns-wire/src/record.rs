@@ -1,33 +1,35 @@
-//! Resource records (RFC 1035 section 4.1.3) and what an OPT record says (RFC 6891 section 6.1).
+//! Resource records (RFC 1035 section 4.1.3) and the content of an OPT record (RFC 6891 section
+//! 6.1).
 
 use crate::Malformed;
 use crate::kind::{Class, Kind};
 use crate::name::{self, Name};
 
-/// Octets between the name and the data of a record.
+/// Number of bytes between the name and the data of a record.
 const FIXED_BYTES: usize = 10;
 
-/// One record in place.
+/// Resource record in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// Whose it is.
+    /// Name of the record's owner.
     pub name: Name<'a>,
-    /// Its type.
+    /// Type of the record.
     pub kind: Kind,
-    /// Its class; in an OPT record the sender's largest UDP payload.
+    /// Class of the record; in an OPT record the sender's largest UDP payload.
     pub class: Class,
-    /// Its time to live in seconds as written; see [`Record::ttl_s`].
+    /// Time to live in seconds as written; see [`Record::ttl_s`].
     pub ttl: u32,
-    /// Its data, names in them perhaps compressed.
+    /// Data of the record, names in them perhaps compressed.
     pub data: &'a [u8],
 }
 
 impl<'a> Record<'a> {
-    /// The record at `at` of `message`, and where it ends.
+    /// Reads the record at `at` of `message`. Returns the record and its end.
     ///
     /// # Errors
     ///
-    /// What is wrong with its name, or that it is not all there.
+    /// Returns the defect of the record's name, or [`Malformed::Truncated`] when the record is
+    /// incomplete.
     pub(crate) fn parse(message: &'a [u8], at: usize) -> Result<(Self, usize), Malformed> {
         let fixed_at = name::check(message, at)?;
         let data_at = fixed_at + FIXED_BYTES;
@@ -44,13 +46,14 @@ impl<'a> Record<'a> {
         Ok((record, end))
     }
 
-    /// How long it may be kept, seconds: one with the highest bit set counts as 0 (RFC 2181 section 8).
+    /// Returns the time for which the record may be cached, in seconds: a time with the highest bit
+    /// set counts as 0 (RFC 2181 section 8).
     #[must_use]
     pub const fn ttl_s(&self) -> u32 {
         if self.ttl >> 31 == 0 { self.ttl } else { 0 }
     }
 
-    /// What it says when it is an OPT record.
+    /// Returns the content of the record when it is an OPT record.
     #[must_use]
     pub fn edns(&self) -> Option<Edns> {
         let [extended_rcode, version, flags, _] = self.ttl.to_be_bytes();
@@ -63,21 +66,21 @@ impl<'a> Record<'a> {
     }
 }
 
-/// EDNS without its options.
+/// Content of an OPT record without its options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edns {
-    /// The largest UDP payload that the sender takes; below 512 it counts as 512.
+    /// Largest UDP payload that the sender accepts, in bytes; below 512 it counts as 512.
     pub udp_payload_bytes: u16,
-    /// The upper eight bits of the response code.
+    /// Upper eight bits of the response code.
     pub extended_rcode: u8,
-    /// 0 is the only one there is.
+    /// Version of EDNS; 0 is the only one that exists.
     pub version: u8,
-    /// Records of DNSSEC are wanted, or may be sent (DO, RFC 3225).
+    /// True if records of DNSSEC are wanted, or may be sent (DO, RFC 3225).
     pub dnssec_ok: bool,
 }
 
 impl Edns {
-    /// The OPT record as it stands in a message, without options.
+    /// Returns the OPT record as it is in a message, without options.
     #[must_use]
     pub const fn emit(&self) -> [u8; 11] {
         let [high, low] = self.udp_payload_bytes.to_be_bytes();

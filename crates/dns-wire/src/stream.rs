@@ -1,12 +1,13 @@
-//! Messages on a byte stream, each behind its length in two octets (RFC 1035 section 4.2.2, RFC 7766
+//! Messages on a byte stream, each after its length in two bytes (RFC 1035 section 4.2.2, RFC 7766
 //! section 8).
 
-/// Octets of a length.
+/// Length of a length field, in bytes.
 pub const LENGTH_BYTES: usize = 2;
-/// Octets of a message at most, its length not counted.
+/// Largest length of a message, in bytes, without its length field.
 pub const MESSAGE_BYTES_MAX: usize = u16::MAX as usize;
 
-/// The message that `octets` begin with and what stands behind it; `None` when it is not all there yet.
+/// Returns the message that `octets` begin with and the bytes after it; `None` when the message is
+/// not complete yet.
 #[must_use]
 pub fn split(octets: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = octets.split_first_chunk::<LENGTH_BYTES>()?;

@@ -1,10 +1,11 @@
-//! Messages as others wrote them: answers of dnsmasq 2.90 (Debian 12) to queries over loopback, and
-//! the query of the slides on which the DNS benchmark rests; then the same messages damaged.
+//! Tests with messages of other programs: answers of dnsmasq 2.90 (Debian 12) to queries over
+//! loopback, and the query of the slides on which the DNS benchmark is based; then damaged copies
+//! of them.
 
 use base::Random;
 use dns_wire::{Class, Edns, Flags, Kind, Malformed, Message, Query, Rcode, Record};
 
-/// `www.google.com` AAAA with RD and EDNS of 4096 octets.
+/// Query for `www.google.com` AAAA with RD and EDNS of 4096 bytes.
 const SLIDES: &str = "1000010000010000000000010377777706676f6f676c6503636f6d00001c000100002910000\
                       00000000000";
 const ADDRESS: &str = "1000858000010001000000010377777706676f6f676c6503636f6d00001c0001c00c001c00\
@@ -44,7 +45,7 @@ fn the_query_of_the_slides_is_written_to_the_octet() {
     let mut expected = octets(SLIDES);
     expected[..2].fill(0);
     assert_eq!(written, expected);
-    // 85 octets on the wire: Ethernet, IPv4 and UDP take 42.
+    // 85 bytes on the wire: Ethernet, IPv4 and UDP take 42.
     assert_eq!(written.len() + 42, 85);
     query.append(&mut written, b"a..b", Kind::AAAA).unwrap_err();
     assert_eq!(written, expected);
@@ -102,7 +103,7 @@ fn flags_codes_and_classes_are_read() {
     let chaos = octets(CHAOS);
     let chaos = Message::parse(&chaos).unwrap();
     assert_eq!(chaos.questions().next().unwrap().class, Class(3));
-    // BADVERS is 16: one in the OPT record, nothing in the header (RFC 6891 section 9).
+    // BADVERS is 16: 1 in the OPT record, 0 in the header (RFC 6891 section 9).
     let mut bad_version = octets(ADDRESS);
     let extended = bad_version.len() - 6;
     bad_version[extended] = 1;
@@ -124,7 +125,7 @@ fn the_case_of_letters_does_not_matter_and_nothing_else_is_overlooked() {
     let mut none = octets(ADDRESS);
     none.splice(12..32, []);
     none[5] = 0;
-    // The pointer to the question now leads into the record's own data.
+    // The pointer to the question now points into the record's own data.
     assert!(Message::parse(&none).is_err());
 }
 
@@ -145,7 +146,7 @@ fn a_message_that_ends_early_or_late_is_refused_unless_it_says_truncated() {
             let reason = Message::parse(&whole[..len]).map(|_| ());
             let is_late = len >= 12 && whole[2] & 2 != 0;
             let expected = if len < 12 { Malformed::Header } else { Malformed::Truncated };
-            // dnsmasq's truncated answer may end anywhere behind its question.
+            // dnsmasq's truncated answer may end anywhere after its question.
             assert!(reason == Err(expected) || (is_late && reason == Ok(())), "{len}: {reason:?}");
         }
         let longer = [&whole[..], &[0]].concat();
@@ -186,7 +187,7 @@ fn damaged_messages_are_read_to_an_end() {
         match Message::parse(&message) {
             Ok(parsed) => {
                 sound += 1;
-                // Everything that parsing has checked is there to be read.
+                // The accessors can read everything that parsing has checked.
                 let questions = parsed.questions().inspect(|question| {
                     assert!(question.name.to_string().ends_with('.'));
                 });
@@ -204,8 +205,8 @@ fn damaged_messages_are_read_to_an_end() {
             Err(reason) => refused[reason.index()] += 1,
         }
     }
-    // A message that short holds neither less than a header nor too long a name; every other reason
-    // was met, or the damage is none.
+    // The messages are neither shorter than a header nor long enough for a name that is too long.
+    // The damage must cause every other defect, or the test proves nothing.
     let met = Malformed::ALL.map(|reason| refused[reason.index()] > 0);
     assert_eq!(met, [false, true, true, true, false, true, true], "{refused:?}");
     assert!(sound > 10_000, "{sound}");

@@ -1,42 +1,43 @@
-//! How many exchanges waited in a queue that grew while exchanges were offered.
+//! Count of exchanges that waited in a queue that grew while exchanges were offered.
 //!
-//! A queue that is long enough makes any rate look carried until it is full: all exchanges are
-//! complete in time, the last of them long after the offer's end. A server of rate C that is
-//! offered more for a time T completes C × T in it, and what it completes afterwards does not
-//! count. Exchanges in flight at a server that keeps up do count: what the quickest took, and
-//! 1 % of the time in which exchanges left, so that the rate of a second or more is never more than
+//! A queue that is long enough makes any rate look sustained until the queue is full: all exchanges
+//! are complete in time, the last of them long after the offer's end. A server of rate C that is
+//! offered more for a time T completes C × T in it, and later completions do not count. Exchanges
+//! in flight at a server that keeps up do count: those within the duration of the quickest exchange
+//! plus 1 % of the time in which exchanges left, so that the rate over a second or more is at most
 //! 1 % too high.
 
 use base::time::NS_PER_MS;
 
-/// Part of the time in which exchanges left by which the last answers may be later than the
+/// Fraction of the time in which exchanges left by which the last replies may be later than the
 /// quickest one was: a hundredth.
 const SLACK_PART: u64 = 100;
-/// Least slack, for short offers: 10 ms, which a thread is often woken late.
+/// Least slack, for short offers: 10 ms, by which a thread is often woken late.
 const SLACK_LEAST_NS: u64 = 10 * NS_PER_MS;
-/// Most slack, for long offers: 50 ms, several times what waits at a server that keeps up.
+/// Most slack, for long offers: 50 ms, several times the queueing time at a server that keeps up.
 const SLACK_MOST_NS: u64 = 50 * NS_PER_MS;
 
-/// How much later than the quickest one an answer may come of exchanges that left for `offered_ns`.
+/// Returns how much later than the quickest one a reply may come when exchanges left for
+/// `offered_ns`.
 pub(crate) fn slack_ns(offered_ns: u64) -> u64 {
     (offered_ns / SLACK_PART).clamp(SLACK_LEAST_NS, SLACK_MOST_NS)
 }
 
-/// Count of exchanges completed in time but behind: later after the last one left than the
-/// quickest took and the slack together.
+/// Count of exchanges completed in time but queued too long: later after the last one left than the
+/// quickest exchange took and the slack together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
-    /// When the first exchange left.
+    /// Time at which the first exchange left.
     first_left_ns: Option<u64>,
-    /// When the newest exchange left.
+    /// Time at which the newest exchange left.
     left_ns: u64,
-    /// From sending to completion, the shortest.
+    /// Shortest time from sending to completion.
     quickest_ns: Option<u64>,
     behind: u64,
 }
 
 impl Backlog {
-    /// The state at the end of a run that was counted elsewhere.
+    /// Returns the state at the end of a run that another process counted.
     #[must_use]
     pub const fn ended(left_ns: u64, behind: u64) -> Self {
         Self { first_left_ns: None, left_ns, quickest_ns: None, behind }
@@ -49,10 +50,11 @@ impl Backlog {
         self.behind = 0;
     }
 
-    /// Notes that an exchange which began to leave at `sent_ns` was completed in time.
+    /// Notes that an exchange that began to leave at `sent_ns` was completed in time.
     pub fn completed(&mut self, sent_ns: u64, answered_ns: u64) {
         let took_ns = answered_ns.saturating_sub(sent_ns);
-        // What takes long for a client that is alone is a way or a store that is slow, no queue.
+        // A long duration for a client that is alone comes from a slow network path or store, not
+        // from a queue.
         let quickest_ns = self.quickest_ns.map_or(took_ns, |ns| ns.min(took_ns));
         self.quickest_ns = Some(quickest_ns);
         let offered_ns = self.left_ns.saturating_sub(self.first_left_ns.unwrap_or(self.left_ns));
@@ -61,18 +63,18 @@ impl Backlog {
         self.behind += u64::from(answered_ns > latest_ns);
     }
 
-    /// Adds what another thread counted.
+    /// Adds the count of another thread.
     pub const fn merge(&mut self, other: &Self) {
         self.behind += other.behind;
     }
 
-    /// When the newest exchange left; 0 when none did.
+    /// Returns the time at which the newest exchange left; 0 when none did.
     #[must_use]
     pub const fn left_ns(&self) -> u64 {
         self.left_ns
     }
 
-    /// Exchanges that were behind.
+    /// Returns the number of exchanges that were queued too long.
     #[must_use]
     pub const fn behind(&self) -> u64 {
         self.behind
@@ -85,8 +87,8 @@ mod tests {
 
     use super::*;
 
-    /// Exchanges at `rate` per second for `offered_ns`, completed first in first out at `capacity`
-    /// per second, none earlier than `wait_ns` after it left.
+    /// Offers exchanges at `rate` per second for `offered_ns`, completed first in first out at
+    /// `capacity` per second, none earlier than `wait_ns` after it left.
     fn offer(rate: u64, capacity: u64, offered_ns: u64, wait_ns: u64) -> (u64, Backlog) {
         let mut backlog = Backlog::default();
         let count = rate * offered_ns / NS_PER_S;

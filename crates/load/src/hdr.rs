@@ -1,20 +1,20 @@
-//! Latencies in the format of HdrHistogram's log, version 1.3 with encoding V2, which its tools draw,
-//! add up and compare. The buckets of [`Histogram`] are HdrHistogram's at three significant digits, so
-//! nothing is rounded on the way.
+//! Latencies in the format of HdrHistogram's log, version 1.3 with encoding V2, which its tools
+//! draw, add up and compare. The buckets of [`Histogram`] are HdrHistogram's at three significant
+//! digits, so the conversion rounds nothing.
 
 use std::fmt::Write as _;
 
 use base::Histogram;
 use base::time::NS_PER_S;
 
-/// First words of an encoded histogram, plain and in a zlib stream; the low byte says that counts
-/// take one to nine octets.
+/// First word of an encoded histogram, plain, and below in a zlib stream; the low byte states that
+/// counts take one to nine bytes.
 const COOKIE: u32 = 0x1c84_9313;
 const COOKIE_COMPRESSED: u32 = 0x1c84_9314;
-/// Octets of a stored block of DEFLATE at most (RFC 1951 section 3.2.4).
+/// Largest length of a stored block of DEFLATE, in bytes (RFC 1951 section 3.2.4).
 const BLOCK_MAX: usize = 65_535;
 
-/// The lines that a log begins with.
+/// Returns the lines at the beginning of a log.
 #[must_use]
 pub fn head() -> String {
     "#[Histogram log format version 1.3]\n\
@@ -23,8 +23,8 @@ pub fn head() -> String {
         .to_owned()
 }
 
-/// The line of `histogram` under the name `tag`, which has neither spaces nor commas: values in
-/// nanoseconds from an interval of `length_ns` that began with the run.
+/// Returns the line of `histogram` under the name `tag`, which has neither spaces nor commas:
+/// values in nanoseconds from an interval of `length_ns` that began with the run.
 #[must_use]
 pub fn line(tag: &str, length_ns: u64, histogram: &Histogram) -> String {
     let length_s = length_ns as f64 / NS_PER_S as f64;
@@ -33,7 +33,7 @@ pub fn line(tag: &str, length_ns: u64, histogram: &Histogram) -> String {
     format!("Tag={tag},0.000,{length_s:.3},{max_ms:.3},{encoded}\n")
 }
 
-/// The histogram itself.
+/// Encodes the histogram itself.
 fn encoded(histogram: &Histogram) -> Vec<u8> {
     let mut counts = Vec::new();
     let mut zeros = 0;
@@ -49,7 +49,7 @@ fn encoded(histogram: &Histogram) -> Vec<u8> {
     let mut octets = Vec::with_capacity(40 + counts.len());
     octets.extend(COOKIE.to_be_bytes());
     octets.extend((counts.len() as u32).to_be_bytes());
-    // No shift of the indexes, three digits, whole nanoseconds up to the limit, as they are.
+    // No shift of the indexes, three digits, whole nanoseconds up to the limit, conversion ratio 1.
     octets.extend([0, 0, 0, 0, 0, 0, 0, 3]);
     octets.extend(1_u64.to_be_bytes());
     octets.extend(histogram.limit().to_be_bytes());
@@ -58,7 +58,7 @@ fn encoded(histogram: &Histogram) -> Vec<u8> {
     octets
 }
 
-/// A run of empty buckets is one negative number.
+/// Writes a run of empty buckets as one negative number.
 fn put_zeros(octets: &mut Vec<u8>, zeros: i64) {
     match zeros {
         0 => {}
@@ -67,7 +67,7 @@ fn put_zeros(octets: &mut Vec<u8>, zeros: i64) {
     }
 }
 
-/// Zigzag, then seven bits an octet, the ninth one whole.
+/// Writes a number in zigzag encoding: seven bits a byte, eight in the ninth one.
 fn put_signed(octets: &mut Vec<u8>, number: i64) {
     let mut rest = (number << 1 ^ number >> 63).cast_unsigned();
     for _ in 0..8 {
@@ -81,7 +81,8 @@ fn put_signed(octets: &mut Vec<u8>, number: i64) {
     octets.push(rest as u8);
 }
 
-/// A zlib stream (RFC 1950) of stored blocks: the format wants one, and a histogram is a few KiB.
+/// Returns a zlib stream (RFC 1950) of stored blocks: the format needs a stream, and a histogram is
+/// a few KiB.
 fn compressed(octets: &[u8]) -> Vec<u8> {
     let mut stream = vec![0x78, 0x01];
     let mut blocks = octets.chunks(BLOCK_MAX).peekable();
@@ -103,7 +104,7 @@ fn compressed(octets: &[u8]) -> Vec<u8> {
     whole
 }
 
-/// RFC 4648 section 4.
+/// Encodes bytes in Base64 (RFC 4648 section 4).
 fn base64(octets: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(octets.len().div_ceil(3) * 4);

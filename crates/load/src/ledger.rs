@@ -1,32 +1,32 @@
-//! How every exchange ended, and whether the generator can be believed.
+//! Ends of all exchanges, and the verdict on the generator.
 
 use base::Histogram;
 use base::time::{NS_PER_MS, NS_PER_S};
 
 use crate::backlog::Backlog;
 
-/// How an exchange ended. Every exchange that came due ends in exactly one class; where several
-/// would fit, the first event that decides stands, with one exception noted below.
+/// Class of an exchange's end. Every exchange that came due ends in exactly one class; where
+/// several would fit, the first event that decides sets the class, with one exception noted below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
-    /// Complete within the deadline, counted from its due time, and answered exactly once per
-    /// message sent.
+    /// The exchange was complete within the deadline, counted from its due time, with exactly one
+    /// reply per message sent.
     OnTime,
-    /// An expected answer came, but after the deadline, and while the exchange was still watched.
-    /// The exchange ends there, whatever its stage: nothing more is sent for it.
+    /// An expected reply came, but after the deadline, and while the exchange was still watched.
+    /// The exchange ends there, at any stage: the generator sends nothing more for it.
     Late,
-    /// No expected answer came while the exchange was watched; also what was never sent.
+    /// No expected reply came while the exchange was watched; also an exchange that was never sent.
     Lost,
-    /// The service refused.
+    /// The server refused.
     Nak,
-    /// An answer broke the protocol: it carried the exchange's identifier and the right client,
-    /// but not what an answer must carry at that stage.
+    /// A reply broke the protocol: it carried the exchange's identifier and the right client, but
+    /// not the content that a reply must carry at that stage.
     Invalid,
-    /// An answer carried the exchange's identifier and another client's identity.
+    /// A reply carried the exchange's identifier and another client's identity.
     WrongClient,
-    /// Would have been on time, but some message of it was answered more than once while the
+    /// The exchange would have been on time, but a message of it had more than one reply while the
     /// exchange was watched. The exception: a later event changes the class. An exchange of any
-    /// other class keeps it, however often it is answered again.
+    /// other class keeps it, however many further replies come.
     DuplicateAnswered,
 }
 
@@ -42,13 +42,13 @@ impl Class {
         Self::DuplicateAnswered,
     ];
 
-    /// Position in [`Class::ALL`].
+    /// Returns the position in [`Class::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// Name in records.
+    /// Returns the name in records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -63,33 +63,33 @@ impl Class {
     }
 }
 
-/// A first message that leaves later than this after its due time is a late send: 10 ms, half a
-/// percent of the deadline of 2 s. On shared machines a thread is often woken some milliseconds
-/// late; a generator that cannot keep up is soon behind by seconds.
+/// Delay after its due time, in nanoseconds, beyond which a first message is a late send: 10 ms,
+/// half a percent of the deadline of 2 s. On shared machines a thread is often woken some
+/// milliseconds late; a generator that cannot keep up is soon seconds late.
 pub const LATE_SEND_NS: u64 = 10 * NS_PER_MS;
-/// The generator is the limit when more than this share of exchanges were late sends: 1 %.
+/// Share of exchanges that were late sends above which the generator is the limit: 1 %.
 pub const LATE_SEND_SHARE: f64 = 0.01;
-/// The generator is the limit when its own sockets dropped, or it did not send, more than this
-/// share of the exchanges: 0.01 %.
+/// Share of exchanges that the generator's own sockets dropped, or that it did not send, above
+/// which the generator is the limit: 0.01 %.
 pub const OWN_LOSS_SHARE: f64 = 0.0001;
 /// Largest latency that the histograms resolve: 100 s.
 pub const LATENCY_LIMIT_NS: u64 = 100 * NS_PER_S;
 
-/// What the generator's edge knows about its own health.
+/// Health of the generator, as its sockets report it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Health {
-    /// Datagrams that the kernel dropped at the generator's own sockets.
+    /// Number of datagrams that the kernel dropped at the generator's own sockets.
     pub socket_drops: u64,
-    /// Messages of any kind that the kernel refused for good.
+    /// Number of messages of any kind that the kernel refused for good.
     pub sends_refused: u64,
 }
 
-/// Whether the generator or the service set the result.
+/// Verdict on whether the generator or the server set the result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The generator kept its schedule and lost nothing itself.
     Sound,
-    /// The figures describe the generator; each reason says which threshold it broke.
+    /// The figures describe the generator; each reason names the threshold that it broke.
     GeneratorLimited(Vec<String>),
 }
 
@@ -122,31 +122,31 @@ impl Default for Ledger {
     }
 }
 
-/// What a ledger consists of, for one that was kept elsewhere; see the methods of [`Ledger`].
+/// Parts of a ledger that another process kept; see the methods of [`Ledger`].
 #[derive(Clone, Debug)]
 pub struct LedgerParts {
-    /// [`Ledger::due`].
+    /// Value of [`Ledger::due`].
     pub due: u64,
-    /// [`Ledger::sent`].
+    /// Value of [`Ledger::sent`].
     pub sent: u64,
-    /// [`Ledger::count`] by [`Class::index`].
+    /// Value of [`Ledger::count`] by [`Class::index`].
     pub ended: [u64; Class::ALL.len()],
-    /// [`Ledger::latency_due`].
+    /// Value of [`Ledger::latency_due`].
     pub latency_due: Histogram,
-    /// [`Ledger::latency_sent`].
+    /// Value of [`Ledger::latency_sent`].
     pub latency_sent: Histogram,
-    /// [`Ledger::left_ns`].
+    /// Value of [`Ledger::left_ns`].
     pub left_ns: u64,
-    /// [`Ledger::behind`].
+    /// Value of [`Ledger::behind`].
     pub behind: u64,
-    /// [`Ledger::late_sends`].
+    /// Value of [`Ledger::late_sends`].
     pub late_sends: u64,
-    /// [`Ledger::late_send_max_ns`].
+    /// Value of [`Ledger::late_send_max_ns`].
     pub late_send_max_ns: u64,
 }
 
 impl Ledger {
-    /// The ledger of these parts; `None` when they contradict each other.
+    /// Creates the ledger of these parts; returns `None` when they contradict each other.
     #[must_use]
     pub fn from_parts(parts: LedgerParts) -> Option<Self> {
         let LedgerParts { due, sent, ended, latency_due, latency_sent, left_ns, behind, .. } =
@@ -190,26 +190,26 @@ impl Ledger {
     }
 
     /// Notes the latency of an exchange completed within its deadline. The histograms hold these
-    /// and those of [`Ledger::completed_late`].
+    /// latencies and those of [`Ledger::completed_late`].
     pub fn completed(&mut self, due_ns: u64, sent_ns: u64, answered_ns: u64) {
         self.completed_late(due_ns, sent_ns, answered_ns);
         self.backlog.completed(sent_ns, answered_ns);
     }
 
-    /// Notes the latency of an exchange that ended as [`Class::Late`]: a distribution without the
-    /// late ones would be one of those that were quick enough.
+    /// Notes the latency of an exchange that ended as [`Class::Late`]. A distribution without the
+    /// late exchanges would describe only those that were quick enough.
     pub fn completed_late(&mut self, due_ns: u64, sent_ns: u64, answered_ns: u64) {
         self.latency_due.record(answered_ns.saturating_sub(due_ns));
         self.latency_sent.record(answered_ns.saturating_sub(sent_ns));
     }
 
-    /// Notes the end of an exchange. Exactly once for each that came due.
+    /// Notes the end of an exchange. Call it exactly once for each that came due.
     pub fn ended(&mut self, class: Class) {
         self.ended[class.index()] += 1;
         debug_assert!(self.ended.iter().sum::<u64>() <= self.due, "more ends than exchanges");
     }
 
-    /// Adds what another thread noted.
+    /// Adds the counts of another thread.
     pub fn merge(&mut self, other: &Self) {
         self.due += other.due;
         self.sent += other.sent;
@@ -223,62 +223,63 @@ impl Ledger {
         self.late_send_max_ns = self.late_send_max_ns.max(other.late_send_max_ns);
     }
 
-    /// Exchanges that came due.
+    /// Returns the number of exchanges that came due.
     #[must_use]
     pub const fn due(&self) -> u64 {
         self.due
     }
 
-    /// Exchanges whose first message left.
+    /// Returns the number of exchanges whose first message left.
     #[must_use]
     pub const fn sent(&self) -> u64 {
         self.sent
     }
 
-    /// When the newest exchange left; 0 when none did.
+    /// Returns the time at which the newest exchange left; 0 when none did.
     #[must_use]
     pub const fn left_ns(&self) -> u64 {
         self.backlog.left_ns()
     }
 
-    /// Exchanges completed within the deadline, but so long after the last one left that they
-    /// show a queue that grew; see [`Backlog`].
+    /// Returns the number of exchanges completed within the deadline, but so long after the last
+    /// one left that they show a queue that grew; see [`Backlog`].
     #[must_use]
     pub const fn behind(&self) -> u64 {
         self.backlog.behind()
     }
 
-    /// Exchanges that ended in `class`.
+    /// Returns the number of exchanges that ended in `class`.
     #[must_use]
     pub const fn count(&self, class: Class) -> u64 {
         self.ended[class.index()]
     }
 
-    /// Exchanges that came due and have not ended.
+    /// Returns the number of exchanges that came due and have not ended.
     #[must_use]
     pub fn in_flight(&self) -> u64 {
         self.due - self.ended.iter().sum::<u64>()
     }
 
-    /// Latencies in nanoseconds from the due time to the last answer.
+    /// Returns the latencies in nanoseconds from the due time to the last reply.
     #[must_use]
     pub const fn latency_due(&self) -> &Histogram {
         &self.latency_due
     }
 
-    /// Latencies in nanoseconds from the real sending to the last answer.
+    /// Returns the latencies in nanoseconds from the real sending to the last reply.
     #[must_use]
     pub const fn latency_sent(&self) -> &Histogram {
         &self.latency_sent
     }
 
-    /// First messages that left more than [`LATE_SEND_NS`] after they were due.
+    /// Returns the number of first messages that left more than [`LATE_SEND_NS`] after they were
+    /// due.
     #[must_use]
     pub const fn late_sends(&self) -> u64 {
         self.late_sends
     }
 
-    /// The longest that a first message left after it was due, nanoseconds.
+    /// Returns the longest time after its due time at which a first message left, in nanoseconds.
     #[must_use]
     pub const fn late_send_max_ns(&self) -> u64 {
         self.late_send_max_ns

@@ -1,10 +1,11 @@
-//! What every load generator needs and no protocol changes: when exchanges are due, which are
-//! open, and how each of them ended. No sockets, no clock: time comes in as monotonic nanoseconds.
+//! Parts of a load generator that are independent of the protocol: due times of exchanges, open
+//! exchanges, and the ends of all exchanges. The crate uses no sockets and no clock: callers pass
+//! the time as monotonic nanoseconds.
 //!
-//! The load is open-loop. An exchange is due when the [`Schedule`] says so, whatever became of the
-//! ones before; its latency counts from then. A generator that cannot keep up sends late, and the
-//! [`Ledger`] says so in its [`Verdict`], so that a slow generator is never taken for a slow
-//! service ("coordinated omission", Tene).
+//! The load is open-loop. An exchange is due when the [`Schedule`] says so, however the earlier
+//! ones ended; its latency counts from its due time. A generator that cannot keep up sends late,
+//! and the [`Ledger`] reports that in its [`Verdict`], so that a slow generator is never taken for
+//! a slow service ("coordinated omission", Tene).
 
 mod backlog;
 pub mod hdr;

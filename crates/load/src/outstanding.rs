@@ -1,9 +1,9 @@
-//! The exchanges that are open, found by number in constant time and closed in order.
+//! Open exchanges, found by number in constant time and closed in order.
 
-/// A ring of exchanges numbered 0, 1, 2 … in the order of their due times. Because all of them
-/// stay for the same time, the oldest is always the next to leave: closing needs no timer wheel,
-/// finding no hashing, and an exchange that has left is never mistaken for one that reuses its
-/// place. Allocates once.
+/// Ring of exchanges numbered 0, 1, 2 … in the order of their due times. Because all of them stay
+/// for the same time, the oldest is always the next to leave: closing needs no timer wheel, finding
+/// no hashing, and an exchange that has left is never mistaken for one that reuses its slot. The
+/// ring allocates once.
 #[derive(Clone, Debug)]
 pub struct Outstanding<T> {
     slots: Vec<Option<Slot<T>>>,
@@ -19,17 +19,18 @@ struct Slot<T> {
 }
 
 impl<T: Clone> Outstanding<T> {
-    /// Room for at least `capacity` exchanges at a time; its memory is present from the start.
+    /// Creates a ring for at least `capacity` exchanges at a time; its memory is present from the
+    /// start.
     ///
     /// # Panics
     ///
-    /// When `capacity` exceeds 2^32.
+    /// Panics when `capacity` exceeds 2^32.
     #[must_use]
     pub fn with_capacity(capacity: u64, blank: T) -> Self {
         assert!(capacity <= 1 << 32, "{capacity} exchanges at a time");
         let count = capacity.max(1).next_power_of_two();
-        // Filled before it is emptied: a table of empty slots may be mapped lazily, and its page
-        // faults would fall into the measurement.
+        // The table is filled before it is emptied: a table of empty slots may be mapped lazily,
+        // and its page faults would fall into the measurement.
         let mut slots = vec![Some(Slot { due_ns: u64::MAX, value: blank }); count as usize];
         slots.fill(None);
         Self { slots, mask: count - 1, oldest: 0, next: 0 }
@@ -50,7 +51,7 @@ impl<T> Outstanding<T> {
         Some(number)
     }
 
-    /// The exchange `number` and its due time; `None` when it never was opened or has left.
+    /// Returns the exchange `number` and its due time; `None` when it never was opened or has left.
     pub fn find(&mut self, number: u64) -> Option<(u64, &mut T)> {
         if number < self.oldest || number >= self.next {
             return None;
@@ -59,7 +60,7 @@ impl<T> Outstanding<T> {
         Some((slot.due_ns, &mut slot.value))
     }
 
-    /// As [`Outstanding::find`], to look at only.
+    /// Returns the exchange `number` as [`Outstanding::find`] does, without mutable access.
     #[must_use]
     pub fn get(&self, number: u64) -> Option<&T> {
         if number < self.oldest || number >= self.next {
@@ -80,25 +81,25 @@ impl<T> Outstanding<T> {
         self.slots[place].take().map(|slot| (number, slot.value))
     }
 
-    /// When the oldest exchange was due.
+    /// Returns the due time of the oldest exchange.
     #[must_use]
     pub fn oldest_due_ns(&self) -> Option<u64> {
         self.slots[(self.oldest & self.mask) as usize].as_ref().map(|slot| slot.due_ns)
     }
 
-    /// Exchanges in the ring.
+    /// Returns the number of exchanges in the ring.
     #[must_use]
     pub const fn len(&self) -> u64 {
         self.next - self.oldest
     }
 
-    /// True when there is none.
+    /// Returns true when the ring has no exchange.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.next == self.oldest
     }
 
-    /// The number that the next exchange will get.
+    /// Returns the number that the next exchange will get.
     #[must_use]
     pub const fn next_number(&self) -> u64 {
         self.next

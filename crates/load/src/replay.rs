@@ -1,5 +1,5 @@
-//! When something happened, read from what it left behind: a capture of its messages, or the lease file
-//! of a Kea server.
+//! Times of recorded events, read from a capture of messages, or from the lease file of a Kea
+//! server.
 
 use core::fmt;
 
@@ -7,17 +7,18 @@ use base::time::NS_PER_S;
 use packet_wire::captured::{self, SkipReason};
 use packet_wire::pcap::{PcapError, Reader};
 
-/// The times of something that happened.
+/// Times of recorded events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recording {
-    /// Nanoseconds since 1970, ascending; at least one.
+    /// Times in nanoseconds since 1970, ascending; at least one.
     pub times_ns: Vec<u64>,
     /// Counts of the packets; `None` for a lease file.
     pub packets: Option<PacketCounts>,
 }
 
 impl Recording {
-    /// A sentence about the packets of the capture `path` that are not used; `None` when all are.
+    /// Returns a sentence about the packets of the capture `path` that are not used; `None` when
+    /// all are.
     #[must_use]
     pub fn notice(&self, path: &str) -> Option<String> {
         let packets = self.packets.filter(|packets| !packets.is_complete())?;
@@ -25,20 +26,20 @@ impl Recording {
     }
 }
 
-/// Counts of the packets of a capture by what became of them.
+/// Counts of the packets of a capture, by use and by the reason for leaving them out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketCounts {
-    /// All of them.
+    /// Packets in the file.
     pub read: u64,
     /// Packets that are used.
     pub used: u64,
     /// Datagrams to other ports.
     pub other_ports: u64,
-    /// Datagrams to the right ports that carry something else than is wanted.
+    /// Datagrams to the right ports with other messages than the wanted ones.
     pub unwanted: u64,
     /// Packets without a datagram, by their reasons.
     pub skipped: [u64; SkipReason::ALL.len()],
-    /// The file ends inside of a packet.
+    /// True if the file ends inside of a packet.
     pub ends_early: bool,
 }
 
@@ -51,7 +52,8 @@ impl PacketCounts {
 }
 
 impl fmt::Display for PacketCounts {
-    /// A sentence such as `3 of 9 packets are used; left out: 4 to other ports, 2 fragments`.
+    /// Writes a sentence such as `3 of 9 packets are used; left out: 4 to other ports, 2
+    /// fragments`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} of {} packets are used", self.used, self.read)?;
         let by_content =
@@ -72,13 +74,13 @@ impl fmt::Display for PacketCounts {
     }
 }
 
-/// The times in `file`, ascending: of UDP datagrams to `port` that `is_first` says yes to, if it is a
-/// capture; of the last change of every lease, if it is a lease file, which has whole seconds: those
-/// of one second are spread over it evenly.
+/// Returns the times in `file`, ascending. Of a capture they are the times of UDP datagrams to
+/// `port` for which `is_first` returns true; of a lease file, the last change of every lease. A
+/// lease file has whole seconds: the changes of one second are spread over it evenly.
 ///
 /// # Errors
 ///
-/// In words, when it is neither, or has none.
+/// Returns a message when the file is neither, or has no times.
 pub fn times(
     file: &[u8],
     port: u16,
@@ -115,12 +117,12 @@ fn of_capture(
 }
 
 /// Gives `take` every UDP datagram to one of `ports` in the capture `file` (pcap or pcapng), in its
-/// order: when it was captured, nanoseconds since 1970, and what it carries. `take` returns whether the
-/// datagram is used.
+/// order: the time of its capture, in nanoseconds since 1970, and its payload. `take` returns true
+/// if it uses the datagram.
 ///
 /// # Errors
 ///
-/// In words, when it is no such file, or damaged before the first packet.
+/// Returns a message when the file is no capture, or damaged before the first packet.
 pub fn datagrams(
     file: &[u8],
     ports: &[u16],
@@ -139,7 +141,7 @@ fn each_datagram(
     for record in reader {
         let record = match record {
             Ok(record) => record,
-            // What a capture that was cut short holds before is good.
+            // The packets before the end of a capture that was cut short are good.
             Err(PcapError::Truncated) if counts.read > 0 => {
                 counts.ends_early = true;
                 break;
@@ -185,7 +187,7 @@ fn of_leases(file: &[u8]) -> Result<Vec<u64>, String> {
 mod tests {
     use super::*;
 
-    /// The first lines of what Kea 2.2 wrote.
+    /// First lines of a file that Kea 2.2 wrote.
     const LEASES: &[u8] = b"address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,\
 fqdn_rev,hostname,state,user_context\n\
 192.0.2.10,00:0c:01:02:03:04,,3600,1700003601,1,0,0,,0,\n\

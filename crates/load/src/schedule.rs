@@ -1,49 +1,51 @@
-//! When exchanges are due.
+//! Due times of exchanges.
 
 use base::Random;
 use base::time::NS_PER_S;
 
 use crate::Shape;
 
-/// Exchanges per second, kept in thousandths so that due times are whole-number arithmetic.
+/// Exchanges per second, kept in thousandths so that due times need only integer arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rate {
     per_1000_s: u64,
 }
 
 impl Rate {
-    /// The rate nearest to `per_s`; `None` unless it is between 0.001 and 10^9 per second.
+    /// Returns the rate nearest to `per_s`; `None` unless it is between 0.001 and 10^9 per second.
     #[must_use]
     pub fn per_second(per_s: f64) -> Option<Self> {
         let thousandths = (per_s * 1_000.0).round();
         (1.0..=1e12).contains(&thousandths).then_some(Self { per_1000_s: thousandths as u64 })
     }
 
-    /// Exchanges per second.
+    /// Returns the rate in exchanges per second.
     #[must_use]
     pub fn as_per_second(self) -> f64 {
         self.per_1000_s as f64 / 1_000.0
     }
 
-    /// Thousandths of an exchange per second.
+    /// Returns the rate in thousandths of an exchange per second.
     pub(crate) const fn thousandths(self) -> u64 {
         self.per_1000_s
     }
 
-    /// What each of `threads` threads carries of it, 0.001 per second at least.
+    /// Returns the share of each of `threads` threads, at least 0.001 per second.
     #[must_use]
     pub fn share(self, threads: u64) -> Self {
         let per_s = self.as_per_second() / threads.max(1) as f64;
         Self::per_second(per_s.max(0.001)).expect("a share of a rate is a rate")
     }
 
-    /// Nanoseconds from the start to exchange `k`, rounded down; no error adds up over `k`.
+    /// Returns the nanoseconds from the start to exchange `k`, rounded down; no error adds up over
+    /// `k`.
     #[must_use]
     pub const fn offset_ns(self, k: u64) -> u64 {
         (k as u128 * (NS_PER_S as u128 * 1_000) / self.per_1000_s as u128) as u64
     }
 
-    /// Exchanges due within `duration_ns`: the number of `k` with `offset_ns(k) < duration_ns`.
+    /// Returns the number of exchanges due within `duration_ns`: the number of `k` with
+    /// `offset_ns(k) < duration_ns`.
     #[must_use]
     pub const fn count_in(self, duration_ns: u64) -> u64 {
         let unit = NS_PER_S as u128 * 1_000;
@@ -59,7 +61,7 @@ enum Spacing {
     Poisson { random: Random, mean_gap_ns: f64, fraction_ns: f64 },
 }
 
-/// The due times of one thread's exchanges, ascending, until the end of the run.
+/// Due times of one thread's exchanges, ascending, until the end of the run.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     start_ns: u64,
@@ -71,12 +73,12 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The due times of thread `thread` of `threads` that carry `rate` together. `seed` decides on the
-    /// gaps of a Poisson process.
+    /// Creates the due times of thread `thread` of `threads` that together have the rate `rate`.
+    /// `seed` decides on the gaps of a Poisson process.
     ///
     /// # Panics
     ///
-    /// Unless `thread < threads`.
+    /// Panics unless `thread < threads`.
     #[must_use]
     pub fn of_thread(
         shape: &Shape,
@@ -92,12 +94,13 @@ impl Schedule {
         Self::fixed(shape.clone(), rate, (start_ns, duration_ns), (thread, threads))
     }
 
-    /// Equal spacing: exchange k of the whole load is due at `start_ns` + k / `rate`. This thread
-    /// takes the numbers `thread`, `thread + threads`, `thread + 2 × threads` and so on.
+    /// Creates equally spaced due times: exchange k of the whole load is due at `start_ns` + k /
+    /// `rate`. This thread takes the numbers `thread`, `thread + threads`, `thread + 2 × threads`
+    /// and so on.
     ///
     /// # Panics
     ///
-    /// Unless `thread < threads`.
+    /// Panics unless `thread < threads`.
     #[must_use]
     pub fn even(rate: Rate, start_ns: u64, duration_ns: u64, thread: u64, threads: u64) -> Self {
         Self::fixed(Shape::Even, rate, (start_ns, duration_ns), (thread, threads))
@@ -122,9 +125,9 @@ impl Schedule {
         schedule
     }
 
-    /// A Poisson process, as many independent clients produce. `rate` is this thread's share:
-    /// several threads with shares of the rate and their own `random` make one process of the
-    /// whole rate.
+    /// Creates the due times of a Poisson process, as many independent clients produce. `rate` is
+    /// this thread's share: several threads with shares of the rate and their own `random` make one
+    /// process of the whole rate.
     #[must_use]
     pub fn poisson(rate: Rate, start_ns: u64, duration_ns: u64, random: Random) -> Self {
         let mean_gap_ns = NS_PER_S as f64 / rate.as_per_second();
@@ -140,7 +143,7 @@ impl Schedule {
         schedule
     }
 
-    /// When the next exchange is due; `None` when the run has no more.
+    /// Returns the due time of the next exchange; `None` when the run has no more.
     #[must_use]
     pub fn next_due_ns(&self) -> Option<u64> {
         (self.next_due_ns < self.end_ns).then_some(self.next_due_ns)
@@ -154,18 +157,18 @@ impl Schedule {
         Some(due_ns)
     }
 
-    /// Exchanges taken so far.
+    /// Returns the number of exchanges taken so far.
     #[must_use]
     pub const fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// Makes `end_ns`, if it is earlier, the end of the run.
+    /// Ends the run at `end_ns`, if that is earlier than its end.
     pub fn end_at(&mut self, end_ns: u64) {
         self.end_ns = self.end_ns.min(end_ns);
     }
 
-    /// Looks up when the next exchange of a fixed shape is due.
+    /// Computes the due time of the next exchange of a fixed shape.
     fn look(&mut self) {
         if let Spacing::Fixed { shape, rate, next, .. } = &self.spacing {
             let offset_ns = shape.offset_ns(*rate, self.duration_ns, *next);
@@ -188,14 +191,14 @@ impl Schedule {
     }
 }
 
-/// A number of an exponential distribution with mean 1, the same on every machine.
+/// Draws a number of an exponential distribution with mean 1, equal on every machine.
 pub fn exponential(random: &mut Random) -> f64 {
     // (0, 1], so the logarithm is finite.
     -logarithm(1.0 - random.unit())
 }
 
-/// The natural logarithm of a normal `x` > 0 to about 1e-15, from operations that IEEE 754 fixes
-/// to the bit: unlike a C library's `log`, the same on every machine.
+/// Returns the natural logarithm of a normal `x` > 0 to about 1e-15, from operations that IEEE 754
+/// fixes to the bit: unlike a C library's `log`, it is equal on every machine.
 fn logarithm(x: f64) -> f64 {
     let bits = x.to_bits();
     let mut exponent = (bits >> 52) as i64 - 1_023;
@@ -320,7 +323,8 @@ mod tests {
         assert_eq!(first, PINNED);
     }
 
-    /// Confirmed once with another language's library; a change means that old records no longer replay.
+    /// Values confirmed once with another language's library; a change means that old records no
+    /// longer replay.
     const PINNED: [u64; 4] = [345_343, 1_290_649, 1_393_749, 1_454_148];
 
     #[test]

@@ -1,4 +1,4 @@
-//! The shape of a load: how its due times lie in the time of the run.
+//! Shape of a load: the distribution of its due times over the time of the run.
 
 use core::fmt;
 use std::sync::Arc;
@@ -7,29 +7,29 @@ use base::time::NS_PER_S;
 
 use crate::Rate;
 
-/// How due times are spaced. The rate of the run is the highest one of a shape, but for bursts and
-/// replays, of which it is the mean.
+/// Spacing of due times. The rate of the run is the highest rate of a shape; for bursts and replays
+/// it is the mean rate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Shape {
     /// Equal gaps.
     #[default]
     Even,
-    /// A Poisson process, as many independent clients produce.
+    /// Poisson process, as many independent clients produce.
     Poisson,
-    /// So many at a time.
+    /// This many at a time.
     Burst(u32),
-    /// From one rate to another one, linearly over the run, thousandths of the run's rate.
+    /// Linear change from one rate to another one over the run, in thousandths of the run's rate.
     Ramp(u32, u32),
-    /// One rate after another for equal parts of the run, thousandths of the run's rate.
+    /// One rate after another for equal parts of the run, in thousandths of the run's rate.
     Steps(Vec<u32>),
-    /// The times of something that happened, nanoseconds from the first one, ascending.
+    /// Times of recorded events, in nanoseconds from the first one, ascending.
     Replay(Arc<[u64]>),
 }
 
-/// Steps at most.
+/// Largest number of steps.
 const STEPS_MAX: usize = 1_000;
 
-/// What a command line may say, for help.
+/// Shapes that a command line may name, for help.
 pub const SHAPES: &str = "even, poisson, burst:N, ramp:P%..P%, steps:P%,P%..., replay:FILE";
 
 fn share(text: &str) -> Option<u32> {
@@ -49,11 +49,11 @@ impl fmt::Display for Percent {
 }
 
 impl Shape {
-    /// The shape that `text` describes, any but a replay, whose file the caller reads.
+    /// Parses the shape that `text` describes, any but a replay, whose file the caller reads.
     ///
     /// # Errors
     ///
-    /// In words, when there is no such shape.
+    /// Returns a message when no such shape exists.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (name, value) = text.split_once(':').map_or((text, None), |(a, b)| (a, Some(b)));
         let shape = match (name, value) {
@@ -77,20 +77,21 @@ impl Shape {
         shape.ok_or_else(|| format!("there are {SHAPES}; P is per cent of the rate, from 0 to 100"))
     }
 
-    /// Whether it depends on how long the run lasts.
+    /// Returns true if the shape depends on the duration of the run.
     #[must_use]
     pub const fn fills_the_run(&self) -> bool {
         matches!(self, Self::Ramp(..) | Self::Steps(_))
     }
 
-    /// A replay of `times`, ascending, from their beginning; none without any.
+    /// Creates a replay of `times_ns`, ascending, from the first time on; `None` without any.
     #[must_use]
     pub fn replay(times_ns: &[u64]) -> Option<Self> {
         let first_ns = *times_ns.first()?;
         Some(Self::Replay(times_ns.iter().map(|time_ns| time_ns - first_ns).collect()))
     }
 
-    /// How long a replay takes, with the mean gap behind its last time; `None` for other shapes.
+    /// Returns the duration of a replay, with the mean gap after its last time; `None` for other
+    /// shapes.
     #[must_use]
     pub fn length_ns(&self) -> Option<u64> {
         let Self::Replay(times_ns) = self else { return None };
@@ -98,7 +99,7 @@ impl Shape {
         Some(last_ns + last_ns / (times_ns.len() as u64 - 1).max(1) + 1)
     }
 
-    /// The mean rate of a replay; `None` for other shapes.
+    /// Returns the mean rate of a replay; `None` for other shapes.
     #[must_use]
     pub fn mean_rate(&self) -> Option<Rate> {
         let Self::Replay(times_ns) = self else { return None };
@@ -106,7 +107,7 @@ impl Shape {
         Rate::per_second(per_s.clamp(0.001, 1e9))
     }
 
-    /// A replay slower or faster, so that `rate` is its mean rate; other shapes as they are.
+    /// Returns a replay slowed down or sped up to the mean rate `rate`; other shapes unchanged.
     #[must_use]
     pub fn at(self, rate: Rate) -> Self {
         let (Self::Replay(times_ns), Some(mean)) = (&self, self.mean_rate()) else { return self };
@@ -114,7 +115,8 @@ impl Shape {
         Self::Replay(times_ns.iter().map(|&ns| (ns as f64 * factor).round() as u64).collect())
     }
 
-    /// The most that come due at `rate` within `window_ns`, about: a Poisson process may have more.
+    /// Returns the approximate maximum of exchanges that come due at `rate` within `window_ns`: a
+    /// Poisson process may have more.
     #[must_use]
     pub fn most_in(&self, rate: Rate, window_ns: u64) -> u64 {
         match self {
@@ -133,8 +135,9 @@ impl Shape {
         }
     }
 
-    /// When exchange `k` of a run of `duration_ns` at `rate` is due, nanoseconds from its beginning;
-    /// `None` when there are fewer. Of every shape but a Poisson process, which is drawn.
+    /// Returns the due time of exchange `k` of a run of `duration_ns` at `rate`, in nanoseconds
+    /// from the run's beginning; `None` when the run has fewer. It works for every shape but a
+    /// Poisson process, which is drawn.
     pub(crate) fn offset_ns(&self, rate: Rate, duration_ns: u64, k: u64) -> Option<u64> {
         match self {
             Self::Even | Self::Poisson => Some(rate.offset_ns(k)),
@@ -146,8 +149,8 @@ impl Shape {
     }
 }
 
-/// Where the integral of a rate that rises or falls linearly reaches `k`: all operations are those
-/// that IEEE 754 fixes to the bit.
+/// Returns the time at which the integral of a rate that rises or falls linearly reaches `k`. It
+/// uses only operations that IEEE 754 fixes to the bit.
 fn ramp_ns(rate: Rate, (from, to): (u32, u32), duration_ns: u64, k: u64) -> Option<u64> {
     let per_s = |share: u32| rate.as_per_second() * f64::from(share) / 1_000.0;
     let (from, to) = (per_s(from), per_s(to));
@@ -162,8 +165,8 @@ fn ramp_ns(rate: Rate, (from, to): (u32, u32), duration_ns: u64, k: u64) -> Opti
 }
 
 fn step_ns(rate: Rate, steps: &[u32], duration_ns: u64, k: u64) -> Option<u64> {
-    // Exchanges are counted in millionths of those that come due in a nanosecond, so that whole
-    // numbers do: thousandths of exchanges per second, times thousandths of that.
+    // Exchanges are counted in millionths of those that come due in a nanosecond, so that integers
+    // suffice: thousandths of exchanges per second, times thousandths of that.
     let unit = u128::from(NS_PER_S) * 1_000_000;
     let wanted = u128::from(k) * unit;
     let count = steps.len() as u64;
@@ -198,12 +201,12 @@ impl fmt::Display for Shape {
     }
 }
 
-/// A shape as a command line asks for it.
+/// Shape that a command line selects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// One that needs nothing else.
+    /// Shape that needs no file.
     Shape(Shape),
-    /// The times in this file.
+    /// Times in this file.
     Replay(String),
 }
 
@@ -223,11 +226,11 @@ impl fmt::Display for Wanted {
 }
 
 impl Wanted {
-    /// What `text` asks for.
+    /// Parses the shape that `text` selects.
     ///
     /// # Errors
     ///
-    /// As [`Shape::parse`].
+    /// Fails as [`Shape::parse`] does.
     pub fn parse(text: &str) -> Result<Self, String> {
         match text.strip_prefix("replay:") {
             Some(path) if !path.is_empty() => Ok(Self::Replay(path.into())),
@@ -235,12 +238,12 @@ impl Wanted {
         }
     }
 
-    /// The shape and the rate of a run for which `rate` was asked. A replay without one goes as fast as
-    /// what it repeats, whose times `times` reads from a file.
+    /// Returns the shape and the rate of a run with the requested `rate`. A replay without one goes
+    /// as fast as its recording, whose times `times` reads from a file.
     ///
     /// # Errors
     ///
-    /// Without a rate that is needed; what `times` says.
+    /// Fails when a needed rate is missing, or with the error of `times`.
     pub fn with_rate(
         &self,
         rate: Option<Rate>,
@@ -261,7 +264,7 @@ impl Wanted {
         }
     }
 
-    /// Whether it repeats what is in a file.
+    /// Returns true if the shape repeats the times in a file.
     #[must_use]
     pub const fn is_replay(&self) -> bool {
         matches!(self, Self::Replay(_))
@@ -279,7 +282,7 @@ mod tests {
         Rate::per_second(per_s).unwrap()
     }
 
-    /// All due times of a run of ten seconds.
+    /// Returns all due times of a run of ten seconds.
     fn due(text: &str, per_s: f64) -> Vec<u64> {
         let shape = Shape::parse(text).unwrap();
         assert_eq!(Shape::parse(&shape.to_string()), Ok(shape.clone()), "{text}");
@@ -290,7 +293,7 @@ mod tests {
         due
     }
 
-    /// Counts by seconds.
+    /// Returns counts by seconds.
     fn by_second(due: &[u64]) -> Vec<usize> {
         (0..10).map(|s| due.iter().filter(|&&ns| ns / S == s).count()).collect()
     }
@@ -309,7 +312,7 @@ mod tests {
         assert!(ramp.iter().zip(middles).all(|(&n, middle)| n.abs_diff(middle) <= 1), "{ramp:?}");
         let rising = due("ramp:0%..100%", 1_000.0);
         assert_eq!(rising.len(), 5_000);
-        // Of a quarter of the time a sixteenth.
+        // A quarter of the time has a sixteenth of the exchanges.
         let early = rising.iter().filter(|&&ns| ns < 10 * S / 4).count();
         assert!(early.abs_diff(5_000 / 16) <= 1, "{early}");
         let steps = by_second(&due("steps:20%,100%,0%,50%,12.5%", 400.0));

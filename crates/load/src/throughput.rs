@@ -1,13 +1,14 @@
 //! Exchanges per second of a run whose service may still work off a queue after the offer.
 //!
-//! Exchanges completed in time over the time of the offer is no throughput when a queue grew in
-//! it: a service of 400/s that is offered 600/s for two seconds completes the last of 1,200 after
-//! three. The time that the service took longer than the offer counts, unless fewer exchanges in
-//! less time are the higher rate, as where one straggler comes seconds after all others.
+//! The number of exchanges completed in time, divided by the time of the offer, is no throughput
+//! when a queue grew in that time: a service of 400/s that is offered 600/s for two seconds
+//! completes the last of 1,200 after three. The time that the service took longer than the offer
+//! counts, unless fewer exchanges in less time are the higher rate, as where one straggler comes
+//! seconds after all others.
 
 use crate::backlog::slack_ns;
 
-/// Exchanges completed in time, and how long after the offer's end.
+/// Number of exchanges completed in time, and the time after the offer's end that they took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Throughput {
     first_left_ns: Option<u64>,
@@ -15,8 +16,8 @@ pub struct Throughput {
     left: u64,
     quickest_ns: Option<u64>,
     completed: u64,
-    /// Completed at the moment at which the rate was highest, and how long after the offer that
-    /// was.
+    /// Number of exchanges completed at the moment at which the rate was highest, with the
+    /// nanoseconds from the offer's end to that moment.
     best: Option<(u64, u64)>,
 }
 
@@ -29,7 +30,7 @@ impl Throughput {
         self.best = None;
     }
 
-    /// Notes that an exchange which began to leave at `sent_ns` was completed in time.
+    /// Notes that an exchange that began to leave at `sent_ns` was completed in time.
     pub fn completed(&mut self, sent_ns: u64, answered_ns: u64) {
         let took_ns = answered_ns.saturating_sub(sent_ns);
         let quickest_ns = self.quickest_ns.map_or(took_ns, |ns| ns.min(took_ns));
@@ -38,7 +39,7 @@ impl Throughput {
         let sending_ns = self.left_ns.saturating_sub(self.first_left_ns.unwrap_or(self.left_ns));
         let tolerated_ns = quickest_ns.saturating_add(slack_ns(sending_ns));
         let overtime_ns = answered_ns.saturating_sub(self.left_ns.saturating_add(tolerated_ns));
-        // Each exchange stands for the gap behind it.
+        // Each exchange represents the gap after it.
         let offered_ns = u128::from(sending_ns) * u128::from(self.left)
             / u128::from(self.left.saturating_sub(1).max(1));
         let is_higher = self.best.is_none_or(|(count, best_ns)| {
@@ -50,7 +51,8 @@ impl Throughput {
         }
     }
 
-    /// Exchanges that count, and the nanoseconds after the offer's end that they took.
+    /// Returns the number of exchanges that count, and the nanoseconds after the offer's end that
+    /// they took.
     #[must_use]
     pub fn counted(&self) -> (u64, u64) {
         self.best.unwrap_or((self.completed, 0))
@@ -68,7 +70,7 @@ mod tests {
         count as f64 * 1e9 / (offered_ms * NS_PER_MS + overtime_ns) as f64
     }
 
-    /// `rate` per second for `offered_ms`; each takes `took_ns` of its number.
+    /// Offers `rate` exchanges per second for `offered_ms`; each takes `took_ns` of its number.
     fn offer(rate: u64, offered_ms: u64, took_ns: impl Fn(u64) -> u64) -> Throughput {
         let mut throughput = Throughput::default();
         let count = rate * offered_ms / 1_000;

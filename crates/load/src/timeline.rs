@@ -1,39 +1,40 @@
-//! What happened when: exchanges counted by short intervals, so that an interruption of the service
-//! can be seen beside the rates before and after it.
+//! Counts of exchanges by short intervals, so that an interruption of the service can be seen next
+//! to the rates before and after it.
 
-/// What a client waits for in an exchange.
+/// Reply that a client waits for in an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaited {
-    /// The offer.
+    /// Reply with an offer.
     Offer,
-    /// The grant of what was offered, or of what it renews.
+    /// Grant of the offered lease, or of the renewed one.
     Grant,
 }
 
-/// The exchanges of one interval.
+/// Counts of the exchanges of one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Point {
-    /// Came due in it.
+    /// Exchanges that came due in the interval.
     pub due: u64,
-    /// Completed on time in it, whenever they were due.
+    /// Exchanges completed on time in the interval, with any due time.
     pub completed: u64,
-    /// Came due in it and were not completed on time.
+    /// Exchanges that came due in the interval and were not completed on time.
     pub missed: u64,
-    /// Were rejected in it, whenever they were due, by an answer that carries no lease: in place of
-    /// the offer, and of the grant.
+    /// Exchanges rejected in the interval, with any due time, by a reply that carries no lease:
+    /// instead of the offer, and instead of the grant.
     pub rejected: [u64; 2],
-    /// Came due in it and were lost: without an offer, and without the grant.
+    /// Exchanges that came due in the interval and were lost: without an offer, and without the
+    /// grant.
     pub unanswered: [u64; 2],
-    /// Came due in it and left.
+    /// Exchanges that came due in the interval and left.
     pub sent: u64,
-    /// Were answered in it in any way that ends an exchange, late or with a refusal too, whenever
-    /// they were due.
+    /// Exchanges that got a reply in the interval that ends an exchange, also a late one or a
+    /// refusal, with any due time.
     pub answered: u64,
-    /// Came due in it, left and were never answered.
+    /// Exchanges that came due in the interval, left and never got a reply.
     pub silent: u64,
 }
 
-/// Exchanges by intervals of equal length. What lies behind the last one counts there.
+/// Exchanges by intervals of equal length. Exchanges after the last interval count in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
     start_ns: u64,
@@ -42,8 +43,8 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// A time line from `start_ns` on of `count` intervals of `interval_ns` nanoseconds. Without
-    /// intervals, or with such of no length, it counts nothing.
+    /// Creates a time line from `start_ns` on of `count` intervals of `interval_ns` nanoseconds. A
+    /// time line without intervals, or with a length of 0, counts nothing.
     #[must_use]
     pub fn new(start_ns: u64, interval_ns: u64, count: usize) -> Self {
         let count = if interval_ns == 0 { 0 } else { count };
@@ -77,22 +78,22 @@ impl Timeline {
         }
     }
 
-    /// Counts an exchange that was rejected at `answered_ns` by an answer in place of `awaited`.
+    /// Counts an exchange that was rejected at `answered_ns` by a reply instead of `awaited`.
     pub fn rejected(&mut self, awaited: Awaited, answered_ns: u64) {
         if let Some(point) = self.at(answered_ns) {
             point.rejected[awaited as usize] += 1;
         }
     }
 
-    /// Counts an exchange due at `due_ns` that was lost because `awaited` did not come. It was missed,
-    /// too.
+    /// Counts an exchange due at `due_ns` that was lost because `awaited` did not come. The
+    /// exchange counts as missed, too.
     pub fn unanswered(&mut self, awaited: Awaited, due_ns: u64) {
         if let Some(point) = self.at(due_ns) {
             point.unanswered[awaited as usize] += 1;
         }
     }
 
-    /// Counts an exchange due at `due_ns` that left; `is_silent` when nothing ever answered it.
+    /// Counts an exchange due at `due_ns` that left; `is_silent` when no reply to it ever came.
     pub fn left(&mut self, due_ns: u64, is_silent: bool) {
         if let Some(point) = self.at(due_ns) {
             point.sent += 1;
@@ -100,15 +101,15 @@ impl Timeline {
         }
     }
 
-    /// Counts an exchange that was answered at `answered_ns`, in time or not, with what was wanted
-    /// or a refusal.
+    /// Counts an exchange that got a reply at `answered_ns`, in time or not, with the expected
+    /// content or a refusal.
     pub fn answered(&mut self, answered_ns: u64) {
         if let Some(point) = self.at(answered_ns) {
             point.answered += 1;
         }
     }
 
-    /// Adds what another thread counted over the same intervals.
+    /// Adds the counts of another thread over the same intervals.
     pub fn merge(&mut self, other: &Self) {
         if self.points.is_empty() {
             self.clone_from(other);
@@ -128,19 +129,19 @@ impl Timeline {
         }
     }
 
-    /// When the first interval begins, nanoseconds of the monotonic clock.
+    /// Returns the beginning of the first interval, in nanoseconds of the monotonic clock.
     #[must_use]
     pub const fn start_ns(&self) -> u64 {
         self.start_ns
     }
 
-    /// Length of an interval, nanoseconds.
+    /// Returns the length of an interval, in nanoseconds.
     #[must_use]
     pub const fn interval_ns(&self) -> u64 {
         self.interval_ns
     }
 
-    /// The intervals in order; none when nothing was to be counted.
+    /// Returns the intervals in order; none when nothing is counted.
     #[must_use]
     pub fn points(&self) -> &[Point] {
         &self.points

@@ -1,4 +1,4 @@
-//! Frames are read for what they are, whatever a kernel has left out or put together.
+//! Tests of reading frames in which a kernel has left out checksums or joined segments.
 
 use std::net::SocketAddrV4;
 
@@ -18,7 +18,7 @@ fn endpoints() -> Endpoints {
     }
 }
 
-/// The octets of a frame with `payload`.
+/// Returns the bytes of a frame with `payload`.
 fn sealed(payload: &[u8]) -> Vec<u8> {
     let mut octets = vec![0; frame::HEADROOM + payload.len()];
     octets[frame::HEADROOM..].copy_from_slice(payload);
@@ -26,7 +26,7 @@ fn sealed(payload: &[u8]) -> Vec<u8> {
     octets
 }
 
-/// What is read in a frame: payload, whose it is, whether it is damaged.
+/// Returns the messages read in a frame: payload, source and destination, and true if damaged.
 fn read(frame: Frame<'_>) -> Vec<(Vec<u8>, Option<Endpoints>, bool)> {
     let mut all = Vec::new();
     place(&frame, |Placed { at, len, endpoints, is_damaged, .. }| {
@@ -55,7 +55,7 @@ fn a_wrong_checksum_is_damage_unless_it_was_left_to_a_device() {
     let checksum = Some(PendingChecksum { start: 34, offset: 6 });
     let sound = [(b"an offes".to_vec(), Some(endpoints()), false)];
     assert_eq!(read(Frame { octets: &octets, checksum, train: None }), sound);
-    // The checksum of the IPv4 header, which no kernel leaves out.
+    // The checksum of the IPv4 header, which every kernel fills in.
     octets[24] ^= 1;
     assert_eq!(read(Frame { octets: &octets, checksum, train: None }), [(vec![], None, true)]);
 }
@@ -70,7 +70,7 @@ fn a_train_is_as_many_messages_as_it_has_segments() {
     assert!(all.iter().all(|message| message.1 == Some(endpoints()) && !message.2));
 }
 
-/// A frame with ARP for everybody.
+/// Returns a broadcast frame with an ARP message.
 fn arp(message: arp::Message) -> Vec<u8> {
     let mut octets = vec![0; 60];
     let mut writer = Writer::new(&mut octets);

@@ -1,5 +1,5 @@
-//! The account of one kind of exchange: every request that came due, by how it ended, and every
-//! answer that ended none.
+//! Account of one kind of exchange: every request that came due, by its end, and every reply that
+//! ended none.
 
 use load::{Class, Ledger};
 use serde::{Deserialize, Serialize};
@@ -7,27 +7,28 @@ use serde::{Deserialize, Serialize};
 use crate::fault::{Fault, Refusal};
 use crate::protocol::Judgment;
 
-/// Everything counted for one kind.
+/// Counts of one kind of exchange.
 #[derive(Clone, Debug, Default)]
 pub struct Account {
-    /// Requests by their end, latencies, late sends. Never [`Class::DuplicateAnswered`]: a request
-    /// that was answered on time stays that, and each further answer is one of `duplicates`.
+    /// Requests by their end, latencies, late sends. The ledger never has
+    /// [`Class::DuplicateAnswered`]: a request with a reply on time stays on time, and each further
+    /// reply is one of `duplicates`.
     pub ledger: Ledger,
     /// Refusals by [`Refusal::index`]; each is an exchange that ended as [`Class::Nak`].
     pub refusals: [u64; Refusal::ALL.len()],
-    /// Invalid answers by [`Fault::index`]; each is an exchange that ended as [`Class::Invalid`].
+    /// Invalid replies by [`Fault::index`]; each is an exchange that ended as [`Class::Invalid`].
     pub faults: [u64; Fault::ALL.len()],
-    /// Answers to requests that had been answered.
+    /// Further replies to requests that already had one.
     pub duplicates: u64,
-    /// Answers of this kind to no request that is watched.
+    /// Replies of this kind to no request that is watched.
     pub unmatched: u64,
     /// Datagrams that are no messages but carry the transaction identifier of a watched request.
     pub malformed: u64,
     /// Requests sent again.
     pub resent: u64,
-    /// Requests that could not be sent for want of a lease to renew or give back.
+    /// Requests that the generator could not send for want of a lease to renew or give back.
     pub without_lease: u64,
-    /// Requests whose deadline passed without an answer, also when one came later.
+    /// Requests whose deadline passed without a reply, also when one came later.
     pub overdue: u64,
     pub(crate) delay: Spread,
 }
@@ -63,7 +64,7 @@ impl Spread {
 }
 
 impl Account {
-    /// Notes when a request was answered that ended as [`Class::OnTime`] or [`Class::Late`].
+    /// Notes the times of a request that ended as [`Class::OnTime`] or [`Class::Late`].
     pub fn completed(&mut self, class: Class, [due_ns, sent_ns, answered_ns]: [u64; 3]) {
         if class == Class::OnTime {
             self.ledger.completed(due_ns, sent_ns, answered_ns);
@@ -73,7 +74,7 @@ impl Account {
         self.delay.add(answered_ns.saturating_sub(sent_ns) as f64);
     }
 
-    /// Adds what another generator of the same run counted.
+    /// Adds the counts of another generator of the same run.
     pub fn merge(&mut self, other: &Self) {
         self.ledger.merge(&other.ledger);
         for (mine, theirs) in self.refusals.iter_mut().zip(other.refusals) {
@@ -91,7 +92,7 @@ impl Account {
         self.delay.merge(other.delay);
     }
 
-    /// Enters how a request ended that was answered with what means `judgment`.
+    /// Counts the end of a request whose reply means `judgment`, and returns its class.
     pub(crate) fn judged<O>(&mut self, judgment: Judgment<O>, is_late: bool) -> Class {
         let class =
             match judgment {
@@ -112,38 +113,38 @@ impl Account {
         class
     }
 
-    /// Requests that left.
+    /// Returns the number of requests that left.
     #[must_use]
     pub const fn sent(&self) -> u64 {
         self.ledger.sent()
     }
 
-    /// Requests answered on time.
+    /// Returns the number of requests with a reply on time.
     #[must_use]
     pub const fn on_time(&self) -> u64 {
         self.ledger.count(Class::OnTime)
     }
 
-    /// Refusals other than a DHCPNAK.
+    /// Returns the number of refusals other than a DHCPNAK.
     #[must_use]
     pub fn rejected(&self) -> u64 {
         self.ledger.count(Class::Nak) - self.refusals[Refusal::Nak.index()]
     }
 
-    /// Requests that ended otherwise than on time.
+    /// Returns the number of requests that ended otherwise than on time.
     #[must_use]
     pub fn failed(&self) -> u64 {
         self.ledger.due() - self.ledger.in_flight() - self.on_time()
     }
 
-    /// Messages that came, whatever they were.
+    /// Returns the number of messages that came, of any kind.
     #[must_use]
     pub fn came(&self) -> u64 {
         let ended: u64 = Class::ALL.iter().map(|&class| self.ledger.count(class)).sum();
         ended - self.ledger.count(Class::Lost) + self.duplicates + self.unmatched + self.malformed
     }
 
-    /// Standard deviation of the delay from sending to answer, nanoseconds.
+    /// Returns the standard deviation of the delay from sending to reply, in nanoseconds.
     #[must_use]
     pub fn delay_deviation_ns(&self) -> f64 {
         (self.delay.squares / self.delay.count.max(1) as f64).sqrt()

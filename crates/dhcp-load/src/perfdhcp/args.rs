@@ -1,4 +1,4 @@
-//! The command line of `godwit perfdhcp`: perfdhcp's letters, read.
+//! Command line of `godwit perfdhcp`: the parser of perfdhcp's switches.
 
 use std::net::Ipv6Addr;
 use std::path::PathBuf;
@@ -43,7 +43,7 @@ pub struct Args {
     /// DHCPv4: allow the socket to send to broadcast addresses
     #[arg(short = 'B')]
     pub(crate) broadcast: bool,
-    /// DHCPv6: ask for Rapid Commit; needs -i
+    /// DHCPv6: request Rapid Commit; needs -i
     #[arg(short = 'c')]
     pub(crate) rapid_commit: bool,
     /// Print periodic reports as bare numbers with this separator
@@ -97,7 +97,7 @@ pub struct Args {
     /// End after this many first requests; a second -n is for second requests
     #[arg(short = 'n', value_name = "N", value_parser = positive)]
     pub(crate) counts: Vec<u32>,
-    /// The server's port [default: 67; 547]
+    /// Port of the server [default: 67; 547]
     #[arg(short = 'N', value_name = "PORT", default_value_t = 0, hide_default_value = true)]
     pub(crate) server_port: u16,
     /// Add an option to every message, value in hexadecimal digits
@@ -196,7 +196,7 @@ pub struct Args {
     /// each kind of exchange
     #[arg(long, value_name = "FILE")]
     pub(crate) hdr: Option<PathBuf>,
-    /// Write the messages sent and received to FILE as a capture, 256 MiB of them at most
+    /// Write the messages sent and received to FILE as a capture, at most 256 MiB of them
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
     /// With --pcap: write only the messages of failed exchanges, and answers that match no exchange
@@ -241,23 +241,23 @@ pub struct Args {
     pub(crate) part: Part,
     #[arg(skip)]
     pub(crate) files: Files,
-    /// The server: an address; for IPv4 also `all` (broadcast), for IPv6 `all` (ff02::1:2) and
+    /// Address of the server; for IPv4 also `all` (broadcast), for IPv6 `all` (ff02::1:2) and
     /// `servers` (ff05::1:3)
     #[arg(value_name = "SERVER")]
     pub(crate) server: Option<String>,
 }
 
-/// How other machines are reached unless told otherwise: without a question that nobody answers, and
-/// with an end when the other side is gone.
+/// Command that reaches other machines by default: SSH without questions to the user, which ends
+/// when the other side is gone.
 const SSH: &str = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5 \
                    -o ServerAliveCountMax=3";
 
-/// One of `--generators`.
+/// Machine of `--generators`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Host {
-    /// What SSH knows it by.
+    /// Name of the machine for SSH.
     pub(crate) name: String,
-    /// Its `-l`.
+    /// Address or interface of the machine, instead of `-l`.
     pub(crate) local: Option<String>,
 }
 
@@ -265,7 +265,7 @@ impl Host {
     fn parse(text: &str) -> Result<Self, String> {
         let (name, local) =
             text.split_once('=').map_or((text, None), |(name, local)| (name, Some(local)));
-        // Behind `-` SSH would look for its own options.
+        // SSH would read a name that begins with `-` as one of its own options.
         if name.is_empty() || name.starts_with('-') || name.contains(char::is_whitespace) {
             return Err("must be the name of a machine, and perhaps =ADDRESS or =INTERFACE".into());
         }
@@ -273,21 +273,21 @@ impl Host {
     }
 }
 
-/// `-b`.
+/// Value of `-b`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Base {
     Mac([u8; 6]),
     Duid(Vec<u8>),
 }
 
-/// `-D`.
+/// Value of `-D`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum MaxDrops {
     Count(u64),
     Percent(f64),
 }
 
-/// `-e`.
+/// Value of `-e`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum LeaseType {
     AddressOnly,
@@ -305,14 +305,14 @@ impl LeaseType {
     }
 }
 
-/// `-g`.
+/// Value of `-g`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ThreadMode {
     Single,
     Multi,
 }
 
-/// `--scenario`.
+/// Value of `--scenario`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Scenario {
     Basic,
@@ -320,7 +320,7 @@ pub(crate) enum Scenario {
     Lifecycle,
 }
 
-/// `--resend`.
+/// Value of `--resend`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ResendRule {
     Rfc,
@@ -364,7 +364,7 @@ fn drops(text: &str) -> Result<MaxDrops, String> {
     positive(text).map(|count| MaxDrops::Count(count.into()))
 }
 
-/// Octets of an even number of hexadecimal digits.
+/// Reads bytes from an even number of hexadecimal digits.
 pub(crate) fn octets(digits: &str) -> Result<Vec<u8>, String> {
     let pairs = digits.as_bytes().chunks(2).map(|pair| {
         let pair = str::from_utf8(pair).ok().filter(|_| pair.iter().all(u8::is_ascii_hexdigit))?;
@@ -373,7 +373,7 @@ pub(crate) fn octets(digits: &str) -> Result<Vec<u8>, String> {
     pairs.collect::<Option<_>>().ok_or_else(|| "an even number of hexadecimal digits".into())
 }
 
-/// A hardware address: six octets of one or two digits with `:` or `::` between them.
+/// Reads a hardware address: six bytes of one or two digits with `:` or `::` between them.
 pub(crate) fn mac(text: &str) -> Option<[u8; 6]> {
     let text = text.replace("::", ":");
     let octets: Option<Vec<u8>> = text
@@ -426,24 +426,26 @@ fn letters(text: &str) -> Result<String, String> {
     }
 }
 
-/// The group that relays and servers listen to, and the servers of a site (RFC 9915 §7.1).
+/// Multicast group of relays and servers, followed by the group of a site's servers (RFC 9915
+/// §7.1).
 pub(crate) const GROUP_ALL: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 1, 2);
 pub(crate) const GROUP_SERVERS: Ipv6Addr = Ipv6Addr::new(0xff05, 0, 0, 0, 0, 0, 1, 3);
 
 impl Args {
-    /// The switches as they were understood, for `Running:`.
+    /// Returns true if the switches select DHCPv6.
     pub(crate) fn is_v6(&self) -> bool {
         self.v6
     }
 
-    /// Whether diagnostics `letter` are asked for.
+    /// Returns true if the diagnostics `letter` are requested.
     pub(crate) fn shows(&self, letter: char) -> bool {
         self.diagnostics.contains(letter)
     }
 
-    /// The value of the `index`th -d, or of the one before; 1 s without any.
+    /// Returns the value of the `index`th -d, or of the one before, in nanoseconds; 1 s without
+    /// any.
     pub(crate) fn deadline_ns(&self, index: usize) -> u64 {
-        // One -d is for both: perfdhcp leaves the second exchange at 1 s then.
+        // One -d sets both deadlines: with perfdhcp the second exchange would stay at 1 s.
         self.deadlines.get(index).or_else(|| self.deadlines.last()).copied().unwrap_or(NS_PER_S)
     }
 }

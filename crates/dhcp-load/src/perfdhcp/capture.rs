@@ -1,5 +1,5 @@
-//! The messages that a run keeps for a capture file (`--pcap`): all of them, or those of exchanges that
-//! failed. Within a fixed bound; what did not fit is counted.
+//! Messages that a run keeps for a capture file (`--pcap`): all of them, or those of exchanges that
+//! failed. Memory is bounded; messages that do not fit are counted.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -7,40 +7,40 @@ use packet_wire::frame::Endpoints;
 
 use super::dialect::Kind;
 
-/// Octets of messages kept at most.
+/// Upper limit of the bytes of kept messages.
 const OCTETS_MAX: usize = 256 << 20;
 
-/// Which messages are kept.
+/// Selection of the messages to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// All.
+    /// All messages.
     All,
-    /// Those of exchanges that did not end on time, from the first request on, and answers that are
-    /// nobody's.
+    /// Messages of exchanges that did not end on time, from the first request on, and replies to no
+    /// request.
     Failed,
 }
 
-/// A message that left or came.
+/// Message that left or came.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// When, nanoseconds of the monotonic clock.
+    /// Time at which the message left or came, in nanoseconds of the monotonic clock.
     pub at_ns: u64,
-    /// It left.
+    /// True if the message left.
     pub is_sent: bool,
-    /// The message.
+    /// Bytes of the message.
     pub octets: Box<[u8]>,
-    /// Who its frame was from and for, of clients on the own link.
+    /// Source and destination of the frame, for clients on the generator's link.
     pub endpoints: Option<Endpoints>,
     exchange: Option<u64>,
 }
 
-/// What is kept.
+/// Messages of a run that are kept, or may still be.
 #[derive(Clone, Debug)]
 pub struct Capture {
     keep: Keep,
-    /// Written, and not yet taken by the kernel, with their names.
+    /// Written messages that the kernel has not yet taken, with their names.
     waiting: VecDeque<(u64, Message)>,
-    /// Of exchanges that may fail yet.
+    /// Messages of exchanges that may still fail.
     recent: VecDeque<Message>,
     failed: HashSet<u64>,
     kept: Vec<Message>,
@@ -48,8 +48,8 @@ pub struct Capture {
     left_out: u64,
 }
 
-/// The exchange that a request of `kind` belongs to, by a number of its own: a second request belongs to
-/// that of the first one, whose number `exchange` is.
+/// Returns the number of the exchange that a request of `kind` belongs to, unique among kinds. A
+/// second request belongs to the exchange of the first one, whose number is `exchange`.
 pub(crate) const fn exchange_of(kind: Kind, exchange: u64) -> u64 {
     let tag = match kind {
         Kind::First | Kind::Second => 0,
@@ -59,7 +59,7 @@ pub(crate) const fn exchange_of(kind: Kind, exchange: u64) -> u64 {
 }
 
 impl Capture {
-    /// Nothing kept yet.
+    /// Creates an empty capture.
     #[must_use]
     pub fn new(keep: Keep) -> Self {
         Self {
@@ -73,7 +73,7 @@ impl Capture {
         }
     }
 
-    /// Notes the message called `name`, which waits to leave.
+    /// Notes the message with number `name`, which waits to leave.
     pub(crate) fn sends(
         &mut self,
         name: u64,
@@ -86,7 +86,8 @@ impl Capture {
         self.waiting.push_back((name, message));
     }
 
-    /// Notes that the message called `name` left. Those written before it were refused.
+    /// Notes that the message with number `name` left. The kernel refused the messages written
+    /// before it.
     pub(crate) fn left(&mut self, name: u64, at_ns: u64) {
         while let Some((waiting, message)) = self.waiting.pop_front() {
             if waiting == name {
@@ -96,7 +97,7 @@ impl Capture {
         }
     }
 
-    /// Notes a message received, for `exchange` or nobody.
+    /// Notes a received message, for `exchange` or for no request.
     pub(crate) fn receives(
         &mut self,
         at_ns: u64,
@@ -144,14 +145,14 @@ impl Capture {
         }
     }
 
-    /// Decides on what left or came before `before_ns`, whose exchange has ended.
+    /// Decides on messages that left or came before `before_ns`, whose exchanges have ended.
     pub(crate) fn settle(&mut self, before_ns: u64) {
         while self.recent.front().is_some_and(|message| message.at_ns < before_ns) {
             self.settle_oldest();
         }
     }
 
-    /// All that was kept, in order, and how many messages found no room.
+    /// Returns all kept messages, in order, and the number of messages that did not fit.
     #[must_use]
     pub fn into_messages(mut self) -> (Vec<Message>, u64) {
         self.settle(u64::MAX);

@@ -1,5 +1,5 @@
-//! Which switches of `godwit perfdhcp` cannot stand together: perfdhcp's rules, all problems at a
-//! time.
+//! Check for switches of `godwit perfdhcp` that cannot be combined: perfdhcp's rules, all problems
+//! at once.
 
 use std::net::IpAddr;
 
@@ -8,11 +8,11 @@ use load::Wanted;
 use super::args::{Args, Host, LeaseType, MaxDrops, Scenario};
 use super::holders::CLIENTS_MAX;
 
-/// Options that the messages have already, DHCPv4 and DHCPv6.
+/// Codes of options that the messages already have, for DHCPv4 and below for DHCPv6.
 const OWN4: [u16; 6] = [0, 50, 53, 54, 61, 255];
 const OWN6: [u16; 8] = [1, 2, 3, 6, 8, 9, 14, 25];
 
-/// Adds `problem` when `holds`.
+/// List of problems.
 struct Problems(Vec<String>);
 
 impl Problems {
@@ -23,7 +23,7 @@ impl Problems {
     }
 }
 
-/// Everything about `args` that cannot work, in words.
+/// Returns everything about `args` that cannot work, in words.
 pub(crate) fn problems(args: &Args) -> Vec<String> {
     let mut found = Problems(Vec::new());
     found.when(args.v4 && args.v6, "-4 and -6: choose one");
@@ -73,7 +73,7 @@ pub(crate) fn problems(args: &Args) -> Vec<String> {
     found.0
 }
 
-/// The rules of clients on the own link.
+/// Checks the rules of clients on the generator's link.
 fn direct(args: &Args, found: &mut Problems) {
     if !args.direct {
         for (is_given, name) in
@@ -137,7 +137,7 @@ fn direct(args: &Args, found: &mut Problems) {
     );
 }
 
-/// The rules of several generators.
+/// Checks the rules of several generators.
 fn several(args: &Args, found: &mut Problems) {
     let count = args.generators.len() as u64;
     if count == 0 {
@@ -164,7 +164,7 @@ fn several(args: &Args, found: &mut Problems) {
     found.when(args.remote_godwit.trim().is_empty(), "--remote-godwit is empty");
 }
 
-/// The rules of shapes.
+/// Checks the rules of shapes.
 fn shape(args: &Args, found: &mut Problems) {
     let Some(wanted) = &args.shape else { return };
     let needs_rate = !wanted.is_replay() && args.rate.is_none();
@@ -174,7 +174,7 @@ fn shape(args: &Args, found: &mut Problems) {
     found.when(needs_period, "--shape ramp and steps need -p: how long the run is");
 }
 
-/// The rules of packets from files.
+/// Checks the rules of packets from files.
 fn templates(args: &Args, found: &mut Problems) {
     let count = args.templates.len();
     found.when(args.v6 && count > 0 && args.relay.is_some(), "-A cannot be put into packets (-T)");
@@ -286,7 +286,7 @@ fn rates(args: &Args, found: &mut Problems) {
     }
 }
 
-/// The rules of populations.
+/// Checks the rules of populations.
 fn lifecycle(args: &Args, found: &mut Problems) {
     let own = [
         (args.speed != 1.0, "--speed"),

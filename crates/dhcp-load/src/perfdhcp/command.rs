@@ -1,4 +1,4 @@
-//! `godwit perfdhcp` from its arguments to its exit code.
+//! Execution of `godwit perfdhcp`, from its arguments to its exit code.
 
 use std::fs;
 use std::io::{self, IsTerminal};
@@ -24,12 +24,11 @@ use super::traffic::Traffic;
 use super::{check, compat, diagnose, pcap, text};
 use crate::wire::Wire;
 
-/// From the moment when all is ready to the first due time.
+/// Time from the moment when all is ready to the first due time, in nanoseconds.
 const LEAD_NS: u64 = 5 * NS_PER_MS;
 
 impl Args {
-    /// Does the run and prints what came of it. `words` are the command line behind the program's
-    /// name.
+    /// Runs the load and prints its result. `words` is the command line after the program's name.
     #[must_use]
     pub fn run(&self, words: &[String]) -> ExitCode {
         if self.version || self.extended_version {
@@ -56,19 +55,19 @@ impl Args {
         stage::set(self, place.local.ip(), Alone { args: self, words, place: &place })
     }
 
-    /// Whether the result is told in words.
+    /// Returns true if the result is printed as text.
     pub(crate) fn is_text(&self) -> bool {
         self.json.as_deref() != Some(Path::new("-"))
     }
 
-    /// What is printed before the run.
+    /// Prints the lines that come before the run.
     pub(crate) fn print_head(&self, words: &[String]) -> Result<(), Failure> {
         let cpus = netio::thread::allowed_cpus().map_or(1, |cpus| cpus.len());
         print(&text::head(self, words, cpus)).map(drop)
     }
 
-    /// Tells what came of the run, in words and in files, and how the command ends; `wrapped` hears of
-    /// it in between.
+    /// Prints the result of the run, writes its files, and returns the exit code. In between it
+    /// stops the program `wrapped`.
     pub(crate) fn tell(
         &self,
         report: &Report,
@@ -133,7 +132,7 @@ impl Args {
     }
 }
 
-/// A run on this machine.
+/// Run on this machine.
 struct Alone<'a> {
     args: &'a Args,
     words: &'a [String],
@@ -234,14 +233,15 @@ fn code(done: Result<ExitCode, Failure>) -> ExitCode {
     }
 }
 
-/// The program of `-w`.
+/// Program of `-w`.
 pub(crate) struct Wrapped<'a> {
     program: &'a Path,
     started: std::process::Child,
 }
 
 impl<'a> Wrapped<'a> {
-    /// Starts it, if there is one, with the argument `start`; it may go on while the run does.
+    /// Starts the program, if there is one, with the argument `start`; the program may go on while
+    /// the run does.
     pub(crate) fn start(args: &'a Args) -> Result<Option<Self>, Failure> {
         let Some(program) = args.wrapped.as_deref() else { return Ok(None) };
         let started = Command::new(program).arg("start").spawn();
@@ -249,11 +249,11 @@ impl<'a> Wrapped<'a> {
         Ok(Some(Self { program, started }))
     }
 
-    /// Starts it once more with the argument `stop` and waits for that to end.
+    /// Starts the program once more with the argument `stop` and waits for that call to end.
     fn stop(&mut self) -> Result<(), Failure> {
         let stopped = Command::new(self.program).arg("stop").status();
         stopped.map_err(|error| Self::failed(self.program, &error))?;
-        // Nobody waits for one that does not stop.
+        // A started program that does not stop is not waited for.
         self.started.try_wait().map(drop).map_err(|error| Self::failed(self.program, &error))
     }
 

@@ -1,5 +1,5 @@
-//! The text of perfdhcp 2.2, line by line, for scripts that parse it. The words are perfdhcp's, the
-//! numbers ours: received is what came on time, drops are what did not.
+//! Text of perfdhcp 2.2, line by line, for scripts that parse it. The words are perfdhcp's, the
+//! numbers ours: received replies are those on time, drops are the others.
 
 use std::fmt::Write as _;
 
@@ -9,13 +9,15 @@ use super::dialect::Kind;
 use super::report::Report;
 use super::text::{general, rate_name};
 
-/// The line about threads, which follows from the number of processors unless `-g` says otherwise.
+/// Returns the line about threads, which follows from the number of processors unless `-g` sets the
+/// mode.
 pub(crate) fn threads(args: &Args, cpus: usize) -> &'static str {
     let is_multi = args.threads.map_or(cpus > 1, |mode| mode == ThreadMode::Multi);
     if is_multi { "Multi-thread mode enabled.\n" } else { "" }
 }
 
-/// perfdhcp counts a refusal as received; a DHCPNAK it does not look at.
+/// Returns the count of received replies. perfdhcp counts a refusal as received and ignores a
+/// DHCPNAK.
 fn received(account: &Account) -> u64 {
     account.on_time() + account.rejected()
 }
@@ -29,7 +31,7 @@ fn exchange(report: &Report, kind: Kind, is_first: bool, text: &mut String) {
     let ratio = match (sent, is_first) {
         (0, _) => "-nan".into(),
         (_, true) => general(ratio),
-        // A precision that perfdhcp set for delays stays.
+        // perfdhcp prints this ratio with the precision that it set for delays.
         (_, false) => format!("{ratio:.3}"),
     };
     let conflicts = report.conflicts[kind.index()].conflicts;
@@ -50,11 +52,11 @@ fn exchange(report: &Report, kind: Kind, is_first: bool, text: &mut String) {
     for (name, value) in rows {
         let _ = writeln!(text, "{name}: {}", value.unwrap_or_else(|| "n/a".into()));
     }
-    // Nothing is thrown away before it has been watched long enough.
+    // The generator discards no request before it has been watched long enough.
     text.push_str("collected packets: 0\n\n");
 }
 
-/// The text of a run that is over.
+/// Returns the text of a run that is over.
 pub(crate) fn whole(args: &Args, report: &Report) -> String {
     let mut text = String::from("***Rate statistics***\n");
     let name = rate_name(args);
@@ -75,7 +77,7 @@ pub(crate) fn whole(args: &Args, report: &Report) -> String {
     text
 }
 
-/// What an avalanche adds.
+/// Adds the lines of an avalanche to `text`.
 pub(crate) fn avalanche(args: &Args, report: &Report, text: &mut String) {
     let took_us = (report.done.end_ns - report.done.start_ns) / 1_000;
     let (s, us) = (took_us / 1_000_000, took_us % 1_000_000);

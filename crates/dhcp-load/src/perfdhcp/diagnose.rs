@@ -1,4 +1,4 @@
-//! The diagnostics of `-x`, in perfdhcp's words.
+//! Diagnostics of `-x`, in perfdhcp's words.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ fn joined(octets: &[u8], between: &str) -> String {
     octets.iter().map(|octet| format!("{octet:02x}")).collect::<Vec<_>>().join(between)
 }
 
-/// `a`: every setting before the run.
+/// Returns the text for `a`: every setting before the run.
 pub(crate) fn settings(args: &Args, place: &Place, personas: &Personas, seed: u64) -> String {
     let mut text = String::from(if args.v6 { "IPv6\n" } else { "IPv4\n" });
     match (args.offer_only, args.v6) {
@@ -83,7 +83,7 @@ pub(crate) fn settings(args: &Args, place: &Place, personas: &Personas, seed: u6
     text
 }
 
-/// What is printed after the statistics: i, e, t, s, T, l.
+/// Returns the text after the statistics: i, e, t, s, T, l.
 pub(crate) fn after(args: &Args, report: &Report) -> String {
     let mut text = String::new();
     if args.shows('i') {
@@ -153,7 +153,7 @@ fn leases(report: &Report, text: &mut String) {
             continue;
         }
         let _ = writeln!(text, "***Leases for {}***", report.names[kind.index()]);
-        // The second word is perfdhcp's, which scripts look for.
+        // The second word is misspelled as in perfdhcp, because scripts look for it.
         text.push_str("client_id,adrress,prefix\n");
         for (client, address, len) in rows {
             let client = report.clients.get(client).map_or("", String::as_str);

@@ -1,5 +1,5 @@
-//! DHCPv4 behind the seam of [`super::dialect`]: clients behind relays or on the own link, DISCOVER to
-//! RELEASE.
+//! DHCPv4 implementation of [`super::dialect`]: clients with relays or on the generator's link,
+//! DISCOVER to RELEASE.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -17,7 +17,7 @@ use crate::v4::answer::{Answer, kind};
 use crate::v4::protocol::{Addressee, Offered, judge};
 use crate::v4::template::{Extras, Templates, set_relay, set_secs};
 
-/// The messages of DHCPv4.
+/// Messages of DHCPv4.
 #[derive(Clone, Debug)]
 pub struct Dialect4 {
     personas: Personas,
@@ -30,7 +30,7 @@ pub struct Dialect4 {
 }
 
 impl Dialect4 {
-    /// The messages of `personas` behind relays at `links`, of which there must be one. With
+    /// Creates the messages of `personas` with relays at `links`, of which there must be one. With
     /// `keeps_first_server` all REQUESTs go to the server of the first OFFER (`-1`).
     #[must_use]
     pub fn new(
@@ -51,8 +51,8 @@ impl Dialect4 {
         }
     }
 
-    /// The same of clients on the own link, at port `ports[0]` with servers at port `ports[1]`, which ask
-    /// for answers by broadcast or not. There must be one link, 0.0.0.0.
+    /// Returns the messages of clients on the generator's link, at port `ports[0]` with servers at
+    /// port `ports[1]`, which request replies by broadcast or not. There must be one link, 0.0.0.0.
     #[must_use]
     pub fn direct(self, ports: [u16; 2], wants_broadcast: bool) -> Self {
         let direct = Direct::new(ports, &self.personas);
@@ -60,13 +60,13 @@ impl Dialect4 {
         Self { templates, direct: Some(direct), ..self }
     }
 
-    /// The same, with first requests, and second ones if it has them, from `packets`.
+    /// Returns the dialect with first requests, and second ones if it has them, from `packets`.
     #[must_use]
     pub fn with_packets(self, packets: Option<Packets>) -> Self {
         Self { packets, ..self }
     }
 
-    /// The client's hardware address as the server sees it.
+    /// Returns the client's hardware address as the server sees it.
     fn mac(&self, who: Who) -> [u8; 6] {
         let mac = self.personas.mac(who.client);
         self.packets.as_ref().map_or(mac, |packets| packets.chaddr(mac))
@@ -178,12 +178,12 @@ impl Dialect for Dialect4 {
         kind: Kind,
         taken: Option<Offered>,
     ) -> Judgment<Offered> {
-        // What client identifier a packet has is the packet's affair.
+        // The file of a packet decides on its client identifier.
         let checks_client_id = self.packets.is_none();
         let to = Addressee { mac: self.mac(who), giaddr: self.giaddr(who), checks_client_id };
         match (kind, taken) {
             (Kind::Information, _) => judge_inform(answer, to),
-            // Any server may answer these.
+            // Any server may reply to these.
             (Kind::Rebinding | Kind::Reboot, Some(held)) => {
                 let server = answer.server.unwrap_or(held.server);
                 judge(answer, to, Expect::Dhcp, Some(Offered { server, ..held }))
@@ -252,7 +252,7 @@ impl Dialect for Dialect4 {
     }
 
     fn has_station(&self, mac: MacAddress) -> bool {
-        // What hardware addresses a packet makes of the clients' is the packet's affair.
+        // The file of a packet decides how it changes the clients' hardware addresses.
         let Some(direct) = self.direct.as_ref().filter(|_| self.packets.is_none()) else {
             return true;
         };
@@ -264,8 +264,8 @@ impl Dialect for Dialect4 {
     }
 }
 
-/// What `answer` means for an INFORM of `to`: an ACK without address and lease time (RFC 2131 section
-/// 4.3.5).
+/// Returns the meaning of `answer` for an INFORM of `to`: an ACK without address and lease time
+/// (RFC 2131 section 4.3.5).
 fn judge_inform(answer: &Answer<'_>, to: Addressee) -> Judgment<Offered> {
     let is_named = if to.checks_client_id { answer.names(to.mac) } else { answer.mac == to.mac };
     if !is_named {

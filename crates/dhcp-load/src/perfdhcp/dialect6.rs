@@ -1,5 +1,4 @@
-//! DHCPv6 behind the seam of [`super::dialect`]: clients bare or behind one relay, SOLICIT to
-//! RELEASE.
+//! DHCPv6 implementation of [`super::dialect`]: clients bare or with one relay, SOLICIT to RELEASE.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -15,18 +14,19 @@ use crate::v6::client::{Association, Leased, Speaker, link_local_of};
 use crate::v6::protocol::{Advertised, Clients};
 use crate::v6::template::Extras;
 
-/// Longest REPLY that is remembered, octets without the relay's: one with two associations, a long
-/// server identifier and some options. The lease of a longer one is neither renewed nor released.
+/// Length of the longest REPLY that is kept, in bytes without the relay's: one with two
+/// associations, a long server identifier and some options. The lease of a longer REPLY is neither
+/// renewed nor released.
 const REPLY_MAX: usize = 384;
 
-/// A REPLY that gave a lease.
+/// REPLY that gave a lease.
 #[derive(Clone, Copy, Debug)]
 pub struct Kept {
     octets: [u8; REPLY_MAX],
     len: u16,
 }
 
-/// The messages of DHCPv6.
+/// Messages of DHCPv6.
 #[derive(Clone, Debug)]
 pub struct Dialect6 {
     personas: Personas,
@@ -39,9 +39,9 @@ pub struct Dialect6 {
 }
 
 impl Dialect6 {
-    /// The messages of `personas` that ask for `ask`, bare without `links`, else through a relay
-    /// with these link addresses. With `keeps_first_server` all REQUESTs go to the server of the
-    /// first ADVERTISE (`-1`).
+    /// Creates the messages of `personas` that request `ask`, bare without `links`, else through a
+    /// relay with these link addresses. With `keeps_first_server` all REQUESTs go to the server of
+    /// the first ADVERTISE (`-1`).
     #[must_use]
     pub fn new(
         personas: Personas,
@@ -55,7 +55,7 @@ impl Dialect6 {
         Self { personas, links, clients, has_prefixes, packets, keeps_first_server, first_server }
     }
 
-    /// The same, with first requests, and second ones if it has them, from `packets`.
+    /// Returns the dialect with first requests, and second ones if it has them, from `packets`.
     #[must_use]
     pub fn with_packets(self, packets: Option<Packets>) -> Self {
         let Some(packets) = packets else { return self };
@@ -147,7 +147,7 @@ impl Dialect for Dialect6 {
             Kind::Release => kind::RELEASE,
             Kind::Decline => kind::DECLINE,
             Kind::Rebinding => kind::REBIND,
-            // RFC 9915 §18.2.12: who has prefixes asks with a REBIND.
+            // RFC 9915 §18.2.12: a client with prefixes sends a REBIND.
             Kind::Reboot if self.has_prefixes => kind::REBIND,
             Kind::Reboot => kind::CONFIRM,
             Kind::Information => {
@@ -176,7 +176,7 @@ impl Dialect for Dialect6 {
     }
 
     fn xid_of_anything(octets: &[u8]) -> Option<u32> {
-        // What a relay wraps begins behind its header and the one of its option.
+        // A relayed message begins after the relay header and the header of its option.
         let is_relayed = matches!(octets.first(), Some(&(kind::RELAY_FORW | kind::RELAY_REPL)));
         let message = if is_relayed { octets.get(38..)? } else { octets };
         let [_, a, b, c] = *message.first_chunk()?;
@@ -235,7 +235,8 @@ impl Dialect for Dialect6 {
         for ia in answer.ias() {
             let given = ia.given().filter(|given| given.valid_s > 0);
             let Some(least) = given.min_by_key(|given| given.valid_s) else { continue };
-            // RFC 9915 §21.4: what the server leaves to the client, half and four fifths here.
+            // RFC 9915 §21.4: a server may leave the times to the client, which takes half and four
+            // fifths here.
             let share = |own_s: u32, tenths: u32| match (own_s, least.preferred_s) {
                 (0, u32::MAX) => u32::MAX,
                 (0, preferred_s) => preferred_s / 10 * tenths,
@@ -284,6 +285,6 @@ impl Dialect for Dialect6 {
     }
 }
 
-// The generic exchange of a whole load run numbers with one bit for the stage; here three bits tell
-// the kind, and the lowest one still tells SOLICIT from REQUEST, which the judgment looks at.
+// Transaction identifiers of a whole load run have one bit for the stage; here three bits hold the
+// kind, and the lowest one still distinguishes SOLICIT from REQUEST, which the judgment looks at.
 const _: () = assert!(<Clients as Protocol>::XID_BITS == 22 && Dialect6::NUMBER_BITS == 21);

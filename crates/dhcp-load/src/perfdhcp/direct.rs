@@ -1,10 +1,10 @@
-//! Clients on the generator's own link (`--direct`): who their frames are from and for, as RFC 2131
-//! sections 4.1, 4.3.6 and 4.4 have it.
+//! Clients on the generator's own link (`--direct`): source and destination of their frames, after
+//! RFC 2131 sections 4.1, 4.3.6 and 4.4.
 //!
-//! A client without an address is 0.0.0.0 and speaks to everybody. One that has an address speaks to its
-//! server as long as it wants to keep or to give back that address, and to everybody once it asks any
-//! server. Where frames for a server go is learned from its answers: for a server behind a relay that is
-//! the relay's hardware address, as it would be a router's.
+//! A client without an address is 0.0.0.0 and sends to all stations. A client with an address sends
+//! to its server as long as it wants to keep or to give back that address, and to all stations once
+//! it asks any server. The generator learns the hardware address for a server from the server's
+//! replies: for a server behind a relay that is the relay's, as it would be a router's.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -16,21 +16,22 @@ use super::persona::Personas;
 use crate::v4::answer::Answer;
 use crate::v4::protocol::Offered;
 
-/// Servers whose hardware addresses are remembered. Frames for further ones go to all stations.
+/// Number of servers whose hardware addresses are kept. Frames for further servers go to all
+/// stations.
 const SERVERS_MAX: usize = 64;
 
-/// What clients on the own link must know.
+/// Addresses and ports that clients on the generator's link need.
 #[derive(Clone, Debug)]
 pub struct Direct {
     /// Ports of clients and servers.
     ports: [u16; 2],
     servers: Vec<(Ipv4Addr, MacAddress)>,
-    /// The clients' hardware addresses when they come from a list, sorted.
+    /// Hardware addresses of the clients when they come from a list, sorted.
     listed: Vec<[u8; 6]>,
 }
 
 impl Direct {
-    /// The clients `personas` with the ports of clients and servers.
+    /// Creates the data for the clients `personas`, with the ports of clients and servers.
     #[must_use]
     pub fn new(ports: [u16; 2], personas: &Personas) -> Self {
         let mut listed = personas.own_list();
@@ -38,7 +39,7 @@ impl Direct {
         Self { ports, servers: Vec::with_capacity(SERVERS_MAX), listed }
     }
 
-    /// Whether one of the clients has the hardware address `mac`.
+    /// Returns true if one of the clients has the hardware address `mac`.
     #[must_use]
     pub fn has(&self, personas: &Personas, mac: [u8; 6]) -> bool {
         if personas.list.is_empty() {
@@ -47,7 +48,7 @@ impl Direct {
         self.listed.binary_search(&mac).is_ok()
     }
 
-    /// Takes note of where the frame with `answer` came from.
+    /// Notes the source of the frame with `answer`.
     pub fn hears(&mut self, answer: &Answer<'_>, from: MacAddress) {
         let Some(server) = answer.server else { return };
         if let Some(known) = self.servers.iter_mut().find(|known| known.0 == server) {
@@ -57,7 +58,8 @@ impl Direct {
         }
     }
 
-    /// Who the frame of a message of `kind` by the client `mac`, about `lease`, is from and for.
+    /// Returns source and destination of the frame for a message of `kind` by the client `mac`,
+    /// about `lease`.
     #[must_use]
     pub fn endpoints(&self, kind: Kind, mac: [u8; 6], lease: Option<&Offered>) -> Endpoints {
         let has_address =

@@ -1,5 +1,5 @@
-//! The loop of `godwit perfdhcp` between schedules, requests and one socket or link ([`crate::wire`]), as
-//! [`crate::drive`] runs it for whole exchanges: never early.
+//! Loop of `godwit perfdhcp` between schedules, requests and one socket or link ([`crate::wire`]),
+//! like that of [`crate::drive`] for whole exchanges: it never sends early.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,54 +15,55 @@ use super::traffic::Traffic;
 use crate::drive::LINGER_NS;
 use crate::wire::Wire;
 
-/// When first requests are due.
+/// Rule for the due times of first requests.
 #[derive(Clone, Debug)]
 pub enum Pace {
-    /// At set times.
+    /// Due times of a schedule.
     Scheduled(Schedule),
-    /// So many per turn, each due when it is begun, as long as there is room.
+    /// This many requests per turn, each due when it is begun, as long as there is room.
     BestEffort(u32),
-    /// So many, all due at the start.
+    /// This many requests, all due at the start.
     AtOnce(u64),
 }
 
-/// What ends a run.
+/// Limits that end a run.
 #[derive(Clone, Debug, Default)]
 pub struct Limits {
-    /// First and second requests.
+    /// Numbers of first and second requests.
     pub counts: [Option<u64>; 2],
-    /// Nanoseconds from the start.
+    /// Length of the run in nanoseconds from the start.
     pub period_ns: Option<u64>,
-    /// The period ends a run only when all first requests of its schedule were sent, late ones too.
+    /// True if the period ends a run only when all first requests of its schedule were sent, late
+    /// ones too.
     pub sends_all: bool,
-    /// Overdue requests, first and second.
+    /// Numbers of overdue requests, first and second.
     pub overdue: [Option<u64>; 2],
-    /// Overdue requests per cent of those sent, once more than ten were, first and second.
+    /// Percentages of overdue requests among those sent, once more than ten were, first and second.
     pub overdue_percent: [Option<f64>; 2],
-    /// How long what is awaited then is waited for at most, nanoseconds.
+    /// Longest wait for missing replies after that, in nanoseconds.
     pub wait_ns: Option<u64>,
 }
 
-/// Why no more was sent.
+/// Reason why sending ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    /// `-p`.
+    /// Length of the run, `-p`.
     Period,
-    /// `-n`.
+    /// Number of requests, `-n`.
     Requests,
-    /// `-D` with a number.
+    /// Number of overdue requests, `-D` with a number.
     Drops,
-    /// `-D` with a share.
+    /// Percentage of overdue requests, `-D` with a share.
     DropsPercent,
-    /// A signal.
+    /// Signal to the process.
     Interrupted,
     /// Every client of an avalanche has begun.
     AllBegun,
 }
 
 impl Reason {
-    /// As `-x e` says it.
+    /// Returns the text of `-x e`.
     #[must_use]
     pub const fn shown(self) -> &'static str {
         match self {
@@ -76,20 +77,20 @@ impl Reason {
     }
 }
 
-/// What a run leaves behind beside its accounts.
+/// Results of a run in addition to its accounts.
 #[derive(Clone, Copy, Debug)]
 pub struct Done {
-    /// Why it ended.
+    /// Reason why the run ended.
     pub reason: Reason,
-    /// When the first request was due.
+    /// Time at which the first request was due, in nanoseconds of the monotonic clock.
     pub start_ns: u64,
-    /// When the reason to end was found.
+    /// Time at which the reason to end was found.
     pub sending_end_ns: u64,
-    /// When nothing was awaited any more.
+    /// Time from which no reply was awaited any more.
     pub end_ns: u64,
-    /// Turns in which nothing was due and nothing had come.
+    /// Turns in which no request was due and no reply had come.
     pub idle_turns: u64,
-    /// What the kernel took and refused.
+    /// Counts of sends that the kernel took and refused.
     pub sends: SendCounts,
     /// Datagrams that the kernel dropped at the socket.
     pub socket_drops: u64,
@@ -97,29 +98,29 @@ pub struct Done {
     pub cpu_ns: u64,
 }
 
-/// A run, ready.
+/// Run that is ready to begin.
 pub struct Run<D: Dialect> {
-    /// The own socket and what waits to leave it.
+    /// Generator's socket, with the messages that wait to leave it.
     pub wire: Wire,
-    /// The requests.
+    /// Requests of the run.
     pub traffic: Traffic<D>,
-    /// When first requests are due.
+    /// Due times of first requests.
     pub pace: Pace,
-    /// When renewals and releases are due.
+    /// Due times of renewals and releases.
     pub lease_paces: [Option<Schedule>; 2],
-    /// What ends it.
+    /// Limits that end the run.
     pub limits: Limits,
-    /// When it begins.
+    /// Beginning of the run, in nanoseconds of the monotonic clock.
     pub start_ns: u64,
-    /// Length of the interval between reports, nanoseconds.
+    /// Interval between reports, in nanoseconds.
     pub report_ns: Option<u64>,
-    /// How long the socket must be silent once nothing is awaited, nanoseconds.
+    /// Silence of the socket before the end of the run, in nanoseconds, once no reply is awaited.
     pub linger_ns: u64,
     begun: u64,
 }
 
 impl<D: Dialect> Run<D> {
-    /// A run through `wire` that begins at `start_ns`, and ends by a signal only.
+    /// Creates a run through `wire` that begins at `start_ns`, and which only a signal ends.
     #[must_use]
     pub fn new(wire: Wire, mut traffic: Traffic<D>, pace: Pace, start_ns: u64) -> Self {
         traffic.starts_at(start_ns);
@@ -140,7 +141,7 @@ impl<D: Dialect> Run<D> {
     ///
     /// # Errors
     ///
-    /// What the kernel reports for the socket.
+    /// Fails with the error that the kernel reports for the socket.
     pub fn preload(&mut self, count: u32) -> io::Result<()> {
         for _ in 0..count {
             let now_ns = Clock::mono_ns();
@@ -152,11 +153,11 @@ impl<D: Dialect> Run<D> {
         self.flush()
     }
 
-    /// Runs to the end. `report` is called with the time at every interval.
+    /// Runs to the end. Calls `report` with the time at every interval.
     ///
     /// # Errors
     ///
-    /// What the kernel reports for the socket, and `report` for its output.
+    /// Fails with the error that the kernel reports for the socket, or `report` for its output.
     pub fn run(
         &mut self,
         stop: &AtomicBool,
@@ -191,7 +192,7 @@ impl<D: Dialect> Run<D> {
                 let is_over = self.limits.wait_ns.is_some_and(|wait_ns| waited_ns >= wait_ns);
                 let is_settled = self.traffic.is_settled();
                 settled_ns = if is_settled { settled_ns.or(Some(now_ns)) } else { None };
-                // Further answers to the last requests may be on their way.
+                // Further replies to the last requests may be on their way.
                 let is_silent =
                     settled_ns.is_some() && now_ns.saturating_sub(heard_ns) >= self.linger_ns;
                 if is_silent || is_over {
@@ -250,7 +251,7 @@ impl<D: Dialect> Run<D> {
         self.wire.flush(&mut self.traffic)
     }
 
-    /// The due time of the next first request that may be begun at `now_ns`.
+    /// Returns the due time of the next first request that may begin at `now_ns`.
     fn next_first(&mut self, now_ns: u64, in_turn: u32) -> Option<u64> {
         if now_ns < self.start_ns || self.limits.counts[0].is_some_and(|count| self.begun >= count)
         {
@@ -265,7 +266,7 @@ impl<D: Dialect> Run<D> {
         }
     }
 
-    /// When the schedule has the next first request.
+    /// Returns the due time of the next first request in the schedule.
     fn scheduled_ns(&self) -> Option<u64> {
         match &self.pace {
             Pace::Scheduled(schedule) => schedule.next_due_ns(),
@@ -273,7 +274,8 @@ impl<D: Dialect> Run<D> {
         }
     }
 
-    /// Has a client of the population do what it does next, when that is before whoever joins next.
+    /// Sends the next message of a client of the population, when it is due before the next client
+    /// joins. Returns true if one was due.
     fn live(&mut self, now_ns: u64) -> bool {
         let next_ns = self.traffic.next_life_ns().filter(|&ns| ns <= now_ns);
         let is_next =
@@ -319,7 +321,7 @@ impl<D: Dialect> Run<D> {
         Ok(is_any)
     }
 
-    /// Sleeps until an answer comes or something is due.
+    /// Sleeps until a reply comes or a request or report is due.
     fn rest(&self, is_ending: bool, report_ns: Option<u64>) -> io::Result<()> {
         let firsts = [self.scheduled_ns(), self.traffic.next_life_ns()];
         let firsts = firsts.into_iter().flatten().filter(|_| !is_ending);

@@ -1,21 +1,21 @@
-//! How a run ended, as its exit code tells it.
+//! End of a run, as its exit code reports it.
 
 use super::account::Account;
 use super::dialect::Kind;
 
-/// How a run ended.
+/// End of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Every request was answered on time or is still awaited, and no address has two clients.
+    /// Every request had its reply on time or still awaits it, and no address has two clients.
     Served,
-    /// Some request was not, or some address has.
+    /// A request had no reply on time, or an address has two clients.
     FellShort,
-    /// A signal ended it.
+    /// A signal ended the run.
     Interrupted,
 }
 
 impl Ending {
-    /// The end of a run with these accounts and so many conflicts between leases.
+    /// Returns the end of a run with these accounts and this number of conflicts between leases.
     #[must_use]
     pub fn of(accounts: &[Account; Kind::COUNT], conflicts: u64, is_interrupted: bool) -> Self {
         let failed: u64 = accounts.iter().map(Account::failed).sum();
@@ -28,11 +28,11 @@ impl Ending {
         }
     }
 
-    /// The exit code.
+    /// Returns the exit code.
     #[must_use]
     pub fn code(self) -> u8 {
         match self {
-            // A reader that has closed the output has all that it wanted.
+            // A reader that has closed the output has got all that it wanted.
             Self::Interrupted if netio::stdout::is_closed() => 0,
             Self::Served => 0,
             Self::FellShort => 3,

@@ -1,5 +1,5 @@
-//! The files that a command line names: read where they are, or brought along with the command line to
-//! another machine.
+//! Files that a command line names: read from the file system, or sent together with the command
+//! line to another machine.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,18 +9,18 @@ use load::Wanted;
 
 use super::args::{self, Args};
 
-/// Where the named files are.
+/// Source of the named files.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Files {
-    /// In the file system.
+    /// File system.
     #[default]
     Here,
-    /// Brought along.
+    /// Contents that came with the command line.
     Brought(BTreeMap<PathBuf, Vec<u8>>),
 }
 
 impl Files {
-    /// What the file at `path` holds.
+    /// Returns the content of the file at `path`.
     pub(crate) fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         match self {
             Self::Here => fs::read(path),
@@ -30,7 +30,7 @@ impl Files {
         }
     }
 
-    /// The files of pairs that [`pack`] made; `None` when one is damaged.
+    /// Returns the files of pairs that [`pack`] made; `None` when one is damaged.
     pub(crate) fn unpack(packed: Vec<(String, String)>) -> Option<Self> {
         let unpacked =
             packed.into_iter().map(|(path, hex)| Some((path.into(), args::octets(&hex).ok()?)));
@@ -38,7 +38,7 @@ impl Files {
     }
 }
 
-/// Every file that `args` name, as pairs of its path and hexadecimal digits.
+/// Returns every file that `args` name, as pairs of its path and hexadecimal digits.
 pub(crate) fn pack(args: &Args) -> io::Result<Vec<(String, String)>> {
     let lists = [&args.mac_list, &args.relay_list].into_iter().flatten().map(PathBuf::as_path);
     let replay = match &args.shape {

@@ -1,32 +1,32 @@
-//! Which client has which address, for those that say so when they are asked by ARP (`--answer-arp`): one
-//! address for each client, found in constant time.
+//! Table of the addresses that clients have, for clients that answer ARP requests (`--answer-arp`):
+//! one address for each client, found in constant time.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::Ipv4Addr;
 
-/// Clients at most.
+/// Largest number of clients.
 pub(crate) const CLIENTS_MAX: u64 = 1 << 22;
-/// Announcements that wait at most: more than one batch of frames brings.
+/// Largest number of waiting announcements: more than one batch of frames brings.
 const WAITING_MAX: usize = 256;
 
-/// An address and how long its client has it.
+/// Address of a client, with the time until which the client has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Held {
     address: Ipv4Addr,
     ends_ns: u64,
 }
 
-/// The addresses of all clients. Nothing is allocated after construction.
+/// Addresses of all clients. Nothing is allocated after construction.
 #[derive(Clone, Debug)]
 pub struct Holders {
     of: Vec<Option<Held>>,
     who: HashMap<Ipv4Addr, u32>,
-    /// Clients that have a new address and have not told of it.
+    /// Clients that have a new address and have not announced it.
     news: VecDeque<u32>,
 }
 
 impl Holders {
-    /// Nobody of `clients` has an address.
+    /// Creates a table in which none of `clients` clients has an address.
     #[must_use]
     pub fn new(clients: u64) -> Self {
         let clients = clients.min(CLIENTS_MAX) as usize;
@@ -37,7 +37,7 @@ impl Holders {
         }
     }
 
-    /// Client number `client` has `address` until `ends_ns`, and no other one.
+    /// Notes that client number `client` has `address` until `ends_ns`, and no other one.
     pub fn takes(&mut self, client: u32, address: Ipv4Addr, ends_ns: u64) {
         self.loses(client);
         if let Some(place) = self.of.get_mut(client as usize) {
@@ -46,14 +46,14 @@ impl Holders {
         }
     }
 
-    /// Client number `client` must tell everybody which address it has.
+    /// Queues client number `client` to announce its address.
     pub fn must_tell(&mut self, client: u32) {
         if self.news.len() < WAITING_MAX {
             self.news.push_back(client);
         }
     }
 
-    /// The next client that must tell everybody which address it has, and that.
+    /// Returns the next client that must announce its address, with the address.
     pub fn news(&mut self) -> Option<(u32, Ipv4Addr)> {
         while let Some(client) = self.news.pop_front() {
             if let Some(held) = self.of.get(client as usize).copied().flatten() {
@@ -63,10 +63,10 @@ impl Holders {
         None
     }
 
-    /// Client number `client` has no address any more.
+    /// Notes that client number `client` has no address any more.
     pub fn loses(&mut self, client: u32) {
         let held = self.of.get_mut(client as usize).and_then(Option::take);
-        // Another one may have been given the same.
+        // The server may have given the address to another client since.
         if let Some(held) = held
             && self.who.get(&held.address) == Some(&client)
         {
@@ -74,7 +74,7 @@ impl Holders {
         }
     }
 
-    /// Who has `address` at `now_ns`; of several the one that was given it last.
+    /// Returns the client that has `address` at `now_ns`; of several, the client that got it last.
     #[must_use]
     pub fn of(&self, address: Ipv4Addr, now_ns: u64) -> Option<u32> {
         let client = *self.who.get(&address)?;

@@ -1,5 +1,5 @@
-//! The full-screen view of a run (`--live`): rates, drops by class and latency bands of each kind of
-//! exchange, a frame for each interval. Showing it is `netio`'s.
+//! Full-screen view of a run (`--live`): rates, drops by class and latency bands of each kind of
+//! exchange, a frame for each interval. Crate `netio` shows it.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use super::account::Account;
 use super::dialect::Kind;
 use crate::run::seconds;
 
-/// Upper ends of the latency bands, nanoseconds, and what they are called.
+/// Upper ends of the latency bands, in nanoseconds, with their names.
 const BANDS: [(u64, &str); 6] = [
     (NS_PER_MS / 10, "to 0.1 ms"),
     (NS_PER_MS, "to 1 ms"),
@@ -19,10 +19,10 @@ const BANDS: [(u64, &str); 6] = [
     (NS_PER_S, "to 1 s"),
     (u64::MAX, "above"),
 ];
-/// Characters of a band that has everything.
+/// Number of characters of a band that has all exchanges.
 const BAR_LEN: u64 = 40;
 
-/// What was counted until a frame.
+/// Counts at the time of a frame.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     sent: u64,
@@ -41,7 +41,7 @@ impl Seen {
     }
 }
 
-/// What the frames are made of.
+/// Title, rows and last counts of the view.
 #[derive(Debug)]
 pub(crate) struct View {
     title: String,
@@ -52,13 +52,13 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// The view of a run that begins at `start_ns`, of these kinds with their names.
+    /// Creates the view of a run that begins at `start_ns`, of these kinds with their names.
     pub(crate) fn new(title: String, rows: Vec<(Kind, &'static str)>, start_ns: u64) -> Self {
         let last = vec![Seen::default(); rows.len()];
         Self { title, rows, start_ns, last_ns: start_ns, last }
     }
 
-    /// The screen at `now_ns`.
+    /// Returns the screen at `now_ns`.
     pub(crate) fn frame(&mut self, now_ns: u64, accounts: &[Account; Kind::COUNT]) -> String {
         let passed_s = seconds(now_ns.saturating_sub(self.start_ns));
         let interval_s = seconds(now_ns.saturating_sub(self.last_ns)).max(1e-9);
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(words(lines[7])[..3], ["to", "1", "ms"]);
         assert_eq!(words(lines[7])[3], "197");
         assert_eq!(words(lines[8])[3..], ["100", "#".repeat(14).as_str()]);
-        // Nothing more has come.
+        // No further reply has come.
         let screen = view.frame(3 * NS_PER_S, &accounts);
         let lines: Vec<&str> = screen.lines().collect();
         assert_eq!(words(lines[3])[1..3], ["0", "0"]);

@@ -1,9 +1,10 @@
-//! The lives of a population of clients (`--scenario lifecycle`): they join, renew what they have at T1,
-//! ask anybody at T2, begin anew when it ends, leave with a RELEASE or without a word, come back and ask
-//! for what they had. RFC 2131 sections 3.2, 4.4.5 and 4.4.6; RFC 9915 section 18.2.
+//! Lives of a population of clients (`--scenario lifecycle`): clients join, renew their leases at
+//! T1, ask any server at T2, begin anew when a lease ends, leave with a RELEASE or silently, come
+//! back and request their former addresses. RFC 2131 sections 3.2, 4.4.5 and 4.4.6; RFC 9915
+//! section 18.2.
 //!
-//! Each client either has one step ahead of it, at a set time, or one exchange open, whose end decides
-//! on the next step. Nothing is allocated after construction.
+//! Each client either has one step ahead of it, at a set time, or one exchange open, whose end
+//! decides on the next step. Nothing is allocated after construction.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,37 +15,37 @@ use load::exponential;
 
 use super::dialect::{Kind, Terms, Who};
 
-/// How long a client waits after an exchange that gave it no lease, and at least after a DECLINE (RFC
-/// 2131 section 3.1), seconds.
+/// Wait of a client after an exchange that gave it no lease, and at least after a DECLINE (RFC 2131
+/// section 3.1), in seconds.
 const RETRY_S: u32 = 10;
-/// The shortest wait before one more renewal (RFC 2131 section 4.4.5), seconds.
+/// Shortest wait before one more renewal (RFC 2131 section 4.4.5), in seconds.
 const RENEW_AGAIN_S: u32 = 60;
-/// From a new lease to the INFORM about it, seconds.
+/// Time from a new lease to the INFORM about it, in seconds.
 const INFORM_AFTER_S: u32 = 1;
 
-/// What the clients of a population do.
+/// Settings of a population of clients.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Habits {
-    /// How many there are.
+    /// Number of clients.
     pub clients: u32,
-    /// How many of their seconds pass in a second.
+    /// Number of the clients' seconds that pass in one second.
     pub speed: f64,
-    /// How long one stays, mean of an exponential distribution, seconds; `None`: for ever.
+    /// Mean time that a client stays, exponentially distributed, in seconds; `None`: for ever.
     pub stay_s: Option<f64>,
-    /// How long one is away, the same.
+    /// Mean time that a client is away, exponentially distributed, in seconds.
     pub away_s: f64,
-    /// Of those that leave, how many say so, per cent.
+    /// Percentage of leaving clients that send a RELEASE.
     pub releasing_percent: u8,
-    /// Of new leases, how many are followed by a question for parameters, per cent.
+    /// Percentage of new leases that are followed by an INFORM or INFORMATION-REQUEST.
     pub informing_percent: u8,
-    /// Of new leases, how many are declined, per cent.
+    /// Percentage of new leases that clients decline.
     pub declining_percent: u8,
 }
 
-/// What a client does next.
+/// Next step of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
-    /// Asks for a lease, or for the one that it had.
+    /// Request a lease, or the one that the client had.
     Begin,
     Renew,
     Rebind,
@@ -53,7 +54,7 @@ enum Step {
     Leave,
 }
 
-/// A lease.
+/// Lease of a client.
 #[derive(Clone, Copy, Debug)]
 struct Held<L> {
     who: Who,
@@ -63,38 +64,38 @@ struct Held<L> {
     ends_ns: u64,
 }
 
-/// One client.
+/// State of one client.
 #[derive(Clone, Copy, Debug)]
 struct Life<L> {
     held: Option<Held<L>>,
     leaves_ns: u64,
-    /// It has left without a word and not come back yet.
+    /// True if the client has left silently and not come back yet.
     is_away: bool,
 }
 
-/// How an exchange ended for its client.
+/// End of an exchange for its client.
 #[derive(Clone, Copy, Debug)]
 pub enum End<L> {
-    /// With a lease.
+    /// The client has a lease.
     Given(L, Terms),
-    /// With an answer that gives nothing.
+    /// The server sent a reply that gives nothing.
     Agreed,
     /// The server refused.
     Refused,
-    /// Without an answer in time, or with one that means nothing.
+    /// No reply came in time, or one that means nothing.
     Failed,
 }
 
-/// What must be sent.
+/// Message that must be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act<L> {
-    /// A first request of the client with this number.
+    /// First request of the client with this number.
     Begin(u32),
-    /// A message about a lease.
+    /// Message about a lease.
     About(Kind, Who, L),
 }
 
-/// All clients.
+/// Population of clients.
 #[derive(Clone, Debug)]
 pub struct Lives<L> {
     habits: Habits,
@@ -105,7 +106,7 @@ pub struct Lives<L> {
 }
 
 impl<L: Copy> Lives<L> {
-    /// A population of which nobody has joined.
+    /// Creates a population in which no client has joined.
     #[must_use]
     pub fn new(habits: Habits, seed: u64) -> Self {
         let blank = Life { held: None, leaves_ns: u64::MAX, is_away: false };
@@ -118,19 +119,20 @@ impl<L: Copy> Lives<L> {
         }
     }
 
-    /// The next client that joins; `None` when all have.
+    /// Returns the next client that joins; `None` when all have.
     pub fn join(&mut self) -> Option<u32> {
         let client = self.joined;
         self.joined += u32::from(client < self.habits.clients);
         (client < self.habits.clients).then_some(client)
     }
 
-    /// How long the clients' `s` seconds take, nanoseconds.
+    /// Returns the duration of `s` of the clients' seconds, in nanoseconds.
     fn ns(&self, s: f64) -> u64 {
         (s * NS_PER_S as f64 / self.habits.speed) as u64
     }
 
-    /// When so many seconds have passed since `now_ns`; never, for an infinite lease.
+    /// Returns the time at which `s` seconds have passed since `now_ns`; never, for an infinite
+    /// lease.
     fn after(&self, now_ns: u64, s: u32) -> u64 {
         if s == u32::MAX { u64::MAX } else { now_ns.saturating_add(self.ns(s.into())) }
     }
@@ -150,13 +152,13 @@ impl<L: Copy> Lives<L> {
         }
     }
 
-    /// When the next client does something.
+    /// Returns the time of the next client's step.
     #[must_use]
     pub fn next_ns(&self) -> Option<u64> {
         self.ahead.peek().map(|Reverse((at_ns, ..))| *at_ns)
     }
 
-    /// Takes the next step that is due at `now_ns`: when it was due, and what must be sent.
+    /// Takes the next step that is due at `now_ns`. Returns its due time and the message to send.
     pub fn take(&mut self, now_ns: u64) -> Option<(u64, Act<L>)> {
         while self.next_ns().is_some_and(|at_ns| at_ns <= now_ns) {
             let Reverse((at_ns, client, step)) = self.ahead.pop()?;
@@ -167,7 +169,7 @@ impl<L: Copy> Lives<L> {
         None
     }
 
-    /// Whether a client is there at `now_ns` with a lease that has not ended.
+    /// Returns true if a client is present at `now_ns` with a lease that has not ended.
     #[must_use]
     pub fn is_there(&self, client: u32, now_ns: u64) -> bool {
         let life = self.lives.get(client as usize);
@@ -201,7 +203,7 @@ impl<L: Copy> Lives<L> {
         Some(Act::About(kind, held.who, held.lease))
     }
 
-    /// Notes at `now_ns` how an exchange of `who` ended. Call it once for each.
+    /// Notes at `now_ns` the end of an exchange of `who`. Call it once for each.
     pub fn ended(&mut self, now_ns: u64, kind: Kind, who: Who, end: End<L>) {
         let client = who.client;
         self.lives[client as usize].is_away = false;
@@ -250,28 +252,30 @@ impl<L: Copy> Lives<L> {
         self.lives[who.client as usize].held = Some(Held { who, lease, t1_ns, t2_ns, ends_ns });
     }
 
-    /// Draws how long the client stays that has just come.
+    /// Draws the time for which a client that has just come stays.
     fn stays(&mut self, now_ns: u64, client: u32) {
         let leaves_ns =
             self.habits.stay_s.map_or(u64::MAX, |stay_s| self.after_about(now_ns, stay_s));
         self.lives[client as usize].leaves_ns = leaves_ns;
     }
 
-    /// The client has a lease: it renews that or leaves, whichever comes first.
+    /// Plans the next step of a client with a lease: it renews the lease or leaves, whichever comes
+    /// first.
     fn goes_on(&mut self, now_ns: u64, client: u32) {
         let life = self.lives[client as usize];
         match life.held {
             Some(held) if life.leaves_ns <= held.t1_ns => {
                 self.push(life.leaves_ns.max(now_ns), client, Step::Leave);
             }
-            // Who comes back may have been away beyond T2.
+            // A client that comes back may have been away beyond T2.
             Some(held) if held.t2_ns <= now_ns => self.push(now_ns, client, Step::Rebind),
             Some(held) => self.push(held.t1_ns.max(now_ns), client, Step::Renew),
             None => self.push(now_ns, client, Step::Begin),
         }
     }
 
-    /// Half of the time that is left until T2, then of what is left of the lease, a minute at least.
+    /// Plans another renewal after half of the time that is left until T2, and after T2 of the time
+    /// that is left of the lease, but at least a minute.
     fn asks_again(&mut self, now_ns: u64, client: u32) {
         let Some(held) = self.lives[client as usize].held else {
             return self.push(now_ns, client, Step::Begin);
@@ -284,7 +288,8 @@ impl<L: Copy> Lives<L> {
         } else if now_ns < held.t2_ns {
             self.push(held.t2_ns, client, Step::Rebind);
         } else {
-            // That nobody answered is known only after a while, perhaps after the end.
+            // A client knows only after a while, perhaps after the lease's end, that no server
+            // replied.
             self.push(rebind_ns.min(held.ends_ns).max(now_ns), client, Step::Rebind);
         }
     }
@@ -306,8 +311,8 @@ mod tests {
     const WHO: Who = Who { client: 0, link: 3 };
     const TERMS: Terms = Terms { t1_s: 1_000, t2_s: 1_750, valid_s: 2_000 };
 
-    /// Plays the life of one client whose exchanges end as `end` says, at once; the kinds of its
-    /// messages and when they were due, seconds.
+    /// Plays the life of one client whose exchanges end at once with the result of `end`. Returns
+    /// the kinds of its messages with their due times, in seconds.
     fn life(
         habits: Habits,
         until_s: u64,
@@ -354,7 +359,8 @@ mod tests {
         let done = life(HABITS, 2_010, |_| End::Failed);
         let renewals = [1_000, 1_375, 1_562, 1_656, 1_716].map(|s| (s, Kind::Renewal));
         let rebindings = [1_750, 1_875, 1_937].map(|s| (s, Kind::Rebinding));
-        // RFC 2131: half of what is left, a minute at least; the last one would be after the end.
+        // RFC 2131: half of the remaining time, but at least a minute; the last one would be after
+        // the end.
         assert_eq!(done[..5], renewals, "{done:?}");
         assert_eq!(done[5..8], rebindings, "{done:?}");
         assert_eq!(done[8..], [(1_997, Kind::Rebinding), (2_000, Kind::Second)], "{done:?}");
@@ -403,7 +409,7 @@ mod tests {
         assert!(fresh > 5_000.0, "{fresh}");
         assert!((0.085..0.115).contains(&(count(Kind::Decline) / fresh)), "{fresh}");
         assert!((0.42..0.48).contains(&(count(Kind::Information) / fresh)), "half of the others");
-        // Ten seconds at least lie behind each DECLINE.
+        // At least ten seconds follow each DECLINE.
         let behind = done.windows(2).filter(|pair| pair[0].1 == Kind::Decline);
         assert!(behind.map(|pair| pair[1].0 - pair[0].0).all(|s| s >= 10));
     }

@@ -1,10 +1,12 @@
-//! `godwit perfdhcp`: the command line of ISC's perfdhcp over this crate's messages and judgment.
+//! Command `godwit perfdhcp`: the command line of ISC's perfdhcp over this crate's messages and
+//! checks of replies.
 //!
-//! It differs from [`crate::run_report`] in what it accounts for: not whole exchanges but each
-//! request with its answer (DISCOVER-OFFER, REQUEST-ACK, renewal, RELEASE), each under its own
+//! It differs from [`crate::run_report`] in the unit that it counts: not whole exchanges but each
+//! request with its reply (DISCOVER-OFFER, REQUEST-ACK, renewal, RELEASE), each under its own
 //! deadline from its own due time. Messages, reading and judging are those of [`crate::v4`] and
-//! [`crate::v6`]; schedules, rings of open requests and ledgers are crate `load`'s. What it leaves
-//! out, it refuses. docs/book/perfdhcp.md says which fault counts as what.
+//! [`crate::v6`]; schedules, rings of open requests and ledgers come from crate `load`. The command
+//! refuses switches that it does not implement. docs/book/perfdhcp.md lists the class of each
+//! fault.
 
 pub mod account;
 mod args;

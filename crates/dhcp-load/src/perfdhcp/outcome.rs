@@ -1,5 +1,5 @@
-//! What a run comes to, before anything is said about it: of one generator, or of several put together
-//! by adding up whatever each counted.
+//! Counts of a run before their interpretation: of one generator, or the sum of several generators'
+//! counts.
 
 use netio::send::SendCounts;
 
@@ -9,12 +9,12 @@ use super::drive::{Done, Reason};
 use super::traffic::{LinkCounts, Traffic};
 use crate::leases::{LeaseLog, Resource};
 
-/// What a generator counted. All times are nanoseconds from the start of the run.
+/// Counts of a generator. All times are nanoseconds from the start of the run.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome<R: Resource> {
-    /// By [`Kind::index`].
+    /// Accounts by [`Kind::index`].
     pub(crate) accounts: [Account; Kind::COUNT],
-    /// Leases given, and addresses offered.
+    /// Leases granted, and addresses offered.
     pub(crate) leases: [LeaseLog<R>; 2],
     pub(crate) received: u64,
     pub(crate) malformed: u64,
@@ -22,17 +22,17 @@ pub(crate) struct Outcome<R: Resource> {
     pub(crate) local_limit: u64,
     pub(crate) preloaded: [u64; 2],
     pub(crate) link: LinkCounts,
-    /// When the last request was answered on time.
+    /// Time of the last reply that was on time.
     pub(crate) answered_ns: u64,
-    /// Whole exchanges on time that are in the rate, and the nanoseconds after the offer's end that
-    /// they took ([`load::Throughput`]).
+    /// Number of whole exchanges on time that count in the rate, and the nanoseconds after the
+    /// offer's end that they took ([`load::Throughput`]).
     pub(crate) counted: u64,
     pub(crate) overtime_ns: u64,
     pub(crate) done: Done,
 }
 
 impl<R: Resource> Outcome<R> {
-    /// Nothing, to which others are added.
+    /// Creates an empty outcome, to which others are added.
     pub(crate) fn none(reason: Reason) -> Self {
         Self {
             accounts: Default::default(),
@@ -59,7 +59,7 @@ impl<R: Resource> Outcome<R> {
         }
     }
 
-    /// What `traffic` came to, whose leases it takes.
+    /// Takes the leases of `traffic` and returns its counts.
     pub(crate) fn of<D: Dialect<Resource = R>>(traffic: &mut Traffic<D>, done: Done) -> Self {
         let from_start = |ns: u64| ns.saturating_sub(done.start_ns);
         let (counted, overtime_ns) = traffic.throughput.counted();
@@ -88,7 +88,7 @@ impl<R: Resource> Outcome<R> {
         }
     }
 
-    /// Adds what another generator of the same run counted.
+    /// Adds the counts of another generator of the same run.
     pub(crate) fn merge(&mut self, other: Self) {
         for (mine, theirs) in self.accounts.iter_mut().zip(&other.accounts) {
             mine.merge(theirs);

@@ -1,5 +1,5 @@
-//! Packets from files (`-T`): DHCPv4 messages in hexadecimal digits, of which only what changes from
-//! one to the next is overwritten.
+//! Packets from files (`-T`): DHCPv4 messages in hexadecimal digits, in which the generator
+//! overwrites only the fields that change from one message to the next.
 
 use std::net::Ipv4Addr;
 
@@ -9,37 +9,37 @@ use crate::v4::protocol::Offered;
 const GIADDR: usize = 24;
 const CHADDR: usize = 28;
 
-/// Where the changing octets of a packet are.
+/// Offsets of the changing fields of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offsets {
-    /// The transaction identifier.
+    /// Offset of the transaction identifier.
     pub xid: usize,
-    /// The last octet of the hardware address.
+    /// Offset of the hardware address's last byte.
     pub client_end: usize,
-    /// `secs`, in the second packet.
+    /// Offset of `secs`, in the second packet.
     pub secs: usize,
-    /// The server identifier option, in the second packet.
+    /// Offset of the server identifier option, in the second packet.
     pub server: usize,
-    /// The requested address option, in the second packet.
+    /// Offset of the requested address option, in the second packet.
     pub address: usize,
 }
 
-/// One packet.
+/// Packet with the offsets of its changing fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Packet {
     octets: Vec<u8>,
     offsets: Offsets,
 }
 
-/// The packets of a run.
+/// Packets of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packets {
     first: Packet,
     second: Option<Packet>,
 }
 
-/// Reads hexadecimal digits with white space anywhere between them; `None` for anything else, an odd
-/// number, or none.
+/// Reads hexadecimal digits with white space anywhere between them. Returns `None` for any other
+/// character, for an odd number of digits, and for none.
 #[must_use]
 pub fn read(text: &str) -> Option<Vec<u8>> {
     let digits: Vec<u32> = text
@@ -66,7 +66,8 @@ impl Packet {
         octets[client_end - 5..=client_end].copy_from_slice(&mac);
     }
 
-    /// What lies outside of the packet, or is cut by its end.
+    /// Returns the switch of a field that lies outside of the packet, or that the packet's end
+    /// cuts.
     fn misplaced(&self, is_second: bool) -> Option<&'static str> {
         let (at, len) = (self.offsets, self.octets.len());
         let second = [(at.secs + 2, "-E"), (at.server + 6, "-S"), (at.address + 6, "-I")];
@@ -81,12 +82,12 @@ impl Packet {
 }
 
 impl Packets {
-    /// The packets `first` and `second` with what is to be overwritten in them.
+    /// Creates the packets `first` and `second` with the offsets of the fields to overwrite.
     ///
     /// # Errors
     ///
-    /// In words, when an offset lies outside of its packet, or what is built with the offsets is no
-    /// DISCOVER or REQUEST.
+    /// Returns a message when an offset lies outside of its packet, or when a packet with its
+    /// fields overwritten is no DISCOVER or REQUEST.
     pub fn new(
         first: (Vec<u8>, Offsets),
         second: Option<(Vec<u8>, Offsets)>,
@@ -125,15 +126,15 @@ impl Packets {
         Ok(packets)
     }
 
-    /// Octets of the longer packet.
+    /// Returns the length of the longer packet, in bytes.
     #[must_use]
     pub fn bytes_max(&self) -> usize {
         let second = self.second.as_ref().map_or(0, |second| second.octets.len());
         self.first.octets.len().max(second)
     }
 
-    /// The hardware address that a server sees of the client with `mac`: what the first packet has
-    /// in `chaddr`.
+    /// Returns the hardware address that a server sees of the client with `mac`: the content of
+    /// `chaddr` in the first packet.
     #[must_use]
     pub fn chaddr(&self, mac: [u8; 6]) -> [u8; 6] {
         let mut chaddr = [0; 6];
@@ -146,7 +147,7 @@ impl Packets {
         chaddr
     }
 
-    /// The relay address of the first packet.
+    /// Returns the relay address of the first packet.
     #[must_use]
     pub fn giaddr(&self) -> Ipv4Addr {
         let octets = self.first.octets.get(GIADDR..).and_then(|octets| octets.first_chunk::<4>());
@@ -195,7 +196,7 @@ mod tests {
         Offsets { xid: 4, client_end, secs: 8, server: 249, address: 243 }
     }
 
-    /// The packets that the built-in messages are, of another client.
+    /// Returns the packets that the built-in messages are, of another client.
     fn built_in() -> (Vec<u8>, Vec<u8>) {
         let templates = Templates::new(Ipv4Addr::LOCALHOST);
         let nothing = Offered { address: Ipv4Addr::UNSPECIFIED, server: Ipv4Addr::UNSPECIFIED };
@@ -231,7 +232,7 @@ mod tests {
     #[test]
     fn an_address_written_elsewhere_changes_what_the_server_sees() {
         let (discover, _) = built_in();
-        // perfdhcp's default: two octets behind the end of an Ethernet address.
+        // perfdhcp's default: two bytes after the end of an Ethernet address.
         let packets = Packets::new((discover, offsets(35)), None).unwrap();
         assert_eq!(packets.chaddr(MAC), [0, 0, 0, 0x0c, 1, 2]);
         assert_eq!(packets.second(&mut [0; 400], 7, MAC, 0, OFFERED), None);

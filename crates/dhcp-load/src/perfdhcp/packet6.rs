@@ -1,5 +1,6 @@
-//! Packets of DHCPv6 from files (`-T`): a SOLICIT and a REQUEST, bare, of which the client, the
-//! transaction and what the server said are replaced; every other option is sent as it stands.
+//! Packets of DHCPv6 from files (`-T`): a bare SOLICIT and a bare REQUEST, in which the generator
+//! replaces the client, the transaction and the server's data; it sends every other option
+//! unchanged.
 
 use std::ops::Range;
 
@@ -10,39 +11,39 @@ use crate::v6::Ask;
 use crate::v6::answer::{Answer, code, kind};
 use crate::v6::template::{IA_ROOM, SERVER_ID_MAX, repeat};
 
-/// Octets of the message header, and of that of an option.
+/// Length of the message header, and of an option's header, in bytes.
 const HEADER: usize = 4;
-/// Octets of a client's DUID that are written into a packet, its last ones.
+/// Number of bytes of a client's DUID that the generator writes into a packet: the last ones.
 const TAIL: usize = 6;
 
-/// Where the changing octets of a packet are.
+/// Offsets of the changing fields of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offsets {
-    /// The transaction identifier.
+    /// Offset of the transaction identifier.
     pub xid: usize,
-    /// The last octet of the client that is replaced.
+    /// Offset of the last byte of the client that is replaced.
     pub client_end: usize,
-    /// The elapsed time option, in the second packet, if it has one.
+    /// Offset of the elapsed time option, in the second packet, if it has one.
     pub elapsed: Option<usize>,
-    /// The server identifier option, in the second packet.
+    /// Offset of the server identifier option, in the second packet.
     pub server: usize,
-    /// The identity association, in the second packet.
+    /// Offset of the identity association, in the second packet.
     pub association: usize,
 }
 
-/// The packets of a run.
+/// Packets of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packets {
     first: Vec<u8>,
     second: Option<Vec<u8>>,
     offsets: [Offsets; 2],
-    /// The client identifier in the first packet.
+    /// Range of the client identifier in the first packet.
     duid: Range<usize>,
     iaid: u32,
     rapid_commit: bool,
 }
 
-/// Begin and end of each option, with its code.
+/// Returns the code and the range of each option.
 fn options(packet: &[u8]) -> impl Iterator<Item = (u16, Range<usize>)> {
     let mut at = HEADER;
     std::iter::from_fn(move || {
@@ -55,12 +56,12 @@ fn options(packet: &[u8]) -> impl Iterator<Item = (u16, Range<usize>)> {
 }
 
 impl Packets {
-    /// The packets `first` and `second` with what is to be replaced in them.
+    /// Creates the packets `first` and `second` with the offsets of the fields to replace.
     ///
     /// # Errors
     ///
-    /// In words, when an offset lies outside of its packet or at something else, or what is built is
-    /// no SOLICIT or REQUEST for one address.
+    /// Returns a message when an offset lies outside of its packet or at another field, or when the
+    /// result is no SOLICIT or REQUEST for one address.
     pub fn new(
         first: (Vec<u8>, Offsets),
         second: Option<(Vec<u8>, Offsets)>,
@@ -129,32 +130,32 @@ impl Packets {
         Ok(())
     }
 
-    /// What the first packet asks for.
+    /// Returns the request for leases in the first packet.
     #[must_use]
     pub const fn ask(&self) -> Ask {
         Ask { rapid_commit: self.rapid_commit, ..Ask::ADDRESS }
     }
 
-    /// IAID of the association in the first packet.
+    /// Returns the IAID of the association in the first packet.
     #[must_use]
     pub const fn iaid(&self) -> u32 {
         self.iaid
     }
 
-    /// Octets of the client identifier in the first packet.
+    /// Returns the length of the client identifier in the first packet, in bytes.
     #[must_use]
     pub fn duid_len(&self) -> usize {
         self.duid.len()
     }
 
-    /// Octets of the longer message.
+    /// Returns the length of the longer message, in bytes.
     #[must_use]
     pub fn bytes_max(&self) -> usize {
         let more = DUID_MAX + SERVER_ID_MAX + IA_ROOM;
         self.first.len().max(self.second.as_ref().map_or(0, |packet| packet.len() + more))
     }
 
-    /// Writes the DUID that a server sees of `client` into `buffer`; returns it.
+    /// Writes the DUID that a server sees of `client` into `buffer` and returns it.
     pub fn duid<'b>(
         &self,
         personas: &Personas,

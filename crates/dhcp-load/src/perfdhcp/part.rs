@@ -1,19 +1,19 @@
-//! The part of a run that one of several generators carries.
+//! Share of a run that one of several generators carries.
 //!
-//! Whatever a run has many of (first requests, clients, leases to renew) is numbered from 0 on, and
-//! generator `index` of `of` takes the numbers `index`, `index + of`, `index + 2 × of` and so on. Hence
-//! the parts are disjoint, their sum is the whole, and an even schedule stays even when they are laid
-//! over each other.
+//! First requests, clients and leases to renew of a run are each numbered from 0 on, and generator
+//! `index` of `of` takes the numbers `index`, `index + of`, `index + 2 × of` and so on. Hence the
+//! parts are disjoint, their sum is the whole, and an even schedule stays even when the parts run
+//! at the same time.
 
 use base::Random;
 use serde::{Deserialize, Serialize};
 
-/// One part of a run.
+/// Number of a generator's part, and the number of parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     /// Number of this part.
     pub index: u32,
-    /// How many parts there are.
+    /// Number of parts.
     pub of: u32,
 }
 
@@ -24,34 +24,34 @@ impl Default for Part {
 }
 
 impl Part {
-    /// All of it.
+    /// Part that is the whole run.
     pub const WHOLE: Self = Self { index: 0, of: 1 };
 
-    /// How many of the numbers below `count` are in this part.
+    /// Returns the count of numbers below `count` that are in this part.
     #[must_use]
     pub const fn share(self, count: u64) -> u64 {
         count.saturating_sub(self.index as u64).div_ceil(self.of as u64)
     }
 
-    /// [`Part::share`] of what fits into 32 bits.
+    /// Returns [`Part::share`] of a count that fits into 32 bits.
     #[must_use]
     pub const fn share_u32(self, count: u32) -> u32 {
         self.share(count as u64) as u32
     }
 
-    /// The number that is at `place` in this part.
+    /// Returns the number at position `place` in this part.
     #[must_use]
     pub const fn number(self, place: u32) -> u32 {
         place * self.of + self.index
     }
 
-    /// Where in its part a number is.
+    /// Returns the position of a number in its part.
     #[must_use]
     pub const fn place(self, number: u32) -> u32 {
         number / self.of
     }
 
-    /// The seed of what this part chooses by itself in a run with `seed`.
+    /// Returns the seed of this part's own choices in a run with `seed`.
     #[must_use]
     pub const fn seed(self, seed: u64) -> u64 {
         if self.index == 0 {
@@ -60,7 +60,7 @@ impl Part {
         Random::from_seed(seed).fork(self.index as u64).next_u64()
     }
 
-    /// As arguments of schedules: number and count.
+    /// Returns number and count as arguments of schedules.
     pub(crate) const fn pair(self) -> (u64, u64) {
         (self.index as u64, self.of as u64)
     }

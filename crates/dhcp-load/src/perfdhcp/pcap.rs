@@ -1,5 +1,6 @@
-//! The capture file of a run (`--pcap`): bare IP packets, nanoseconds, whose addresses and ports are those
-//! that the run was told (a server may answer from another one); of clients on the own link their frames.
+//! Capture file of a run (`--pcap`): bare IP packets with times in nanoseconds, whose addresses and
+//! ports are those of the command line (a server may reply from another one); frames for clients on
+//! the generator's link.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -9,11 +10,11 @@ use packet_wire::{frame, ipv4, ipv6, protocol, udp};
 
 use super::capture::Message;
 
-/// Octets of IPv6 and UDP headers.
+/// Length of IPv6 and UDP headers, in bytes.
 const HEADROOM: usize = 48;
 
-/// The file of `messages` between `local` and `server`, whose times are `wall_ns` before those since
-/// 1970; with `has_frames` of those whose frames are known.
+/// Returns the capture file of `messages` between `local` and `server`, whose times are `wall_ns`
+/// before those since 1970; with `has_frames`, of the messages whose frames are known.
 pub(crate) fn file(
     messages: &[Message],
     [local, server]: [SocketAddr; 2],

@@ -1,4 +1,5 @@
-//! Where a run's messages go and come from, by the command line and by what the machine has.
+//! Addresses and interface of a run's messages, from the command line and the machine's
+//! configuration.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::time::Duration;
@@ -16,18 +17,19 @@ use crate::link::Link;
 use crate::run::socket_options;
 use crate::wire::Wire;
 
-/// How long the kernel may take to say that an interface that was just set up has a link.
+/// Longest wait, in nanoseconds, for the kernel to report a link on an interface that was just set
+/// up.
 const LINK_NS: u64 = 2 * NS_PER_S;
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Where messages go and where they come from.
+/// Server, and the address and interface that messages come from.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     pub(crate) server: SocketAddr,
     pub(crate) local: SocketAddr,
     interface: Option<Interface>,
     is_broadcast: bool,
-    /// Clients are on the link of the interface.
+    /// True if clients are on the link of the interface.
     is_direct: bool,
 }
 
@@ -81,7 +83,7 @@ impl Place {
         Ok(Self { server, local, interface, is_broadcast, is_direct: false })
     }
 
-    /// The place of clients on the own link.
+    /// Returns the place of clients on the generator's link.
     fn on_link(args: &Args) -> Result<Self, Failure> {
         let name = args.local.as_deref().unwrap_or_default();
         let found =
@@ -126,7 +128,8 @@ impl Place {
         })
     }
 
-    /// Where messages come from, for people: the interface of clients on its link, else an address.
+    /// Returns the source of messages, for people: the interface of clients on its link, else an
+    /// address.
     pub(crate) fn shown(&self) -> String {
         match &self.interface {
             Some(interface) if self.is_direct => interface.name.clone(),
@@ -134,7 +137,7 @@ impl Place {
         }
     }
 
-    /// Opens what carries messages of up to `message_bytes`.
+    /// Opens the socket or link for messages of up to `message_bytes` bytes.
     pub(crate) fn open(&self, args: &Args, message_bytes: usize) -> Result<Wire, Failure> {
         if let Some(interface) = self.interface.as_ref().filter(|_| self.is_direct) {
             let port = self.local.port();
@@ -146,7 +149,7 @@ impl Place {
         Ok(Wire::new(socket, outbox, false))
     }
 
-    /// Where messages of up to `message_bytes` wait to leave.
+    /// Creates the output queue for messages of up to `message_bytes` bytes.
     fn outbox(
         &self,
         args: &Args,
@@ -180,7 +183,7 @@ impl Place {
     }
 }
 
-/// The interface called `name`, once it has a link or has not got one for a while.
+/// Returns the interface called `name` once it has a link, or without one after the longest wait.
 fn with_link(name: &str) -> io::Result<Interface> {
     let until_ns = Clock::mono_ns() + LINK_NS;
     loop {
@@ -213,7 +216,7 @@ fn server_of(args: &Args) -> Result<ScopedAddress, Failure> {
     Ok(server.into())
 }
 
-/// The address of the host called `name`.
+/// Returns the address of the host called `name`.
 fn named_host(name: &str, is_v6: bool) -> Result<ScopedAddress, String> {
     let found = resolve::endpoint(name, Some(0), |ip| ip.is_ipv6() == is_v6)?;
     let scope = match found {
@@ -231,13 +234,13 @@ const fn server_port(args: &Args) -> u16 {
     }
 }
 
-/// The ports of clients on the own link and of their servers.
+/// Returns the ports of clients on the generator's link and of their servers.
 pub(crate) const fn direct_ports(args: &Args) -> [u16; 2] {
     let own_port = if args.local_port == 0 { 68 } else { args.local_port };
     [own_port, server_port(args)]
 }
 
-/// Where messages go, seen from a machine that sends none.
+/// Returns the server's address, for a machine that sends no messages itself.
 pub(crate) fn server(args: &Args) -> Result<SocketAddr, Failure> {
     Ok(server_of(args)?.with_port(server_port(args)))
 }

@@ -1,4 +1,4 @@
-//! From the command line to what a run needs: clients, files, bounds.
+//! Derivation of a run's clients, files and bounds from the command line.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
@@ -22,21 +22,21 @@ use crate::v4::answer::is_discover;
 use crate::v6::Ask;
 use crate::v6::answer::is_solicit;
 
-/// How long an avalanche awaits an answer.
+/// Time for which an avalanche awaits a reply, in nanoseconds.
 const AVALANCHE_NS: u64 = 1_000 * NS_PER_S;
-/// First requests watched at a time when no rate says how many.
+/// Number of first requests watched at a time when no rate sets it.
 const BEST_EFFORT_ROOM: u64 = 1 << 18;
-/// Leases compared when nothing says how many there will be.
+/// Number of leases compared when no limit sets it.
 const LEASES_OPEN: u64 = 1 << 20;
 
-/// Why a run could not be done.
+/// Reason why a run failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The command line cannot work; every problem.
+    /// The command line cannot work; lists every problem.
     Usage(Vec<String>),
     /// The environment refused something.
     Environment(String),
-    /// A signal came before anything was measured.
+    /// A signal came before the measurement began.
     Interrupted,
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn usage(problem: impl fmt::Display) -> Failure {
     Failure::Usage(vec![problem.to_string()])
 }
 
-/// The text in a file.
+/// Returns the text in a file.
 fn text(args: &Args, switch: &str, path: &Path) -> Result<String, Failure> {
     args.files
         .read(path)
@@ -58,7 +58,7 @@ fn text(args: &Args, switch: &str, path: &Path) -> Result<String, Failure> {
         .map_err(|error| usage(format!("{switch} {}: cannot be read: {error}", path.display())))
 }
 
-/// The lines of a list, without empty ones.
+/// Returns the lines of a list, without empty ones.
 fn lines(args: &Args, switch: &str, path: &Path) -> Result<Vec<String>, Failure> {
     let shown = path.display();
     let text = text(args, switch, path)?;
@@ -67,7 +67,7 @@ fn lines(args: &Args, switch: &str, path: &Path) -> Result<Vec<String>, Failure>
     if lines.is_empty() { Err(usage(format!("{switch} {shown}: is empty"))) } else { Ok(lines) }
 }
 
-/// Who the clients are.
+/// Returns the identities of the clients.
 pub(crate) fn personas(args: &Args) -> Result<Personas, Failure> {
     let mut base_mac = [0, 0x0c, 1, 2, 3, 4];
     let mut base_duid = None;
@@ -85,7 +85,7 @@ pub(crate) fn personas(args: &Args) -> Result<Personas, Failure> {
             );
         }
     }
-    // DUID-LLT with a fixed time: the same command line is the same clients on every day.
+    // DUID-LLT with a fixed time: the same command line gives the same clients on every day.
     let base_duid = base_duid.unwrap_or_else(|| {
         let mut duid = vec![0, 1, 0, 1, 0x2a, 0, 0, 0];
         duid.extend(base_mac);
@@ -99,7 +99,7 @@ pub(crate) fn personas(args: &Args) -> Result<Personas, Failure> {
     Ok(Personas { base_mac, base_duid, clients, part: args.part, list })
 }
 
-/// The relay addresses of a run whose own address is `own`.
+/// Returns the relay addresses of a run whose own address is `own`.
 pub(crate) fn links(args: &Args, own: IpAddr) -> Result<Vec<IpAddr>, Failure> {
     let Some(path) = &args.relay_list else { return Ok(vec![own]) };
     let read = |line: &String| {
@@ -109,7 +109,7 @@ pub(crate) fn links(args: &Args, own: IpAddr) -> Result<Vec<IpAddr>, Failure> {
     lines(args, "-J", path)?.iter().map(read).collect()
 }
 
-/// The octets of the `index`th packet of `-T`.
+/// Returns the bytes of the `index`th packet of `-T`.
 fn packet(args: &Args, index: usize) -> Result<Option<Vec<u8>>, Failure> {
     let Some(path) = args.templates.get(index) else { return Ok(None) };
     let octets = packet::read(&text(args, "-T", path)?).ok_or_else(|| {
@@ -118,16 +118,16 @@ fn packet(args: &Args, index: usize) -> Result<Option<Vec<u8>>, Failure> {
     Ok(Some(octets))
 }
 
-/// The `index`th offset of those given, or the last one.
+/// Returns the `index`th of the given offsets, or the last one.
 fn offset_of(given: &[usize], index: usize, default: usize) -> usize {
     given.get(index).or_else(|| given.last()).copied().unwrap_or(default)
 }
 
-/// The packets of `-T`, of DHCPv4.
+/// Returns the packets of `-T`, for DHCPv4.
 pub(crate) fn packets(args: &Args) -> Result<Option<Packets>, Failure> {
     let offsets = |index: usize| Offsets {
         xid: offset_of(&args.xid_offsets, index, 4),
-        // The last octet of an Ethernet address in chaddr; perfdhcp's is two octets behind.
+        // The last byte of an Ethernet address in chaddr; perfdhcp's default is two bytes after it.
         client_end: offset_of(&args.client_offsets, index, 33),
         secs: args.elapsed_offset.filter(|&at| at > 0).unwrap_or(8),
         server: args.server_offset.unwrap_or(0),
@@ -142,7 +142,8 @@ pub(crate) fn packets(args: &Args) -> Result<Option<Packets>, Failure> {
     Ok(Some(packets))
 }
 
-/// The packets of `-T`, of DHCPv6, where perfdhcp's offsets are those of its own messages.
+/// Returns the packets of `-T`, for DHCPv6. The default offsets are perfdhcp's, those of its own
+/// messages.
 pub(crate) fn packets6(args: &Args) -> Result<Option<packet6::Packets>, Failure> {
     let offsets = |index: usize| packet6::Offsets {
         xid: offset_of(&args.xid_offsets, index, 1),
@@ -156,7 +157,7 @@ pub(crate) fn packets6(args: &Args) -> Result<Option<packet6::Packets>, Failure>
     packet6::Packets::new((first, offsets(0)), second).map(Some).map_err(usage)
 }
 
-/// What every DHCPv6 client asks for.
+/// Returns the request for leases of every DHCPv6 client.
 pub(crate) fn ask(args: &Args) -> Ask {
     Ask {
         na: args.lease_type != LeaseType::PrefixOnly,
@@ -166,17 +167,17 @@ pub(crate) fn ask(args: &Args) -> Ask {
     }
 }
 
-/// Keeps the addresses of one family.
+/// Returns the IPv4 addresses.
 pub(crate) fn v4(links: &[IpAddr]) -> Vec<Ipv4Addr> {
     links.iter().filter_map(|ip| if let IpAddr::V4(ip) = ip { Some(*ip) } else { None }).collect()
 }
 
-/// Keeps the addresses of the other.
+/// Returns the IPv6 addresses.
 pub(crate) fn v6(links: &[IpAddr]) -> Vec<Ipv6Addr> {
     links.iter().filter_map(|ip| if let IpAddr::V6(ip) = ip { Some(*ip) } else { None }).collect()
 }
 
-/// The seed: the one given, or one by chance.
+/// Returns the seed of the command line, or a random one.
 pub(crate) fn seed(args: &Args) -> u64 {
     if args.seed > 0 {
         return args.seed;
@@ -193,7 +194,7 @@ fn per_second(rate: u32) -> Rate {
     Rate::per_second(rate.into()).expect("whole numbers from 1 to 2^31 are rates")
 }
 
-/// What requests are held to.
+/// Returns the deadlines and bounds of requests.
 pub(crate) fn rules(
     args: &Args,
     shape: Option<&(Shape, Rate)>,
@@ -207,7 +208,7 @@ pub(crate) fn rules(
     };
     let grace_ns = if is_avalanche(args) { 0 } else { first_ns.max(second_ns) };
     let watched_ns = first_ns + second_ns + 2 * grace_ns;
-    // A quarter above the mean and a floor, as in other runs.
+    // A quarter above the mean and a minimum, as in other runs.
     let slack = |count: u64| count * 5 / 4 + 1_024;
     let share = |count: u64| count.div_ceil(args.part.of.into());
     let room = |rate: u32| slack(share(per_second(rate).count_in(watched_ns)));
@@ -221,7 +222,7 @@ pub(crate) fn rules(
         Some(count) => count,
     };
     let capacity = expected.map_or(capacity, |count| capacity.min(count + 1)) + preload;
-    // Identifiers are shared by all parts.
+    // All parts share the identifiers.
     let most = (1 << (number_bits - 1).min(22)) / u64::from(args.part.of);
     if capacity > most {
         return Err(usage(format!(
@@ -231,7 +232,7 @@ pub(crate) fn rules(
     }
     let lease_rate = args.renew_rate.unwrap_or(0).max(args.release_rate.unwrap_or(0));
     let lease_capacity = match args.scenario {
-        // Nobody has two exchanges open, but some are watched that have ended.
+        // No client has two exchanges open, but some exchanges are watched that have ended.
         Scenario::Lifecycle => (2 * u64::from(clients(args)) + 1_024).min(most),
         _ if lease_rate == 0 => 1,
         _ => room(lease_rate),
@@ -264,7 +265,7 @@ pub(crate) fn rules(
     })
 }
 
-/// How requests are repeated.
+/// Returns the rule for sending requests again.
 fn resend_of(args: &Args) -> Resend {
     match args.resend {
         ResendRule::Perfdhcp => Resend::Perfdhcp,
@@ -273,7 +274,7 @@ fn resend_of(args: &Args) -> Resend {
     }
 }
 
-/// What is kept to be shown at the end.
+/// Returns the selection of data to keep for the end of the run.
 fn trace_of(args: &Args) -> Trace {
     Trace {
         keeps_templates: args.shows('T'),
@@ -284,17 +285,17 @@ fn trace_of(args: &Args) -> Trace {
     }
 }
 
-/// How many clients this part plays.
+/// Returns the number of clients that this part plays.
 fn clients(args: &Args) -> u32 {
     args.part.share_u32(args.clients)
 }
 
-/// How many requests the `index`th -n leaves to this part.
+/// Returns the number of requests that the `index`th -n leaves to this part.
 fn count(args: &Args, index: usize) -> Option<u64> {
     args.counts.get(index).map(|&count| args.part.share(count.into()))
 }
 
-/// How many exchanges will be begun, when the command line says so.
+/// Returns the number of exchanges that will begin, when the command line determines it.
 fn expected(args: &Args, shape: Option<&(Shape, Rate)>) -> Option<u64> {
     if is_avalanche(args) {
         return Some(clients(args).into());
@@ -303,14 +304,14 @@ fn expected(args: &Args, shape: Option<&(Shape, Rate)>) -> Option<u64> {
         return None;
     }
     let by_period = period_ns(args, shape).zip(shape).map(|(ns, (shape, rate))| match shape {
-        // What is drawn may be more.
+        // A Poisson schedule may draw more.
         Shape::Poisson => rate.count_in(ns).div_ceil(args.part.of.into()) * 5 / 4 + 1_024,
         shape => shape.most_in(*rate, ns).div_ceil(args.part.of.into()),
     });
     by_period.into_iter().chain(count(args, 0)).min()
 }
 
-/// What ends the run.
+/// Returns the limits that end the run.
 pub(crate) fn limits(args: &Args, shape: Option<&(Shape, Rate)>) -> Limits {
     let counts = |limit: &MaxDrops| if let MaxDrops::Count(n) = limit { Some(*n) } else { None };
     let shares = |limit: &MaxDrops| if let MaxDrops::Percent(x) = limit { Some(*x) } else { None };
@@ -324,7 +325,7 @@ pub(crate) fn limits(args: &Args, shape: Option<&(Shape, Rate)>) -> Limits {
     Limits {
         counts: [count(args, 0), count(args, 1)],
         period_ns: period_ns(args, shape),
-        // Without -p the period is the length of a replay, which may be nothing at all.
+        // Without -p the period is the length of a replay, which may be 0.
         sends_all: args.period_s.is_none(),
         overdue,
         overdue_percent: percent,
@@ -332,7 +333,7 @@ pub(crate) fn limits(args: &Args, shape: Option<&(Shape, Rate)>) -> Limits {
     }
 }
 
-/// The shape and the rate of first requests, when they have a schedule.
+/// Returns the shape and the rate of first requests, when they have a schedule.
 pub(crate) fn shape(args: &Args) -> Result<Option<(Shape, Rate)>, Failure> {
     let rate = args.rate.map(per_second);
     let Some(wanted) = &args.shape else { return Ok(rate.map(|rate| (Shape::Even, rate))) };
@@ -351,13 +352,14 @@ pub(crate) fn shape(args: &Args) -> Result<Option<(Shape, Rate)>, Failure> {
     shaped.map(Some).map_err(|problem| usage(format!("--shape {problem}")))
 }
 
-/// How long first requests come due, nanoseconds: a replay ends with what it repeats.
+/// Returns the time during which first requests come due, in nanoseconds: a replay ends with its
+/// recording.
 pub(crate) fn period_ns(args: &Args, shape: Option<&(Shape, Rate)>) -> Option<u64> {
     let period_ns = args.period_s.map(|s| u64::from(s) * NS_PER_S);
     period_ns.or_else(|| shape?.0.length_ns())
 }
 
-/// When first requests, renewals and releases are due in a run from `start_ns` on.
+/// Returns the due times of first requests, renewals and releases in a run from `start_ns` on.
 pub(crate) fn paces(
     args: &Args,
     shape: Option<&(Shape, Rate)>,
@@ -376,7 +378,8 @@ pub(crate) fn paces(
     (pace, [args.renew_rate.map(even), args.release_rate.map(even)])
 }
 
-/// Options of DHCPv4 on the wire: what goes into the parameter request list, and the rest.
+/// Returns the options of DHCPv4 on the wire: the codes for the parameter request list, and the
+/// rest.
 pub(crate) fn options4(args: &Args) -> (Vec<u8>, Vec<u8>) {
     let (mut parameters, mut options) = (Vec::new(), Vec::new());
     for (code, value) in &args.options {
@@ -390,7 +393,7 @@ pub(crate) fn options4(args: &Args) -> (Vec<u8>, Vec<u8>) {
     (parameters, options)
 }
 
-/// Options of DHCPv6 on the wire.
+/// Returns the options of DHCPv6 on the wire.
 pub(crate) fn options6(options: &[(u16, Vec<u8>)]) -> Vec<u8> {
     let mut octets = Vec::new();
     for (code, value) in options {
@@ -401,7 +404,7 @@ pub(crate) fn options6(options: &[(u16, Vec<u8>)]) -> Vec<u8> {
     octets
 }
 
-/// What the clients of a population do.
+/// Returns the settings of a population.
 fn habits(args: &Args) -> Option<Habits> {
     (args.scenario == Scenario::Lifecycle).then_some(Habits {
         clients: clients(args),

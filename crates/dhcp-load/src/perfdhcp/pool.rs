@@ -1,5 +1,5 @@
-//! The leases that may be renewed and released: at most one for each client, a bounded number, and
-//! any of them taken at random in constant time.
+//! Leases that clients may renew and release: at most one for each client, a bounded number, and a
+//! random one taken in constant time.
 
 use std::collections::HashMap;
 
@@ -7,10 +7,10 @@ use base::Random;
 
 use super::dialect::Who;
 
-/// Leases kept at most; those of further clients are neither renewed nor released.
+/// Largest number of kept leases; those of further clients are neither renewed nor released.
 pub(crate) const LEASES_MAX: usize = 65_536;
 
-/// The leases at hand.
+/// Leases with their clients.
 #[derive(Clone, Debug)]
 pub struct Pool<L> {
     held: Vec<(Who, L)>,
@@ -18,7 +18,7 @@ pub struct Pool<L> {
 }
 
 impl<L: Copy> Pool<L> {
-    /// An empty pool; its memory is there from the start when `is_used`.
+    /// Creates an empty pool, with its memory allocated at once when `is_used`.
     #[must_use]
     pub fn new(is_used: bool) -> Self {
         let capacity = if is_used { LEASES_MAX } else { 0 };
@@ -35,7 +35,7 @@ impl<L: Copy> Pool<L> {
         }
     }
 
-    /// Takes any lease out.
+    /// Takes out a random lease.
     pub fn take(&mut self, random: &mut Random) -> Option<(Who, L)> {
         let count = self.held.len() as u64;
         if count == 0 {

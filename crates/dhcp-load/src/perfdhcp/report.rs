@@ -1,4 +1,4 @@
-//! What a run came to, for either text and for JSON (`godwit.perfdhcp.v1`).
+//! Result of a run, for either text and for JSON (`godwit.perfdhcp.v1`).
 
 use std::collections::BTreeMap;
 
@@ -23,23 +23,23 @@ use crate::leases::{Conflict, LeaseSummary};
 use crate::run::seconds;
 use crate::silence;
 
-/// The port of DHCPv4 clients.
+/// Port of DHCPv4 clients.
 const CLIENT_PORT: u16 = 68;
-/// The schema of the document.
+/// Schema of the document.
 const SCHEMA: &str = "godwit.perfdhcp.v1";
 
-/// A run that is over.
+/// Result of a run that is over.
 pub(crate) struct Report {
     pub(crate) names: [&'static str; Kind::COUNT],
-    /// The kinds that the command line asked for.
+    /// Kinds that the command line selects.
     pub(crate) kinds: Vec<Kind>,
-    /// The kinds that are answered at all.
+    /// True for kinds to which servers send replies.
     pub(crate) is_awaited: [bool; Kind::COUNT],
     pub(crate) accounts: [Account; Kind::COUNT],
-    /// Addresses given to two clients, by the kind that gave them.
+    /// Addresses that two clients got, by the kind that gave them.
     pub(crate) conflicts: [LeaseSummary; Kind::COUNT],
     pub(crate) trace: Trace,
-    /// The clients of the leases in `trace`, by number, in text.
+    /// Clients of the leases in `trace`, by number, as text.
     pub(crate) clients: BTreeMap<u32, String>,
     pub(crate) done: Done,
     pub(crate) seed: u64,
@@ -48,24 +48,24 @@ pub(crate) struct Report {
     pub(crate) too_short: u64,
     pub(crate) local_limit: u64,
     pub(crate) preloaded: [u64; 2],
-    /// Of clients on the own link.
+    /// Counts of clients on the generator's link.
     pub(crate) link: Option<LinkCounts>,
     pub(crate) leases: u64,
-    /// How long first requests came due, seconds; of an avalanche until the last answer, as all
-    /// of its clients come at once.
+    /// Time during which first requests came due, in seconds; in an avalanche until the last reply,
+    /// as all of its clients come at once.
     pub(crate) sending_s: f64,
-    /// Exchanges completed in time that are in the rate, and the seconds after the offer's end that
-    /// they took.
+    /// Number of exchanges completed in time that count in the rate, and the seconds after the
+    /// offer's end that they took.
     pub(crate) counted: u64,
     pub(crate) overtime_s: f64,
     /// Messages for a capture file.
     pub(crate) messages: Vec<Message>,
     pub(crate) warnings: Vec<String>,
-    /// The generators that it was measured with, when there were several.
+    /// Generators of the measurement, when there were several.
     pub(crate) generators: Vec<Generator>,
 }
 
-/// One kind of exchange in the document.
+/// Entry of one kind of exchange in the document.
 #[derive(Serialize)]
 pub(crate) struct Exchange {
     name: &'static str,
@@ -95,7 +95,7 @@ pub(crate) struct Exchange {
     latency_sent: LatencySummary,
 }
 
-/// Which kinds a command line asks for.
+/// Returns the kinds that a command line selects.
 pub(crate) fn kinds(args: &Args) -> Vec<Kind> {
     let lives = args.scenario == Scenario::Lifecycle;
     let all = [
@@ -112,7 +112,8 @@ pub(crate) fn kinds(args: &Args) -> Vec<Kind> {
 }
 
 impl Report {
-    /// What `outcome` means, of leases on machines whose clocks may be `apart_ms` from each other.
+    /// Builds the report of `outcome`, with leases on machines whose clocks may be `apart_ms` from
+    /// each other.
     pub(crate) fn of<D: Dialect>(
         args: &Args,
         (seed, shape): (u64, Option<(Shape, Rate)>),
@@ -139,7 +140,7 @@ impl Report {
         }
         let begun = outcome.accounts[0].ledger.due();
         let sending_s = match &shape {
-            // Each request stands for the gap behind it.
+            // Each request represents the gap after it.
             Some((Shape::Even, rate)) if args.scenario != Scenario::Lifecycle => {
                 begun as f64 / rate.as_per_second()
             }
@@ -177,7 +178,7 @@ impl Report {
         }
     }
 
-    /// Warns when requests left and nothing at all came back, with what may be the reason.
+    /// Adds a warning with a possible reason when requests left and no reply at all came back.
     pub(crate) fn warn_of_silence(&mut self, args: &Args, place: &Place) {
         if self.done.sends.sent == 0 || self.received > 0 || args.direct {
             return;
@@ -192,7 +193,7 @@ impl Report {
         }
     }
 
-    /// Keeps what a run that began at `start_ns` has left of single messages.
+    /// Takes the single messages that a run from `start_ns` on has kept.
     pub(crate) fn keep<D: Dialect>(&mut self, traffic: &mut Traffic<D>, start_ns: u64) {
         self.trace = std::mem::take(&mut traffic.trace);
         for (sent_ns, answered_ns) in self.trace.times.iter_mut().flatten() {
@@ -213,21 +214,22 @@ impl Report {
         if self.sending_s > 0.0 { count as f64 / self.sending_s } else { 0.0 }
     }
 
-    /// Exchanges begun per second.
+    /// Returns the exchanges begun per second.
     pub(crate) fn offered_per_s(&self) -> f64 {
         self.per_s(self.accounts[0].ledger.due())
     }
 
-    /// Exchanges completed on time per second. Where the server worked off a queue after the
-    /// offer, the time that this took counts.
+    /// Returns the exchanges completed on time per second. If the server worked off a queue after
+    /// the offer, the duration includes that time.
     pub(crate) fn completed_per_s(&self) -> f64 {
         let took_s = self.sending_s + self.overtime_s;
         if took_s > 0.0 { self.counted as f64 / took_s } else { 0.0 }
     }
 
-    /// Whether the generator kept its schedule, over all kinds.
+    /// Returns the reason why the generator did not keep its schedule, if it did not, over all
+    /// kinds.
     pub(crate) fn limit(&self) -> Option<String> {
-        // What is too much for one is not made good by the others.
+        // A generator that is too slow counts, even if the others keep their schedules.
         if !self.generators.is_empty() {
             let limits = self.generators.iter().filter_map(|generator| {
                 Some(format!("{}: {}", generator.host, generator.report.limit()?))
@@ -247,20 +249,20 @@ impl Report {
         }
     }
 
-    /// How the command ends.
+    /// Returns the end of the run, for the exit code.
     pub(crate) fn ending(&self) -> Ending {
         let conflicts = self.conflicts.iter().map(|summary| summary.conflicts).sum();
         Ending::of(&self.accounts, conflicts, self.done.reason == Reason::Interrupted)
     }
 
-    /// Returns whether requests were sent and no server has answered any.
+    /// Returns true when requests were sent and no server has replied to any.
     pub(crate) fn is_unanswered(&self) -> bool {
         let sent: u64 = self.accounts.iter().map(Account::sent).sum();
         let came = self.accounts.iter().map(Account::came).sum::<u64>() + self.malformed;
         sent > 0 && came == 0
     }
 
-    /// Late sends over all kinds.
+    /// Returns the number of late sends over all kinds.
     pub(crate) fn late_sends(&self) -> u64 {
         self.accounts.iter().map(|account| account.ledger.late_sends()).sum()
     }
@@ -306,7 +308,7 @@ impl Report {
         }
     }
 
-    /// The latencies of every kind that is answered, as an HdrHistogram log.
+    /// Returns the latencies of every kind that servers reply to, as an HdrHistogram log.
     pub(crate) fn hdr_log(&self) -> String {
         let length_ns = self.done.end_ns - self.done.start_ns;
         let mut log = hdr::head();
@@ -321,18 +323,18 @@ impl Report {
         log
     }
 
-    /// The longest that a request left after it was due, microseconds.
+    /// Returns the longest delay between due time and sending of a request, in microseconds.
     pub(crate) fn late_send_max_us(&self) -> f64 {
         let longest_ns = self.accounts.iter().map(|account| account.ledger.late_send_max_ns());
         longest_ns.max().unwrap_or(0) as f64 / 1e3
     }
 
-    /// Every kind of exchange.
+    /// Returns the entries of all kinds of exchange.
     pub(crate) fn exchanges(&self, args: &Args) -> Vec<Exchange> {
         self.kinds.iter().map(|&kind| self.exchange(args, kind)).collect()
     }
 
-    /// The document; without a place, of generators elsewhere.
+    /// Returns the document; without a place, for generators on other machines.
     pub(crate) fn json(&self, args: &Args, place: Option<&Place>) -> Value {
         let limit = self.limit();
         let mut document = json!({
@@ -384,7 +386,7 @@ impl Report {
     }
 }
 
-/// Names and counts of what occurred.
+/// Returns names and counts of the items that occurred.
 fn counted<T: Copy, const N: usize>(
     all: [T; N],
     name: fn(T) -> &'static str,
@@ -393,7 +395,7 @@ fn counted<T: Copy, const N: usize>(
     all.into_iter().map(move |item| (name(item), count(item))).filter(|&(_, count)| count > 0)
 }
 
-/// Every setting, also those that were not given.
+/// Returns every setting, also those that were not given.
 fn settings(args: &Args, place: Option<&Place>) -> Value {
     let hex = |octets: &[u8]| octets.iter().map(|octet| format!("{octet:02x}")).collect::<String>();
     let options = |options: &[(u16, Vec<u8>)]| {
@@ -457,7 +459,7 @@ fn settings(args: &Args, place: Option<&Place>) -> Value {
     settings
 }
 
-/// The settings of clients on the own link; `null` without any.
+/// Returns the settings of clients on the generator's link; `null` without any.
 fn direct(args: &Args, place: Option<&Place>) -> Value {
     if !args.direct {
         return Value::Null;
@@ -469,7 +471,7 @@ fn direct(args: &Args, place: Option<&Place>) -> Value {
     })
 }
 
-/// The settings of a population; `null` without one.
+/// Returns the settings of a population; `null` without one.
 fn lifecycle(args: &Args) -> Value {
     if args.scenario != Scenario::Lifecycle {
         return Value::Null;

@@ -1,4 +1,5 @@
-//! When requests are sent again (`--scenario avalanche`): as the RFCs say, or as perfdhcp does.
+//! Times at which requests are sent again (`--scenario avalanche`): those of the RFCs, or
+//! perfdhcp's.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -8,10 +9,10 @@ use base::time::{NS_PER_MS, NS_PER_S};
 
 use super::dialect::Kind;
 
-/// How often perfdhcp looks for requests to send again.
+/// Interval at which perfdhcp looks for requests to send again, in nanoseconds.
 const SCAN_NS: u64 = 200 * NS_PER_MS;
 
-/// By which rule.
+/// Rule for sending requests again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resend {
     /// RFC 2131 section 4.1: after 4, 8, 16, 32, 64 seconds, each give or take one.
@@ -19,12 +20,12 @@ pub enum Resend {
     /// RFC 9915 section 15: doubled from 1 second on, give or take a tenth; SOLICIT up to an hour,
     /// REQUEST up to 30 seconds and 10 times.
     Rfc9915,
-    /// perfdhcp's: 2^n seconds after the first sending, at most 64, give or take one, drawn anew
-    /// every 200 ms; the same octets.
+    /// Rule of perfdhcp: 2^n seconds after the first sending, at most 64, give or take one, drawn
+    /// anew every 200 ms; the bytes do not change.
     Perfdhcp,
 }
 
-/// A request kept for sending again.
+/// Request kept for sending again.
 #[derive(Clone, Debug)]
 struct Kept {
     message: Box<[u8]>,
@@ -32,7 +33,7 @@ struct Kept {
     wait_ns: u64,
 }
 
-/// What may be sent again.
+/// Requests that may be sent again.
 #[derive(Clone, Debug)]
 pub struct Resends {
     rule: Option<Resend>,
@@ -42,14 +43,14 @@ pub struct Resends {
 }
 
 impl Resends {
-    /// Nothing yet; without a `rule` nothing ever.
+    /// Creates an empty set; without a `rule` it stays empty.
     #[must_use]
     pub fn new(rule: Option<Resend>, seed: u64) -> Self {
         let random = Random::from_seed(seed).fork(0x7265_7365);
         Self { rule, random, due: BinaryHeap::new(), kept: HashMap::new() }
     }
 
-    /// Keeps the octets of a request.
+    /// Keeps the bytes of a request.
     pub fn keep(&mut self, kind: Kind, number: u64, message: &[u8]) {
         if self.rule.is_some() {
             let message = message.into();
@@ -74,19 +75,19 @@ impl Resends {
         }
     }
 
-    /// `middle_ns` give or take up to `off_ns`.
+    /// Returns `middle_ns` give or take up to `off_ns`.
     fn around(&mut self, middle_ns: u64, off_ns: u64) -> u64 {
         (middle_ns + self.random.below(2 * off_ns + 1)).saturating_sub(off_ns)
     }
 
-    /// When the next request is looked at.
+    /// Returns the time at which the next request must be looked at.
     #[must_use]
     pub fn next_ns(&self) -> Option<u64> {
         self.due.peek().map(|Reverse((at_ns, ..))| *at_ns)
     }
 
-    /// Takes the next request that is due at `now_ns`. If it is still awaited, ask
-    /// [`Resends::again`]; otherwise it is forgotten.
+    /// Takes the next request that is due at `now_ns`. If its reply is still awaited, call
+    /// [`Resends::again`]; otherwise the request is forgotten.
     pub fn next_due(&mut self, now_ns: u64) -> Option<(Kind, u64)> {
         if self.next_ns()? > now_ns {
             return None;
@@ -95,8 +96,8 @@ impl Resends {
         Some((Kind::ALL[index], number))
     }
 
-    /// Writes the request once more into `buffer`, unless the rule says no: returns its length and
-    /// whether it must say how old it is.
+    /// Writes the request once more into `buffer`, if the rule allows it. Returns its length, and
+    /// true if its elapsed time must be set.
     pub fn again(
         &mut self,
         kind: Kind,
@@ -144,7 +145,7 @@ impl Resends {
 mod tests {
     use super::*;
 
-    /// When a request that left at 0 and is never answered is sent again.
+    /// Returns the times at which a request that left at 0 and never gets a reply is sent again.
     fn times(rule: Resend, kind: Kind, until_s: u64, seed: u64) -> Vec<u64> {
         let mut resends = Resends::new(Some(rule), seed);
         resends.keep(kind, 7, &[1, 2, 3]);

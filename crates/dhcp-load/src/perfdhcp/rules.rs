@@ -1,4 +1,4 @@
-//! What the requests of a run are held to.
+//! Deadlines and bounds of a run's requests.
 
 use super::capture::Keep;
 use super::dialect::Kind;
@@ -7,50 +7,52 @@ use super::part::Part;
 use super::resend::Resend;
 use super::trace::Trace;
 
-/// What requests are held to.
+/// Deadlines and bounds of requests.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// From the due time to the answer, nanoseconds: of first requests, of all others.
+    /// Longest time from the due time to the reply, in nanoseconds: of first requests, of all
+    /// others.
     pub deadlines_ns: [u64; 2],
-    /// How long a request is watched after its deadline, nanoseconds.
+    /// Time for which a request is watched after its deadline, in nanoseconds.
     pub grace_ns: u64,
-    /// First requests only.
+    /// True if clients send first requests only.
     pub is_offer_only: bool,
-    /// Second requests at most.
+    /// Largest number of second requests.
     pub second_max: Option<u64>,
-    /// Seconds after the start when first requests begin to say that they are old, and for how
-    /// many seconds (`-Y`, `-y`).
+    /// Second after the start from which first requests have the elapsed time set, and the number
+    /// of seconds for which they do (`-Y`, `-y`).
     pub ages: Option<(u64, u64)>,
-    /// Leases are renewed or released.
+    /// True if clients renew or release leases.
     pub keeps_leases: bool,
-    /// Requests are sent again.
+    /// Rule for sending requests again.
     pub resend: Option<Resend>,
-    /// What the clients of a population do by themselves.
+    /// Settings of a population of clients.
     pub habits: Option<Habits>,
-    /// Clients say by ARP that they have their addresses.
+    /// True if clients answer ARP requests for their addresses.
     pub answers_arp: bool,
-    /// Which messages are kept for a capture file.
+    /// Selection of messages for a capture file.
     pub capture: Option<Keep>,
-    /// What is kept for diagnostics.
+    /// Selection of data for diagnostics.
     pub trace: Trace,
-    /// Relay addresses.
+    /// Number of relay addresses.
     pub links: u32,
     /// Seed of all choices.
     pub seed: u64,
-    /// Which part of the run this is.
+    /// Part of the run that this generator carries.
     pub part: Part,
-    /// First requests watched at a time.
+    /// Number of first requests watched at a time.
     pub capacity: u64,
-    /// Renewals and releases watched at a time, each.
+    /// Number of renewals and of releases watched at a time, each.
     pub lease_capacity: u64,
-    /// Leases compared.
+    /// Number of leases compared.
     pub leases: u64,
-    /// Addresses offered are compared too (`-u`).
+    /// True if offered addresses are compared too (`-u`).
     pub compares_offers: bool,
 }
 
 impl Rules {
-    /// From the due time of a request of `kind` to its answer, nanoseconds.
+    /// Returns the longest time from the due time of a request of `kind` to its reply, in
+    /// nanoseconds.
     #[must_use]
     pub const fn deadline_ns(&self, kind: Kind) -> u64 {
         self.deadlines_ns[if matches!(kind, Kind::First) { 0 } else { 1 }]

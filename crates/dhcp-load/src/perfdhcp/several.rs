@@ -1,9 +1,9 @@
-//! Several generators as one (`--generators`): a coordinator starts copies of this program over SSH, gives
-//! each its part of the run, compares clocks, has all of them begin at one time, and adds up what they
-//! counted.
+//! Several generators as one (`--generators`): a coordinator starts copies of this program over
+//! SSH, gives each its part of the run, compares clocks, starts all of them at one time, and adds
+//! up their counts.
 //!
-//! The coordinator measures nothing itself. Parts are those of [`super::part`]; what is said is in
-//! [`message`]; what a run comes to and how that adds up, in [`super::outcome`].
+//! The coordinator measures nothing itself. Parts are those of [`super::part`]; [`message`] defines
+//! the messages, and [`super::outcome`] the counts of a run and their sum.
 
 pub(crate) mod carried;
 pub(crate) mod coordinate;
@@ -24,13 +24,13 @@ mod tests {
     use super::super::part::Part;
     use super::super::plan;
 
-    /// The arguments of one part of a run.
+    /// Returns the arguments of one part of a run.
     fn part_of(line: &str, part: Part) -> Args {
         let words = std::iter::once("perfdhcp").chain(line.split_whitespace());
         Args { part, ..Args::try_parse_from(words).unwrap() }
     }
 
-    /// Due times of first requests, renewals and releases, with their limits by -n.
+    /// Returns the due times of first requests, renewals and releases, with their limits by -n.
     fn due(args: &Args) -> [Vec<u64>; 3] {
         let shape = plan::shape(args).unwrap();
         let (pace, leases) = plan::paces(args, shape.as_ref(), 7, 3);

@@ -1,5 +1,5 @@
-//! What stands ready before a run, made of the command line, for whoever plays it: this program alone, a
-//! coordinator of several generators, or one of those.
+//! Preparation of a run from the command line, for this program alone, for a coordinator of several
+//! generators, or for one of those.
 
 use std::io;
 use std::net::IpAddr;
@@ -25,20 +25,21 @@ use crate::wire::Wire;
 pub(crate) struct Stage<D> {
     pub(crate) personas: Personas,
     pub(crate) dialect: D,
-    /// How many relay addresses there are.
+    /// Number of relay addresses.
     pub(crate) links: usize,
 }
 
-/// Who does something with a stage of either family.
+/// Operation on a stage of either family.
 pub(crate) trait Play {
-    /// What comes of it.
+    /// Result of the operation.
     type Played;
 
-    /// Does it.
+    /// Runs the operation on `stage`.
     fn play<D: Dialect>(self, stage: Stage<D>) -> Result<Self::Played, Failure>;
 }
 
-/// Makes the stage that `args` ask for on a machine with the address `own`, and has it played on.
+/// Builds the stage that `args` describe on a machine with the address `own`, and runs `play` on
+/// it.
 pub(crate) fn set<P: Play>(args: &Args, own: IpAddr, play: P) -> Result<P::Played, Failure> {
     let personas = plan::personas(args)?;
     let links = plan::links(args, own)?;
@@ -71,7 +72,7 @@ pub(crate) fn set<P: Play>(args: &Args, own: IpAddr, play: P) -> Result<P::Playe
     play.play(Stage { personas, dialect, links: count })
 }
 
-/// A run that begins at `start_ns`, with what `-P` sends before it sent.
+/// Prepares a run that begins at `start_ns`, and sends the requests of `-P`.
 pub(crate) fn ready<D: Dialect>(
     args: &Args,
     place: &Place,
@@ -88,7 +89,7 @@ pub(crate) fn ready<D: Dialect>(
     Ok(run)
 }
 
-/// What the kernel reported during the run.
+/// Returns the failure of a run in which the kernel reported `cause`.
 pub(crate) fn failed(place: &Place, cause: &io::Error) -> Failure {
     Failure::Environment(format!("the run on {}: {cause}", place.shown()))
 }

@@ -1,4 +1,4 @@
-//! The text of a run: perfdhcp's sections with the true ledger, and what both texts share.
+//! Text of a run: perfdhcp's sections with the full ledger, and parts that both texts share.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ use super::report::Report;
 use crate::fault::{Fault, Refusal};
 use crate::run::seconds;
 
-/// A number with six significant digits, as C++ streams print it.
+/// Formats a number with six significant digits, as C++ streams print it.
 pub(crate) fn general(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");
@@ -39,7 +39,7 @@ pub(crate) fn general(value: f64) -> String {
     }
 }
 
-/// What the rate counts.
+/// Returns the name of the exchanges that the rate counts.
 pub(crate) const fn rate_name(args: &Args) -> &'static str {
     match (args.offer_only, args.v6, args.rapid_commit) {
         (false, ..) => "4-way exchanges",
@@ -49,7 +49,8 @@ pub(crate) const fn rate_name(args: &Args) -> &'static str {
     }
 }
 
-/// Switches for the output, the generators and the way out, which are not repeated: without and with a value.
+/// Switches for the output, the generators and the network path, which the text does not repeat:
+/// without and with a value.
 const OUTPUT_BARE: [&str; 3] = ["--compat", "--live", "--pcap-failed"];
 const OUTPUT: [&str; 8] = [
     "--json",
@@ -66,8 +67,8 @@ const LONG_BARE: [&str; 3] = ["--direct", "--broadcast-flag", "--answer-arp"];
 /// Letters of switches without a value.
 const BARE: &str = "146BchiuvV";
 
-/// The command line as perfdhcp repeats it: every switch apart from its value. Ours for the output
-/// are left out.
+/// Returns the command line as perfdhcp repeats it: every switch apart from its value. Godwit's own
+/// switches for the output are left out.
 fn repeated(words: &[String]) -> String {
     let (mut switches, mut rest) = (String::new(), String::new());
     let mut words = words.iter().peekable();
@@ -108,7 +109,7 @@ fn repeated(words: &[String]) -> String {
     switches + &rest
 }
 
-/// What stands at the beginning of both texts; `words` follow the name of the program.
+/// Returns the beginning of both texts; `words` follow the name of the program.
 pub(crate) fn head(args: &Args, words: &[String], cpus: usize) -> String {
     let mut text = String::new();
     if args.separator.is_none() {
@@ -126,10 +127,10 @@ pub(crate) fn head(args: &Args, words: &[String], cpus: usize) -> String {
     text
 }
 
-/// What a periodic report says, by column and kind: sent, on time, overdue, rejected.
+/// Counts of a periodic report, by column and kind: sent, on time, overdue, rejected.
 pub(crate) type Standing = [Vec<u64>; 4];
 
-/// How these kinds stand.
+/// Returns the present counts of these kinds.
 pub(crate) fn standing(kinds: &[Kind], accounts: &[Account; Kind::COUNT]) -> Standing {
     let of = |count: fn(&Account) -> u64| {
         kinds.iter().map(|kind| count(&accounts[kind.index()])).collect::<Vec<_>>()
@@ -137,7 +138,7 @@ pub(crate) fn standing(kinds: &[Kind], accounts: &[Account; Kind::COUNT]) -> Sta
     [of(Account::sent), of(Account::on_time), of(|account| account.overdue), of(Account::rejected)]
 }
 
-/// A periodic report.
+/// Returns a periodic report.
 pub(crate) fn periodic(args: &Args, standing: &Standing) -> String {
     let texts = |counts: &Vec<u64>| counts.iter().map(u64::to_string).collect::<Vec<_>>();
     let columns = standing.each_ref().map(texts);
@@ -150,7 +151,7 @@ pub(crate) fn periodic(args: &Args, standing: &Standing) -> String {
     }
 }
 
-/// Percentiles of a histogram in milliseconds.
+/// Formats percentiles of a histogram in milliseconds.
 fn percentiles(histogram: &Histogram) -> String {
     let or_dash = |ns: Option<u64>, dash: &str| {
         ns.map_or_else(|| dash.to_owned(), |ns| format!("{:.3}", ns as f64 / 1e6))
@@ -228,7 +229,7 @@ fn exchange(report: &Report, kind: Kind, text: &mut String) {
     text.push('\n');
 }
 
-/// The text of a run that is over.
+/// Returns the text of a run that is over.
 pub(crate) fn whole(args: &Args, report: &Report) -> String {
     let mut text = String::from("***Rate statistics***\n");
     let name = rate_name(args);
@@ -302,7 +303,7 @@ mod tests {
 
     #[test]
     fn numbers_have_six_significant_digits_like_a_stream_of_cpp() {
-        // As printed by C++.
+        // Texts as C++ prints them.
         for (value, expected) in [
             (71.284_345, "71.2843"),
             (100.0, "100"),

@@ -1,36 +1,36 @@
-//! What is kept of single messages for diagnostics (`-x`), within fixed bounds.
+//! Data about single messages kept for diagnostics (`-x`), within fixed bounds.
 
 use std::net::IpAddr;
 
 use super::dialect::Kind;
 
-/// Rows of each list kept at most.
+/// Largest number of rows kept of each list.
 const ROWS_MAX: usize = 1_000_000;
 
-/// A lease as `-x l` lists it: client number, address, prefix length.
+/// Lease as `-x l` lists it: client number, address, prefix length.
 pub type LeaseRow = (u32, IpAddr, u8);
 
-/// What is asked for, and what was kept. Nothing is by default.
+/// Selection of data to keep, with the kept data. By default nothing is kept.
 #[derive(Clone, Debug, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "one for each letter of -x")]
 pub struct Trace {
-    /// Keep the first message of each kind, sent and received (`T`).
+    /// True to keep the first message of each kind, sent and received (`T`).
     pub keeps_templates: bool,
-    /// Keep when each request left and was answered (`t`).
+    /// True to keep the times at which each request left and got its reply (`t`).
     pub keeps_times: bool,
-    /// Keep each lease (`l`).
+    /// True to keep each lease (`l`).
     pub keeps_leases: bool,
-    /// Keep the server identifier (`s`).
+    /// True to keep the server identifier (`s`).
     pub keeps_server: bool,
     /// First messages sent, by kind.
     pub sent: [Option<Box<[u8]>>; Kind::COUNT],
     /// First messages received, by kind.
     pub received: [Option<Box<[u8]>>; Kind::COUNT],
-    /// When requests left and were answered, nanoseconds, by kind.
+    /// Times at which requests left and got their replies, in nanoseconds, by kind.
     pub times: [Vec<(u64, Option<u64>)>; Kind::COUNT],
     /// Leases, by kind.
     pub leases: [Vec<LeaseRow>; Kind::COUNT],
-    /// The identifier of the first server that answered.
+    /// Identifier of the first server that sent a reply.
     pub server: Option<String>,
 }
 

@@ -1,9 +1,10 @@
-//! All requests of a run, from coming due to their place in an account. No sockets and no clock.
+//! All requests of a run, from their due times to the counts of an account. The module uses no
+//! sockets and no clock.
 //!
-//! A request is watched from its due time until its deadline and the grace behind it have passed.
-//! The first answer that carries its transaction identifier decides how it ended. A first request
-//! is remembered for as long as the second one that it may lead to, which shares its number.
-//! Budget: as [`crate::population`]; nothing is allocated after construction, but for diagnostics.
+//! A request is watched from its due time until its deadline and the grace after it have passed.
+//! The first reply that carries its transaction identifier decides how it ended. A first request is
+//! kept for as long as the second one that it may lead to, which shares its number. Budget: as
+//! [`crate::population`]; nothing is allocated after construction, except for diagnostics.
 
 mod answer;
 mod link;
@@ -30,33 +31,33 @@ use crate::identities::Identities;
 use crate::leases::LeaseLog;
 use crate::population::Outgoing;
 
-/// Bits of a request's name that tell its kind.
+/// Number of bits of a request's name that hold its kind.
 const KIND_BITS: u32 = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Awaited,
-    /// An answer came.
+    /// A reply came.
     Answered,
-    /// Watched long enough.
+    /// The watched time has passed.
     GivenUp,
 }
 
-/// One request.
+/// State of one request.
 #[derive(Clone, Copy, Debug)]
 struct Turn<O> {
     who: Who,
     sent_ns: u64,
-    /// When the first request left that led to this second one.
+    /// Time at which the first request left that led to this second one.
     began_ns: Option<u64>,
     state: State,
     is_counted: bool,
-    /// How old it says it is when it leaves, seconds.
+    /// Elapsed time that the request states when it leaves, in seconds.
     age_s: u16,
     taken: Option<O>,
-    /// The first request that led to this second one.
+    /// Number of the first request that led to this second one.
     first: Option<u64>,
-    /// The second request that the first one led to.
+    /// Number of the second request that the first one led to.
     second: Option<u64>,
 }
 
@@ -76,7 +77,7 @@ impl<O> Turn<O> {
     }
 }
 
-/// All requests.
+/// All requests of a run.
 pub struct Traffic<D: Dialect> {
     dialect: D,
     personas: Personas,
@@ -84,7 +85,8 @@ pub struct Traffic<D: Dialect> {
     numbers: Identities,
     random: Random,
     rings: [Outstanding<Turn<D::Offer>>; Kind::COUNT],
-    /// The first request whose deadline, and whose grace, may not be over, by kind.
+    /// Number of the first request whose deadline may not have passed, by kind. `watched` has the
+    /// first one whose grace may not have passed.
     overdue: [u64; Kind::COUNT],
     watched: [u64; Kind::COUNT],
     unsettled: u64,
@@ -94,32 +96,32 @@ pub struct Traffic<D: Dialect> {
     resends: Resends,
     capture: Option<Capture>,
     holders: Option<Holders>,
-    /// By [`Kind::index`].
+    /// Accounts by [`Kind::index`].
     pub accounts: [Account; Kind::COUNT],
-    /// Leases given, and addresses offered.
+    /// Leases granted, and addresses offered.
     pub leases: Vec<LeaseLog<D::Resource>>,
-    /// Kept for diagnostics.
+    /// Data kept for diagnostics.
     pub trace: Trace,
     /// Datagrams received.
     pub received: u64,
-    /// Received, but no message.
+    /// Datagrams received that are no messages.
     pub malformed: u64,
-    /// Malformed for being shorter than any message.
+    /// Malformed datagrams that are shorter than any message.
     pub too_short: u64,
     /// Requests that came due and found no room.
     pub local_limit: u64,
-    /// What came over the own link.
+    /// Counts of messages that came over the generator's link.
     pub link: LinkCounts,
-    /// First requests sent before the run, and answers to them.
+    /// First requests sent before the run, and replies to them.
     pub preloaded: [u64; 2],
-    /// When the last request was answered on time.
+    /// Time of the last reply that was on time.
     pub answered_ns: u64,
-    /// Whole exchanges on time, and how long after the offer they were complete.
+    /// Whole exchanges on time, with their times of completion after the offer.
     pub throughput: Throughput,
 }
 
 impl<D: Dialect> Traffic<D> {
-    /// Nothing sent yet.
+    /// Creates the requests of a run that has sent nothing yet.
     #[must_use]
     pub fn new(dialect: D, personas: Personas, rules: Rules) -> Self {
         let numbers = Identities {
@@ -172,7 +174,7 @@ impl<D: Dialect> Traffic<D> {
         }
     }
 
-    /// The run begins at `start_ns`; call it before the first request.
+    /// Sets the beginning of the run to `start_ns`; call it before the first request.
     pub fn starts_at(&mut self, start_ns: u64) {
         self.start_ns = start_ns;
         for log in &mut self.leases {
@@ -180,7 +182,7 @@ impl<D: Dialect> Traffic<D> {
         }
     }
 
-    /// The messages.
+    /// Returns the messages.
     #[must_use]
     pub const fn dialect(&self) -> &D {
         &self.dialect
@@ -192,8 +194,8 @@ impl<D: Dialect> Traffic<D> {
         self.numbers.xid(number) << KIND_BITS | tag
     }
 
-    /// Whether the oldest request of a kind has been answered, and the second one that it led to
-    /// too, which is found by it.
+    /// Returns true if the oldest request of a kind has its reply, and so has the second request
+    /// that it led to, which is found through it.
     fn is_oldest_done(&self, kind: Kind) -> bool {
         let ring = &self.rings[kind.index()];
         let is_done = |turn: &Turn<D::Offer>| turn.state != State::Awaited;
@@ -204,8 +206,8 @@ impl<D: Dialect> Traffic<D> {
         })
     }
 
-    /// Enters a request; `None` when there is no room. A full ring gives up its oldest request if
-    /// that is done with.
+    /// Enters a request; returns `None` when there is no room. A full ring gives up its oldest
+    /// request if that is done.
     fn open(&mut self, kind: Kind, due_ns: u64, turn: Turn<D::Offer>) -> Option<u64> {
         let mut number = self.rings[kind.index()].open(due_ns, turn);
         if number.is_none() && self.is_oldest_done(kind) {
@@ -238,7 +240,7 @@ impl<D: Dialect> Traffic<D> {
         self.named(kind, number, message, endpoints)
     }
 
-    /// The message of request `number`, on its way.
+    /// Returns the message of request `number`, ready to be sent.
     fn named(
         &mut self,
         kind: Kind,
@@ -255,14 +257,14 @@ impl<D: Dialect> Traffic<D> {
         Outgoing { number: name, len: message.len(), source: 0, endpoints }
     }
 
-    /// Whether one more first request would find room.
+    /// Returns true if one more first request would find room.
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.rings[0].len() < self.rules.capacity || self.is_oldest_done(Kind::First)
     }
 
-    /// Begins the first request that came due at `due_ns`: writes it into `buffer`. One that is not
-    /// counted is sent before the run and leads to nothing.
+    /// Begins the first request that came due at `due_ns`: writes it into `buffer`. A request that
+    /// is not counted is sent before the run and leads to no second one.
     pub fn begin(&mut self, due_ns: u64, buffer: &mut [u8], is_counted: bool) -> Option<Outgoing> {
         let client = match &mut self.lives {
             Some(lives) => self.rules.part.number(lives.join()?),
@@ -291,7 +293,7 @@ impl<D: Dialect> Traffic<D> {
         Some(self.outgoing(Kind::First, number, &buffer[..len], endpoints))
     }
 
-    /// What a first request at `now_ns` says to be its age, seconds.
+    /// Returns the elapsed time that a first request at `now_ns` states, in seconds.
     fn age_s(&self, now_ns: u64) -> u16 {
         let Some((from_s, for_s)) = self.rules.ages else { return 0 };
         let since_s = now_ns.saturating_sub(self.start_ns) / NS_PER_S;
@@ -302,7 +304,7 @@ impl<D: Dialect> Traffic<D> {
         }
     }
 
-    /// Begins at `now_ns` the renewal or release of some lease that came due at `due_ns`.
+    /// Begins at `now_ns` the renewal or release of a random lease that came due at `due_ns`.
     pub fn begin_on_lease(
         &mut self,
         kind: Kind,
@@ -317,7 +319,7 @@ impl<D: Dialect> Traffic<D> {
         self.begin_about((kind, who, lease), due_ns, now_ns, buffer)
     }
 
-    /// Begins at `now_ns` the exchange of a kind that a client has about its lease.
+    /// Begins at `now_ns` an exchange of a kind that is about a client's lease.
     fn begin_about(
         &mut self,
         (kind, who, lease): (Kind, Who, D::Lease),
@@ -341,13 +343,13 @@ impl<D: Dialect> Traffic<D> {
         Some(self.outgoing(kind, number, &buffer[..len], endpoints))
     }
 
-    /// When the next client of a population does something by itself.
+    /// Returns the time at which the next client of a population acts by itself.
     #[must_use]
     pub fn next_life_ns(&self) -> Option<u64> {
         self.lives.as_ref().and_then(Lives::next_ns)
     }
 
-    /// Begins at `now_ns` the next exchange that a client of the population has by itself.
+    /// Begins at `now_ns` the next exchange that a client of the population starts by itself.
     pub fn live(&mut self, now_ns: u64, buffer: &mut [u8]) -> Option<Outgoing> {
         let (due_ns, act) = self.lives.as_mut()?.take(now_ns)?;
         match act {
@@ -359,7 +361,8 @@ impl<D: Dialect> Traffic<D> {
         }
     }
 
-    /// Tells the population, which counts its own clients only, how an exchange of `who` ended.
+    /// Reports the end of an exchange of `who` to the population, which counts its own clients
+    /// only.
     fn ends(&mut self, now_ns: u64, kind: Kind, who: Who, end: End<D::Lease>) {
         self.note_holder(now_ns, kind, who, &end);
         if let Some(lives) = &mut self.lives {
@@ -368,7 +371,7 @@ impl<D: Dialect> Traffic<D> {
         }
     }
 
-    /// Notes that the kernel took the message named `name` at `at_ns`. Only the first counts.
+    /// Notes that the kernel took the message with number `name` at `at_ns`. Only the first counts.
     pub fn left(&mut self, name: u64, at_ns: u64) {
         let kind = Kind::ALL[(name & ((1 << KIND_BITS) - 1)) as usize];
         let number = name >> KIND_BITS;
@@ -398,12 +401,13 @@ impl<D: Dialect> Traffic<D> {
         }
     }
 
-    /// The messages kept for a capture file, in order, and how many found no room.
+    /// Returns the messages kept for a capture file, in order, and the number of messages that did
+    /// not fit.
     pub fn take_capture(&mut self) -> (Vec<Message>, u64) {
         self.capture.take().map(Capture::into_messages).unwrap_or_default()
     }
 
-    /// True when nothing is awaited.
+    /// Returns true when no reply is awaited.
     #[must_use]
     pub const fn is_settled(&self) -> bool {
         self.unsettled == 0

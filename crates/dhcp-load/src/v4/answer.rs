@@ -1,7 +1,9 @@
-//! What a server answered, as far as a load generator must read it, and what can be wrong with it.
+//! Replies of a DHCPv4 server, as far as a load generator must read them, and checks for faults in
+//! them.
 //!
-//! Reading is one pass over the options without allocation, about 30 ns. It accepts what RFC 2131
-//! and RFC 2132 allow; options overloaded into `file` and `sname` (RFC 2132 section 9.3) are read.
+//! Reading is one pass over the options without allocation, about 30 ns. The reader accepts
+//! everything that RFC 2131 and RFC 2132 allow, and reads options overloaded into `file` and
+//! `sname` (RFC 2132 section 9.3).
 
 use std::net::Ipv4Addr;
 
@@ -23,20 +25,20 @@ pub mod kind {
     pub const NAK: u8 = 6;
 }
 
-/// The parts of an answer that are checked.
+/// Parts of a reply that the generator checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer<'a> {
-    /// 1 from a client, 2 from a server.
+    /// Value 1 from a client, 2 from a server.
     pub op: u8,
     /// Hardware type and address length.
     pub hardware: (u8, u8),
     /// Transaction identifier.
     pub xid: u32,
-    /// The client's address.
+    /// Client's address.
     pub yiaddr: Ipv4Addr,
-    /// The relay's address.
+    /// Relay's address.
     pub giaddr: Ipv4Addr,
-    /// The first six octets of `chaddr`.
+    /// First six bytes of `chaddr`.
     pub mac: [u8; 6],
     /// Option 53; 0 when missing.
     pub kind: u8,
@@ -64,8 +66,8 @@ impl<'a> Answer<'a> {
     ///
     /// # Errors
     ///
-    /// When it is shorter than the fixed part, lacks the magic cookie, or has an option that runs
-    /// past its end.
+    /// Fails when the datagram is shorter than the fixed part, lacks the magic cookie, or has an
+    /// option that runs past the end.
     pub fn read(octets: &'a [u8]) -> Result<Self, Malformed> {
         let (fixed, options) = octets.split_first_chunk::<240>().ok_or(Malformed)?;
         if fixed[236..] != COOKIE {
@@ -125,19 +127,19 @@ impl<'a> Answer<'a> {
         Ok(overload)
     }
 
-    /// True when the answer names the client with this hardware address: in `chaddr`, and in the
-    /// client identifier (RFC 6842) where one is echoed.
+    /// Returns true when the reply names the client with this hardware address: in `chaddr`, and in
+    /// the client identifier (RFC 6842) if the server echoes one.
     #[must_use]
     pub fn names(&self, mac: [u8; 6]) -> bool {
         let is_own_id = |id: &[u8]| id.split_first() == Some((&1, &mac));
         self.mac == mac && self.client_id.is_none_or(is_own_id)
     }
 
-    /// What every answer from a server to the relay `giaddr` must satisfy.
+    /// Checks the header fields that every reply from a server to the relay `giaddr` must have.
     ///
     /// # Errors
     ///
-    /// The first fault found.
+    /// Returns the first fault found.
     pub fn check_header(&self, giaddr: Ipv4Addr) -> Result<(), Fault> {
         let faults = [
             (self.op != 2, Fault::Op),
@@ -147,11 +149,11 @@ impl<'a> Answer<'a> {
         faults.into_iter().find(|&(holds, _)| holds).map_or(Ok(()), |(_, fault)| Err(fault))
     }
 
-    /// What an OFFER or ACK must carry (RFC 2131 table 3): returns address, server and lease time.
+    /// Returns address, server and lease time, which an OFFER or ACK must carry (RFC 2131 table 3).
     ///
     /// # Errors
     ///
-    /// The first fault found.
+    /// Returns the first fault found.
     pub fn lease(&self) -> Result<(Ipv4Addr, Ipv4Addr, u32), Fault> {
         if self.yiaddr.is_unspecified() {
             return Err(Fault::NoAddress);
@@ -161,7 +163,7 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// Whether a datagram begins an exchange.
+/// Returns true if a datagram begins an exchange.
 #[must_use]
 pub fn is_discover(octets: &[u8]) -> bool {
     Answer::read(octets).is_ok_and(|message| message.kind == kind::DISCOVER)
@@ -179,8 +181,8 @@ mod tests {
         digits.map(|d| u8::from_str_radix(str::from_utf8(d).unwrap(), 16).unwrap()).collect()
     }
 
-    /// What Kea 2.2.0 sent to the relay 10.77.0.2, captured: 28 octets, `chaddr`, and the options;
-    /// between them lie 202 zeros.
+    /// Builds a message that Kea 2.2.0 sent to the relay 10.77.0.2, captured: 28 bytes, `chaddr`,
+    /// and the options; between them are 202 zeros.
     fn from_kea(head: &str, mac: &str, options: &str) -> Vec<u8> {
         octets(&format!("{head}{mac}{}63825363{options}", "00".repeat(202)))
     }

@@ -1,4 +1,4 @@
-//! The command line of `godwit load dhcp4`.
+//! Command line of `godwit load dhcp4`.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::process::ExitCode;
@@ -7,7 +7,7 @@ use super::answer::is_discover;
 use super::{Links, Target};
 use crate::args::RunArgs;
 
-/// The port of servers and relays.
+/// Port of servers and relays.
 const SERVER_PORT: u16 = 67;
 
 /// Send DHCPv4 exchanges at a fixed rate, as the relay agent of new clients, and account for each.
@@ -25,7 +25,7 @@ pub struct Args {
     /// plus t
     #[arg(long, value_name = "ADDR[:PORT]", value_parser = parse_address)]
     relay: SocketAddrV4,
-    /// A second server, which gets the requests of every other thread
+    /// Second server, which gets the requests of every other thread
     #[arg(long, value_name = "ADDR[:PORT]", value_parser = parse_address)]
     second_server: Option<SocketAddrV4>,
     /// Link of the clients, sent in option 82 (RFC 3527): an address on the first one [default: the
@@ -60,7 +60,7 @@ fn parse_address(text: &str) -> Result<SocketAddrV4, String> {
 }
 
 impl Args {
-    /// Does the run and prints what came of it.
+    /// Runs the load and prints its result.
     #[must_use]
     pub fn run(&self) -> ExitCode {
         let (count, step) = (self.links, self.link_step);

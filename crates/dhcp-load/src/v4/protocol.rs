@@ -1,4 +1,4 @@
-//! DHCPv4 behind the seam of [`crate::protocol`]: what an answer means, and what is leased.
+//! DHCPv4 implementation of [`crate::protocol`]: the meaning of replies, and the leased resource.
 
 use std::net::Ipv4Addr;
 
@@ -9,41 +9,42 @@ use crate::identities::{mac_of, shown};
 use crate::leases::Resource;
 use crate::protocol::{Expect, Judgment, Protocol};
 
-/// An address with the server that gives it.
+/// Address with the server that offers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offered {
-    /// `yiaddr`.
+    /// Offered address (`yiaddr`).
     pub address: Ipv4Addr,
-    /// The server identifier.
+    /// Server identifier.
     pub server: Ipv4Addr,
 }
 
-/// What an exchange took up, and how far it has come with it.
+/// Offer that an exchange took up, and the exchange's progress with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
-    /// What was offered.
+    /// Address and server of the offer.
     pub offered: Offered,
-    /// It was granted, and its renewal is under way.
+    /// True if the server granted the offer and the renewal is under way.
     pub is_granted: bool,
 }
 
-/// Marks the transaction identifier of a renewal, which names the exchange of its lease but for this.
+/// Bit that marks the transaction identifier of a renewal. The other bits name the exchange of the
+/// lease.
 const RENEWAL: u32 = 1 << 31;
 
-/// Where clients are, when not on the link of their relay: on one of `count` networks of 256
-/// addresses (RFC 3527), client n on number n modulo `count`.
+/// Links of clients that are not on the link of their relay: `count` networks of 256 addresses (RFC
+/// 3527), client n on number n modulo `count`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Links {
-    /// An address in the first one.
+    /// Address in the first network.
     pub first: Ipv4Addr,
-    /// How many there are; not 0.
+    /// Number of networks; not 0.
     pub count: u32,
-    /// From one to the next, in networks of 256 addresses.
+    /// Distance from one network to the next, in networks of 256 addresses.
     pub step: u32,
 }
 
 impl Links {
-    /// An address in the network of `client`.
+    /// Returns an address in the network of `client`.
     #[must_use]
     pub const fn of(self, client: u32) -> Ipv4Addr {
         let further = (client % self.count).wrapping_mul(self.step) << 8;
@@ -54,28 +55,28 @@ impl Links {
 /// Relay agent information (RFC 3046) of one link selection (RFC 3527), with room for the address.
 const LINK_SELECTION: [u8; 8] = [82, 6, 5, 4, 0, 0, 0, 0];
 
-/// The messages of a relay.
+/// Messages of a relay.
 #[derive(Clone, Debug)]
 pub struct Relayed {
     giaddr: Ipv4Addr,
     expect: Expect,
     templates: Templates,
     links: Option<Links>,
-    /// Clients give back at once what they get.
+    /// True if clients release their leases at once.
     releases: bool,
-    /// Clients renew at once what they get.
+    /// True if clients renew their leases at once.
     renews: bool,
 }
 
 impl Relayed {
-    /// The messages of the relay at `giaddr`.
+    /// Creates the messages of the relay at `giaddr`.
     #[must_use]
     pub fn new(giaddr: Ipv4Addr, expect: Expect) -> Self {
         let templates = Templates::new(giaddr);
         Self { giaddr, expect, templates, links: None, releases: false, renews: false }
     }
 
-    /// The same for clients on other links than the relay's.
+    /// Returns the relay with clients on other links than its own.
     #[must_use]
     pub fn on_links(self, links: Option<Links>) -> Self {
         let Some(links) = links else { return self };
@@ -84,19 +85,19 @@ impl Relayed {
         Self { templates, links: Some(links), ..self }
     }
 
-    /// The same for clients that give back at once what they get, or not.
+    /// Returns the relay with clients that release their leases at once, or do not.
     #[must_use]
     pub fn releasing(self, releases: bool) -> Self {
         Self { releases, ..self }
     }
 
-    /// The same for clients that renew at once what they get, or not.
+    /// Returns the relay with clients that renew their leases at once, or do not.
     #[must_use]
     pub fn renewing(self, renews: bool) -> Self {
         Self { renews, ..self }
     }
 
-    /// Writes the client's link into a message of `len` octets, which ends with the relay's option
+    /// Writes the client's link into a message of `len` bytes, which ends with the relay's option
     /// and the end option.
     fn select_link(&self, buffer: &mut [u8], len: usize, client: u32) -> usize {
         if let Some(links) = self.links {
@@ -106,18 +107,18 @@ impl Relayed {
     }
 }
 
-/// Whom an answer must be for.
+/// Client and relay that a reply must be for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Addressee {
-    /// The client.
+    /// Client's hardware address.
     pub mac: [u8; 6],
-    /// Its relay.
+    /// Relay's address.
     pub giaddr: Ipv4Addr,
-    /// A client identifier in the answer must be the client's hardware address.
+    /// True if a client identifier in the reply must be the client's hardware address.
     pub checks_client_id: bool,
 }
 
-/// What an answer for the right client means by itself.
+/// Returns the meaning that a reply for the right client has by itself.
 fn meaning(answer: &Answer<'_>, giaddr: Ipv4Addr, expect: Expect) -> Result<Meaning, Fault> {
     if expect == Expect::Echo {
         let nothing = Offered { address: Ipv4Addr::UNSPECIFIED, server: Ipv4Addr::UNSPECIFIED };
@@ -140,7 +141,7 @@ fn meaning(answer: &Answer<'_>, giaddr: Ipv4Addr, expect: Expect) -> Result<Mean
     }
 }
 
-/// What `answer` means for an exchange of `to` that took up `taken`.
+/// Returns the meaning of `answer` for an exchange of `to` that took up `taken`.
 #[must_use]
 pub fn judge(
     answer: &Answer<'_>,
@@ -218,7 +219,7 @@ impl Protocol for Relayed {
     }
 
     fn third(&self, buffer: &mut [u8], answer: &Answer<'_>, client: u32) -> usize {
-        // The server is not named (RFC 2131 section 4.3.2).
+        // A renewal does not name the server (RFC 2131 section 4.3.2).
         let held = Offered { address: answer.yiaddr, server: Ipv4Addr::UNSPECIFIED };
         let len = self.templates.renew(buffer, answer.xid | RENEWAL, mac_of(client), held);
         self.select_link(buffer, len, client)
@@ -249,7 +250,8 @@ impl Protocol for Relayed {
         let judged = judge(answer, to, self.expect, offered);
         match (judged, taken) {
             (Judgment::OtherClient, _) => Judgment::OtherClient,
-            // Whatever comes again for what was granted, the exchange is past it.
+            // The exchange is past its offer and its first grant, so any further reply to them is a
+            // repetition.
             (_, Some(taken)) if taken.is_granted && !is_of_renewal => Judgment::Offer(taken),
             (Judgment::Offer(_), _) if is_of_renewal => Judgment::Faulty(Fault::Kind),
             (Judgment::Offer(offered), _) => Judgment::Offer(Taken { offered, is_granted: false }),
@@ -274,7 +276,7 @@ impl Protocol for Relayed {
     }
 }
 
-/// An address; its owner is the client's number.
+/// IPv4 address; its owner is the client's number.
 impl Resource for Ipv4Addr {
     type Owner = u32;
     const COLUMNS: &'static str = "address,mac,client_id";

@@ -1,4 +1,4 @@
-//! Where DHCPv4 load goes and which relay it seems to come from.
+//! Target of DHCPv4 load: the server's address, and the relay that the load seems to come from.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -9,40 +9,40 @@ use super::protocol::{Links, Relayed};
 use crate::protocol::{Door, Expect, Stages};
 use crate::run::socket_options;
 
-/// The server, and the relay that speaks to it.
+/// Server, and the relay that sends to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Where requests go.
+    /// Server's address and port.
     pub server: SocketAddrV4,
-    /// The address and port of thread 0, which is the relay (`giaddr`) of its exchanges. Thread t
-    /// is a relay of its own at the address t higher, same port, because a server answers to
+    /// Address and port of thread 0, which is the relay (`giaddr`) of its exchanges. Thread t is a
+    /// relay of its own at the address t higher, on the same port, because a server replies to
     /// `giaddr`; the addresses must exist on the machine.
     pub relay: SocketAddrV4,
-    /// Where the requests of odd threads go instead: the other of two servers that share a database.
+    /// Server for the requests of odd threads: the other of two servers that share a database.
     pub second: Option<SocketAddrV4>,
-    /// Where clients are, when not on the relay's own link.
+    /// Links of clients that are not on the relay's own link.
     pub links: Option<Links>,
-    /// Clients give their leases back at once, with a RELEASE through the relay.
+    /// True if clients release their leases at once, with a RELEASE through the relay.
     pub releases: bool,
-    /// Clients renew their leases at once, through the relay.
+    /// True if clients renew their leases at once, through the relay.
     pub renews: bool,
 }
 
 impl Target {
-    /// `server`, through `relay`.
+    /// Creates a target for `server`, through `relay`.
     #[must_use]
     pub const fn new(server: SocketAddrV4, relay: SocketAddrV4) -> Self {
         Self { server, relay, second: None, links: None, releases: false, renews: false }
     }
 
-    /// The relay address and port of thread `thread`.
+    /// Returns the relay address and port of thread `thread`.
     #[must_use]
     pub fn relay_of(&self, thread: u32) -> SocketAddrV4 {
         let first = u32::from(*self.relay.ip());
         SocketAddrV4::new(Ipv4Addr::from(first.wrapping_add(thread)), self.relay.port())
     }
 
-    /// The server of thread `thread`.
+    /// Returns the server of thread `thread`.
     #[must_use]
     pub fn server_of(&self, thread: u32) -> SocketAddrV4 {
         self.second.filter(|_| thread % 2 == 1).unwrap_or(self.server)

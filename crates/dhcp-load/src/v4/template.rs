@@ -1,5 +1,6 @@
-//! The messages that are sent: DISCOVER and REQUEST octet for octet those of `perfdhcp` 2.2: relayed, one hop, not
-//! padded. Written once; per exchange only the changing octets are patched. About 15 ns a message.
+//! Messages that the generator sends: DISCOVER and REQUEST byte for byte those of `perfdhcp` 2.2,
+//! relayed, one hop, without padding. The generator writes each message once and patches only the
+//! changing bytes per exchange. About 15 ns a message.
 
 use std::net::Ipv4Addr;
 
@@ -13,37 +14,37 @@ const SECS: usize = 8;
 const FLAGS: usize = 10;
 const CIADDR: usize = 12;
 const CHADDR: usize = 28;
-/// The first option behind the message type.
+/// Offset of the first option after the message type.
 const OPTIONS: usize = 243;
 const REQUEST_ADDRESS: usize = OPTIONS + 2;
 const REQUEST_SERVER: usize = OPTIONS + 8;
 const RELEASE_SERVER: usize = OPTIONS + 2;
 
-/// The first octet of the flags when answers are wanted by broadcast.
+/// First byte of the flags when the client wants replies by broadcast.
 const BROADCAST: u8 = 0x80;
 
 /// Option 55: subnet mask, broadcast address, time offset, router, domain name, name servers, host
 /// name, in this order.
 const PARAMETERS: [u8; 7] = [1, 28, 2, 3, 15, 6, 12];
 
-/// What the messages carry beyond perfdhcp's own.
+/// Additions of the caller to perfdhcp's own messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extras {
-    /// Added to the parameter request list.
+    /// Option codes added to the parameter request list.
     pub parameters: Vec<u8>,
     /// Options as they go on the wire, before the end option.
     pub options: Vec<u8>,
 }
 
-/// A message as far as it is the same for all.
+/// Fixed part of a message, equal for all exchanges.
 #[derive(Clone, Debug)]
 struct Message {
     octets: Vec<u8>,
-    /// Where the client identifier has the hardware address.
+    /// Offset of the hardware address in the client identifier.
     client_id: usize,
 }
 
-/// All messages, ready but for what changes.
+/// All messages, complete except for the changing bytes.
 #[derive(Clone, Debug)]
 pub struct Templates {
     discover: Message,
@@ -55,9 +56,9 @@ pub struct Templates {
     decline: Message,
 }
 
-/// Builds a message: the fixed part (RFC 2131 section 2), the message type, room for what `own`
-/// options (code and length, empty) carry, the parameter request list unless it `asks` for nothing,
-/// and the client identifier.
+/// Builds a message: the fixed part (RFC 2131 section 2), the message type, `own` options (code and
+/// length) with zeros as their values, the parameter request list unless `asks` is `None`, and the
+/// client identifier.
 fn message(
     giaddr: Ipv4Addr,
     message_type: u8,
@@ -89,7 +90,7 @@ fn message(
 }
 
 impl Message {
-    /// Copies the message with its exchange and client into `buffer`; returns it.
+    /// Copies the message with its exchange and client into `buffer` and returns the bytes.
     fn write<'b>(&self, buffer: &'b mut [u8], xid: u32, mac: [u8; 6]) -> &'b mut [u8] {
         let octets = &mut buffer[..self.octets.len()];
         octets.copy_from_slice(&self.octets);
@@ -109,19 +110,20 @@ pub fn set_secs(octets: &mut [u8], secs: u16) {
     octets[SECS..SECS + 2].copy_from_slice(&secs.to_be_bytes());
 }
 
-/// Makes `giaddr` the relay of a message of any kind.
+/// Writes the relay `giaddr` into a message of any kind.
 pub fn set_relay(octets: &mut [u8], giaddr: Ipv4Addr) {
     set_address(octets, 24, giaddr);
 }
 
 impl Templates {
-    /// The messages of a relay at `giaddr`.
+    /// Builds the messages of a relay at `giaddr`.
     #[must_use]
     pub fn new(giaddr: Ipv4Addr) -> Self {
         Self::with(giaddr, &Extras::default())
     }
 
-    /// As [`Templates::new`], with `extras`, which must fit a frame; in a RELEASE they are left out.
+    /// Builds the messages as [`Templates::new`] does, with `extras`, which must fit a frame. A
+    /// RELEASE has no extras.
     #[must_use]
     pub fn with(giaddr: Ipv4Addr, extras: &Extras) -> Self {
         Self {
@@ -135,9 +137,9 @@ impl Templates {
         }
     }
 
-    /// The same as clients send them themselves, with no relay in between: no hops, and with
-    /// `wants_broadcast` asking for answers to all stations as long as they have no address (RFC 2131
-    /// section 4.1). The relay address must be 0.0.0.0.
+    /// Returns the messages as clients themselves send them, without a relay: with no hops. With
+    /// `wants_broadcast` clients without an address ask for replies by broadcast (RFC 2131 section
+    /// 4.1). The relay address must be 0.0.0.0.
     #[must_use]
     pub fn direct(mut self, wants_broadcast: bool) -> Self {
         let without_address = [&mut self.discover, &mut self.request, &mut self.reboot];
@@ -159,7 +161,7 @@ impl Templates {
         self
     }
 
-    /// The longest message, octets.
+    /// Returns the length of the longest message, in bytes.
     #[must_use]
     pub const fn message_bytes_max(&self) -> usize {
         self.request.octets.len()
@@ -170,8 +172,8 @@ impl Templates {
         self.discover.write(buffer, xid, mac).len()
     }
 
-    /// Writes the REQUEST of one exchange into `buffer`, which must have room for it. `secs` are
-    /// the whole seconds since the DISCOVER.
+    /// Writes the REQUEST of one exchange into `buffer`, which must have room for it. `secs` is the
+    /// number of whole seconds since the DISCOVER.
     pub fn request(
         &self,
         buffer: &mut [u8],
@@ -230,8 +232,8 @@ impl Templates {
 mod tests {
     use super::*;
 
-    /// First octets (to the end of `chaddr`) and options of what `perfdhcp` 2.2.0 sent from
-    /// 127.0.0.1 in its second exchange, captured; between them lie 192 zeros.
+    /// First bytes (to the end of `chaddr`) and options of a message that `perfdhcp` 2.2.0 sent
+    /// from 127.0.0.1 in its second exchange, captured; between them are 192 zeros.
     const HEAD: &str = "0101060100000001000000000000000000000000000000007f000001000c010203050000\
                         0000000000000000";
     const DISCOVER_OPTIONS: &str = "638253633501013707011c02030f060c3d0701000c01020305ff";
@@ -314,7 +316,7 @@ mod tests {
         let mut buffer = [0xff; 400];
         let asks = [55, 7, 1, 28, 2, 3, 15, 6, 12];
         let id = [61, 7, 1, 0, 12, 1, 2, 3, 5, 255];
-        // RFC 2131 tables 4 and 5: where the address stands, and who names the server.
+        // RFC 2131 tables 4 and 5: the field of the address, and the messages that name the server.
         let len = templates.reboot(&mut buffer, 1, MAC, held);
         let about = [53, 1, 3, 50, 4, 10, 9, 8, 7];
         assert_eq!(buffer[12..16], [0; 4]);

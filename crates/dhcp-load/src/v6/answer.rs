@@ -1,9 +1,8 @@
-//! What a DHCPv6 server answered, as far as a load generator must read it.
+//! Replies of a DHCPv6 server, as far as a load generator must read them.
 //!
-//! The generator reads by itself what the project's server writes with another reader and writer,
-//! so that one misunderstanding cannot hide in both. Reading walks the options without allocation
-//! and establishes that every option, also those inside identity associations, lies within its
-//! parent.
+//! The project's server has another reader and writer, so that one misunderstanding cannot hide in
+//! both. Reading walks the options without allocation and establishes that every option, also those
+//! inside identity associations, lies within its parent.
 
 use std::net::Ipv6Addr;
 
@@ -66,7 +65,7 @@ pub mod code {
     pub const IAPREFIX: u16 = 26;
 }
 
-/// The header of a relayed message (RFC 9915 §9).
+/// Header of a relayed message (RFC 9915 §9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Relay {
     /// RELAY-FORW or RELAY-REPL.
@@ -79,12 +78,12 @@ pub struct Relay {
     pub peer: [u8; 16],
 }
 
-/// The parts of an answer that are checked.
+/// Parts of a reply that the generator checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer<'a> {
-    /// Around the message; `None` when it came bare.
+    /// Header of the relayed message around the reply; `None` when it came bare.
     pub relay: Option<Relay>,
-    /// The message type.
+    /// Type of the message.
     pub kind: u8,
     /// Transaction identifier, 24 bits.
     pub xid: u32,
@@ -92,19 +91,19 @@ pub struct Answer<'a> {
     pub client_id: Option<&'a [u8]>,
     /// Option 2.
     pub server_id: Option<&'a [u8]>,
-    /// The message's own status code; 0 when it has none.
+    /// Status code of the message itself; 0 when it has none.
     pub status: u16,
-    /// Option 14 is there.
+    /// True if the message has option 14.
     pub has_rapid_commit: bool,
-    /// The message itself, without what a relay put around it.
+    /// Bytes of the message itself, without the relay's header and options.
     pub message: &'a [u8],
     options: &'a [u8],
 }
 
-/// One identity association.
+/// Identity association in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ia<'a> {
-    /// For prefixes, not addresses.
+    /// True if the association is for prefixes, not addresses.
     pub is_prefix: bool,
     /// IAID.
     pub iaid: u32,
@@ -112,22 +111,22 @@ pub struct Ia<'a> {
     pub t1_s: u32,
     /// T2, seconds.
     pub t2_s: u32,
-    /// Its status code; 0 when it has none.
+    /// Status code of the association; 0 when it has none.
     pub status: u16,
-    /// The options in it.
+    /// Options inside the association.
     pub options: &'a [u8],
 }
 
-/// One address or prefix of an identity association.
+/// Address or prefix of an identity association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Given {
-    /// What.
+    /// Address or prefix itself.
     pub leased: Leased,
     /// Preferred lifetime, seconds.
     pub preferred_s: u32,
     /// Valid lifetime, seconds.
     pub valid_s: u32,
-    /// Its status code; 0 when it has none.
+    /// Status code of the address or prefix; 0 when it has none.
     pub status: u16,
 }
 
@@ -138,7 +137,7 @@ fn next_option<'a>(reader: &mut Reader<'a>) -> Result<(u16, &'a [u8]), Malformed
     Ok((code, reader.take(usize::from(len)).ok_or(Malformed)?))
 }
 
-/// The options of a field whose lengths have been checked.
+/// Returns the options of a field whose lengths have been checked.
 pub fn options(field: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     let mut reader = Reader::new(field);
     std::iter::from_fn(move || next_option(&mut reader).ok())
@@ -191,19 +190,19 @@ impl<'a> Ia<'a> {
         if self.is_prefix { code::IAPREFIX } else { code::IAADDR }
     }
 
-    /// The option code of the association.
+    /// Returns the option code of the association.
     #[must_use]
     pub const fn code(&self) -> u16 {
         if self.is_prefix { code::IA_PD } else { code::IA_NA }
     }
 
-    /// The addresses or prefixes as they stand, without their headers.
+    /// Returns the values of the address or prefix options, without the option headers.
     pub fn items(self) -> impl Iterator<Item = &'a [u8]> {
         let wanted = self.item_code();
         options(self.options).filter(move |&(code, _)| code == wanted).map(|(_, value)| value)
     }
 
-    /// The addresses or prefixes.
+    /// Returns the addresses or prefixes.
     pub fn given(self) -> impl Iterator<Item = Given> {
         self.items().filter_map(move |value| read_given(self.is_prefix, value).ok())
     }
@@ -214,8 +213,8 @@ impl<'a> Answer<'a> {
     ///
     /// # Errors
     ///
-    /// When it is shorter than its header, an option runs past its parent's end or is shorter than
-    /// its fields, or a relayed message holds none.
+    /// Fails when the datagram is shorter than its header, an option runs past its parent's end or
+    /// is shorter than its fields, or a relayed message holds none.
     pub fn read(octets: &'a [u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(octets);
         let first = *octets.first().ok_or(Malformed)?;
@@ -267,7 +266,7 @@ impl<'a> Answer<'a> {
         Ok(answer)
     }
 
-    /// The identity associations for addresses and prefixes, in order.
+    /// Returns the identity associations for addresses and prefixes, in order.
     pub fn ias(&self) -> impl Iterator<Item = Ia<'a>> {
         options(self.options).filter_map(|(code, value)| match code {
             code::IA_NA => read_ia(false, value).ok(),
@@ -277,7 +276,7 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// Whether a datagram begins an exchange, bare or behind one relay.
+/// Returns true if a datagram begins an exchange, bare or with one relay header.
 #[must_use]
 pub fn is_solicit(octets: &[u8]) -> bool {
     Answer::read(octets).is_ok_and(|message| message.kind == kind::SOLICIT)
@@ -287,7 +286,7 @@ pub fn is_solicit(octets: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// What Kea 2.2.0 replied through the relay 2001:db8:f::2, captured.
+    /// REPLY that Kea 2.2.0 sent through the relay 2001:db8:f::2, captured.
     const REPLY: &str = "0d0020010db8000f0000000000000000000220010db8000f000000000000000000020009007e0700\
          00010001000e000100013294eb8f000c010203040002000b0002000009bfc0ffee00010003002800\
          0000010000070800000b400005001820010db8000f0000000000000001000000000e1000001c2000\

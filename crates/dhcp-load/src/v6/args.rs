@@ -1,4 +1,4 @@
-//! The command line of `godwit load dhcp6`.
+//! Command line of `godwit load dhcp6`.
 
 use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::process::ExitCode;
@@ -7,13 +7,13 @@ use super::answer::is_solicit;
 use super::{Access, Ask, Target};
 use crate::args::RunArgs;
 
-/// The port of servers and relays, and that of clients (RFC 9915 §7.2).
+/// Port of servers and relays; clients have the one below (RFC 9915 §7.2).
 const SERVER_PORT: u16 = 547;
 const CLIENT_PORT: u16 = 546;
 /// All_DHCP_Relay_Agents_and_Servers (RFC 9915 §7.1).
 const SERVERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 1, 2);
 
-/// What clients ask for.
+/// Kinds of leases that clients request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Associations {
     /// Addresses
@@ -58,7 +58,7 @@ pub struct Args {
     /// Act as clients on the link of this interface, without a relay agent
     #[arg(long, value_name = "INTERFACE", conflicts_with = "interface")]
     direct: Option<String>,
-    /// The clients' port with --direct
+    /// Port of the clients with --direct
     #[arg(long, value_name = "PORT", default_value_t = CLIENT_PORT)]
     client_port: u16,
     /// Lease types to request
@@ -87,7 +87,7 @@ fn parse_server(text: &str) -> Result<SocketAddrV6, String> {
 }
 
 impl Args {
-    /// The link addresses, or those that `--links` makes of the first.
+    /// Returns the link addresses, each followed by those that `--links` derives from it.
     fn all_links(&self) -> Vec<Ipv6Addr> {
         let further = |link: u32| (u128::from(link) * u128::from(self.link_step)) << 64;
         let of = |first: &Ipv6Addr, link| {
@@ -117,7 +117,7 @@ impl Args {
         }
     }
 
-    /// Does the run and prints what came of it.
+    /// Runs the load and prints its result.
     #[must_use]
     pub fn run(&self) -> ExitCode {
         self.run.run(self.target(), (SERVER_PORT, is_solicit))

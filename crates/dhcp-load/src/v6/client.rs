@@ -1,4 +1,4 @@
-//! The DHCPv6 identities of the simulated clients, and what they lease.
+//! DHCPv6 identities of the simulated clients, and their leases.
 
 use std::net::Ipv6Addr;
 
@@ -7,60 +7,60 @@ use serde::{Deserialize, Serialize};
 use crate::identities::{mac_of, shown};
 use crate::leases::Resource;
 
-/// Octets of a client's DUID.
+/// Length of a client's DUID, in bytes.
 pub const DUID_LEN: usize = 14;
-/// Where the DUID has the hardware address.
+/// Offset of the hardware address in the DUID.
 pub const DUID_MAC: usize = 8;
 
-/// A client's DUID: DUID-LLT (RFC 9915 §11.2) over Ethernet with a fixed time.
+/// Returns a client's DUID: DUID-LLT (RFC 9915 §11.2) over Ethernet with a fixed time.
 #[must_use]
 pub const fn duid_of(client: u32) -> [u8; DUID_LEN] {
     let [a, b, c, d, e, f] = mac_of(client);
     [0, 1, 0, 1, 0x2a, 0, 0, 0, a, b, c, d, e, f]
 }
 
-/// The link-local address of the client with hardware address `mac`: that as RFC 4291 appendix A
-/// makes an interface identifier of it.
+/// Returns the link-local address of the client with hardware address `mac`, with the interface
+/// identifier that RFC 4291 appendix A derives from it.
 #[must_use]
 pub const fn link_local_of(mac: [u8; 6]) -> [u8; 16] {
     let [a, b, c, d, e, f] = mac;
     [0xfe, 0x80, 0, 0, 0, 0, 0, 0, a ^ 2, b, c, 0xff, 0xfe, d, e, f]
 }
 
-/// A client's link-local address.
+/// Returns a client's link-local address.
 #[must_use]
 pub const fn peer_of(client: u32) -> [u8; 16] {
     link_local_of(mac_of(client))
 }
 
-/// Whose messages: what one client writes into its own, and what answers to it must name.
+/// Identity of one client: the values in its messages, which replies to it must name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Speaker<'a> {
-    /// Its DUID.
+    /// Client's DUID.
     pub duid: &'a [u8],
-    /// Its link-local address, the peer address of relayed messages.
+    /// Client's link-local address, the peer address of relayed messages.
     pub peer: [u8; 16],
-    /// The link address of its relay.
+    /// Link address of the client's relay.
     pub link: [u8; 16],
 }
 
-/// An address or a delegated prefix.
+/// Leased address or delegated prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Leased {
-    /// The address, or the first one of the prefix.
+    /// Address, or the first one of the prefix.
     pub address: Ipv6Addr,
     /// Length of the prefix; 128 for an address.
     pub prefix_len: u8,
-    /// A delegated prefix, not an address.
+    /// True if this is a delegated prefix, not an address.
     pub is_prefix: bool,
 }
 
-/// A client's identity association: what a lease belongs to (RFC 9915 §12).
+/// Identity association of a client, which a lease belongs to (RFC 9915 §12).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Association {
-    /// The client's number.
+    /// Client's number.
     pub client: u32,
-    /// The IAID.
+    /// IAID of the association.
     pub iaid: u32,
 }
 

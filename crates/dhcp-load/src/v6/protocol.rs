@@ -1,13 +1,14 @@
-//! DHCPv6 behind the seam of [`crate::protocol`]: what an answer means.
+//! DHCPv6 implementation of [`crate::protocol`]: the meaning of replies.
 //!
-//! An exchange asks for everything at once and is good when it gets everything. A refusal of one
-//! association ends it under that status; what was granted beside it is noted all the same.
+//! An exchange requests everything at once and succeeds when it gets everything. The refusal of one
+//! association ends the exchange with that status; the generator still notes the other leases of
+//! the reply.
 //!
 //! Every message has a transaction identifier of its own (RFC 9915 §16.1): twice the exchange's for
 //! the SOLICIT, one more for the REQUEST, and the REQUEST's with the highest bit for a RENEW.
 //!
-//! A server may grant something else than it advertised (RFC 9915 §18.2.10.1: the client uses what
-//! the REPLY says); that is on time, counted as moved.
+//! A server may grant something else than it advertised (RFC 9915 §18.2.10.1: the client uses the
+//! content of the REPLY); such an exchange is on time and counted as moved.
 
 use std::net::Ipv6Addr;
 
@@ -18,51 +19,51 @@ use super::template::{Extras, Templates};
 use crate::fault::{Fault, Malformed, Refusal};
 use crate::protocol::{Expect, Judgment, Protocol};
 
-/// What an exchange remembers of the ADVERTISE that it took up, as digests: who sent it and what
-/// it offered, in any order.
+/// Digests of the ADVERTISE that an exchange took up: of the server's identifier and of the offered
+/// leases, in any order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Advertised {
     server: u64,
     leased: u64,
-    /// It was granted, and its renewal is under way.
+    /// True if the server granted the offer and the renewal is under way.
     is_granted: bool,
 }
 
-/// Marks the transaction identifier of a RENEW.
+/// Bit that marks the transaction identifier of a RENEW.
 const RENEWAL: u32 = 1 << 23;
 
 impl Advertised {
-    /// The same offer, to be granted by the server with identifier `server_id`.
+    /// Returns the offer, to be granted by the server with identifier `server_id`.
     #[must_use]
     pub fn from_server(self, server_id: &[u8]) -> Self {
         Self { server: digest_of_id(server_id), ..self }
     }
 }
 
-/// The messages of clients, through relays or bare.
+/// Messages of clients, through relays or bare.
 #[derive(Clone, Debug)]
 pub struct Clients {
     ask: Ask,
     expect: Expect,
     is_relayed: bool,
-    /// IAID of the first association of either sort.
+    /// IAID of the first association of either kind.
     first_iaid: u32,
-    /// Link addresses, which clients take in turn; empty: no relay.
+    /// Link addresses, which clients take in turn; empty without a relay.
     links: Vec<[u8; 16]>,
     sources: usize,
     templates: Templates,
-    /// Clients renew at once what they get.
+    /// True if clients renew their leases at once.
     renews: bool,
 }
 
-/// What the associations of an answer amount to.
+/// Result of checking the associations of a reply.
 #[derive(Default)]
 struct Associations {
     refusal: Option<Refusal>,
     leased: u64,
 }
 
-/// Joins `word` to a digest. Multiplication by an odd constant loses nothing; the shift brings the
+/// Adds `word` to a digest. Multiplication by an odd constant loses nothing; the shift brings the
 /// upper half down for the next word.
 const fn mix(digest: u64, word: u64) -> u64 {
     let product = (digest ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -82,8 +83,8 @@ fn digest_of(iaid: u32, leased: Leased) -> u64 {
 }
 
 impl Clients {
-    /// Clients that ask for `ask`. Their relays, if any, are on `links`; client n is on link
-    /// n modulo their number and leaves from own address n modulo `sources`.
+    /// Creates clients that request `ask`. Their relays, if any, are on `links`; client n is on
+    /// link n modulo their number and leaves from source address n modulo `sources`.
     #[must_use]
     pub fn new(ask: Ask, expect: Expect, links: &[Ipv6Addr], sources: usize) -> Self {
         Self {
@@ -93,7 +94,7 @@ impl Clients {
         }
     }
 
-    /// Clients whose identities and links the caller keeps: for [`Clients::templates`] and
+    /// Creates clients whose identities and links the caller keeps: for [`Clients::templates`] and
     /// [`Clients::judge_for`].
     #[must_use]
     pub fn speaking(ask: Ask, expect: Expect, is_relayed: bool, extras: Extras) -> Self {
@@ -109,25 +110,25 @@ impl Clients {
         }
     }
 
-    /// The same for clients that renew at once what they get, or not.
+    /// Returns the clients with immediate renewal of their leases, or without.
     #[must_use]
     pub fn renewing(self, renews: bool) -> Self {
         Self { renews, ..self }
     }
 
-    /// The same clients, whose associations are numbered from `first_iaid` on, not from 1.
+    /// Returns the clients with associations numbered from `first_iaid` on, not from 1.
     #[must_use]
     pub fn numbering_from(self, first_iaid: u32) -> Self {
         Self { first_iaid, ..self }
     }
 
-    /// The messages.
+    /// Returns the message templates.
     #[must_use]
     pub const fn templates(&self) -> &Templates {
         &self.templates
     }
 
-    /// Calls `act` with client number `client`.
+    /// Calls `act` with the identity of client number `client`.
     fn as_client<R>(&self, client: u32, act: impl FnOnce(&Speaker<'_>) -> R) -> R {
         let duid: [u8; DUID_LEN] = duid_of(client);
         act(&Speaker { duid: &duid, peer: peer_of(client), link: self.link_of(client) })
@@ -140,7 +141,7 @@ impl Clients {
         }
     }
 
-    /// Checks who the answer is for and how it came.
+    /// Checks the client that the reply is for and the relay that it came through.
     fn check_addressing(
         &self,
         answer: &Answer<'_>,
@@ -167,7 +168,7 @@ impl Clients {
         }
     }
 
-    /// What `answer` means for an exchange of `to` that took up `taken`.
+    /// Returns the meaning of `answer` for an exchange of `to` that took up `taken`.
     #[must_use]
     pub fn judge_for(
         &self,
@@ -189,8 +190,8 @@ impl Clients {
         judged.unwrap_or_else(Judgment::Faulty)
     }
 
-    /// What `answer` means for a lease of `to` that is renewed, or given back when it `ends`. The
-    /// REPLY to a RELEASE gives nothing (RFC 9915 §18.3.7).
+    /// Returns the meaning of `answer` for a lease of `to` that the client renews, or gives back if
+    /// `ends`. The REPLY to a RELEASE gives nothing (RFC 9915 §18.3.7).
     #[must_use]
     pub fn judge_lease(
         &self,
@@ -220,7 +221,7 @@ impl Clients {
         Ok(refusal.map_or(Judgment::Granted { is_moved: false }, Judgment::Refused))
     }
 
-    /// Checks the associations against what was asked for.
+    /// Checks the associations against the requested ones.
     fn associations(&self, answer: &Answer<'_>) -> Result<Associations, Fault> {
         let mut all = Associations::default();
         let mut seen = [0_u16; 2];
@@ -254,7 +255,7 @@ impl Clients {
             (kind::REPLY, None) if !is_to_solicit => return Err(Fault::Transaction),
             (kind::REPLY, Some(_)) if is_to_solicit && !is_rapid => return Err(Fault::Transaction),
             (kind::REPLY, None) if !is_rapid => return Err(Fault::Kind),
-            // Whatever a further answer to the SOLICIT says, the exchange is past it.
+            // The exchange is past its offer, so any further reply to the SOLICIT is a repetition.
             (kind::ADVERTISE | kind::REPLY, Some(taken)) if is_to_solicit => {
                 return Ok(Judgment::Offer(taken));
             }
@@ -283,7 +284,7 @@ impl Clients {
     }
 }
 
-/// Checks one association and adds what it gives to the digest `leased`; returns its refusal.
+/// Checks one association and adds its leases to the digest `leased`; returns its refusal.
 fn read_association(ia: Ia<'_>, leased: &mut u64) -> Result<Option<Refusal>, Fault> {
     if ia.t2_s > 0 && ia.t1_s > ia.t2_s {
         return Err(Fault::Timers);
@@ -299,7 +300,7 @@ fn read_association(ia: Ia<'_>, leased: &mut u64) -> Result<Option<Refusal>, Fau
         }
         if given.valid_s > 0 {
             count += 1;
-            // A sum, because servers may order what they give as they like.
+            // The digests are added up, because servers may send the leases in any order.
             *leased = leased.wrapping_add(digest_of(ia.iaid, given.leased));
         }
     }
@@ -358,7 +359,7 @@ impl Protocol for Clients {
         })
     }
 
-    /// A DHCPv6 server answers a RELEASE, so these clients keep what they get.
+    /// Returns `None`: a DHCPv6 server replies to a RELEASE, so these clients keep their leases.
     fn give_back(&self, _: &mut [u8], _: &Answer<'_>, _: u32) -> Option<usize> {
         None
     }
@@ -382,7 +383,8 @@ impl Protocol for Clients {
         self.as_client(client, |to| match taken {
             _ if is_of_renewal != is_granted => match (self.check_addressing(answer, to), taken) {
                 (Err(judgment), _) => judgment,
-                // Whatever comes again for what was granted, the exchange is past it.
+                // The exchange is past its offer and its first grant, so any further reply to them
+                // is a repetition.
                 (Ok(()), Some(taken)) if is_granted => Judgment::Offer(taken),
                 (Ok(()), _) => Judgment::Unmatched,
             },

@@ -1,4 +1,5 @@
-//! Where DHCPv6 load goes, what its clients ask for, and how their messages travel.
+//! Target of DHCPv6 load: the server, the leases that clients request, and the path of their
+//! messages.
 
 use std::net::{Ipv6Addr, SocketAddrV6};
 
@@ -9,72 +10,72 @@ use super::protocol::Clients;
 use crate::protocol::{Door, Expect, Stages};
 use crate::run::socket_options;
 
-/// Identity associations of each kind in one message at most.
+/// Largest number of identity associations of each kind in one message.
 const IAS_MAX: u8 = 8;
 
-/// What every client asks for in one message.
+/// Associations that every client requests in one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask {
-    /// Addresses (IA_NA).
+    /// True for addresses (IA_NA).
     pub na: bool,
-    /// Delegated prefixes (IA_PD).
+    /// True for delegated prefixes (IA_PD).
     pub pd: bool,
-    /// How many of each, with IAIDs from 1 on; 1 to 8.
+    /// Number of associations of each kind, with IAIDs from 1 on; 1 to 8.
     pub ias: u8,
-    /// Rapid Commit: a REPLY to the SOLICIT is a grant (RFC 9915 §18.2.1).
+    /// True for Rapid Commit: a REPLY to the SOLICIT is a grant (RFC 9915 §18.2.1).
     pub rapid_commit: bool,
 }
 
 impl Ask {
-    /// One address.
+    /// Request for one address.
     pub const ADDRESS: Self = Self { na: true, pd: false, ias: 1, rapid_commit: false };
 
-    /// Associations for addresses.
+    /// Returns the number of associations for addresses.
     #[must_use]
     pub const fn addresses(self) -> u8 {
         if self.na { self.ias } else { 0 }
     }
 
-    /// Associations for prefixes.
+    /// Returns the number of associations for prefixes.
     #[must_use]
     pub const fn prefixes(self) -> u8 {
         if self.pd { self.ias } else { 0 }
     }
 }
 
-/// How messages travel.
+/// Path of messages to the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Through relay agents, which are this generator.
+    /// Path through relay agents, which this generator plays.
     Relayed {
-        /// Own addresses that relays speak from. One: thread t is a relay at the address t higher.
-        /// As many as threads: one for each. Otherwise one thread speaks from all of them in turn,
-        /// and their port must be the same and free on all addresses. They must exist on the
-        /// machine.
+        /// Source addresses of the relays. One address: thread t is a relay at the address t
+        /// higher. One per thread: each thread has its own. Otherwise one thread sends from all of
+        /// them in turn, and their port must be the same and free on all addresses. They must exist
+        /// on the machine.
         relays: Vec<SocketAddrV6>,
-        /// Link addresses, by which a server tells the client's link; clients take turns. Empty:
-        /// the relay's own address.
+        /// Link addresses, by which a server recognizes the client's link; clients take turns.
+        /// Empty: the relay's own address.
         links: Vec<Ipv6Addr>,
     },
-    /// As clients on the server's link, which send to a group from one link-local address.
+    /// Path of clients on the server's link, which send to a group from one link-local address.
     Direct {
-        /// The interface.
+        /// Name of the interface.
         interface: String,
-        /// The clients' port.
+        /// Port of the clients.
         port: u16,
     },
 }
 
-/// The server, and the way to it.
+/// Server, and the path to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Where requests go.
+    /// Server's address and port.
     pub server: SocketAddrV6,
-    /// How they travel.
+    /// Path of the messages.
     pub access: Access,
-    /// What they ask for.
+    /// Associations that clients request.
     pub ask: Ask,
-    /// They renew at once what they get.
+    /// True if clients renew their leases at once.
     pub renews: bool,
 }
 
@@ -84,7 +85,7 @@ fn higher(relay: SocketAddrV6, by: u32) -> SocketAddrV6 {
 }
 
 impl Target {
-    /// The relays of thread `thread` of `threads`.
+    /// Returns the relays of thread `thread` of `threads`.
     #[must_use]
     pub fn relays_of(&self, thread: u32, threads: u32) -> Vec<SocketAddrV6> {
         match &self.access {

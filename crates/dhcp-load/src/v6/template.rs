@@ -1,7 +1,7 @@
-//! The messages that are sent. Bare they are octet for octet those of `perfdhcp` 2.2 (option
-//! order, no option request in the REQUEST, elapsed time 0); relayed they lie in one RELAY-FORW.
-//! The SOLICIT and the head of the REQUEST are written once and patched per exchange; the rest of
-//! the REQUEST repeats the ADVERTISE. About 15 and 50 ns a message.
+//! Messages that the generator sends. Bare messages are byte for byte those of `perfdhcp` 2.2
+//! (option order, no option request in the REQUEST, elapsed time 0); a relayed message is inside
+//! one RELAY-FORW. The generator writes the SOLICIT and the head of the REQUEST once and patches
+//! them per exchange; the rest of the REQUEST repeats the ADVERTISE. About 15 and 50 ns a message.
 
 use base::Writer;
 
@@ -9,26 +9,28 @@ use super::Ask;
 use super::answer::{Answer, Ia, code, kind};
 use super::client::{DUID_LEN, Speaker};
 
-/// RELAY-FORW header (RFC 9915 §9).
+/// Length of the RELAY-FORW header, in bytes (RFC 9915 §9).
 const RELAY_HEADER_LEN: usize = 34;
 const LINK: usize = 2;
 const PEER: usize = 18;
-/// Message header and header of the Client Identifier option: what all messages begin with.
+/// Length of the message header and of the header of the Client Identifier option, with which all
+/// messages begin.
 const HEAD_LEN: usize = 4 + 4;
 const XID: usize = 1;
-/// T1 and T2 that a client wishes for, seconds.
+/// T1 and T2 that a client requests, in seconds.
 const WISH: [u32; 2] = [3_600, 5_400];
-/// Longest DUID (RFC 9915 §11.1).
+/// Largest length of a DUID, in bytes (RFC 9915 §11.1).
 pub(crate) const SERVER_ID_MAX: usize = 130;
-/// Room for one identity association of a REQUEST: two addresses without options of their own.
+/// Bytes reserved for one identity association of a REQUEST: two addresses without options of their
+/// own.
 pub(crate) const IA_ROOM: usize = 16 + 2 * 28;
-/// Option with two octets.
+/// Length of an option with a value of two bytes.
 const ELAPSED_LEN: usize = 6;
 
-/// What the messages carry beyond perfdhcp's own, and how long the clients' DUIDs are.
+/// Additions of the caller to perfdhcp's own messages, and the length of the clients' DUIDs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extras {
-    /// Octets of every client's DUID.
+    /// Length of every client's DUID, in bytes.
     pub duid_len: usize,
     /// Options as they go on the wire, at the end of every message.
     pub options: Vec<u8>,
@@ -42,18 +44,19 @@ impl Default for Extras {
     }
 }
 
-/// All messages, ready but for what changes.
+/// All messages, complete except for the changing bytes.
 #[derive(Clone, Debug)]
 pub struct Templates {
     ask: Ask,
     extras: Extras,
-    /// Octets before the message.
+    /// Number of bytes before the message.
     at: usize,
     solicit: Vec<u8>,
     request_head: Vec<u8>,
 }
 
-/// A message as far as it is the same for all: everything around it, type, client identifier.
+/// Writes the beginning of a message that all clients share: everything around it, type, client
+/// identifier.
 fn head(writer: &mut Writer<'_>, is_relayed: bool, extras: &Extras, message_type: u8) {
     if is_relayed {
         writer.put(&[kind::RELAY_FORW, 0]).fill(0, 32).put(&extras.relay_options);
@@ -63,7 +66,7 @@ fn head(writer: &mut Writer<'_>, is_relayed: bool, extras: &Extras, message_type
     writer.u16(code::CLIENT_ID).u16(extras.duid_len as u16).fill(0, extras.duid_len);
 }
 
-/// Empty identity associations, `count` of them.
+/// Writes `count` empty identity associations.
 fn wishes(writer: &mut Writer<'_>, option: u16, count: u8) {
     for iaid in 1..=count {
         writer.u16(option).u16(12).u32(iaid.into()).u32(WISH[0]).u32(WISH[1]);
@@ -80,20 +83,20 @@ pub(crate) fn repeat(writer: &mut Writer<'_>, ia: Ia<'_>, item: u16) {
 }
 
 impl Templates {
-    /// The messages of clients that ask for `ask`, through relays or bare.
+    /// Builds the messages of clients that request `ask`, through relays or bare.
     #[must_use]
     pub fn new(ask: Ask, is_relayed: bool) -> Self {
         Self::with(ask, is_relayed, Extras::default())
     }
 
-    /// As [`Templates::new`], with `extras`, which must fit a frame.
+    /// Builds the messages as [`Templates::new`] does, with `extras`, which must fit a frame.
     #[must_use]
     pub fn with(ask: Ask, is_relayed: bool, extras: Extras) -> Self {
         let mut buffer = [0; 2_048];
         let mut writer = Writer::new(&mut buffer);
         head(&mut writer, is_relayed, &extras, kind::SOLICIT);
         wishes(&mut writer, code::IA_NA, ask.addresses());
-        // Name servers and domain list: what perfdhcp asks for.
+        // perfdhcp requests these two: name servers and domain list.
         writer.u16(code::ORO).u16(4).u16(23).u16(24);
         writer.u16(code::ELAPSED_TIME).u16(2).u16(0);
         if ask.rapid_commit {
@@ -110,7 +113,7 @@ impl Templates {
         Self { ask, extras, at, solicit, request_head }
     }
 
-    /// The longest message, octets.
+    /// Returns the length of the longest message, in bytes.
     #[must_use]
     pub fn message_bytes_max(&self) -> usize {
         let ias = usize::from(self.ask.addresses()) + usize::from(self.ask.prefixes());
@@ -119,7 +122,7 @@ impl Templates {
         (request + options).max(self.solicit.len())
     }
 
-    /// True when a REQUEST can repeat what `answer` offers.
+    /// Returns true when a REQUEST can repeat the offer in `answer`.
     #[must_use]
     pub fn can_repeat(&self, answer: &Answer<'_>) -> bool {
         let ias: usize = answer.ias().map(|ia| 16 + ia.options.len()).sum();
@@ -135,9 +138,10 @@ impl Templates {
         len
     }
 
-    /// Writes the message of type `message_type` that repeats what `answer` gave — the REQUEST that
-    /// takes up an ADVERTISE, the RENEW or RELEASE of a REPLY — to the server with identifier
-    /// `server_id`, or any, into `buffer`, which must have [`Templates::message_bytes_max`].
+    /// Writes the message of type `message_type` that repeats the associations in `answer` — the
+    /// REQUEST that takes up an ADVERTISE, the RENEW or RELEASE of a REPLY — into `buffer`, which
+    /// must have [`Templates::message_bytes_max`] bytes. The message is for the server with
+    /// identifier `server_id`, or any.
     pub fn request(
         &self,
         buffer: &mut [u8],
@@ -177,8 +181,8 @@ impl Templates {
         len
     }
 
-    /// As [`Templates::request`] for an ADVERTISE that a plain responder did not make: a REQUEST of
-    /// the usual size about nothing.
+    /// Writes a REQUEST of the usual size with empty associations, instead of
+    /// [`Templates::request`], because a plain responder sends no ADVERTISE.
     pub fn request_nothing(&self, buffer: &mut [u8], xid: u32, from: &Speaker<'_>) -> usize {
         let mut writer = Writer::new(buffer);
         writer.put(&self.request_head);
@@ -237,8 +241,8 @@ mod tests {
 
     const RELAY_LEN: usize = RELAY_HEADER_LEN + 4;
 
-    /// What `perfdhcp` 2.2.0 sent from the relay 2001:db8:f::2 for an address and a prefix, and
-    /// what Kea 2.2.0 advertised, captured.
+    /// Messages that `perfdhcp` 2.2.0 sent from the relay 2001:db8:f::2 for an address and a
+    /// prefix, and the ADVERTISE that Kea 2.2.0 sent, captured.
     const SOLICIT: &str = "0c0020010db8000f0000000000000000000220010db8000f00000000000000000002000900440100\
          00000001000e000100013294eb8f000c010203040003000c0000000100000e100000151800060004\
          001700180008000200000019000c0000000100000e1000001518";
@@ -255,7 +259,7 @@ mod tests {
     const ASK: Ask = Ask { na: true, pd: true, ias: 1, rapid_commit: false };
     const RELAY: [u8; 16] = [0x20, 1, 0x0d, 0xb8, 0, 0xf, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2];
 
-    /// Lends client 5 on the link [`RELAY`].
+    /// Calls `act` as client 5 on the link [`RELAY`].
     fn as_client_5<R>(act: impl FnOnce(&Speaker<'_>) -> R) -> R {
         act(&Speaker { duid: &duid_of(5), peer: peer_of(5), link: RELAY })
     }
@@ -265,7 +269,8 @@ mod tests {
         digits.map(|d| u8::from_str_radix(str::from_utf8(d).unwrap(), 16).unwrap()).collect()
     }
 
-    /// A captured message as client 5 would send or get it: other peer address and DUID.
+    /// Returns a captured message as client 5 would send or get it: with other peer address and
+    /// DUID.
     fn of_client_5(hex: &str) -> Vec<u8> {
         let mut octets = octets(hex);
         octets[PEER..PEER + 16].copy_from_slice(&peer_of(5));
@@ -303,7 +308,7 @@ mod tests {
         let templates = Templates::new(ASK, true);
         let mut buffer = vec![0xff; templates.message_bytes_max()];
         let len = as_client_5(|from| templates.request_nothing(&mut buffer, 1, from));
-        // Kea's DUID-EN here has three octets less than the DUID-LLT of the stand-in.
+        // Kea's DUID-EN here is three bytes shorter than the DUID-LLT of the stand-in.
         assert_eq!(len, octets(REQUEST).len() + 3);
         let answer = Answer::read(&buffer[..len]).unwrap();
         assert_eq!((answer.kind, answer.ias().count()), (kind::REQUEST, 2));

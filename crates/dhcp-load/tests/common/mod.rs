@@ -1,4 +1,4 @@
-//! A server in miniature, and a virtual world that joins it to a population of exchanges.
+//! Miniature server, and a virtual world that joins it to a population of exchanges.
 
 pub(crate) mod responder;
 pub(crate) mod v6;
@@ -22,7 +22,7 @@ pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 /// Length of the fixed part with the magic cookie.
 pub(crate) const FIXED: usize = 240;
 
-/// A request as a server sees it.
+/// Request as a server sees it.
 pub(crate) struct Request<'a> {
     pub(crate) octets: &'a [u8],
 }
@@ -36,7 +36,7 @@ impl Request<'_> {
         u32::from_be_bytes(self.octets[30..34].try_into().unwrap())
     }
 
-    /// A well-formed answer that gives `address`.
+    /// Returns a well-formed reply that gives `address`.
     pub(crate) fn answer(&self, kind: u8, address: Ipv4Addr) -> Vec<u8> {
         let mut answer = self.octets[..FIXED].to_vec();
         answer[0] = 2;
@@ -49,44 +49,44 @@ impl Request<'_> {
         answer
     }
 
-    /// The address that a well-behaved server gives to this client.
+    /// Returns the address that a well-behaved server gives to this client.
     pub(crate) fn own_address(&self) -> Ipv4Addr {
         Ipv4Addr::from(0x0a80_0000 + self.client())
     }
 
-    /// OFFER to DISCOVER and ACK to REQUEST, as a well-behaved server gives them.
+    /// Returns an OFFER to a DISCOVER and an ACK to a REQUEST, as a well-behaved server gives them.
     pub(crate) fn good(&self) -> Vec<u8> {
         let kind = if self.kind() == kind::DISCOVER { kind::OFFER } else { kind::ACK };
         self.answer(kind, self.own_address())
     }
 }
 
-/// What became of a run on virtual time.
+/// Result of a run on virtual time.
 pub(crate) struct Outcome {
     pub(crate) ledger: Ledger,
     pub(crate) leases: LeaseSummary,
     pub(crate) tally: Tally,
-    /// When the run was over, counted from its start.
+    /// Duration of the run, in nanoseconds.
     pub(crate) took_ns: u64,
     /// Requests that the server got, by message type.
     pub(crate) requests: BTreeMap<u8, u64>,
-    /// What happened in which second.
+    /// Counts of the run by second.
     pub(crate) timeline: Timeline,
 }
 
 impl Outcome {
-    /// Counts by class in the order of [`Class::ALL`].
+    /// Returns counts by class in the order of [`Class::ALL`].
     pub(crate) fn classes(&self) -> [u64; 7] {
         assert_eq!(self.ledger.in_flight(), 0, "every exchange has ended");
         Class::ALL.map(|class| self.ledger.count(class))
     }
 
-    /// Rejections by second, in place of the offer and of the grant.
+    /// Returns the rejections by second, instead of the offer and of the grant.
     pub(crate) fn rejected(&self) -> Vec<[u64; 2]> {
         self.timeline.points().iter().map(|point| point.rejected).collect()
     }
 
-    /// Losses by second of the due time, without an offer and without the grant.
+    /// Returns the losses by second of the due time, without an offer and without the grant.
     pub(crate) fn unanswered(&self) -> Vec<[u64; 2]> {
         self.timeline.points().iter().map(|point| point.unanswered).collect()
     }
@@ -101,7 +101,7 @@ pub(crate) fn play(
     play_as(Relayed::new(RELAY, Expect::Dhcp), rate, duration_ns, server)
 }
 
-/// Does so with a server that knows the time.
+/// Offers DHCPv4 exchanges as [`play`] does, to a server that knows the time.
 pub(crate) fn play_at(
     rate: f64,
     duration_ns: u64,
@@ -114,7 +114,7 @@ pub(crate) fn play_at(
     })
 }
 
-/// The same with exchanges of `protocol`.
+/// Offers exchanges of `protocol` as [`play`] does.
 pub(crate) fn play_as(
     protocol: Relayed,
     rate: f64,
@@ -126,8 +126,8 @@ pub(crate) fn play_as(
 }
 
 /// Offers `rate` exchanges per second for `duration_ns` with a deadline and a grace of 2 s each.
-/// `server` turns each request, which reaches it at once, into answers that arrive after a delay
-/// in nanoseconds; `kind` reads a request's message type.
+/// `server` turns each request, which reaches it at once, into replies that arrive after a delay in
+/// nanoseconds; `kind` reads a request's message type.
 pub(crate) fn play_world<P: Protocol>(
     protocol: P,
     rate: f64,

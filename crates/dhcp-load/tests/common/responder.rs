@@ -1,14 +1,14 @@
-//! A thread that answers on a real socket.
+//! Thread that replies on a real socket.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Longer than anything here takes on any machine.
+/// Time limit that no step of these tests reaches on any machine.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Looks until it is so.
+/// Waits until `is_so` returns true.
 pub(crate) fn until(mut is_so: impl FnMut() -> bool) {
     let ends = Instant::now() + PATIENCE;
     while !is_so() {
@@ -17,7 +17,7 @@ pub(crate) fn until(mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Set when dropped, so that a failing test does not wait for its responder for ever.
+/// Flag that is set when dropped, so that a failing test does not wait for its responder for ever.
 struct Stop<'a>(&'a AtomicBool);
 
 impl Drop for Stop<'_> {
@@ -26,14 +26,14 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// Runs `client` with the address at which `serve` serves a socket on `ip` meanwhile.
+/// Runs `client` with the address of a socket on `ip`, which `serve` serves meanwhile.
 pub(crate) fn beside<R>(
     ip: &str,
     serve: impl FnOnce(&netio::UdpSocket, &AtomicBool) + Send,
     client: impl FnOnce(SocketAddr) -> R,
 ) -> R {
     let bind: SocketAddr = (ip.parse::<IpAddr>().unwrap(), 0).into();
-    // Room for all that is ever sent: on a busy machine the responder may not run for a while.
+    // Room for all messages of a test: on a busy machine the responder may not run for a while.
     let options =
         netio::UdpOptions { receive_buffer_bytes: Some(8 << 20), ..netio::UdpOptions::at(bind) };
     let socket = netio::UdpSocket::open(&options).unwrap();
@@ -50,7 +50,7 @@ pub(crate) fn beside<R>(
     })
 }
 
-/// Answers what comes to `socket` with what `answer` makes of it; an empty answer is none.
+/// Replies to datagrams at `socket` with the result of `answer`; an empty result is no reply.
 pub(crate) fn respond(
     socket: &netio::UdpSocket,
     stop: &AtomicBool,

@@ -1,4 +1,4 @@
-//! A DHCPv6 server in miniature behind a relay, and what it may say wrongly.
+//! Miniature DHCPv6 server behind a relay, and errors that it may make.
 
 use std::net::Ipv6Addr;
 
@@ -10,7 +10,7 @@ use dhcp_load::v6::protocol::Clients;
 
 use crate::common::{MS, Outcome, play_world};
 
-/// Octets of RELAY-FORW header and Relay Message option header.
+/// Length of RELAY-FORW header and Relay Message option header, in bytes.
 pub(crate) const RELAY_LEN: usize = 38;
 /// Link addresses of the relay.
 pub(crate) const LINKS: [Ipv6Addr; 2] = [
@@ -19,7 +19,7 @@ pub(crate) const LINKS: [Ipv6Addr; 2] = [
 ];
 pub(crate) const SERVER: [u8; 11] = [0, 2, 0, 0, 9, 0xbf, 1, 2, 3, 4, 5];
 
-/// An address or prefix in a reply.
+/// Address or prefix in a reply.
 #[derive(Clone, Debug)]
 pub(crate) struct Given {
     pub(crate) address: Ipv6Addr,
@@ -28,7 +28,7 @@ pub(crate) struct Given {
     pub(crate) valid_s: u32,
 }
 
-/// An identity association in a reply.
+/// Identity association in a reply.
 #[derive(Clone, Debug)]
 pub(crate) struct Ia {
     pub(crate) is_prefix: bool,
@@ -39,10 +39,10 @@ pub(crate) struct Ia {
     pub(crate) status: Option<u16>,
 }
 
-/// A reply before it becomes octets.
+/// Reply before it becomes bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Reply {
-    /// RELAY-REPL header without the option; empty: bare.
+    /// RELAY-REPL header without the option; empty for a bare reply.
     pub(crate) relay: Vec<u8>,
     pub(crate) kind: u8,
     pub(crate) xid: u32,
@@ -53,7 +53,7 @@ pub(crate) struct Reply {
     pub(crate) ias: Vec<Ia>,
 }
 
-/// A request as a server sees it.
+/// Request as a server sees it.
 pub(crate) struct Request<'a> {
     pub(crate) octets: &'a [u8],
 }
@@ -80,7 +80,7 @@ impl Request<'_> {
         u32::from_be_bytes(*self.message()[18..].first_chunk().unwrap())
     }
 
-    /// Code and IAID of the associations asked for.
+    /// Returns code and IAID of the requested associations.
     fn asked(&self) -> Vec<(u16, u32)> {
         let message = self.message();
         let (mut at, mut asked) = (4, Vec::new());
@@ -108,7 +108,7 @@ impl Request<'_> {
         self.asks_for(code::SERVER_ID)
     }
 
-    /// The resource that a well-behaved server gives to this client for an association.
+    /// Returns the resource that a well-behaved server gives to this client for an association.
     fn own(&self, is_prefix: bool, iaid: u32) -> Given {
         let [a, b] = [self.client() >> 16, self.client()].map(|half| half as u16);
         let address = if is_prefix {
@@ -120,7 +120,8 @@ impl Request<'_> {
         Given { address, prefix_len, preferred_s: 1_800, valid_s: 3_600 }
     }
 
-    /// ADVERTISE to SOLICIT and REPLY to REQUEST, as a well-behaved server gives them.
+    /// Returns an ADVERTISE to a SOLICIT and a REPLY to a REQUEST, as a well-behaved server gives
+    /// them.
     pub(crate) fn good(&self) -> Reply {
         let mut relay = self.octets[..RELAY_LEN - 4].to_vec();
         relay[0] = kind::RELAY_REPL;
@@ -145,7 +146,7 @@ impl Request<'_> {
         }
     }
 
-    /// As [`Request::good`], but the SOLICIT is answered at once if that is asked for.
+    /// Returns the reply of [`Request::good`], but a REPLY to a SOLICIT that requests Rapid Commit.
     pub(crate) fn rapid(&self) -> Reply {
         let mut reply = self.good();
         if self.asks_for(code::RAPID_COMMIT) {
@@ -205,12 +206,12 @@ impl Reply {
     }
 }
 
-/// Relayed clients that ask for `ask`, on two links.
+/// Returns relayed clients that request `ask`, on two links.
 pub(crate) fn relayed(ask: Ask) -> Clients {
     Clients::new(ask, Expect::Dhcp, &LINKS, 1)
 }
 
-/// 100 exchanges within one second, each asking for `ask`.
+/// Plays 100 exchanges within one second, each with the request `ask`.
 pub(crate) fn hundred(
     ask: Ask,
     server: impl FnMut(&Request<'_>) -> Vec<(u64, Vec<u8>)>,
@@ -218,7 +219,7 @@ pub(crate) fn hundred(
     hundred_of(relayed(ask), server)
 }
 
-/// 100 exchanges of `clients` within one second.
+/// Plays 100 exchanges of `clients` within one second.
 pub(crate) fn hundred_of(
     clients: Clients,
     mut server: impl FnMut(&Request<'_>) -> Vec<(u64, Vec<u8>)>,

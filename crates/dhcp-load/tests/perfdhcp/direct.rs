@@ -1,4 +1,5 @@
-//! Clients on the own link on virtual time: which frames reach whom, and who answers for an address.
+//! Tests of clients on the generator's link on virtual time: the frames that reach each client, and
+//! the answers to ARP requests for an address.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -20,14 +21,14 @@ use crate::perfdhcp::world::{Counts, START_NS, personas, rules};
 
 const CLIENTS: u32 = 50;
 const SERVER_MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
-/// Another station on the link.
+/// Hardware address of another station on the link.
 const STRANGER: MacAddress = MacAddress([2, 0, 0, 0, 0, 9]);
 
 fn mac(client: u32) -> MacAddress {
     MacAddress(personas(CLIENTS).mac(client))
 }
 
-/// Clients on a link with a server that does what the test says.
+/// Clients on a link with a server that the test scripts.
 struct World {
     traffic: Traffic<Dialect4>,
     now_ns: u64,
@@ -48,7 +49,8 @@ impl World {
         Self { traffic, now_ns: START_NS, buffer: vec![0; 400] }
     }
 
-    /// What a request is, once it has left.
+    /// Returns the message of a request, once it has left, with the source and destination of its
+    /// frame.
     fn sent(&mut self, outgoing: Option<Outgoing>) -> (Vec<u8>, Endpoints) {
         let outgoing = outgoing.expect("there is a message");
         self.now_ns += MS;
@@ -56,13 +58,14 @@ impl World {
         (self.buffer[..outgoing.len].to_vec(), outgoing.endpoints.expect("it leaves in a frame"))
     }
 
-    /// The next client's first request.
+    /// Sends the next client's first request.
     fn begin(&mut self) -> Vec<u8> {
         let outgoing = self.traffic.begin(self.now_ns, &mut self.buffer, true);
         self.sent(outgoing).0
     }
 
-    /// The server sends `octets` to the station `to`; what that calls for.
+    /// Receives `octets` from the server, sent to the station `to`. Returns the message that they
+    /// call for.
     fn comes(&mut self, octets: &[u8], to: MacAddress) -> Option<(Vec<u8>, Endpoints)> {
         self.now_ns += MS;
         let endpoints = Some(Endpoints {
@@ -79,7 +82,7 @@ impl World {
         outgoing.map(|outgoing| self.sent(Some(outgoing)))
     }
 
-    /// The next client gets a lease; its address.
+    /// Gets a lease for the next client. Returns its address.
     fn lease(&mut self) -> Ipv4Addr {
         let discover = self.begin();
         let request = Request { octets: &discover };
@@ -120,7 +123,7 @@ fn an_answer_is_taken_by_broadcast_or_by_the_station_that_it_is_for() {
     let link = LinkCounts { broadcast: 1, unicast: 1, ..LinkCounts::default() };
     assert_eq!((world.traffic.link, world.traffic.received), (link, 2));
     let discover = world.begin();
-    // Client 2, sent to client 3: neither of them has got its answer.
+    // Client 2's reply, sent to client 3: neither client has got its reply.
     assert!(world.comes(&Request { octets: &discover }.good(), mac(3)).is_none());
     assert!(world.comes(&Request { octets: &discover }.good(), STRANGER).is_none());
     let expected = Counts { sent: 3, on_time: 2, unmatched: 1, ..Counts::default() };
@@ -140,12 +143,12 @@ fn what_others_on_the_link_are_told_is_overheard_and_strays_for_us_are_not() {
     foreign[28..34].copy_from_slice(&STRANGER.0);
     assert!(world.comes(&foreign, MacAddress::BROADCAST).is_none());
     assert_eq!((world.traffic.link.overheard, world.traffic.received), (1, 0));
-    // Of nobody's exchange, but for one of the clients.
+    // A reply of no exchange, but for one of the clients.
     assert!(world.comes(&ours, MacAddress::BROADCAST).is_none());
     assert_eq!((world.traffic.link.overheard, world.traffic.received), (1, 1));
     let strays: u64 = world.traffic.accounts.iter().map(|account| account.unmatched).sum();
     assert_eq!(strays, 1);
-    // Of our exchange, with a stranger's name in it, whichever way it comes.
+    // A reply of our exchange, with a stranger's name in it, by broadcast and to the client.
     let mut wrong = good.clone();
     wrong[28..34].copy_from_slice(&STRANGER.0);
     assert!(world.comes(&wrong, MacAddress::BROADCAST).is_none());
@@ -177,7 +180,7 @@ fn who_is_given_an_address_answers_for_it_until_it_is_given_back() {
     assert_eq!(world.holder(address), None, "an offer is no lease");
     world.comes(&Request { octets: &octets }.good(), mac(0));
     assert_eq!(world.holder(address), Some(mac(0)));
-    // It tells of it once.
+    // The client announces the address once.
     assert_eq!(world.traffic.announcement(), Some((mac(0).0, address)));
     assert_eq!(world.traffic.announcement(), None);
     assert_eq!(world.holder(Ipv4Addr::new(10, 1, 2, 3)), None);
@@ -188,7 +191,7 @@ fn who_is_given_an_address_answers_for_it_until_it_is_given_back() {
     assert_eq!((*endpoints.source.ip(), *endpoints.destination.ip()), (address, SERVER));
     assert_eq!(endpoints.destination_mac, SERVER_MAC);
     assert_eq!(world.holder(address), None);
-    // Another client's, until it ends.
+    // The address of another client, until its lease ends.
     let address = world.lease();
     assert_eq!(world.holder(address), Some(mac(1)));
     world.now_ns += 3_600 * NS_PER_S;
@@ -227,7 +230,7 @@ fn a_client_that_is_away_does_not_answer_until_it_is_back() {
     let mut world = World::new(Rules { answers_arp: true, habits: Some(habits), ..rules(1) });
     let address = world.lease();
     assert_eq!(world.holder(address), Some(mac(0)));
-    // It leaves without a word, which sends nothing, and comes back.
+    // The client leaves silently, which sends nothing, and comes back.
     let mut reboot = None;
     while reboot.is_none() {
         world.now_ns = world.traffic.next_life_ns().expect("it goes on");

@@ -1,4 +1,4 @@
-//! What a DHCPv4 responder can do wrong with one message: a row for each way, at each stage.
+//! Errors that a DHCPv4 responder can make in one message: a row for each error, at each stage.
 
 use std::net::Ipv4Addr;
 
@@ -12,17 +12,18 @@ use crate::common::{FIXED, MS, Request};
 use crate::perfdhcp::v4::{dialect, kind_of};
 use crate::perfdhcp::world::{DEADLINE_NS, Ledger, Played, failed, play, rules};
 
-/// What a responder does with one request in three of a kind, and enters into its ledger for it.
+/// Error of a responder in one request in three of a kind, which also enters the error's class into
+/// its ledger.
 type Fault4 = fn(&Request<'_>, &mut Ledger, usize) -> Vec<(u64, Vec<u8>)>;
 
-/// Cuts the option of four octets out.
+/// Removes an option of four bytes.
 fn without(mut octets: Vec<u8>, code: u8) -> Vec<u8> {
     let at = (FIXED..).find(|&at| octets[at] == code && octets[at + 1] == 4).unwrap();
     octets.drain(at..at + 6);
     octets
 }
 
-/// Takes the last octet of the option of four octets away.
+/// Removes the last byte of an option of four bytes.
 fn shortened(mut octets: Vec<u8>, code: u8) -> Vec<u8> {
     let at = (FIXED..).find(|&at| octets[at] == code && octets[at + 1] == 4).unwrap();
     octets[at + 1] = 3;
@@ -35,8 +36,8 @@ fn changed(mut octets: Vec<u8>, at: usize, by: u8) -> Vec<u8> {
     octets
 }
 
-/// 300 exchanges against a server that answers clients 0, 3, 6 … with `fault` at stage `stage`, and
-/// all other requests well.
+/// Plays 300 exchanges against a server that replies to clients 0, 3, 6 … with `fault` at stage
+/// `stage`, and to all other requests well.
 fn against(stage: Kind, fault: Fault4) -> (Played<Dialect4>, Ledger) {
     let mut ledger = Ledger::default();
     let played = play(dialect(300), 300, rules(9), (300, 300.0), [0.0; 2], |_, octets| {
@@ -52,7 +53,7 @@ fn against(stage: Kind, fault: Fault4) -> (Played<Dialect4>, Ledger) {
     (played, ledger)
 }
 
-/// Answers that each make an exchange fail in one known way, at either stage.
+/// Replies that each make an exchange fail in one known way, at either stage.
 const FAULTS: [(&str, Fault4); 45] = [
     ("drops", |_, ledger, at| {
         ledger[at].lost += 1;

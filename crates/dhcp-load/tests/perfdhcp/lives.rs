@@ -1,5 +1,5 @@
-//! Whole lives of clients on virtual time: every message that they send is due when it should be, and
-//! both ledgers are equal, kind by kind.
+//! Tests of whole lives of clients on virtual time: every message that they send is due when it
+//! should be, and both ledgers are equal, kind by kind.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::Ipv4Addr;
@@ -36,7 +36,7 @@ fn populated(seed: u64) -> Rules {
     Rules { habits: Some(HABITS), ..rules(seed) }
 }
 
-/// The value of an option of four octets.
+/// Returns the value of an option of four bytes.
 fn word_of(octets: &[u8], code: u8) -> Option<u32> {
     let mut at = FIXED;
     while octets[at] != 255 {
@@ -48,14 +48,15 @@ fn word_of(octets: &[u8], code: u8) -> Option<u32> {
     None
 }
 
-/// What an INFORM gets: no address, no lease time.
+/// Returns the ACK to an INFORM: no address, no lease time.
 fn parameters(request: &Request<'_>) -> Vec<u8> {
     let mut octets = request.answer(kind::ACK, Ipv4Addr::UNSPECIFIED);
     octets.drain(FIXED + 9..FIXED + 15);
     octets
 }
 
-/// What a client of DHCPv4 means, which has an address or not and is before T2 or not.
+/// Returns the kind of a request by a DHCPv4 client that has an address or not and is before T2 or
+/// not.
 fn kind_v4(request: &Request<'_>, holds: bool, is_before_t2: bool) -> Kind {
     match request.kind() {
         kind::DISCOVER => Kind::First,
@@ -72,7 +73,7 @@ fn kind_v4(request: &Request<'_>, holds: bool, is_before_t2: bool) -> Kind {
 
 #[test]
 fn clients_of_dhcpv4_live_as_rfc_2131_says() {
-    // Lease times of 3,600 s; nothing is said of T1 and T2.
+    // Lease times of 3,600 s; the server sends neither T1 nor T2.
     let (t1_ns, t2_ns, ends_ns) = (1_800 * NS_PER_S, 3_150 * NS_PER_S, 3_600 * NS_PER_S);
     let mut ledger = [Counts::default(); Kind::COUNT];
     let mut given_ns: HashMap<u32, u64> = HashMap::new();
@@ -128,7 +129,7 @@ fn clients_of_dhcpv4_live_as_rfc_2131_says() {
     });
     assert_eq!(played.all_counts(), ledger);
     assert!(ledger.iter().all(|counts| counts.sent > 20), "{ledger:?}");
-    // From answer to renewal it is T1, not more: the answer takes a millisecond.
+    // The time from the reply to the renewal is T1, not more: the reply takes a millisecond.
     assert!(gaps.len() > 500, "{}", gaps.len());
     assert!(gaps.iter().all(|&gap_ns| gap_ns == t1_ns + MS), "{gaps:?}");
     let mut given = played.traffic.leases;

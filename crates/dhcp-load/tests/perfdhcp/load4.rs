@@ -1,4 +1,5 @@
-//! What the server's capacity and the generator's machine do to a run of DHCPv4.
+//! Tests of a DHCPv4 run with a server of limited capacity, and with stalls of the generator's
+//! machine.
 
 use base::Random;
 use dhcp_load::identities::Identities;
@@ -10,7 +11,7 @@ use crate::common::{MS, Request};
 use crate::perfdhcp::v4::{dialect, kind_of};
 use crate::perfdhcp::world::{DEADLINE_NS, Ledger, Machine, START_NS, play, play_on, rules};
 
-/// A server that takes `1 / service_ns` requests per second and keeps up to `queue` waiting.
+/// Server that takes `1 / service_ns` requests per second and keeps up to `queue` waiting.
 #[test]
 fn a_server_of_capacity_c_with_queue_q_is_accounted_for_exactly() {
     for (capacity, queue) in [(500, 10), (500, 600), (1_500, 10)] {
@@ -64,8 +65,8 @@ fn a_stall_of_the_server_makes_late_what_it_holds_up() {
     assert_eq!(ledger[0].late, 251, "half a second of requests, and one to the millisecond");
 }
 
-/// What came due while the generator stood still leaves at once when it goes on, late, and its latency
-/// counts from when it was due.
+/// Requests that came due while the generator stood still leave at once when it goes on, late, and
+/// their latencies count from the due times.
 #[test]
 fn a_stall_of_the_generator_is_its_own_and_not_the_servers() {
     let stall_ns = START_NS + 500 * MS..START_NS + 2_000 * MS;
@@ -97,14 +98,14 @@ fn a_stall_of_the_generator_is_its_own_and_not_the_servers() {
     let first = &played.traffic.accounts[0].ledger;
     assert_eq!((first.late_sends(), first.late_send_max_ns()), (late_sends, 1_500 * MS));
     assert!(late_sends > 700, "{late_sends}");
-    // Counted from sending nobody would see it.
+    // The latency from sending does not show the stall.
     assert_eq!(first.latency_sent().max(), Some(MS));
     assert_eq!(first.latency_due().max(), Some(1_500 * MS + MS));
     assert!(matches!(first.verdict(Health::default()), Verdict::GeneratorLimited(_)));
     assert_eq!(played.ending().code(), 3);
 }
 
-/// Answers that come while the generator stands still, more than its socket holds.
+/// Replies that come while the generator stands still, more than its socket holds.
 #[test]
 fn of_a_burst_that_the_socket_does_not_hold_the_rest_is_lost_here() {
     for room in [0, 1, 99, 300, 301] {
@@ -134,7 +135,8 @@ fn of_a_burst_that_the_socket_does_not_hold_the_rest_is_lost_here() {
     }
 }
 
-/// Identifiers come round after 2^29 exchanges; what was sent before is nobody's then.
+/// Identifiers repeat after 2^29 exchanges; a reply to an earlier exchange then belongs to no
+/// request.
 #[test]
 fn identifiers_wrap_around_and_answers_of_the_round_before_are_strangers() {
     let mask = u32::MAX >> 3;
@@ -149,7 +151,7 @@ fn identifiers_wrap_around_and_answers_of_the_round_before_are_strangers() {
         let good = request.good();
         let xid = u32::from_be_bytes(good[4..8].try_into().unwrap());
         let first = *first.get_or_insert(xid);
-        // The number before the first one has not been given out in this round.
+        // The generator has not used the number before the first one in this round.
         let mut old = good.clone();
         old[4..8].copy_from_slice(&first.wrapping_sub(8).to_be_bytes());
         vec![(0, old), (MS, good)]
@@ -160,7 +162,7 @@ fn identifiers_wrap_around_and_answers_of_the_round_before_are_strangers() {
     assert!(tops.contains(&0xff) && tops.contains(&0), "the identifiers wrapped");
 }
 
-/// Every delay is known: all that is said of their distribution is true within 1/1024.
+/// Latencies with known delays: all figures of their distribution are right within 1/1024.
 #[test]
 fn the_distribution_of_latencies_is_the_responders() {
     let mut random = Random::from_seed(17);
@@ -168,7 +170,7 @@ fn the_distribution_of_latencies_is_the_responders() {
     let roomy = Rules { capacity: 40_000, ..rules(3) };
     let played = play(dialect(20_000), 20_000, roomy, (20_000, 10_000.0), [0.0; 2], |_, octets| {
         let request = Request { octets };
-        // From a nanosecond to a second, each order of magnitude as often.
+        // The delays are from a nanosecond to a second, each order of magnitude as often.
         let delay_ns = (random.below(DEADLINE_NS) >> random.below(30)).max(1);
         delays[kind_of(&request).index()].push(delay_ns);
         vec![(delay_ns, request.good())]

@@ -1,4 +1,4 @@
-//! DHCPv4 responders.
+//! Tests with DHCPv4 responders.
 
 use std::net::Ipv4Addr;
 
@@ -16,7 +16,7 @@ pub(crate) fn dialect(clients: u32) -> Dialect4 {
     Dialect4::new(personas(clients), vec![RELAY], &Extras::default(), false)
 }
 
-/// The kind of a request, as a server tells it.
+/// Returns the kind of a request, as a server recognizes it.
 pub(crate) fn kind_of(request: &Request<'_>) -> Kind {
     let holds = request.octets[12..16] != [0; 4];
     match request.kind() {
@@ -69,7 +69,7 @@ fn renewals_and_releases_have_their_own_ledger() {
     assert_eq!(ledger[3].sent + releases.without_lease, 40);
     assert!(naks > 20 && ledger[3].sent > 30, "{ledger:?}");
     let summary = played.traffic.leases[0].summarize(played.end_ns);
-    // What was given back is no lease any more.
+    // A lease that was given back is no lease any more.
     assert_eq!((summary.leased, summary.conflicts), (400 - ledger[3].sent, 0));
 }
 
@@ -92,14 +92,14 @@ fn under_total_loss_memory_stays_and_every_request_is_counted() {
     let rules = dhcp_load::perfdhcp::rules::Rules { capacity: 100, ..rules(1) };
     let played = play(dialect(9), 9, rules, (1_000, 100.0), [0.0; 2], |_, _| vec![]);
     let account = &played.traffic.accounts[0];
-    // A ring of 128 for requests that stay four seconds.
+    // The ring has room for 128 requests, which stay four seconds.
     assert_eq!(account.ledger.due(), 1_000);
     assert_eq!(account.sent() + played.traffic.local_limit, 1_000);
     assert_eq!(account.ledger.count(load::Class::Lost), 1_000);
     assert!(played.traffic.local_limit > 0 && account.sent() > 256, "{}", account.sent());
 }
 
-/// A second request is found by the first one, which must stay for it.
+/// First requests, through which second requests are found, stay until those have ended.
 #[test]
 fn a_full_table_forgets_no_exchange_that_is_half_done() {
     let rules = dhcp_load::perfdhcp::rules::Rules { capacity: 16, ..rules(1) };
@@ -143,7 +143,8 @@ fn an_avalanche_sends_again_until_everybody_is_served() {
         };
         let mut seen = std::collections::HashMap::new();
         let mut ages = std::collections::HashMap::new();
-        // Everybody within a microsecond; the first two tries of each message are dropped.
+        // All clients begin within a microsecond; the server drops the first two tries of each
+        // message.
         let played = play(dialect(50), 50, rules, (50, 50_000_000.0), [0.0; 2], |_, octets| {
             let request = Request { octets };
             let key = (request.client(), request.kind());
@@ -152,7 +153,7 @@ fn an_avalanche_sends_again_until_everybody_is_served() {
             let mut ageless = octets.to_vec();
             ageless[8..10].fill(0);
             assert_eq!(*first_octets.entry(key).or_insert_with(|| ageless.clone()), ageless);
-            // Counted from the DISCOVER, by the RFC, and never going back.
+            // The elapsed time counts from the DISCOVER, by the RFC, and never goes back.
             let age_s = u16::from_be_bytes([octets[8], octets[9]]);
             let last_s = ages.insert(request.client(), age_s).unwrap_or(0);
             assert!(age_s >= last_s, "{age_s} {last_s}");

@@ -1,4 +1,4 @@
-//! DHCPv6 responders.
+//! Tests with DHCPv6 responders.
 
 use base::Random;
 use dhcp_load::fault::{Fault, Refusal};
@@ -28,7 +28,7 @@ fn kind_of(request: &Request<'_>) -> Kind {
     }
 }
 
-/// Spoils a good answer, and enters into the ledger what that must come to.
+/// Function that spoils a good reply, and enters the resulting class into the ledger.
 type Fault6 = fn(&mut Reply, &mut Ledger, usize);
 
 fn against(stage: Kind, ask: Ask, fault: Fault6) -> (Played<Dialect6>, Ledger) {
@@ -115,7 +115,7 @@ fn strangers_and_mistaken_numbers_are_no_answers() {
             ledger[at].wrong_client += 1;
         }),
         (Kind::Second, |reply, ledger, at| {
-            // The SOLICIT's number: that one has been answered.
+            // This is the SOLICIT's number, which already has its reply.
             reply.xid &= !7;
             ledger[Kind::First.index()].duplicates += 1;
             ledger[at].lost += 1;
@@ -143,7 +143,7 @@ fn a_cut_answer_is_malformed_and_its_request_lost() {
         let mut reply = request.good().octets();
         if random.chance(1, 3) {
             counts.lost += 1;
-            // Behind the transaction identifier.
+            // The cut is after the transaction identifier.
             reply.truncate(server::RELAY_LEN + 4 + random.below(reply.len() as u64 - 50) as usize);
             counts.malformed += 1;
         } else {
@@ -203,7 +203,7 @@ fn leases_are_renewed_and_given_back_to_their_server() {
     assert_eq!(played.traffic.leases[0].summarize(played.end_ns).conflicts, 0);
 }
 
-/// With 21 bits for the number, identifiers come round after 2,097,152 exchanges.
+/// Identifiers repeat after 2,097,152 exchanges, with 21 bits for the number.
 #[test]
 fn answers_of_the_round_before_are_strangers() {
     let seed = (1..)
@@ -222,7 +222,7 @@ fn answers_of_the_round_before_are_strangers() {
         let good = request.good();
         let first = *first.get_or_insert(good.xid);
         let mut old = good.clone();
-        // The number before the first one has not been given out in this round.
+        // The generator has not used the number before the first one in this round.
         old.xid = first.wrapping_sub(8) & 0xff_ffff;
         old.kind = kind::ADVERTISE;
         ledger[0].unmatched += 1;

@@ -65,7 +65,7 @@ impl Counts {
 /// The responder's own ledger, by [`Kind::index`].
 pub(crate) type Ledger = [Counts; 4];
 
-/// Clients counted from a fixed base.
+/// Returns clients counted from a fixed base.
 pub(crate) fn personas(clients: u32) -> Personas {
     Personas {
         base_mac: [0, 0x0c, 0, 0, 0, 0],
@@ -99,17 +99,17 @@ pub(crate) fn rules(seed: u64) -> Rules {
     }
 }
 
-/// Requests of a kind that fail the run.
+/// Returns the number of requests of a kind that fail the run.
 pub(crate) fn failed(counts: &Counts) -> u64 {
     counts.late + counts.lost + counts.refused + counts.invalid + counts.wrong_client
 }
 
-/// What the generator runs on.
+/// Machine that the generator runs on.
 #[derive(Clone, Debug)]
 pub(crate) struct Machine {
-    /// When it stands still.
+    /// Times in which the machine stands still.
     pub(crate) stalls_ns: Vec<Range<u64>>,
-    /// Datagrams that its socket holds meanwhile.
+    /// Number of datagrams that its socket holds meanwhile.
     pub(crate) socket_datagrams: usize,
 }
 
@@ -119,7 +119,7 @@ impl Default for Machine {
     }
 }
 
-/// What was done, when.
+/// Requests of a run and their results.
 pub(crate) struct Played<D: Dialect> {
     pub(crate) traffic: Traffic<D>,
     /// All messages sent, in order.
@@ -130,7 +130,7 @@ pub(crate) struct Played<D: Dialect> {
 }
 
 impl<D: Dialect> Played<D> {
-    /// The counts of what a run without a population does.
+    /// Returns the counts of a run without a population.
     pub(crate) fn counts(&self) -> Ledger {
         let [first, second, renewal, release, ..] = self.all_counts();
         [first, second, renewal, release]
@@ -146,7 +146,7 @@ impl<D: Dialect> Played<D> {
         })
     }
 
-    /// How a command ends that has come to this.
+    /// Returns the end of a command with these results.
     pub(crate) fn ending(&mut self) -> Ending {
         let end_ns = self.end_ns;
         let logs = self.traffic.leases.iter_mut();
@@ -156,7 +156,7 @@ impl<D: Dialect> Played<D> {
     }
 }
 
-/// [`play_on`] a machine that never stands still.
+/// Plays a run as [`play_on`] does, on a machine that never stands still.
 pub(crate) fn play<D: Dialect>(
     dialect: D,
     clients: u32,
@@ -168,8 +168,8 @@ pub(crate) fn play<D: Dialect>(
     play_on(&Machine::default(), dialect, clients, rules, load, lease_rates, server)
 }
 
-/// Begins `count` exchanges at `rate` per second, and as many renewals and releases per second as
-/// said. `server` turns each request, which reaches it at once, into answers after delays in
+/// Begins `count` exchanges at `rate` per second, and renewals and releases at `lease_rates` per
+/// second. `server` turns each request, which reaches it at once, into replies after delays in
 /// nanoseconds.
 pub(crate) fn play_on<D: Dialect>(
     machine: &Machine,
@@ -234,7 +234,7 @@ pub(crate) fn play_on<D: Dialect>(
     Played { traffic, sent, socket_drops, end_ns: now_ns }
 }
 
-/// Drops what has come until `now_ns` and finds no room; returns how many datagrams.
+/// Drops datagrams that have come until `now_ns` and find no room. Returns their number.
 fn overflow(wire: &mut BinaryHeap<Reverse<(u64, u64, Vec<u8>)>>, room: usize, now_ns: u64) -> u64 {
     let mut come = Vec::new();
     while wire.peek().is_some_and(|Reverse((at_ns, ..))| *at_ns < now_ns) {
@@ -245,7 +245,7 @@ fn overflow(wire: &mut BinaryHeap<Reverse<(u64, u64, Vec<u8>)>>, room: usize, no
     dropped as u64
 }
 
-/// Has the population of `rules` join at `rate` per second and live until `until_ns` after the
+/// Lets the population of `rules` join at `rate` per second and live until `until_ns` after the
 /// beginning. `server` is as in [`play_on`].
 pub(crate) fn live<D: Dialect>(
     dialect: D,

@@ -1,4 +1,4 @@
-//! The flags of `godwit dns echo`.
+//! Flags of `godwit dns echo`.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -14,10 +14,10 @@ use super::faults::{Faults, Share, with_share};
 use super::{FrameResponder, Report, Responder, Settings};
 use crate::failed;
 
-/// The flags.
+/// Flags of the command.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The address and port to answer on
+    /// Address and port to answer on
     #[arg(long, short = 'l', value_name = "HOST:PORT", default_value = "127.0.0.1:8053",
         value_parser = netio::resolve::with_port)]
     listen: SocketAddr,
@@ -25,7 +25,7 @@ pub struct Args {
     /// UDP (needs root or CAP_NET_RAW)
     #[arg(long, value_name = "INTERFACE", conflicts_with_all = ["threads", "capacity", "delay", "segmentation"])]
     interface: Option<String>,
-    /// Threads, each with its own socket (SO_REUSEPORT)
+    /// Number of threads, each with its own socket (SO_REUSEPORT)
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
     threads: u32,
     /// Processors to bind the threads to, in turn
@@ -123,7 +123,7 @@ impl Args {
         }
     }
 
-    /// Answers until a signal comes and prints what was done.
+    /// Answers until a signal comes, and prints the counts.
     pub(crate) fn run(&self) -> ExitCode {
         if self.interface.is_some()
             && (self.listen.ip().is_unspecified() || self.listen.port() == 0)

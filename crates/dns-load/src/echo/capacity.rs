@@ -1,46 +1,47 @@
-//! A responder that can do so much and no more, to test what looks for the limit of one.
+//! Responder with a limited capacity, to test searches for the limit of a server.
 
 use base::time::NS_PER_S;
 
-/// Picoseconds of a nanosecond: times of answers must not drift by what rounding loses.
+/// Number of picoseconds in a nanosecond: rounding to nanoseconds would make the times of answers
+/// drift.
 const PS_PER_NS: u128 = 1_000;
 
-/// What a responder can do.
+/// Capacity of a responder.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Capacity {
     /// Answers per second.
     pub per_s: f64,
-    /// Queries that wait at most; what comes beyond them is dropped.
+    /// Largest number of queries that wait; further queries are dropped.
     pub queue: u32,
 }
 
 impl Capacity {
-    /// The part of one of `threads`: that of the answers, and a queue of its own.
+    /// Returns the share of one of `threads` threads: of the answers, and a queue of its own.
     #[must_use]
     pub fn share(self, threads: u32) -> Self {
         Self { per_s: self.per_s / f64::from(threads), ..self }
     }
 }
 
-/// A token bucket that holds one token, and queries in a row that wait for the next.
+/// Token bucket that holds one token, and queries in a row that wait for the next.
 #[derive(Clone, Copy, Debug)]
 pub struct Bucket {
     interval_ps: u128,
     queue: u128,
-    /// When the next token is there.
+    /// Time at which the next token is available, in picoseconds.
     free_ps: u128,
 }
 
 impl Bucket {
-    /// A bucket with its token, and nobody waiting.
+    /// Creates a bucket with its token and no waiting query.
     #[must_use]
     pub fn new(capacity: Capacity) -> Self {
         let interval_ps = NS_PER_S as f64 * PS_PER_NS as f64 / capacity.per_s;
         Self { interval_ps: (interval_ps as u128).max(1), queue: capacity.queue.into(), free_ps: 0 }
     }
 
-    /// When the query that comes at `now_ns` is answered, nanoseconds of the same clock; `None` when
-    /// too many wait. Queries come in the order of time.
+    /// Returns the time at which the query that comes at `now_ns` is answered, in nanoseconds of
+    /// the same clock; `None` when too many wait. Queries come in the order of time.
     pub fn admit(&mut self, now_ns: u64) -> Option<u64> {
         let now_ps = u128::from(now_ns) * PS_PER_NS;
         let start_ps = self.free_ps.max(now_ps);
@@ -78,7 +79,7 @@ mod tests {
             count += u32::from(bucket.admit(now_ns).is_some());
             now_ns += 3_333;
         }
-        // One more was in the bucket at first, and one waits at the end.
+        // One more token was in the bucket at first, and one query waits at the end.
         assert!((1_079_000..=1_080_002).contains(&count), "{count}");
     }
 }

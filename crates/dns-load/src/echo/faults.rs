@@ -1,4 +1,4 @@
-//! What the responder does wrong on purpose, and how often.
+//! Deliberate faults of the responder, and their shares of the queries.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,17 +8,18 @@ use dns_wire::Rcode;
 
 use super::capacity::Capacity;
 
-/// A share of all queries.
+/// Share of all queries.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Share(f64);
 
 impl Share {
-    /// None of them.
+    /// No query.
     pub const NONE: Self = Self(0.0);
-    /// All of them.
+    /// Every query.
     pub const ALL: Self = Self(1.0);
 
-    /// Draws. One that is certain draws nothing, so that it changes no other fault's sequence.
+    /// Draws whether the fault hits a query. A share of 0 or 1 draws nothing, so that it changes no
+    /// other fault's sequence.
     pub fn hits(self, random: &mut Random) -> bool {
         self.0 >= 1.0 || (self.0 > 0.0 && random.unit() < self.0)
     }
@@ -27,7 +28,7 @@ impl Share {
 impl FromStr for Share {
     type Err = &'static str;
 
-    /// `5%` or `0.05`.
+    /// Parses `5%` or `0.05`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |digits| (digits, 100.0));
         let share = number.trim().parse().map(|number: f64| number / unit).ok();
@@ -42,28 +43,30 @@ impl fmt::Display for Share {
     }
 }
 
-/// All faults. Each query draws for each of them by itself; one that is dropped meets no other.
+/// All faults. Each query draws for each of them by itself; a query that is dropped meets no other
+/// fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Faults {
-    /// Answer no more than this, and drop what is more.
+    /// Limit of the answers; queries beyond it are dropped.
     pub capacity: Option<Capacity>,
-    /// Give no answer.
+    /// Share of queries without an answer.
     pub drop: Share,
-    /// Answer twice.
+    /// Share of queries with two answers.
     pub duplicate: Share,
-    /// Answer after so many nanoseconds.
+    /// Delay of answers in nanoseconds, with its share.
     pub delay: (u64, Share),
-    /// Answer with this response code.
+    /// Response code of answers, with its share.
     pub rcode: (Rcode, Share),
-    /// Set TC and leave all behind the question out.
+    /// Share of answers with TC set and everything after the question left out.
     pub truncate: Share,
-    /// Answer another question: another first letter, or type where the root is asked about.
+    /// Share of answers to another question: with another first letter, or another type where the
+    /// query is for the root.
     pub wrong: Share,
-    /// Cut the last octet off.
+    /// Share of answers without their last byte.
     pub malformed: Share,
 }
 
-/// `VALUE` or `VALUE=SHARE`; all without a share.
+/// Parses `VALUE` or `VALUE=SHARE`; without a share the fault hits all queries.
 pub(super) fn with_share<V>(
     text: &str,
     value: impl Fn(&str) -> Result<V, String>,

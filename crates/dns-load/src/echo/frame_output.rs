@@ -1,5 +1,5 @@
-//! What the responder's frames leave by: AF_XDP, or `packet(7)` where the kernel or the interface does not
-//! have it or somebody else has the queue.
+//! Output of the responder's frames: AF_XDP, or `packet(7)` where the kernel or the interface does
+//! not have it or another process has the queue.
 
 use std::io;
 
@@ -7,29 +7,29 @@ use netio::interface::Interface;
 use netio::responder::ResponderCounts;
 use netio::{Clock, FrameSender, NetError, PollFd, RingSize, XdpSender, poll};
 
-/// Memory of AF_XDP's frames, octets: 4,096 of them.
+/// Memory of AF_XDP's frames: 4,096 of them.
 const RING: RingSize = RingSize { bytes: 8 << 20, slot_bytes: 2_048 };
-/// How long a full queue is waited for before answers are given up.
+/// Longest wait for a full queue before answers are given up, in nanoseconds.
 const STALL_NS: u64 = 1_000_000;
-/// Frames for which there is room after a flush, unless the queue stays full.
+/// Number of frames for which there is room after a flush, unless the queue stays full.
 const ROOM: usize = 2;
-/// How long one look at it takes by AF_XDP.
+/// Interval between two looks at a full queue with AF_XDP, in nanoseconds.
 const LOOK_NS: u64 = 50_000;
 
-/// An open way out of an interface, past its queueing discipline.
+/// Open output of an interface, which bypasses its queueing discipline.
 pub(super) enum FrameOutput {
-    /// By the first queue.
+    /// Output by the first queue with AF_XDP.
     Xdp(Box<XdpSender>),
-    /// By `sendmmsg`.
+    /// Output by `sendmmsg`.
     Plain(FrameSender),
 }
 
 impl FrameOutput {
-    /// Opens the better of both.
+    /// Opens AF_XDP, or `packet(7)` without it.
     ///
     /// # Errors
     ///
-    /// What the kernel refuses a socket of `packet(7)` for.
+    /// Fails when the kernel refuses a socket of `packet(7)`.
     pub(super) fn open(interface: &Interface) -> Result<Self, NetError> {
         Self::of_size(interface, RING)
     }
@@ -44,7 +44,7 @@ impl FrameOutput {
         Ok(Self::Plain(sender))
     }
 
-    /// Frames that can be written before the next flush.
+    /// Returns the number of frames that can be written before the next flush.
     pub(super) fn free(&self) -> usize {
         match self {
             Self::Xdp(sender) => sender.free(),
@@ -66,7 +66,7 @@ impl FrameOutput {
         }
     }
 
-    /// Sends what waits; what finds no room for a while is given up.
+    /// Sends waiting frames; gives up those that find no room for a while.
     pub(super) fn flush(&mut self, counts: &mut ResponderCounts) -> io::Result<()> {
         match self {
             Self::Xdp(sender) => flush_xdp(sender, counts),
@@ -75,8 +75,9 @@ impl FrameOutput {
     }
 }
 
-/// What the kernel has taken is sent: frames that it dropped are handed to it again inside of this call.
-/// Slots come back when the other end has taken their frames, also when nothing waits here.
+/// Sends waiting frames by AF_XDP. Frames that the kernel has taken count as sent; it gets the
+/// frames that it dropped once more inside of this call. Slots come back when the other end has
+/// taken their frames, also when no frame waits on this side.
 fn flush_xdp(sender: &mut XdpSender, counts: &mut ResponderCounts) -> io::Result<()> {
     let queued = sender.waiting();
     sender.flush()?;
@@ -115,8 +116,9 @@ mod tests {
 
     use super::*;
 
-    /// A veth pair in a namespace, whose far end takes frames on another processor than the one that
-    /// this thread is bound to; false, said, where that cannot be.
+    /// Creates a veth pair in a namespace, whose far end takes frames on another processor than the
+    /// one that this thread is bound to. Returns false, and prints the reason, where that is
+    /// impossible.
     fn is_on_a_link() -> bool {
         let cpus = netio::thread::allowed_cpus().unwrap();
         if cpus.len() < 2 || namespace::enter_new().is_err() {

@@ -1,8 +1,9 @@
-//! The responder on an interface itself: queries are taken out of frames (`packet(7)`) and answered in
-//! frames (AF_XDP, or `packet(7)` where that is not to be had), in batches, past UDP of the kernel.
+//! Responder on an interface itself: it reads queries from frames (`packet(7)`) and answers in
+//! frames (AF_XDP, or `packet(7)` where that is not available), in batches, bypassing the kernel's
+//! UDP.
 //!
-//! Budget: one `recvmmsg`, one `sendto` and one clock reading per up to 64 frames; nothing is allocated
-//! after construction.
+//! Budget: one `recvmmsg`, one `sendto` and one clock reading per up to 64 frames; nothing is
+//! allocated after construction.
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
@@ -22,33 +23,34 @@ use super::respond::Output;
 use super::{Echo, Report, Settings};
 use crate::datagrams::Datagrams;
 
-/// How often a silent responder looks at its stop flag.
+/// Interval at which a responder without queries looks at its stop flag, in nanoseconds.
 const STOP_CHECK_NS: u64 = 20_000_000;
-/// Answers to one query at most.
+/// Largest number of answers to one query.
 const ANSWERS_MAX: usize = 2;
 
-/// The responder's frame sockets, open and not answered yet.
+/// Frame sockets of the responder, open but not yet served.
 pub struct FrameResponder {
     settings: Settings,
-    /// The interface's name.
+    /// Name of the interface.
     name: String,
     mac: Option<MacAddress>,
     input: FrameReceiver,
     output: FrameOutput,
-    /// Has the port where the kernel has the address, so that it does not call it unreachable.
+    /// Socket that has the port where the kernel has the address, so that the kernel does not
+    /// report it as unreachable.
     _quiet: Option<UdpSocket>,
     counts: ResponderCounts,
 }
 
 impl FrameResponder {
-    /// Opens the sockets on the interface called `name`. Answers come from `settings.listen`, which need
-    /// not be an address of this machine; there is one thread, and faults that hold answers back do not
-    /// happen.
+    /// Opens the sockets on the interface called `name`. Answers come from `settings.listen`, which
+    /// need not be an address of this machine. There is one thread, and faults that hold answers
+    /// back do not happen.
     ///
     /// # Errors
     ///
-    /// When there is no such interface, or the kernel refuses a socket: `EPERM` without the right to it
-    /// (`CAP_NET_RAW`), `EADDRINUSE` when somebody else answers there.
+    /// Fails when the interface does not exist, or the kernel refuses a socket: `EPERM` without the
+    /// capability `CAP_NET_RAW`, `EADDRINUSE` when another process answers there.
     pub fn open(settings: Settings, name: &str) -> Result<Self, NetError> {
         let found = interface::named(name).map_err(NetError::on("find the interface", name))?;
         let quiet = match UdpSocket::open(&UdpOptions::at(settings.listen)) {
@@ -71,7 +73,7 @@ impl FrameResponder {
     ///
     /// # Errors
     ///
-    /// What the kernel reports for the interface or the processor.
+    /// Fails with the error that the kernel reports for the interface or the processor.
     pub fn run(mut self, stop: &AtomicBool) -> Result<Report, NetError> {
         let random = Random::from_seed(self.settings.seed).fork(0);
         let mut echo = Echo::new(self.settings.faults, random);
@@ -101,7 +103,7 @@ impl FrameResponder {
         Ok(())
     }
 
-    /// Answers what is in frame `place` of the last call.
+    /// Answers the queries in frame `place` of the last call.
     fn take(&mut self, place: usize, now_ns: u64, echo: &mut Echo) -> io::Result<()> {
         let listen = self.settings.listen;
         let is_asked = |_, destination| destination == listen;
@@ -127,7 +129,7 @@ impl FrameResponder {
     }
 }
 
-/// Where answers to the queries of one frame go.
+/// Output of the answers to the queries of one frame.
 struct Answers<'a> {
     output: &'a mut FrameOutput,
     queries: &'a Datagrams<'a>,
@@ -154,7 +156,7 @@ impl Output for Answers<'_> {
             (IpAddr::V6(from), IpAddr::V6(to)) => {
                 ipv6::Header::new(protocol::UDP, from, to).emit(datagram_bytes, &mut writer);
             }
-            // Whoever asked is of the family of the address that was asked.
+            // A query's source has the family of the address that the query was sent to.
             _ => return false,
         }
         writer.put(&udp::header_for(self.listen, destination, payload));

@@ -1,11 +1,11 @@
-//! The baseline responder: every query back with QR set, AA, TC, RA, Z, AD, CD and the response code
-//! cleared, as dns-echo does. It reads no name and finds no record: what it reaches is the limit of
-//! kernel and generator. It answers over UDP and, by one thread more, over TCP; or, on an interface
-//! itself, frames. Its faults, drawn from a
-//! seed, are there to test generators; its ledger says what it did.
+//! Baseline responder: it sends every query back with QR set, and with AA, TC, RA, Z, AD, CD and
+//! the response code cleared, as dns-echo does. The responder reads no name and finds no record:
+//! its rate is the limit of kernel and generator. It answers over UDP and, by one more thread, over
+//! TCP; or, on an interface itself, in frames. Its faults, drawn from a seed, test generators; its
+//! ledger counts them.
 //!
-//! Budget: that of `netio::responder` and two copies of the query; nothing is allocated but for answers
-//! that are held back.
+//! Budget: that of `netio::responder` and two copies of the query; only answers that are held back
+//! are allocated.
 
 mod args;
 mod capacity;
@@ -34,35 +34,35 @@ pub use report::{Report, SCHEMA};
 pub use respond::{Counts, Echo};
 pub use tcp::TcpCounts;
 
-/// Socket buffers that are asked for, octets of kernel memory.
+/// Size of the socket buffers that the responder requests, in bytes of kernel memory.
 const BUFFER_BYTES: usize = 16 << 20;
 
-/// How often ports that the kernel chooses for UDP are tried for TCP, too.
+/// Number of ports chosen by the kernel for UDP that the responder tries for TCP, too.
 const PORTS_TRIED: u32 = 32;
 
-/// How the responder runs.
+/// Settings of the responder.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The address and port to answer on; port 0 lets the kernel choose.
+    /// Address and port to answer on; port 0 lets the kernel choose.
     pub listen: SocketAddr,
-    /// Threads, each with a socket of its own on the same port.
+    /// Number of threads, each with a socket of its own on the same port.
     pub threads: u32,
     /// Processors to bind the threads to, in turn; empty binds none.
     pub cpus: Vec<usize>,
-    /// Queries that a system call takes at most.
+    /// Largest number of queries that a system call takes.
     pub batch: usize,
-    /// Never sleep.
+    /// True to never sleep.
     pub busy: bool,
-    /// Take queries in groups that the kernel has joined, and answer in groups.
+    /// True to take queries in groups that the kernel has joined, and answer in groups.
     pub segmentation: bool,
     /// Random seed.
     pub seed: u64,
-    /// What goes wrong.
+    /// Deliberate faults.
     pub faults: Faults,
 }
 
 impl Settings {
-    /// One thread that answers at `listen`, everything once and right.
+    /// Returns settings of one thread that answers at `listen`, everything once and correctly.
     #[must_use]
     pub fn at(listen: SocketAddr) -> Self {
         Self {
@@ -78,7 +78,7 @@ impl Settings {
     }
 }
 
-/// The responder's sockets, open and not answered yet.
+/// Sockets of the responder, open but not yet served.
 pub struct Responder {
     settings: Settings,
     sockets: Vec<UdpSocket>,
@@ -91,11 +91,11 @@ impl Responder {
     ///
     /// # Errors
     ///
-    /// When the kernel refuses one.
+    /// Fails when the kernel refuses a socket.
     pub fn open(settings: Settings) -> Result<Self, NetError> {
         for _ in 1..PORTS_TRIED {
             match Self::try_open(&settings) {
-                // The port that was free for UDP is somebody's for TCP.
+                // Another process has for TCP the port that was free for UDP.
                 Err(error) if settings.listen.port() == 0 && is_in_use(&error) => {}
                 opened => return opened,
             }
@@ -125,17 +125,17 @@ impl Responder {
         Ok(Self { settings: settings.clone(), sockets, listener, address: options.bind })
     }
 
-    /// Where it answers.
+    /// Returns the address and port of the responder.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Answers until `stop` is set, which a thread that fails does, too.
+    /// Answers until `stop` is set. A thread that fails sets it, too.
     ///
     /// # Errors
     ///
-    /// What the kernel reports for a socket or a processor.
+    /// Fails with the error that the kernel reports for a socket or a processor.
     pub fn run(&self, stop: &AtomicBool) -> Result<Report, NetError> {
         let (lanes, connections) = thread::scope(|scope| {
             let connections = scope.spawn(|| self.connections(stop));
@@ -160,7 +160,7 @@ impl Responder {
         Ok(report)
     }
 
-    /// The echo with the faults of one of `threads`, drawn from a stream of its own.
+    /// Returns the echo with the faults of one of `threads`, drawn from a stream of its own.
     fn echo(&self, index: usize) -> Echo {
         let random = Random::from_seed(self.settings.seed).fork(index as u64);
         let mut faults = self.settings.faults;
@@ -209,7 +209,7 @@ impl Responder {
     }
 }
 
-/// Whether somebody has the address already.
+/// Returns true if another socket has the address already.
 fn is_in_use(error: &NetError) -> bool {
     error.cause().kind() == ErrorKind::AddrInUse
 }

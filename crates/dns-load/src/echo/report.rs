@@ -1,4 +1,4 @@
-//! The responder's ledger, as JSON and as text.
+//! Ledger of the responder, as JSON and as text.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,58 +14,59 @@ use super::{Settings, TcpCounts};
 /// Value of `schema` in a [`Report`].
 pub const SCHEMA: &str = "godwit.dns-echo.v1";
 
-/// What one thread did.
+/// Results of one thread.
 pub(super) struct Lane {
     pub(super) socket: ResponderCounts,
     pub(super) echo: Counts,
     pub(super) held: u64,
 }
 
-/// What the responder did. `received` is the sum of `not_queries`, `dropped` and `answered`; `answered`
-/// and `duplicated` together are `sent`, `refused`, `overflowed` and `held_at_end`.
+/// Counts of the responder. `received` is the sum of `not_queries`, `dropped` and `answered`;
+/// `answered` and `duplicated` together are `sent`, `refused`, `overflowed` and `held_at_end`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
-    /// [`SCHEMA`].
+    /// Schema of the record, [`SCHEMA`].
     pub schema: &'static str,
-    /// The responder's version.
+    /// Version of the responder.
     pub version: &'static str,
-    /// Where it answered.
+    /// Address and port at which the responder answered.
     pub listen: String,
-    /// The interface whose frames it answered; `None` for sockets.
+    /// Interface whose frames the responder answered; `None` for sockets.
     pub interface: Option<String>,
-    /// Threads.
+    /// Number of threads.
     pub threads: u32,
-    /// Queries that a system call took at most.
+    /// Largest number of queries that a system call took.
     pub batch: usize,
-    /// It never slept.
+    /// True if the responder never slept.
     pub busy: bool,
-    /// Queries were taken in groups where the kernel joined them, and answered in groups.
+    /// True if the responder took queries in groups where the kernel joined them, and answered in
+    /// groups.
     pub segmentation: bool,
-    /// Where chance came from.
+    /// Seed of the random choices.
     pub seed: u64,
-    /// What was to go wrong, and how often.
+    /// Deliberate faults with their shares.
     pub faults: BTreeMap<&'static str, String>,
     /// Datagrams taken from the sockets, and messages over TCP.
     pub received: u64,
-    /// Of them, no queries: shorter than a header, or with QR set.
+    /// Received messages that are no queries: shorter than a header, or with QR set.
     pub not_queries: u64,
-    /// Of them, dropped on purpose.
+    /// Queries dropped on purpose.
     pub dropped: u64,
-    /// Of those, dropped because too many were waiting.
+    /// Queries dropped on purpose because too many were waiting.
     pub overloaded: u64,
-    /// Of them, answered.
+    /// Queries that were answered.
     pub answered: u64,
-    /// Answered a second time.
+    /// Queries that were answered a second time.
     pub duplicated: u64,
     /// Answers held back.
     pub delayed: u64,
-    /// Answers with the response code that was asked for.
+    /// Answers with the configured response code.
     pub rcode_set: u64,
-    /// Answers truncated.
+    /// Answers that were truncated.
     pub truncated: u64,
     /// Answers to another question.
     pub wrong: u64,
-    /// Answers cut short.
+    /// Answers that were cut short.
     pub malformed: u64,
     /// Answers that the kernel took.
     pub sent: u64,
@@ -75,18 +76,18 @@ pub struct Report {
     pub overflowed: u64,
     /// Answers still held back at the end.
     pub held_at_end: u64,
-    /// Datagrams too long to be taken.
+    /// Datagrams that were too long to be taken.
     pub too_long: u64,
-    /// Datagrams that the kernel dropped at the sockets; of an interface, frames of any kind.
+    /// Datagrams that the kernel dropped at the sockets; on an interface, frames of any kind.
     pub socket_drops: u64,
-    /// System calls that took queries from sockets of UDP.
+    /// System calls that took queries from UDP sockets.
     pub batches: u64,
-    /// Of all that, what went over TCP.
+    /// Counts of TCP, which the others include.
     pub tcp: TcpCounts,
 }
 
 impl Report {
-    /// Nothing done yet.
+    /// Creates a report of a responder that has done nothing yet.
     pub(super) fn new(settings: &Settings, address: SocketAddr) -> Self {
         Self {
             schema: SCHEMA,
@@ -144,7 +145,7 @@ impl Report {
     }
 }
 
-/// The faults that can happen, in the words of the command line.
+/// Returns the faults that can happen, in the words of the command line.
 fn faults(settings: &Settings) -> BTreeMap<&'static str, String> {
     let faults = &settings.faults;
     let delay_ms = faults.delay.0 as f64 / NS_PER_MS as f64;

@@ -1,4 +1,4 @@
-//! The answers of one thread.
+//! Answers of one thread.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -12,39 +12,40 @@ use netio::responder::{REPLY_BYTES_MAX, Replies, Respond};
 use super::capacity::Bucket;
 use super::faults::{Faults, Share};
 
-/// Answers that are held back at a time at most.
+/// Largest number of answers that are held back at a time.
 const HELD_MAX: usize = 1 << 20;
 
-/// What became of the queries of one thread. Each is one of `dropped`, `not_queries` and `answered`.
+/// Counts of the queries of one thread. Each is one of `dropped`, `not_queries` and `answered`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Shorter than a header, or with QR set; not answered.
+    /// Messages shorter than a header, or with QR set; not answered.
     pub not_queries: u64,
-    /// Dropped on purpose.
+    /// Queries dropped on purpose.
     pub dropped: u64,
-    /// Of `dropped`, those that found too many waiting.
+    /// Queries in `dropped` that found too many waiting.
     pub overloaded: u64,
-    /// Answered at least once, at once or later.
+    /// Queries answered at least once, at once or later.
     pub answered: u64,
-    /// Answered a second time.
+    /// Queries answered a second time.
     pub duplicated: u64,
-    /// Of `answered`, those held back.
+    /// Queries in `answered` whose answers were held back.
     pub delayed: u64,
-    /// Of `answered`, those with the response code that was asked for.
+    /// Queries in `answered` with the configured response code.
     pub rcode_set: u64,
-    /// Of `answered`, those truncated.
+    /// Queries in `answered` with a truncated answer.
     pub truncated: u64,
-    /// Of `answered`, those with another question.
+    /// Queries in `answered` with an answer to another question.
     pub wrong: u64,
-    /// Of `answered`, those cut short.
+    /// Queries in `answered` with an answer cut short.
     pub malformed: u64,
     /// Answers given up because too many were held back.
     pub overflowed: u64,
 }
 
-/// Where answers go: a batch of datagrams, or connections.
+/// Output of answers: a batch of datagrams, or connections.
 pub(super) trait Output {
-    /// Queues an answer of `len` octets to `destination`, which `write` writes. False when there is no room.
+    /// Queues an answer of `len` bytes to `destination`, which `write` writes. Returns false when
+    /// there is no room.
     fn push(&mut self, destination: SocketAddr, len: usize, write: impl FnOnce(&mut [u8])) -> bool;
 }
 
@@ -54,28 +55,28 @@ impl Output for Replies<'_> {
     }
 }
 
-/// An answer that is held back; its octets stand in a queue of their own.
+/// Answer that is held back; its bytes are in a queue of their own.
 struct Held {
     due_ns: u64,
     destination: SocketAddr,
     len: usize,
 }
 
-/// One thread's responder.
+/// Responder of one thread.
 pub struct Echo {
     faults: Faults,
     bucket: Option<Bucket>,
     random: Random,
     counts: Counts,
-    /// In the order of their times.
+    /// Answers that are held back, in the order of their times.
     held: VecDeque<Held>,
     held_octets: VecDeque<u8>,
-    /// The answer that is being made.
+    /// Buffer of the answer that is being made.
     answer: Vec<u8>,
 }
 
 impl Echo {
-    /// A responder with `faults` drawn from `random`.
+    /// Creates a responder with `faults` drawn from `random`.
     #[must_use]
     pub fn new(faults: Faults, random: Random) -> Self {
         Self {
@@ -89,20 +90,20 @@ impl Echo {
         }
     }
 
-    /// The same without truncation, for answers that have room.
+    /// Returns the responder without truncation, for answers that have room.
     #[must_use]
     pub fn whole(mut self) -> Self {
         self.faults.truncate = Share::NONE;
         self
     }
 
-    /// What became of the queries so far.
+    /// Returns the counts of the queries so far.
     #[must_use]
     pub const fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Answers that are held back now.
+    /// Returns the number of answers that are held back now.
     #[must_use]
     pub fn held(&self) -> u64 {
         self.held.len() as u64
@@ -126,13 +127,13 @@ impl Echo {
             self.counts.truncated += 1;
         }
         if faults.wrong.hits(random) && len > HEADER_BYTES + 2 {
-            // The first letter, or the type's last octet behind the root.
+            // The first letter, or the type's last byte after the root.
             let is_root = octets[HEADER_BYTES] == 0;
             octets[HEADER_BYTES + 1 + usize::from(is_root)] ^= 1;
             self.counts.wrong += 1;
         }
         if faults.malformed.hits(random) {
-            // Of what says truncated, a part is sound: this one says nothing.
+            // A part of a message with TC set is sound, so this message has TC cleared.
             octets[2] &= !0x02;
             len -= 1;
             self.counts.malformed += 1;
@@ -158,8 +159,8 @@ impl Respond for Echo {
 }
 
 impl Echo {
-    /// Takes in a query from `source` received at `now_ns` and queues what it is answered with at once: two
-    /// answers at most.
+    /// Processes a query from `source` received at `now_ns`, and queues the answers that are due at
+    /// once: at most two.
     pub(super) fn take_query(
         &mut self,
         now_ns: u64,
@@ -176,7 +177,7 @@ impl Echo {
             self.counts.dropped += 1;
             return;
         }
-        // When it can be answered at the earliest.
+        // The earliest time of an answer.
         let mut due_ns = now_ns;
         if let Some(bucket) = &mut self.bucket {
             let Some(free_ns) = bucket.admit(now_ns) else {
@@ -204,7 +205,7 @@ impl Echo {
                     replies.push(source, len, |room| room.copy_from_slice(&answer[..len]));
                 debug_assert!(is_queued, "the loop leaves room for two replies");
             } else if self.held.len() < HELD_MAX {
-                // A queue: none overtakes another.
+                // The answers form a queue: none overtakes another.
                 let due_ns = self.held.back().map_or(due_ns, |last| last.due_ns.max(due_ns));
                 self.held.push_back(Held { due_ns, destination: source, len });
                 self.held_octets.extend(&answer[..len]);
@@ -215,7 +216,7 @@ impl Echo {
         self.answer = answer;
     }
 
-    /// Queues what was held back and is due at `now_ns`, as much as there is room for.
+    /// Queues answers that were held back and are due at `now_ns`, as many as there is room for.
     pub(super) fn release_to(&mut self, now_ns: u64, replies: &mut impl Output) {
         while let Some(held) = self.held.front().filter(|held| held.due_ns <= now_ns) {
             let octets = &self.held_octets;
@@ -232,7 +233,7 @@ impl Echo {
         }
     }
 
-    /// When [`Echo::release_to`] has more to do.
+    /// Returns the time at which [`Echo::release_to`] has more to do.
     pub(super) fn next_release_ns(&self) -> Option<u64> {
         self.held.front().map(|held| held.due_ns)
     }

@@ -1,5 +1,5 @@
-//! The responder's connections: one thread for all of them, with the faults of the others but truncation,
-//! as an answer over TCP is whole.
+//! Connections of the responder: one thread for all of them, with all faults except truncation,
+//! because an answer over TCP is complete.
 
 use std::collections::HashMap;
 use std::io;
@@ -11,16 +11,16 @@ use netio::{Clock, PollFd, ReadyList, poll};
 use super::respond::{Echo, Output};
 use crate::tcp::{Filled, Stream};
 
-/// How often a silent responder looks at its stop flag.
+/// Interval at which a responder without queries looks at its stop flag, in nanoseconds.
 const STOP_CHECK_NS: u64 = 20_000_000;
-/// The listener's number among those of connections.
+/// Number of the listener among the numbers of connections.
 const LISTENER: u32 = u32::MAX;
-/// Connections at a time at most; further ones are closed at once.
+/// Largest number of connections at a time; further ones are closed at once.
 const CONNECTIONS_MAX: usize = 4_096;
-/// Reads per turn and connection.
+/// Largest number of reads per turn and connection.
 const READS_PER_TURN: usize = 4;
 
-/// What the connections did, in messages with a length before them.
+/// Counts of the connections, in messages with a length before them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct TcpCounts {
     /// Connections accepted.
@@ -29,25 +29,26 @@ pub struct TcpCounts {
     pub received: u64,
     /// Answers that the kernel took whole.
     pub sent: u64,
-    /// Answers that it did not, because their connection had ended or took no more.
+    /// Answers that the kernel did not take whole, because their connection had ended or accepted
+    /// no more.
     pub refused: u64,
 }
 
-/// One client.
+/// Connection of one client.
 struct Client {
     stream: Stream,
     address: SocketAddr,
     is_stalled: bool,
 }
 
-/// All clients, by number and address.
+/// Connections of all clients, by number and address.
 #[derive(Default)]
 struct Clients {
     by_number: Vec<Option<Client>>,
     numbers: HashMap<SocketAddr, u32>,
-    /// Places of clients that have gone.
+    /// Numbers of clients that have gone.
     free: Vec<u32>,
-    /// Those with something to be written.
+    /// Numbers of clients with data to be written.
     to_write: Vec<u32>,
     counts: TcpCounts,
 }
@@ -61,14 +62,14 @@ impl Output for Clients {
         } else {
             self.counts.refused += 1;
         }
-        // There is no later at which it would be taken.
+        // The answer counts as queued, because the caller would never retry it later.
         true
     }
 }
 
 impl Clients {
     fn accept(&mut self, listener: &TcpListener, list: &ReadyList) -> io::Result<()> {
-        // What a client that has gone again leaves behind is no error of the listener's.
+        // An error of a client that has gone again is no error of the listener.
         while let Ok((socket, address)) = listener.accept() {
             if self.numbers.len() == CONNECTIONS_MAX {
                 continue;
@@ -88,7 +89,7 @@ impl Clients {
         Ok(())
     }
 
-    /// Takes in what a client has sent.
+    /// Processes the queries that a client has sent.
     fn read(&mut self, number: u32, echo: &mut Echo, query: &mut Vec<u8>) {
         for _ in 0..READS_PER_TURN {
             let Some(client) = &mut self.by_number[number as usize] else { return };
@@ -137,7 +138,7 @@ impl Clients {
 ///
 /// # Errors
 ///
-/// What the kernel reports for the listener and the list of connections.
+/// Fails with the error that the kernel reports for the listener or the list of connections.
 pub(super) fn answer(
     listener: &TcpListener,
     echo: &mut Echo,

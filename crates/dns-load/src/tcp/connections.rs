@@ -1,7 +1,7 @@
-//! The connections of one thread.
+//! Connections of one thread.
 //!
-//! Budget: per turn one `epoll_wait`, and for each connection with something to do a write and a read,
-//! whatever number of messages those carry.
+//! Budget: per turn one `epoll_wait`, and for each connection with something to do a write and a
+//! read, for any number of messages in those.
 
 use std::collections::VecDeque;
 use std::io;
@@ -13,19 +13,21 @@ use netio::{Clock, NetError, ReadyList, tcp};
 use super::{Filled, Stream};
 use crate::exchanges::Exchanges;
 
-/// How long the first opening of a connection may take.
+/// Longest time for the first opening of a connection, in nanoseconds.
 const OPENING_NS: u64 = 5 * NS_PER_S;
-/// After an opening that failed none is tried for so long.
+/// Time after a failed opening during which no other one is tried, in nanoseconds.
 const BACK_OFF_NS: u64 = 100 * NS_PER_MS;
-/// Reads per turn and connection, so that a flood of answers cannot keep the schedule from being served.
+/// Reads per turn and connection, limited so that a flood of answers cannot keep the schedule from
+/// being served.
 const READS_PER_TURN: usize = 4;
 
-/// What the connections of a thread, or of a run, did. Messages are those with a length before them.
+/// Counts of the connections of a thread, or of a run. Messages are those with a length before
+/// them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct ConnectionCounts {
-    /// Connections that were opened, the first of each place included.
+    /// Connections that were opened, including the first in each place.
     pub opened: u64,
-    /// Of them, those that replaced one that had ended.
+    /// Opened connections that replaced one that had ended.
     pub reopened: u64,
     /// Openings that failed.
     pub failed: u64,
@@ -35,13 +37,13 @@ pub struct ConnectionCounts {
     pub retired: u64,
     /// Queries that the kernel took whole.
     pub sent: u64,
-    /// Queries that it did not, because the connection could not be opened, ended, or took no more. They are
-    /// lost.
+    /// Queries that the kernel did not take whole, because the connection could not be opened,
+    /// ended, or accepted no more. These queries are lost.
     pub unsent: u64,
     /// Messages received.
     pub received: u64,
-    /// Queries without an answer when their connection ended or could not be opened, those given up before
-    /// and the unsent included. They are lost.
+    /// Queries without an answer when their connection ended or could not be opened, including
+    /// those given up before and the unsent. These queries are lost.
     pub cut_off: u64,
     /// Writes that found no room.
     pub stalls: u64,
@@ -63,29 +65,29 @@ impl ConnectionCounts {
     }
 }
 
-/// When a connection has carried enough.
+/// Rule for closing a connection that has carried enough queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Retirement {
-    /// Queries that each connection carries; the next one opens another.
+    /// Number of queries that each connection carries; the next query opens another connection.
     pub(crate) queries: u64,
-    /// Nanoseconds after its last query until no answer is awaited any more.
+    /// Time after its last query until no answer is awaited any more, in nanoseconds.
     pub(crate) watched_ns: u64,
 }
 
-/// A connection, open or being opened.
+/// Connection, open or being opened.
 struct Connection {
     port: u32,
     stream: Stream,
     is_opening: bool,
-    /// It waits for room.
+    /// True if the connection waits for room in the socket.
     is_stalled: bool,
-    /// It is among those that have something to be written.
+    /// True if the connection is in the list of those with data to write.
     is_listed: bool,
-    /// Queries handed to it.
+    /// Number of queries handed to the connection.
     handed: u64,
     /// Number of these queries that no answer has ended.
     open: u64,
-    /// When it is closed at the latest, once it has carried as many queries as it may.
+    /// Latest time at which the connection is closed, once it has carried its number of queries.
     closes_at_ns: Option<u64>,
 }
 
@@ -103,33 +105,33 @@ impl Connection {
         }
     }
 
-    /// Returns true when it has carried as many queries as it may and no answer is awaited.
+    /// Returns true when the connection has carried its number of queries and no answer is awaited.
     const fn is_done(&self) -> bool {
         self.closes_at_ns.is_some() && self.open == 0
     }
 }
 
-/// The connection that takes the queries of a port now. Connections before it that wait for their
-/// last answers are in none.
+/// Connection that takes the queries of a port now. Earlier connections that wait for their last
+/// answers are in no place.
 #[derive(Default)]
 struct PortConnection {
     current: Option<u32>,
     was_opened: bool,
-    /// No opening is tried before.
+    /// Time before which no opening is tried.
     closed_until_ns: u64,
 }
 
-/// The connections of one thread, by the port that each stands for.
+/// Connections of one thread, by the port that each replaces.
 pub(crate) struct Connections {
     server: SocketAddr,
     local: Option<IpAddr>,
     retirement: Option<Retirement>,
     places: Vec<PortConnection>,
-    /// All connections by their numbers, in which the list of those that are ready knows them.
+    /// All connections by their numbers, which the list of ready connections uses.
     connections: Vec<Option<Connection>>,
     /// Numbers without a connection.
     free: Vec<u32>,
-    /// Connections that have carried enough, by the time when each is closed at the latest.
+    /// Connections that have carried enough queries, by the latest time at which each is closed.
     closing: VecDeque<(u64, u32)>,
     to_write: Vec<u32>,
     ready: Vec<u32>,
@@ -137,7 +139,7 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    /// Places for `count` connections from `local` to `server`, none open.
+    /// Creates places for `count` connections from `local` to `server`, none open.
     pub(crate) fn new(
         server: SocketAddr,
         local: Option<IpAddr>,
@@ -158,11 +160,11 @@ impl Connections {
         }
     }
 
-    /// Opens a connection for each place and waits for it, before a run.
+    /// Opens a connection for each place and waits until it is open, before a run.
     ///
     /// # Errors
     ///
-    /// When the server or the kernel refuses one.
+    /// Fails when the server or the kernel refuses a connection.
     pub(crate) fn open_all(&mut self, list: &ReadyList) -> Result<(), NetError> {
         for port in 0..self.places.len() as u32 {
             let socket = tcp::connect(self.server, self.local)?;
@@ -178,11 +180,11 @@ impl Connections {
         Ok(())
     }
 
-    /// Hands `query` to the connection in place of `port`, opening it if there is none.
+    /// Hands `query` to the connection in place of `port`, and opens one if there is none.
     ///
     /// # Errors
     ///
-    /// What `epoll_ctl(2)` reports.
+    /// Fails with the error of `epoll_ctl(2)`.
     pub(crate) fn send(
         &mut self,
         list: &ReadyList,
@@ -221,8 +223,8 @@ impl Connections {
         Ok(())
     }
 
-    /// Begins to open a connection in place of `port`; `None` when it is not to be tried yet, or
-    /// fails.
+    /// Begins to open a connection in place of `port`; returns `None` when it is too early to try,
+    /// or when the opening fails.
     fn start(&mut self, list: &ReadyList, port: u32, now_ns: u64) -> io::Result<Option<u32>> {
         let place = &mut self.places[port as usize];
         if now_ns < place.closed_until_ns {
@@ -240,7 +242,7 @@ impl Connections {
         Ok(Some(number))
     }
 
-    /// The number of the next connection.
+    /// Returns the number of the next connection.
     fn next_number(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
             self.connections.push(None);
@@ -253,12 +255,12 @@ impl Connections {
         self.connections[number as usize] = Some(connection);
     }
 
-    /// Writes what was handed over since the last time, and closes connections whose last answers
-    /// are awaited no longer.
+    /// Writes the queries handed over since the last call, and closes connections whose last
+    /// answers are awaited no longer.
     ///
     /// # Errors
     ///
-    /// What `epoll_ctl(2)` reports.
+    /// Fails with the error of `epoll_ctl(2)`.
     pub(crate) fn flush(&mut self, list: &ReadyList, now_ns: u64) -> io::Result<()> {
         while let Some(number) = self.to_write.pop() {
             let Some(connection) = &mut self.connections[number as usize] else { continue };
@@ -270,7 +272,7 @@ impl Connections {
         while let Some((closes_at_ns, number)) =
             self.closing.pop_front_if(|&mut (closes_at_ns, _)| closes_at_ns <= now_ns)
         {
-            // The number may be another connection's by now.
+            // The number may belong to another connection by now.
             let closes = |connection: &Connection| connection.closes_at_ns == Some(closes_at_ns);
             if self.connections[number as usize].as_ref().is_some_and(closes) {
                 self.retire(number);
@@ -295,11 +297,11 @@ impl Connections {
         Ok(())
     }
 
-    /// Does what the connections are ready for, and takes in the answers that have come.
+    /// Handles the connections that are ready, and processes the answers that have come.
     ///
     /// # Errors
     ///
-    /// What `epoll_wait(2)` and `epoll_ctl(2)` report.
+    /// Fails with the error of `epoll_wait(2)` or `epoll_ctl(2)`.
     pub(crate) fn turn(
         &mut self,
         list: &ReadyList,
@@ -318,7 +320,7 @@ impl Connections {
         Ok(())
     }
 
-    /// False while the connection is being opened, and when it could not be.
+    /// Returns false while the connection is being opened, and when its opening failed.
     fn is_opened(&mut self, list: &ReadyList, number: u32, now_ns: u64) -> io::Result<bool> {
         let Some(connection) = &mut self.connections[number as usize] else { return Ok(false) };
         if !connection.is_opening {
@@ -369,7 +371,8 @@ impl Connections {
         }
     }
 
-    /// Closes a connection that has carried enough: its queries are answered or given up.
+    /// Closes a connection that has carried enough queries: they have their answers or are given
+    /// up.
     fn retire(&mut self, number: u32) {
         self.counts.retired += 1;
         if let Some(connection) = self.take(number) {
@@ -377,7 +380,7 @@ impl Connections {
         }
     }
 
-    /// Notes that a connection has ended; the next query opens another one.
+    /// Counts a connection that has ended; the next query opens another one.
     fn end(&mut self, number: u32, now_ns: u64) {
         self.counts.ended += 1;
         self.give_up(number, now_ns);
@@ -399,7 +402,7 @@ impl Connections {
         Some(connection)
     }
 
-    /// Counts what waits to be written at the end of a run.
+    /// Counts the queries that wait to be written at the end of a run.
     pub(crate) fn finish(self) -> ConnectionCounts {
         let waiting =
             self.connections.iter().flatten().map(|connection| connection.stream.waiting());

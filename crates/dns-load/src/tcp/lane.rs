@@ -1,9 +1,9 @@
-//! One thread of a generator whose queries all go over TCP: the loop between a schedule, queries and
-//! connections.
+//! One thread of a generator whose queries all go over TCP: the loop between a schedule, queries
+//! and connections.
 //!
-//! As over UDP: never sends early, never waits to fill a batch, and an answer's time is the clock read
-//! right after the read that brought it. A query has left when it was handed to its connection; from there
-//! on it is the server that keeps it waiting.
+//! As over UDP, the thread never sends early and never waits to fill a batch, and the time of an
+//! answer is the clock read right after the read that brought it. A query has left when it was
+//! handed to its connection; delays after that are the server's.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,17 +23,18 @@ pub(crate) struct TcpLane<'w> {
     pub(crate) exchanges: Exchanges<'w>,
     pub(crate) pace: Pace,
     pub(crate) linger_ns: u64,
-    /// Room for the longest query.
+    /// Buffer for the longest query.
     pub(crate) query: Vec<u8>,
 }
 
 impl TcpLane<'_> {
-    /// Runs until the schedule has ended, no query is open and the connections have been silent, or for as
-    /// long as queries are watched after `stop` was set.
+    /// Runs until the schedule has ended, no query is open and the connections have been silent,
+    /// or, after `stop` was set, for as long as queries are watched.
     ///
     /// # Errors
     ///
-    /// What the kernel reports for the list of connections. What it reports for a connection ends that.
+    /// Fails with the error that the kernel reports for the list of connections. An error of one
+    /// connection ends only that connection.
     pub(crate) fn run(mut self, stop: &AtomicBool) -> io::Result<LaneResult> {
         let cpu_start_ns = Clock::thread_cpu_ns();
         let list = self.list;

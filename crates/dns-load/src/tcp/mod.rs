@@ -1,11 +1,11 @@
 //! Queries over TCP (RFC 7766): all of a run, or those whose answers were truncated over UDP.
 //!
-//! A connection takes the place of a port: the same number, the same queries, the same identifiers,
-//! so an answer leads to its query as it does over UDP. It is never waited for; when it ends it is
-//! opened again for the next query, and what had no answer is not asked again: those queries are
-//! lost, and counted as cut off. Where connections carry so many queries each, the next query opens
-//! another one, and the one before is closed once its answers are in or given up. Nothing here is
-//! on the way of a datagram.
+//! A connection replaces a port: it has the port's number, queries and identifiers, so an answer
+//! leads to its query as it does over UDP. The generator never waits for a connection; when one
+//! ends, the next query opens it again, and queries without an answer are not sent again: they are
+//! lost, and counted as cut off. Where each connection carries a limited number of queries, the
+//! next query opens another one, and the earlier one is closed once its answers have come or are
+//! given up. This module is not on the path of datagrams.
 
 mod connections;
 mod lane;

@@ -1,8 +1,8 @@
-//! One connection that never blocks: messages queued for it, and those that have come over it. Both ends
-//! use it, the generator and the responder.
+//! One connection that never blocks: messages queued for it, and those that have come over it. Both
+//! ends use it, the generator and the responder.
 //!
-//! Budget: a system call per flush and per fill, whatever number of messages that is; nothing is
-//! allocated once the buffers are as large as they get.
+//! Budget: a system call per flush and per fill, for any number of messages; nothing is allocated
+//! once the buffers have reached their largest size.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -10,47 +10,47 @@ use std::net::TcpStream;
 
 use dns_wire::stream::{self, LENGTH_BYTES, MESSAGE_BYTES_MAX};
 
-/// Octets that wait to be written at most; a peer that does not read them gets no more.
+/// Largest number of bytes that wait to be written; a peer that does not read them gets no more.
 const WAITING_BYTES_MAX: usize = 1 << 20;
-/// Octets that are read at a time, at first.
+/// Number of bytes that are read at a time, at first.
 const INPUT_BYTES: usize = 1 << 14;
 
-/// What one flush achieved.
+/// Result of one flush.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Flushed {
-    /// Messages that the kernel has taken whole.
+    /// Number of messages that the kernel has taken whole.
     pub(crate) messages: u64,
-    /// The rest must wait for room.
+    /// True if the rest must wait for room.
     pub(crate) is_stalled: bool,
 }
 
-/// What one fill achieved.
+/// Result of one fill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Filled {
-    /// Octets came.
+    /// Bytes came.
     Some,
-    /// None for now.
+    /// No bytes came for now.
     Nothing,
     /// The peer sends no more.
     End,
 }
 
-/// A connection with its buffers.
+/// Connection with its buffers.
 pub(crate) struct Stream {
     socket: TcpStream,
     input: Vec<u8>,
-    /// What was read and not taken: `input[taken..filled]`.
+    /// Start of the bytes in `input` that were read and not taken, `input[taken..filled]`.
     taken: usize,
     filled: usize,
     output: Vec<u8>,
-    /// What the kernel has of `output`.
+    /// Number of bytes of `output` that the kernel has taken.
     written: usize,
-    /// Where each message in `output` ends that the kernel has not taken whole.
+    /// End of each message in `output` that the kernel has not taken whole.
     ends: VecDeque<usize>,
 }
 
 impl Stream {
-    /// A connection over `socket`, which must not block.
+    /// Creates a stream over `socket`, which must not block.
     pub(crate) fn new(socket: TcpStream) -> Self {
         Self {
             socket,
@@ -67,12 +67,13 @@ impl Stream {
         &self.socket
     }
 
-    /// Messages that the kernel has not taken whole.
+    /// Returns the number of messages that the kernel has not taken whole.
     pub(crate) fn waiting(&self) -> u64 {
         self.ends.len() as u64
     }
 
-    /// Queues a message of `len` octets, which `write` writes. False when too many wait.
+    /// Queues a message of `len` bytes, which `write` writes. Returns false when too many bytes
+    /// wait.
     pub(crate) fn queue(&mut self, len: usize, write: impl FnOnce(&mut [u8])) -> bool {
         let whole = LENGTH_BYTES + len;
         if self.output.len() - self.written + whole > WAITING_BYTES_MAX {
@@ -87,7 +88,7 @@ impl Stream {
         true
     }
 
-    /// Writes what waits, as much as there is room for.
+    /// Writes waiting bytes, as many as there is room for.
     pub(crate) fn flush(&mut self) -> io::Result<Flushed> {
         let mut flushed = Flushed::default();
         while self.written < self.output.len() {
@@ -118,7 +119,7 @@ impl Stream {
         Ok(flushed)
     }
 
-    /// Reads what has come, as much as there is room for.
+    /// Reads the bytes that have come, as many as there is room for.
     pub(crate) fn fill(&mut self) -> io::Result<Filled> {
         if self.taken == self.filled {
             (self.taken, self.filled) = (0, 0);
@@ -147,7 +148,7 @@ impl Stream {
         }
     }
 
-    /// The next message that has come whole.
+    /// Returns the next complete message.
     pub(crate) fn take(&mut self) -> Option<&[u8]> {
         let (message, _) = stream::split(&self.input[self.taken..self.filled])?;
         self.taken += LENGTH_BYTES + message.len();
@@ -190,7 +191,7 @@ mod tests {
                 is_full = true;
             }
             flushed += near.flush().unwrap().messages;
-            // Now and then, so that both buffers fill.
+            // The far end reads only now and then, so that both buffers fill.
             if is_full || random.chance(1, 400) {
                 poll(&mut [PollFd::readable(far.socket())], Some(1_000_000_000)).unwrap();
                 assert_ne!(far.fill().unwrap(), Filled::End);

@@ -1,4 +1,4 @@
-//! The flags of `godwit dns zone`.
+//! Flags of `godwit dns zone`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use netio::stdout;
 use super::{Size, Zone};
 use crate::failed;
 
-/// The flags.
+/// Flags of the command.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Seed of the zone: the number for `godwit dns load --zone-like`
@@ -29,7 +29,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// Writes the files and says what is in them.
+    /// Writes the files and prints a summary of them.
     pub(crate) fn run(&self) -> ExitCode {
         match self.try_run() {
             Ok(()) => ExitCode::SUCCESS,

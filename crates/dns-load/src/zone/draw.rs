@@ -1,5 +1,6 @@
-//! What chance decides. Everything is drawn by a name's or a query's number alone, so that a larger zone of
-//! a seed begins with the smaller one, and by whole numbers and operations that IEEE 754 fixes to the bit.
+//! Random choices of a zone. Every choice depends only on the number of a name or query, so that a
+//! larger zone of a seed begins with the smaller one, and uses only integers and operations that
+//! IEEE 754 fixes to the bit.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -8,20 +9,21 @@ use dns_wire::Kind;
 
 use super::{Asked, Data, ZoneLike};
 
-/// Of a hundred names so many are aliases, and of a hundred others so many have what follows.
+/// Percentage of names that are aliases, followed by percentages of other names with an IPv6
+/// address, mail and text.
 const ALIASES: u64 = 10;
 const WITH_ADDRESS6: u64 = 60;
 const WITH_MAIL: u64 = 10;
 const WITH_TEXT: u64 = 10;
-/// IPv4 addresses of a name at most.
+/// Largest number of IPv4 addresses of a name.
 const ADDRESSES_MAX: u64 = 4;
-/// Of a hundred queries so many are for names that do not exist.
+/// Percentage of queries for names that do not exist.
 const MISSING: u64 = 10;
-/// Types that queries are for, by their share of a hundred. No name has an HTTPS record.
+/// Types of queries with their percentages. No name has an HTTPS record.
 const KINDS: [(u64, Kind); 5] =
     [(55, Kind::A), (25, Kind::AAAA), (8, Kind::MX), (6, Kind::TXT), (6, Kind::HTTPS)];
 
-/// Streams of one seed: for names, what they have, and queries.
+/// Streams of one seed: for names, their data, and queries.
 const NAME_STREAM: u64 = 1;
 const DATA_STREAM: u64 = 2;
 const QUERY_STREAM: u64 = 3;
@@ -30,13 +32,13 @@ const CONSONANTS: &[u8; 14] = b"bdfgklmnprstvz";
 const VOWELS: &[u8; 5] = b"aeiou";
 const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
-/// The stream of `number` in the stream `stream` of `seed`.
+/// Returns the random numbers of `number` in the stream `stream` of `seed`.
 fn stream(seed: u64, stream: u64, number: u32) -> Random {
     Random::from_seed(seed).fork(stream).fork(number.into())
 }
 
-/// The name of `number`, relative to the zone: speakable, and unlike every other number's, since the
-/// number follows behind a hyphen.
+/// Returns the name of `number`, relative to the zone: pronounceable, and different from every
+/// other number's, because the number follows after a hyphen.
 pub(super) fn name(seed: u64, number: u32) -> String {
     let random = &mut stream(seed, NAME_STREAM, number);
     let mut name = match random.below(10) {
@@ -61,7 +63,7 @@ pub(super) fn name(seed: u64, number: u32) -> String {
     name
 }
 
-/// What every name has.
+/// Returns the data of every name.
 pub(super) fn owners(like: &ZoneLike) -> Vec<Vec<Data>> {
     let mut owners: Vec<Vec<Data>> = Vec::with_capacity(like.names as usize);
     for number in 0..like.names {
@@ -76,7 +78,7 @@ pub(super) fn owners(like: &ZoneLike) -> Vec<Vec<Data>> {
     owners
 }
 
-/// The number of an earlier name that is no alias.
+/// Returns the number of an earlier name that is no alias.
 fn host_before(random: &mut Random, owners: &[Vec<Data>]) -> u32 {
     let number = random.below(owners.len() as u64) as u32;
     match owners[number as usize].first() {
@@ -90,7 +92,7 @@ fn host(random: &mut Random, owners: &[Vec<Data>]) -> Vec<Data> {
     for _ in 0..1 + random.below(ADDRESSES_MAX) {
         let [_, b, c, d] = random.next_u32().to_be_bytes();
         let address = Data::Address(Ipv4Addr::new(10, b, c, d));
-        // A set of records has each of them once.
+        // A set of records has each record once.
         if !data.contains(&address) {
             data.push(address);
         }
@@ -112,7 +114,8 @@ fn host(random: &mut Random, owners: &[Vec<Data>]) -> Vec<Data> {
     data
 }
 
-/// As many queries as names: popular names by Zipf's law with the exponent 1, in random order.
+/// Returns as many queries as names: popular names by Zipf's law with the exponent 1, in random
+/// order.
 pub(super) fn queries(like: &ZoneLike) -> Vec<Asked> {
     let mut random = Random::from_seed(like.seed).fork(QUERY_STREAM);
     let mut by_popularity: Vec<u32> = (0..like.names).collect();

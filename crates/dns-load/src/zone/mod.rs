@@ -1,10 +1,11 @@
-//! Zones that do not exist, made from a seed: names, records, queries in the proportions of a busy server,
-//! and what each must be answered with. Nothing has to be downloaded, and whoever knows seed, count and
-//! name of the zone makes the same one, on every machine and in every later version.
+//! Artificial zones made from a seed: names, records, queries in the proportions of a busy server,
+//! and the expected answer to each. Nothing has to be downloaded, and seed, count and name of the
+//! zone make the same zone on every machine and in every later version.
 //!
 //! A zone is like one of a company that hosts many names: addresses of both families, aliases, mail
-//! exchangers, texts. It has no delegations, wildcards or signatures. To have read: RFC 1034 section 4.3.2
-//! (what an authoritative server answers), RFC 1035 section 5 (the file's format), RFC 6761 (`test.`).
+//! exchangers, texts. It has no delegations, wildcards or signatures. Read before changing this
+//! module: RFC 1034 section 4.3.2 (the answers of an authoritative server), RFC 1035 section 5 (the
+//! file's format), RFC 6761 (`test.`).
 
 mod args;
 mod draw;
@@ -23,12 +24,12 @@ use crate::queries::Workload;
 pub(crate) use args::Args;
 pub(crate) use size::Size;
 
-/// Names of a zone at most.
+/// Largest number of names of a zone.
 pub const NAMES_MAX: u32 = 1_000_000;
-/// Octets of a zone's name at most, so that names in it fit.
+/// Largest length of a zone's name, in bytes, so that names in it fit.
 const ORIGIN_BYTES_MAX: usize = 200;
 
-/// The name of a zone, as text without the last dot.
+/// Name of a zone, as text without the last dot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin(String);
 
@@ -53,18 +54,18 @@ impl fmt::Display for Origin {
     }
 }
 
-/// What a zone is made from. The same makes the same zone, queries and answers.
+/// Parameters of a zone. Equal parameters make equal zones, queries and answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZoneLike {
     /// Random seed.
     pub seed: u64,
-    /// Names that have records, 1 to [`NAMES_MAX`], and as many queries.
+    /// Number of names that have records, 1 to [`NAMES_MAX`], and of queries.
     pub names: u32,
-    /// The zone's name.
+    /// Name of the zone.
     pub origin: Origin,
 }
 
-/// What a name has. Other names are by their number.
+/// Record data of a name. Other names are given by their numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Data {
     Address(Ipv4Addr),
@@ -85,7 +86,7 @@ impl Data {
         }
     }
 
-    /// The data as octets of a message, as far as it has no name in it.
+    /// Returns the data as bytes of a message, if it has no name in it, and nothing otherwise.
     fn octets(&self) -> Vec<u8> {
         match self {
             Self::Address(address) => address.octets().to_vec(),
@@ -100,35 +101,36 @@ impl Data {
     }
 }
 
-/// A query: a name by its number, from the count of names on one that does not exist, and a type.
+/// Query: a name by its number, which is at least the count of names for one that does not exist,
+/// and a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Asked {
     number: u32,
     kind: Kind,
 }
 
-/// What a query must be answered with: code, and the records in the order in which a server finds them,
+/// Expected answer to a query: code, and the records in the order in which a server finds them,
 /// each with the number of its name.
 struct Answer<'z> {
     rcode: Rcode,
     records: Vec<(u32, &'z Data)>,
 }
 
-/// A zone with queries for it.
+/// Zone with queries for it.
 #[derive(Clone, Debug)]
 pub struct Zone {
     like: ZoneLike,
-    /// What each name has, by its number.
+    /// Data of each name, by its number.
     owners: Vec<Vec<Data>>,
     queries: Vec<Asked>,
 }
 
 impl Zone {
-    /// The zone that `like` describes.
+    /// Creates the zone that `like` describes.
     ///
     /// # Panics
     ///
-    /// Unless it has 1 to [`NAMES_MAX`] names.
+    /// Panics unless the zone has 1 to [`NAMES_MAX`] names.
     #[must_use]
     pub fn new(like: ZoneLike) -> Self {
         assert!((1..=NAMES_MAX).contains(&like.names), "{} names", like.names);
@@ -137,18 +139,18 @@ impl Zone {
         Self { like, owners, queries }
     }
 
-    /// The name of this number, relative to the zone.
+    /// Returns the name of this number, relative to the zone.
     fn relative_name(&self, number: u32) -> String {
         draw::name(self.like.seed, number)
     }
 
-    /// The name of this number from the root, with the last dot.
+    /// Returns the name of this number from the root, with the last dot.
     fn full_name(&self, number: u32) -> String {
         format!("{}.{}.", self.relative_name(number), self.like.origin)
     }
 
-    /// What an authoritative server answers (RFC 1034 section 4.3.2): an alias is followed once, as none
-    /// leads to another one.
+    /// Returns the answer of an authoritative server (RFC 1034 section 4.3.2): it follows an alias
+    /// once, as no alias leads to another one.
     fn answer(&self, asked: Asked) -> Answer<'_> {
         let Some(data) = self.owners.get(asked.number as usize) else {
             return Answer { rcode: Rcode::NXDOMAIN, records: Vec::new() };
@@ -167,7 +169,7 @@ impl Zone {
         Answer { rcode: Rcode::NOERROR, records: records.collect() }
     }
 
-    /// The queries, each with what `query` says, and what they must be answered with.
+    /// Returns the queries, each with the settings of `query`, and their expected answers.
     #[must_use]
     pub fn workload(&self, query: Query<'_>) -> Workload {
         let mut workload = Workload::default();
@@ -183,7 +185,7 @@ impl Zone {
         workload
     }
 
-    /// Records in the zone's file.
+    /// Returns the number of records in the zone's file.
     fn records(&self) -> usize {
         text::APEX_RECORDS + self.owners.iter().map(Vec::len).sum::<usize>()
     }

@@ -1,14 +1,14 @@
-//! Zone, queries and answers as files.
+//! Zone, queries and expected answers as files.
 
 use std::fmt::Write as _;
 
 use super::{Data, Zone};
 
-/// Records of the zone itself: its SOA, two NS, and the addresses of both.
+/// Number of records of the zone itself: its SOA, two NS, and the addresses of both.
 pub(super) const APEX_RECORDS: usize = 5;
 
 impl Zone {
-    /// The zone as a master file (RFC 1035 section 5), names relative to its `$ORIGIN`.
+    /// Returns the zone as a master file (RFC 1035 section 5), names relative to its `$ORIGIN`.
     #[must_use]
     pub fn master_file(&self) -> String {
         let like = &self.like;
@@ -39,7 +39,7 @@ impl Zone {
         text
     }
 
-    /// The queries in dnsperf's format, a name and a type on each line.
+    /// Returns the queries in dnsperf's format, a name and a type on each line.
     #[must_use]
     pub fn query_file(&self) -> String {
         let lines = self
@@ -49,8 +49,9 @@ impl Zone {
         lines.collect()
     }
 
-    /// What each query must be answered with, a line each as in the file of queries: name, type, response
-    /// code and how many records, then each record's name, type and data, with tabs between.
+    /// Returns the expected answer to each query, a line each as in the file of queries: name,
+    /// type, response code and number of records, then each record's name, type and data, separated
+    /// by tabs.
     #[must_use]
     pub fn expected_file(&self) -> String {
         let mut text = String::new();
@@ -68,7 +69,7 @@ impl Zone {
         text
     }
 
-    /// Data as text, names from the root.
+    /// Returns data as text, names from the root.
     fn full_data(&self, data: &Data) -> String {
         match data {
             Data::Address(address) => address.to_string(),

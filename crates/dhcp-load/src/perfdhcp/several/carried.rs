@@ -1,4 +1,5 @@
-//! An outcome on its way from a generator to its coordinator: every count, and the histograms whole.
+//! Outcome in the form in which a generator sends it to its coordinator: every count, and complete
+//! histograms.
 
 use base::Histogram;
 use load::{Class, LATENCY_LIMIT_NS, Ledger, LedgerParts};
@@ -13,11 +14,11 @@ use crate::perfdhcp::drive::{Done, Reason};
 use crate::perfdhcp::outcome::Outcome;
 use crate::perfdhcp::traffic::LinkCounts;
 
-/// A histogram: the buckets that are not empty, by their places, and what they do not tell.
+/// Histogram: its non-empty buckets, by their positions, and the values that buckets do not hold.
 #[derive(Debug, Serialize, Deserialize)]
 struct CarriedHistogram {
     counts: Vec<(usize, u64)>,
-    /// The high and the low half of the sum.
+    /// High and low half of the sum.
     sum: [u64; 2],
     min: u64,
     max: u64,
@@ -115,7 +116,7 @@ impl CarriedAccount {
     }
 }
 
-/// An outcome without its leases, which travel by pages before it.
+/// Outcome without its leases, which the generator sends in pages before it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Carried {
     accounts: Vec<CarriedAccount>,
@@ -125,7 +126,8 @@ pub(crate) struct Carried {
     too_short: u64,
     local_limit: u64,
     preloaded: [u64; 2],
-    /// Of the own link: to all stations, to clients, for others, ARP that was answered.
+    /// Counts of the generator's link: to all stations, to clients, for others, ARP requests that
+    /// were answered.
     link: [u64; 4],
     answered_ns: u64,
     counted: u64,
@@ -134,11 +136,12 @@ pub(crate) struct Carried {
     sending_end_ns: u64,
     end_ns: u64,
     idle_turns: u64,
-    /// Sent, octets of those, refused, stalled, ungrouped, calls.
+    /// Counts of sends: sent, bytes of those, refused, stalled, ungrouped, calls.
     sends: [u64; 6],
     socket_drops: u64,
     cpu_ns: u64,
-    /// From when the order to begin was read to when it said, nanoseconds; below 0 when it came late.
+    /// Time from reading the order to begin to the beginning that it sets, in nanoseconds; below 0
+    /// when the order came late.
     pub(crate) notice_ns: i64,
 }
 
@@ -170,7 +173,7 @@ impl Carried {
         }
     }
 
-    /// The outcome, without leases; `None` when its figures contradict each other.
+    /// Returns the outcome, without leases; `None` when its figures contradict each other.
     pub(crate) fn restored<R: Resource>(self) -> Option<Outcome<R>> {
         let accounts: Option<Vec<Account>> =
             self.accounts.into_iter().map(CarriedAccount::restored).collect();
@@ -215,7 +218,7 @@ mod tests {
 
     use super::*;
 
-    /// An outcome of which every count differs from every other.
+    /// Returns an outcome of which every count differs from every other.
     fn outcome(seed: u64) -> Outcome<Ipv4Addr> {
         let mut random = Random::from_seed(seed);
         let mut count = || random.below(50) + 1;

@@ -1,5 +1,4 @@
-//! The coordinator: has the generators run, listens to them meanwhile, and puts together what they
-//! counted.
+//! Coordinator: runs the generators, reads their messages meanwhile, and adds up their counts.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::process::ExitCode;
@@ -29,12 +28,12 @@ use crate::perfdhcp::report::{Report, kinds};
 use crate::perfdhcp::stage::{self, Play, Stage};
 use crate::perfdhcp::text;
 
-/// How long one that runs, and tells of each second, may be silent.
+/// Longest silence of a running generator, which reports each second, in nanoseconds.
 const SILENCE_NS: u64 = 30 * NS_PER_S;
-/// How long one that was told to stop may take.
+/// Longest time that a generator may take to stop, in nanoseconds.
 const STOP_NS: u64 = 10 * NS_PER_S;
 
-/// Does the run with the generators that `args` name.
+/// Runs the load with the generators that `args` name.
 pub(crate) fn run(args: &Args, words: &[String]) -> Result<ExitCode, Failure> {
     let own = if args.is_v6() {
         IpAddr::from(Ipv6Addr::UNSPECIFIED)
@@ -54,7 +53,8 @@ impl Play for Coordinator<'_> {
 
     fn play<D: Dialect>(self, stage: Stage<D>) -> Result<ExitCode, Failure> {
         let Self { args, words } = self;
-        // Everything that can be found wrong here is, before any other machine is bothered.
+        // The coordinator checks everything that it can check itself before it connects to any
+        // other machine.
         let (seed, shape) = (plan::seed(args), plan::shape(args)?);
         plan::rules(args, shape.as_ref(), (seed, 1), D::NUMBER_BITS)?;
         place::server(args)?;
@@ -68,7 +68,7 @@ impl Play for Coordinator<'_> {
         let clocks = crew.compare_clocks()?;
         crew.go(&clocks);
         let mut results = listen::<D::Resource>(&crew, args)?;
-        // Whatever becomes of a connection now, the results are here.
+        // A connection may fail from now on, because the results have arrived.
         let after = crew.compare_clocks().unwrap_or_default();
         let given = (seed, shape);
         let mut report = put_together(args, given.clone(), &stage.dialect, (&clocks, &mut results));
@@ -90,10 +90,11 @@ impl Play for Coordinator<'_> {
     }
 }
 
-/// What a generator came to, and how long before the beginning it was told of it, nanoseconds.
+/// Outcome of a generator, and the time between the order to begin and the beginning, in
+/// nanoseconds.
 type Told<R> = (Outcome<R>, i64);
 
-/// The report of all generators together, whose leases it takes.
+/// Builds the report of all generators together, and takes their leases.
 fn put_together<D: Dialect>(
     args: &Args,
     given: (u64, Option<(Shape, Rate)>),
@@ -114,8 +115,8 @@ fn put_together<D: Dialect>(
     Report::of(args, given, whole, dialect, u32::try_from(apart_ms).unwrap_or(u32::MAX))
 }
 
-/// Listens until all have told what they came to; with it, how long before the beginning they were
-/// told of it.
+/// Reads messages until all generators have sent their outcomes. Returns each with the time between
+/// the order to begin and the beginning.
 fn listen<R: Resource>(crew: &Crew<'_>, args: &Args) -> Result<Vec<Told<R>>, Failure> {
     let mut watch = Watch::new(crew, args);
     let mut results: Vec<Option<Told<R>>> = Vec::new();
@@ -123,7 +124,7 @@ fn listen<R: Resource>(crew: &Crew<'_>, args: &Args) -> Result<Vec<Told<R>>, Fai
     let mut leases: Vec<_> = crew.links.iter().map(|_| no_leases()).collect();
     while results.iter().any(Option::is_none) {
         let Some((index, event)) = watch.next()? else { continue };
-        // One that has told its result may go.
+        // A generator that has sent its result may end.
         if results[index].is_some() {
             continue;
         }
@@ -151,7 +152,7 @@ fn listen<R: Resource>(crew: &Crew<'_>, args: &Args) -> Result<Vec<Told<R>>, Fai
     Ok(results.into_iter().flatten().collect())
 }
 
-/// Leases given and addresses offered: none.
+/// Returns empty logs of leases granted and addresses offered.
 fn no_leases<R: Resource>() -> [LeaseLog<R>; 2] {
     Outcome::none(Reason::Requests).leases
 }
@@ -164,12 +165,12 @@ fn restored<R: Resource>(link: &Link, carried: Carried) -> Result<(Outcome<R>, i
         .ok_or_else(|| link.failed("sent a result that contradicts itself"))
 }
 
-/// Looks over the generators while they run.
+/// Supervision of the generators while they run.
 struct Watch<'a, 'b> {
     crew: &'a Crew<'b>,
     args: &'a Args,
     standings: Standings,
-    /// When each last said something; `None` once it has told its result.
+    /// Time of each generator's last message; `None` once it has sent its result.
     heard_ns: Vec<Option<u64>>,
     last_second: Vec<u64>,
     silence_ns: u64,
@@ -190,7 +191,7 @@ impl<'a, 'b> Watch<'a, 'b> {
         }
     }
 
-    /// What a generator did, if one did in the next moment.
+    /// Returns the next event of a generator, if one comes within a moment.
     fn next(&mut self) -> Result<Option<(usize, Event)>, Failure> {
         let now_ns = Clock::mono_ns();
         if self.stopping_until_ns.is_none() && self.crew.stop.load(Ordering::Relaxed) {

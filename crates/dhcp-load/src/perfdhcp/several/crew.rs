@@ -1,5 +1,5 @@
-//! The generators of a run: started, made ready, their clocks compared, told to begin. Whatever is waited
-//! for has an end: a signal, or a deadline after which the run has failed.
+//! Generators of a run: started, prepared, with their clocks compared, ordered to begin. Every wait
+//! has an end: a signal, or a deadline after which the run has failed.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -16,20 +16,21 @@ use crate::perfdhcp::files;
 use crate::perfdhcp::part::Part;
 use crate::perfdhcp::plan::Failure;
 
-/// How long SSH may take, with the start of the program there.
+/// Longest time for SSH and the start of the program on the other machine, in nanoseconds.
 const HELLO_NS: u64 = 300 * NS_PER_S;
-/// How long a generator may take to open and allocate.
+/// Longest time for a generator to open and allocate, in nanoseconds.
 const READY_NS: u64 = 60 * NS_PER_S;
-/// How long it may take to say what time it is.
+/// Longest time for a generator to send its time, in nanoseconds.
 const PONG_NS: u64 = 10 * NS_PER_S;
-/// Questions for the time, one after another.
+/// Number of requests for the time, one after another.
 const PINGS: u64 = 16;
-/// From the order to begin to the beginning, beside the time that the order takes.
+/// Time from the order to begin to the beginning, in nanoseconds, in addition to the time that the
+/// order takes.
 const LEAD_NS: u64 = 300 * NS_PER_MS;
-/// How often is looked for a signal.
+/// Interval at which the coordinator checks for a signal.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// The generators of a run. They are ended with the value.
+/// Generators of a run. Dropping the value ends them.
 pub(crate) struct Crew<'a> {
     pub(crate) links: Vec<Link>,
     events: Receiver<(usize, Event)>,
@@ -37,7 +38,7 @@ pub(crate) struct Crew<'a> {
 }
 
 impl<'a> Crew<'a> {
-    /// Starts all generators, and hears who they are.
+    /// Starts all generators and reads their greetings.
     pub(crate) fn start(args: &Args, stop: &'a AtomicBool) -> Result<Self, Failure> {
         let (sender, events) = channel();
         let mut crew = Self { links: Vec::new(), events, stop };
@@ -57,7 +58,8 @@ impl<'a> Crew<'a> {
         Ok(crew)
     }
 
-    /// Tells every generator what to do, and waits until all are ready; their own addresses.
+    /// Sends every generator its part of the run, and waits until all are ready. Returns their own
+    /// addresses.
     pub(crate) fn prepare(
         &self,
         args: &Args,
@@ -79,7 +81,7 @@ impl<'a> Crew<'a> {
         })
     }
 
-    /// What every generator's clock says.
+    /// Returns the offset of every generator's clock.
     pub(crate) fn compare_clocks(&self) -> Result<Vec<Offset>, Failure> {
         let mut offsets = Vec::new();
         for (index, link) in self.links.iter().enumerate() {
@@ -100,7 +102,7 @@ impl<'a> Crew<'a> {
         Ok(offsets)
     }
 
-    /// Has all begin at one time.
+    /// Orders all generators to begin at one time.
     pub(crate) fn go(&self, clocks: &[Offset]) {
         let slowest_ns = clocks.iter().map(|clock| clock.uncertainty_ns).max().unwrap_or(0);
         let start_ns = Clock::mono_ns() + LEAD_NS + 4 * slowest_ns;
@@ -109,7 +111,7 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// Waits until every generator has given the one answer that `take` takes.
+    /// Waits until every generator has sent the one answer that `take` accepts.
     fn each<T>(
         &self,
         within_ns: u64,
@@ -133,7 +135,7 @@ impl<'a> Crew<'a> {
         Ok(given.into_iter().flatten().collect())
     }
 
-    /// The next answer of one generator.
+    /// Returns the next answer of one generator.
     fn answer_of(&self, wanted: usize, until_ns: u64) -> Result<(Answer, u64), Failure> {
         loop {
             let Some((index, event)) = self.next(until_ns)? else {
@@ -149,7 +151,7 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// What the next generator does, until `until_ns`.
+    /// Returns the next event of any generator, or `None` at `until_ns`.
     fn next(&self, until_ns: u64) -> Result<Option<(usize, Event)>, Failure> {
         loop {
             if self.stop.load(Ordering::Relaxed) {
@@ -164,11 +166,11 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// What a generator does in the next moment.
+    /// Returns the event of a generator within a moment, if there is one.
     pub(crate) fn look(&self) -> Option<(usize, Event)> {
         match self.events.recv_timeout(LOOK_EVERY) {
             Ok(event) => Some(event),
-            // All have ended, and that has been told.
+            // All generators have ended, and their events have reported that.
             Err(RecvTimeoutError::Disconnected) => {
                 std::thread::sleep(LOOK_EVERY);
                 None
@@ -177,7 +179,7 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// The answer that an event is, and when it came.
+    /// Returns the answer in an event, and the time at which it came.
     pub(crate) fn said(&self, index: usize, event: Event) -> Result<(Answer, u64), Failure> {
         let link = &self.links[index];
         match event {
@@ -190,7 +192,7 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// A generator said something else than was wanted.
+    /// Returns the failure of a generator that sent another answer than the wanted one.
     pub(crate) fn surprised(&self, index: usize, wanted: &str, answer: &str) -> Failure {
         self.links[index].failed(&format!("said `{answer}` instead of {wanted}"))
     }
@@ -198,7 +200,7 @@ impl<'a> Crew<'a> {
 
 impl Drop for Crew<'_> {
     fn drop(&mut self) {
-        // All at once: each may take its time.
+        // All generators are ordered to stop at once, because each may take its time.
         for link in &mut self.links {
             link.tell(&Order::Stop);
             link.dismiss();
@@ -210,7 +212,7 @@ impl Drop for Crew<'_> {
 mod tests {
     use super::*;
 
-    /// A generator that is the shell script `script`.
+    /// Returns a generator that is the shell script `script`.
     fn crew<'a>(script: &str, stop: &'a AtomicBool) -> Crew<'a> {
         let (sender, events) = channel();
         let words = ["sh", "-c", script].map(String::from);
@@ -235,7 +237,8 @@ mod tests {
     #[test]
     fn what_says_nothing_is_given_up_and_what_takes_no_orders_ended() {
         let stop = AtomicBool::new(false);
-        // It reads nothing: what is written to it fills the pipe and is never waited for.
+        // The script reads nothing: the order that is written to it fills the pipe, and no write
+        // waits for it.
         let mut silent = crew("trap '' TERM; exec sleep 1000", &stop);
         silent.links[0].tell(&Order::Prepare(Box::new(Prepare {
             words: vec!["x".repeat(1 << 20)],

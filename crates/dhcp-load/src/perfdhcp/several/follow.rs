@@ -1,5 +1,5 @@
-//! The generator's side (`--follow`): takes orders from standard input, runs its part, answers at
-//! standard output. Whoever gives the orders and goes away ends the run.
+//! Generator's side (`--follow`): reads orders from standard input, runs its part, and writes
+//! answers to standard output. When the coordinator goes away, the run ends.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, Write};
@@ -26,7 +26,7 @@ use crate::perfdhcp::stage::{self, Play, Stage};
 use crate::perfdhcp::traffic::Traffic;
 use crate::perfdhcp::{check, text};
 
-/// An order and when it was read.
+/// Order with the time at which it was read.
 type Read = (Order, u64);
 
 /// Runs as a generator until there are no more orders.
@@ -56,7 +56,7 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
     Err(failure)
 }
 
-/// Reads orders on a thread of its own. One to stop, and the end of them, end the run.
+/// Reads orders on a thread of its own. An order to stop, and the end of the orders, end the run.
 fn listen(stop: &'static AtomicBool) -> Receiver<Read> {
     let (sender, orders) = channel();
     std::thread::spawn(move || {
@@ -91,7 +91,8 @@ fn say_io(answer: &Answer) -> io::Result<()> {
     output.flush()
 }
 
-/// The next order that is no question for the time; `None` when there are no more, or none to go on.
+/// Returns the next order other than a request for the time; `None` when there are no more, or at
+/// an order to stop.
 fn await_order(orders: &Receiver<Read>) -> Result<Option<Read>, Failure> {
     for (order, received_ns) in orders {
         match order {
@@ -105,7 +106,7 @@ fn await_order(orders: &Receiver<Read>) -> Result<Option<Read>, Failure> {
     Ok(None)
 }
 
-/// The coordinator's command line, made this generator's.
+/// Converts the coordinator's command line into this generator's.
 fn prepared(prepare: Prepare) -> Result<Args, Failure> {
     let Prepare { words, files, part, seed, local } = prepare;
     let words = std::iter::once("perfdhcp".into()).chain(words.into_iter().map(OsString::from));
@@ -114,7 +115,7 @@ fn prepared(prepare: Prepare) -> Result<Args, Failure> {
     })?;
     let files = Files::unpack(files)
         .ok_or_else(|| Failure::Environment("was sent damaged files".into()))?;
-    // Output, and what stands around the run, is the coordinator's.
+    // The coordinator handles the output and everything before and after the run.
     let args = Args {
         local: local.or(given.local),
         seed,
@@ -154,14 +155,14 @@ impl Play for Follower<'_> {
         let run = stage::ready(self.args, &self.place, (wire, traffic), shape, start_ns)?;
         let notice_ns = start_ns.cast_signed().wrapping_sub(read_ns.cast_signed());
         self.measure(run, notice_ns)?;
-        // The clocks are compared once more.
+        // The coordinator compares the clocks once more.
         while await_order(self.orders)?.is_some() {}
         Ok(())
     }
 }
 
 impl Follower<'_> {
-    /// When to begin, and when that was read.
+    /// Returns the time at which to begin, and the time at which the order was read.
     fn await_start(&self) -> Result<Option<(u64, u64)>, Failure> {
         match await_order(self.orders)? {
             Some((Order::Go { start_ns }, read_ns)) => Ok(Some((start_ns, read_ns))),

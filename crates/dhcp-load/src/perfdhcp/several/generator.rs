@@ -1,5 +1,5 @@
-//! One of several generators in the report: its own counts, and how its clock stood to the
-//! coordinator's.
+//! Entry of one of several generators in the report: its own counts, and the offset of its clock
+//! from the coordinator's.
 
 use std::fmt::Write as _;
 
@@ -11,23 +11,23 @@ use crate::perfdhcp::args::Args;
 use crate::perfdhcp::report::Report;
 use crate::run::seconds;
 
-/// What one generator came to.
+/// Result of one generator.
 pub(crate) struct Generator {
-    /// What SSH knows the machine by.
+    /// Name of the machine for SSH.
     pub(crate) host: String,
-    /// Its own address and port.
+    /// Generator's own address and port.
     pub(crate) local: String,
-    /// Its counts. Leases were compared with those of the others, not here.
+    /// Generator's counts. The coordinator compares the leases with those of the others, not here.
     pub(crate) report: Report,
-    /// Its clock before the run.
+    /// Offset of its clock before the run.
     pub(crate) clock: Offset,
-    /// Its clock after the run.
+    /// Offset of its clock after the run.
     pub(crate) clock_after: Option<Offset>,
-    /// From when the order to begin was read to when it said, nanoseconds.
+    /// Time from reading the order to begin to the beginning that it sets, in nanoseconds.
     pub(crate) notice_ns: i64,
 }
 
-/// Of an exchange, what was only found out with the leases of all generators.
+/// Fields of an exchange that are known only with the leases of all generators.
 const WHOLE_ONLY: [&str; 3] = ["conflicts", "conflict_count", "leases_untracked"];
 
 fn us(ns: i64) -> f64 {
@@ -35,12 +35,12 @@ fn us(ns: i64) -> f64 {
 }
 
 impl Generator {
-    /// How its clock moved against the coordinator's during the run, nanoseconds.
+    /// Returns the movement of its clock against the coordinator's during the run, in nanoseconds.
     fn drift_ns(&self) -> Option<i64> {
         self.clock_after.map(|after| after.ns.saturating_sub(self.clock.ns))
     }
 
-    /// What the reader must know of its clock.
+    /// Returns warnings about its clock.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let ms = |ns: u64| ns as f64 / 1e6;
         let (host, bound) = (&self.host, ms(UNCERTAINTY_MAX_NS));
@@ -73,7 +73,7 @@ impl Generator {
         warnings
     }
 
-    /// Its entry in the document.
+    /// Returns its entry in the document.
     pub(crate) fn json(&self, args: &Args) -> Value {
         let (report, done) = (&self.report, &self.report.done);
         let limit = report.limit();
@@ -108,7 +108,7 @@ impl Generator {
         })
     }
 
-    /// Its line in the text.
+    /// Returns its line in the text.
     pub(crate) fn line(&self) -> String {
         let (report, done) = (&self.report, &self.report.done);
         let counts = |count: fn(&Account) -> u64| {

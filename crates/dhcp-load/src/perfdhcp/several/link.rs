@@ -1,9 +1,8 @@
-//! One generator as its coordinator sees it: a program that SSH starts, lines to it and from it, and what
-//! it complained about.
+//! Coordinator's view of one generator: a program that SSH starts, lines to it and from it, and its
+//! error messages.
 //!
-//! Nothing here waits for the other side, but for its end, and that a few seconds only: what is said to it
-//! is written by one thread and what it says is read by another one, each line with the time at which it
-//! came.
+//! A link waits for the other side only when that ends, and then only a few seconds: one thread
+//! writes the orders and another one reads the answers, each line with the time at which it came.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -20,48 +19,48 @@ use netio::Clock;
 use super::message::{Answer, Order, line};
 use crate::perfdhcp::plan::Failure;
 
-/// Octets of a line at most.
+/// Largest length of a line, in bytes.
 const LINE_MAX: u64 = 64 << 20;
-/// Lines of complaint that are passed on.
+/// Number of lines of error messages that are passed on.
 const LAST_LINES: usize = 4;
-/// Characters of a line that is shown.
+/// Largest number of characters shown of a line.
 const SHOWN_MAX: usize = 200;
-/// How long one that was told to end may take.
+/// Longest time for a generator to end after its orders have ended.
 const GRACE: Duration = Duration::from_secs(5);
-/// How often is looked whether it has ended.
+/// Interval at which the coordinator checks whether the generator has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// What a generator did.
+/// Event of a generator.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// It answered, at this time.
+    /// The generator sent an answer, which came at this time.
     Said(Answer, u64),
-    /// It wrote what is no answer.
+    /// The generator wrote a line that is no answer.
     Babbled(String),
-    /// It will say nothing more.
+    /// The generator will send nothing more.
     Ended,
 }
 
-/// A generator.
+/// Generator with its pipes.
 #[derive(Debug)]
 pub(crate) struct Link {
     host: String,
     command: String,
     child: RefCell<Child>,
-    /// Taken when there are no more orders.
+    /// Queue of orders, taken when there are no more orders.
     orders: Option<Sender<String>>,
     complaints: Arc<Mutex<VecDeque<String>>>,
     complains: JoinHandle<()>,
-    /// How long its end may take.
+    /// Longest time that the generator's end may take.
     grace: Duration,
 }
 
 impl Link {
-    /// Starts `words` for `host`; what it does goes to `events` under `index`.
+    /// Starts `words` for `host`; its events go to `events` under `index`.
     ///
     /// # Errors
     ///
-    /// When the program cannot be started here.
+    /// Fails when the program cannot be started on this machine.
     pub(crate) fn start(
         host: &str,
         words: &[String],
@@ -91,24 +90,24 @@ impl Link {
         Ok(Self { host, command, child, orders: Some(orders), complaints, complains, grace: GRACE })
     }
 
-    /// What SSH knows the machine by.
+    /// Returns the name of the machine for SSH.
     pub(crate) fn host(&self) -> &str {
         &self.host
     }
 
-    /// Sends an order. To one that has ended, which an event tells, nothing is sent.
+    /// Sends an order. A generator that has ended, which an event reports, gets none.
     pub(crate) fn tell(&self, order: &Order) {
         if let Some(orders) = &self.orders {
             orders.send(line(order)).ok();
         }
     }
 
-    /// Sends no more orders, at which the generator ends.
+    /// Closes the queue of orders, at which the generator ends.
     pub(crate) fn dismiss(&mut self) {
         self.orders = None;
     }
 
-    /// Waits a while for its end; how it ended, if it did.
+    /// Waits a while for the generator to end. Returns its exit status if it did.
     fn status(&self) -> Option<ExitStatus> {
         let status = || self.child.borrow_mut().try_wait().unwrap_or(None);
         self.wait_until(|| status().is_some());
@@ -123,21 +122,22 @@ impl Link {
         }
     }
 
-    /// Gives its end this long instead of a few seconds.
+    /// Sets the longest time that the generator's end may take, instead of a few seconds.
     #[cfg(test)]
     pub(crate) const fn set_grace(&mut self, grace: Duration) {
         self.grace = grace;
     }
 
-    /// `problem` with this generator: what was tried, and what that said.
+    /// Returns the failure `problem` of this generator, with the command and its error messages.
     pub(crate) fn failed(&self, problem: &str) -> Failure {
         failure(&self.host, &self.command, &format!("{problem}{}", self.last_words()))
     }
 
-    /// This generator says nothing more, too early; says how it ended.
+    /// Returns the failure of a generator that ended too early, with its exit status.
     pub(crate) fn gone(&self) -> Failure {
         let how = self.status().map_or_else(|| "it still runs".into(), |status| status.to_string());
-        // The complaints have an end when it has, unless it left somebody behind who holds them.
+        // The error messages end with the generator, unless it left a process behind that holds
+        // them.
         self.wait_until(|| self.complains.is_finished());
         self.failed(&format!("ended too early ({how})"))
     }
@@ -150,7 +150,8 @@ impl Link {
 }
 
 impl Drop for Link {
-    /// Waits for it to end, once dismissed, and kills what starts it when that takes too long.
+    /// Waits for the generator to end, once dismissed, and kills the program that starts it when
+    /// that takes too long.
     fn drop(&mut self) {
         self.dismiss();
         if self.status().is_none() {
@@ -173,7 +174,7 @@ fn write(mut input: ChildStdin, waiting: &Receiver<String>) {
     }
 }
 
-/// The next line; `None` at the end. One that is too long comes in pieces.
+/// Returns the next line; `None` at the end. A line that is too long comes in pieces.
 fn next_line(output: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
     let mut line = Vec::new();
     let count = output.take(LINE_MAX).read_until(b'\n', &mut line)?;
@@ -192,7 +193,7 @@ fn read(output: ChildStdout, index: usize, events: &Sender<(usize, Event)>) {
             Ok(answer) => Event::Said(answer, now_ns),
             Err(_) => Event::Babbled(shown(&line)),
         };
-        // Nobody listens any more when the coordinator has given up.
+        // The receiver is gone when the coordinator has given up.
         if events.send((index, event)).is_err() {
             return;
         }

@@ -1,9 +1,9 @@
-//! What a coordinator and its generators say to each other over SSH: one JSON value a line, orders to
-//! the generator's standard input, answers from its standard output.
+//! Messages between a coordinator and its generators over SSH: one JSON value a line, orders to the
+//! generator's standard input, answers from its standard output.
 //!
-//! hello → prepare → ready → (ping → pong)… → go → (progress)… → (leases)… → ended → (ping → pong)… → the
-//! end of the orders, at which the generator ends. `stop` ends a run early, and so does the end of the
-//! orders. Instead of any answer there may be `failed`.
+//! hello → prepare → ready → (ping → pong)… → go → (progress)… → (leases)… → ended → (ping → pong)…
+//! → the end of the orders, at which the generator ends. `stop` ends a run early, and so does the
+//! end of the orders. Instead of any answer a generator may send `failed`.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,15 +12,15 @@ use super::carried::Carried;
 use crate::perfdhcp::part::Part;
 use crate::perfdhcp::text::Standing;
 
-/// The number of this protocol; it changes whenever a message does.
+/// Number of this protocol; it changes whenever a message does.
 pub(crate) const PROTOCOL: u32 = 2;
 
-/// To a generator.
+/// Order to a generator.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Order {
     Prepare(Box<Prepare>),
-    /// Say what time it is; with the number of the question.
+    /// Request for the time, with the number of the request.
     Ping(u64),
     /// Begin at this time of the generator's monotonic clock.
     Go {
@@ -30,20 +30,20 @@ pub(crate) enum Order {
     Stop,
 }
 
-/// What a generator is to do.
+/// Description of a generator's part of a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Prepare {
-    /// The coordinator's command line behind the program's name.
+    /// Command line of the coordinator, after the program's name.
     pub(crate) words: Vec<String>,
-    /// The files that it names, with hexadecimal digits.
+    /// Files that the command line names, in hexadecimal digits.
     pub(crate) files: Vec<(String, String)>,
     pub(crate) part: Part,
     pub(crate) seed: u64,
-    /// The generator's own address or interface, instead of the command line's.
+    /// Generator's own address or interface, instead of the command line's.
     pub(crate) local: Option<String>,
 }
 
-/// From a generator.
+/// Answer of a generator.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Answer {
@@ -51,22 +51,23 @@ pub(crate) enum Answer {
         protocol: u32,
         version: String,
     },
-    /// Everything is open and allocated; with the own address.
+    /// Everything is open and allocated; carries the generator's own address.
     Ready {
         local: String,
     },
-    /// When the question was read and the answer written, on the generator's monotonic clock.
+    /// Times at which the request was read and the answer written, on the generator's monotonic
+    /// clock.
     Pong {
         number: u64,
         received_ns: u64,
         sent_ns: u64,
     },
-    /// What was counted when this many seconds had passed.
+    /// Counts after this many seconds.
     Progress {
         second: u64,
         standing: Standing,
     },
-    /// Leases given (0) and addresses offered (1).
+    /// Leases granted (0) and addresses offered (1).
     Leases {
         log: usize,
         page: Value,
@@ -76,7 +77,7 @@ pub(crate) enum Answer {
 }
 
 impl Answer {
-    /// What it is, for people.
+    /// Returns the name of the answer, for people.
     pub(crate) const fn name(&self) -> &'static str {
         match self {
             Self::Hello { .. } => "hello",
@@ -90,16 +91,16 @@ impl Answer {
     }
 }
 
-/// The greeting of this program.
+/// Returns the greeting of this program.
 pub(crate) fn hello() -> Answer {
     Answer::Hello { protocol: PROTOCOL, version: env!("CARGO_PKG_VERSION").into() }
 }
 
-/// Whether the generator with this greeting is the same program.
+/// Checks that the generator with this greeting is the same program.
 ///
 /// # Errors
 ///
-/// In words, what the difference is.
+/// Returns the difference, in words.
 pub(crate) fn check_version(protocol: u32, version: &str) -> Result<(), String> {
     let own = env!("CARGO_PKG_VERSION");
     if (protocol, version) == (PROTOCOL, own) {
@@ -111,7 +112,7 @@ pub(crate) fn check_version(protocol: u32, version: &str) -> Result<(), String> 
     ))
 }
 
-/// A message as a line.
+/// Returns a message as a line.
 pub(crate) fn line(message: &impl Serialize) -> String {
     let mut line = serde_json::to_string(message).expect("messages are numbers and texts");
     line.push('\n');

@@ -1,15 +1,15 @@
-//! Periodic reports of several generators put together: one for a second when all of them have told
+//! Periodic reports of several generators added up: one for a second when all of them have sent
 //! theirs.
 
 use std::collections::BTreeMap;
 
 use crate::perfdhcp::text::Standing;
 
-/// What is told about the seconds that not all generators have told about.
+/// Counts of the seconds that not all generators have reported.
 #[derive(Debug)]
 pub(crate) struct Standings {
     generators: usize,
-    /// What those that have ended came to.
+    /// Number of generators that have ended, and the sum of their final counts.
     ended: (usize, Standing),
     told: BTreeMap<u64, (usize, Standing)>,
 }
@@ -24,19 +24,20 @@ fn add(sum: &mut Standing, other: &Standing) {
 }
 
 impl Standings {
-    /// Of so many generators, none of which has told anything.
+    /// Creates the reports of `generators` generators, none of which has reported anything.
     pub(crate) fn new(generators: usize) -> Self {
         Self { generators, ended: (0, Standing::default()), told: BTreeMap::new() }
     }
 
-    /// One more generator told how it stood after `second` seconds.
+    /// Adds the counts that one more generator reports after `second` seconds.
     pub(crate) fn told(&mut self, second: u64, standing: &Standing) {
         let entry = self.told.entry(second).or_insert_with(|| self.ended.clone());
         entry.0 += 1;
         add(&mut entry.1, standing);
     }
 
-    /// A generator ended with this; about later seconds than it has told of, it says nothing else.
+    /// Adds the final counts of a generator that ended. They count for all seconds after the last
+    /// one that it reported.
     pub(crate) fn ended(&mut self, last_second: u64, standing: &Standing) {
         for (_, entry) in self.told.range_mut(last_second + 1..) {
             entry.0 += 1;
@@ -46,7 +47,7 @@ impl Standings {
         add(&mut self.ended.1, standing);
     }
 
-    /// Takes the earliest second that all have told about.
+    /// Takes the earliest second that all generators have reported.
     pub(crate) fn take(&mut self) -> Option<(u64, Standing)> {
         let first = self.told.first_entry()?;
         if first.get().0 < self.generators {

@@ -1,4 +1,4 @@
-//! Answers: which request they are for, what they mean for it, and what they lead to.
+//! Replies: the request that each is for, its meaning for that request, and its consequences.
 
 use base::time::NS_PER_S;
 use load::Class;
@@ -13,8 +13,8 @@ use crate::protocol::Judgment;
 use crate::wire::Incoming;
 
 impl<D: Dialect> Traffic<D> {
-    /// The request that an answer with `xid` is for. DHCPv4 answers to both requests of an exchange
-    /// carry the same one.
+    /// Returns the request that a reply with `xid` is for. DHCPv4 replies to both requests of an
+    /// exchange carry the same identifier.
     fn find(&self, xid: u32, is_offer: bool) -> Result<(Kind, u64), Kind> {
         let mut kind = Kind::ALL[(xid & ((1 << KIND_BITS) - 1)) as usize];
         let is_shared = !D::IS_SECOND_RENUMBERED && kind == Kind::First;
@@ -38,8 +38,8 @@ impl<D: Dialect> Traffic<D> {
         }
     }
 
-    /// The kind that an answer to no request counts for: what its type says, and for answers that
-    /// several kinds get what its identifier says if such requests were sent.
+    /// Returns the kind that a reply to no request counts for: the kind of its type. For types that
+    /// several kinds of requests get, it is the kind in the identifier if such requests were sent.
     fn kind_of_stray(&self, named: Kind, is_offer: bool) -> Kind {
         let is_sent = self.rings[named.index()].next_number() > 0;
         match named {
@@ -49,7 +49,7 @@ impl<D: Dialect> Traffic<D> {
         }
     }
 
-    /// Keeps a message received for the request `found`.
+    /// Adds a message received for the request `found` to the capture.
     fn captures(&mut self, now_ns: u64, found: Option<(Kind, u64)>, incoming: &Incoming<'_>) {
         let Some(capture) = &mut self.capture else { return };
         let exchange = found.map(|(kind, number)| {
@@ -77,8 +77,8 @@ impl<D: Dialect> Traffic<D> {
         }
     }
 
-    /// Takes in a datagram received at `now_ns`. When it calls for a second request, that is
-    /// written into `buffer`.
+    /// Processes a datagram received at `now_ns`. Writes the second request that the datagram calls
+    /// for, if any, into `buffer`.
     pub fn answer(
         &mut self,
         now_ns: u64,
@@ -120,7 +120,7 @@ impl<D: Dialect> Traffic<D> {
         self.take(now_ns, kind, number, &answer, buffer)
     }
 
-    /// Takes in the answer to request `number`. The first one decides how that ended.
+    /// Processes the reply to request `number`. The first reply decides how the request ended.
     fn take(
         &mut self,
         now_ns: u64,
@@ -178,7 +178,7 @@ impl<D: Dialect> Traffic<D> {
             }
             _ => None,
         };
-        // One that went on is not over for its client.
+        // An exchange that goes on is not over for its client.
         if kind != Kind::First || outgoing.is_none() {
             let end = self.end_of(answer, judgment);
             self.ends(now_ns, kind, who, end);
@@ -186,7 +186,7 @@ impl<D: Dialect> Traffic<D> {
         outgoing
     }
 
-    /// What an exchange came to for its client.
+    /// Returns the end of an exchange for its client.
     fn end_of(&self, answer: &D::Answer<'_>, judgment: Judgment<D::Offer>) -> End<D::Lease> {
         match judgment {
             Judgment::Granted { .. } => match (self.dialect.lease(answer), D::terms(answer)) {
@@ -198,7 +198,7 @@ impl<D: Dialect> Traffic<D> {
         }
     }
 
-    /// Keeps the messages of request `number`, which failed.
+    /// Marks the messages of request `number`, which failed, to be kept.
     pub(super) fn fails(&mut self, kind: Kind, number: u64) {
         let Some(capture) = &mut self.capture else { return };
         let first = self.rings[kind.index()].get(number).and_then(|turn| turn.first);
@@ -206,7 +206,7 @@ impl<D: Dialect> Traffic<D> {
     }
 
     /// Takes up the offer that `answer` makes to first request `number`, unless it came too late or
-    /// nothing more is asked for.
+    /// the run has no further second requests.
     fn take_offer(
         &mut self,
         now_ns: u64,

@@ -1,4 +1,5 @@
-//! Clients on the own link: which frames reach them, and who of them has an address.
+//! Clients on the generator's link: the frames that reach them, and the clients that have an
+//! address.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -9,16 +10,16 @@ use crate::perfdhcp::dialect::{Dialect, Kind, Terms, Who};
 use crate::perfdhcp::lives::End;
 use crate::wire::Incoming;
 
-/// What came over the own link.
+/// Counts of messages that came over the generator's link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounts {
-    /// Messages to 255.255.255.255, whatever station their frames are for.
+    /// Messages to 255.255.255.255, for any station that their frames are for.
     pub broadcast: u64,
     /// Messages to the address of a client.
     pub unicast: u64,
-    /// Messages to other stations, and those to all of them that other clients asked for.
+    /// Messages to other stations, and broadcast messages that other clients requested.
     pub overheard: u64,
-    /// Questions by ARP that were answered.
+    /// ARP requests that were answered.
     pub arp_answered: u64,
 }
 
@@ -33,19 +34,19 @@ impl LinkCounts {
 }
 
 impl<D: Dialect> Traffic<D> {
-    /// Whether a datagram was sent to a station that is not of this run.
+    /// Returns true if a datagram was sent to a station that is not of this run.
     pub(super) fn is_for_others(&self, incoming: &Incoming<'_>) -> bool {
         let station = incoming.endpoints.map(|endpoints| endpoints.destination_mac);
         station.is_some_and(|mac| !mac.is_group() && !self.dialect.has_station(mac))
     }
 
-    /// Whether what is no answer to any request was asked for by another client on the link.
+    /// Returns true if a message that is no reply to any request is for another client on the link.
     pub(super) fn is_overheard(&self, incoming: &Incoming<'_>, answer: &D::Answer<'_>) -> bool {
         incoming.endpoints.is_some_and(|endpoints| endpoints.destination_mac.is_group())
             && !self.dialect.names_own(answer)
     }
 
-    /// Whether a datagram that answers request `number` came to the client that it is for.
+    /// Returns true if a reply to request `number` came to the client that it is for.
     pub(super) fn is_delivered(
         &self,
         incoming: &Incoming<'_>,
@@ -67,7 +68,8 @@ impl<D: Dialect> Traffic<D> {
         }
     }
 
-    /// The hardware address of the client that has `address` at `now_ns`, when it answers by ARP.
+    /// Returns the hardware address of the client that has `address` at `now_ns` and answers ARP
+    /// requests.
     pub fn holder(&mut self, now_ns: u64, address: Ipv4Addr) -> Option<[u8; 6]> {
         let place = self.holders.as_ref()?.of(address, now_ns)?;
         if self.lives.as_ref().is_some_and(|lives| !lives.is_there(place, now_ns)) {
@@ -79,21 +81,21 @@ impl<D: Dialect> Traffic<D> {
         Some(station.0)
     }
 
-    /// The next client that tells everybody of its new address (RFC 2131 section 4.4.1): its hardware
-    /// address, and that.
+    /// Returns the next client that announces its new address (RFC 2131 section 4.4.1): its
+    /// hardware address, and the new address.
     pub fn announcement(&mut self) -> Option<([u8; 6], Ipv4Addr)> {
         let (place, address) = self.holders.as_mut()?.news()?;
         let who = Who { client: self.rules.part.number(place), link: 0 };
         Some((self.dialect.station(who)?.0, address))
     }
 
-    /// Notes which address a client has once an exchange has ended.
+    /// Notes the address that a client has once an exchange has ended.
     pub(super) fn note_holder(&mut self, now_ns: u64, kind: Kind, who: Who, end: &End<D::Lease>) {
         let Some(holders) = &mut self.holders else { return };
         let place = self.rules.part.place(who.client);
         match (kind, end) {
             (_, End::Given(lease, terms)) => {
-                // A population knows by itself, on its own clock, how long leases last.
+                // A population keeps the ends of leases itself, on its own clock.
                 let has_lives = self.lives.is_some();
                 let ends_ns = if has_lives { u64::MAX } else { ends_ns(now_ns, *terms) };
                 D::resources_of_lease(lease, who, |_, resource| {

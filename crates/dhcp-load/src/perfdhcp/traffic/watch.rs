@@ -1,4 +1,4 @@
-//! The passing of time: what is overdue, what is given up, what is sent again.
+//! Passing of time: counts overdue requests, gives requests up, and sends them again.
 
 use base::time::NS_PER_S;
 use load::Class;
@@ -9,7 +9,8 @@ use crate::perfdhcp::lives::End;
 use crate::population::Outgoing;
 
 impl<D: Dialect> Traffic<D> {
-    /// Counts what is overdue at `now_ns`, and gives up what has been watched long enough.
+    /// Counts requests that are overdue at `now_ns`, and gives up those that have been watched long
+    /// enough.
     pub fn expire(&mut self, now_ns: u64) {
         for kind in Kind::ALL {
             let index = kind.index();
@@ -47,7 +48,7 @@ impl<D: Dialect> Traffic<D> {
         }
     }
 
-    /// Enters a request that was not answered.
+    /// Counts a request without a reply as lost.
     fn lose(&mut self, now_ns: u64, kind: Kind, number: u64, sent_ns: u64, who: Who) {
         self.accounts[kind.index()].ledger.ended(Class::Lost);
         self.unsettled -= 1;
@@ -56,11 +57,11 @@ impl<D: Dialect> Traffic<D> {
         self.ends(now_ns, kind, who, End::Failed);
     }
 
-    /// Forgets the requests that no answer is looked for any more.
+    /// Forgets the requests whose replies are not watched for any more.
     fn forget(&mut self, now_ns: u64, kind: Kind, watch_ns: u64) {
         let index = kind.index();
         let ring = &mut self.rings[index];
-        // What a full ring gave up early is past both marks.
+        // A request that a full ring gave up early is past both marks.
         let oldest = ring.next_number() - ring.len();
         self.overdue[index] = self.overdue[index].max(oldest);
         self.watched[index] = self.watched[index].max(oldest);
@@ -95,13 +96,13 @@ impl<D: Dialect> Traffic<D> {
         None
     }
 
-    /// When something must be sent again next.
+    /// Returns the time at which the next request must be sent again.
     #[must_use]
     pub fn next_resend_ns(&self) -> Option<u64> {
         self.resends.next_ns()
     }
 
-    /// Ends the run at `now_ns`: what is past its deadline is lost, what is not stays in flight.
+    /// Ends the run at `now_ns`: requests past their deadlines are lost, the others stay in flight.
     pub fn finish(&mut self, now_ns: u64) {
         self.expire(now_ns);
         for kind in Kind::ALL {
